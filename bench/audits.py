@@ -36,7 +36,7 @@ print(json.dumps([{"commits": number, "seconds": time.perf_counter() - start, "c
 READ = """
 import json, sys, time
 from pathlib import Path
-from isolitmus.specs.delta_log import open_log
+from isolitmus.specs.logs.delta_log import open_log
 start = time.perf_counter()
 number = sum(1 for _ in open_log(Path(sys.argv[1])).commits())
 print(json.dumps([{"commits": number, "seconds": time.perf_counter() - start, "counts": []}]))
@@ -45,7 +45,7 @@ print(json.dumps([{"commits": number, "seconds": time.perf_counter() - start, "c
 FOLLOW = """
 import json, sys, time
 from pathlib import Path
-from isolitmus.checker.auditing.audit import FollowedAudit
+from isolitmus.checker.auditing.log_audit import FollowedAudit
 table = Path(sys.argv[1])
 log = table / "_delta_log"
 there = sorted(log.glob("*.json"))

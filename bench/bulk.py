@@ -12,9 +12,9 @@ from pathlib import Path
 
 from recorded import generated
 
-from isolitmus.checker.judged_files import history_files, judged_files
+from isolitmus.checker.checks.history_sources import history_files, judged_files
+from isolitmus.model.blackbox_history import RegisterHistory
 from isolitmus.model.budget import Budget
-from isolitmus.model.register_history import RegisterHistory
 from isolitmus.pipeline import check_all, open_spark
 
 LEVELS = [

@@ -17,9 +17,9 @@ from functools import partial
 from itertools import islice
 from time import perf_counter
 
-from isolitmus.checker.matrix import predict_case
+from isolitmus.checker.execution.conflict_matrix import predict_case
 from isolitmus.conformance.agreement import differences, drawn
-from isolitmus.conformance.delta import DELTA
+from isolitmus.conformance.delta.engine import DELTA
 from isolitmus.conformance.engines import open_engine
 from isolitmus.model.engine import Carries
 from isolitmus.model.errors import UndeterminedError
@@ -27,9 +27,9 @@ from isolitmus.model.litmus import Litmus
 from isolitmus.model.matrix import NOT_MODELLED
 from isolitmus.model.spec import Spec
 from isolitmus.specs import litmus
-from isolitmus.specs.catalogue import litmus_names, matrix, protocol
-from isolitmus.specs.formats import format_named
-from isolitmus.specs.matrix_file import case
+from isolitmus.specs.files.catalogue import litmus_names, matrix, protocol
+from isolitmus.specs.files.matrix_file import case
+from isolitmus.specs.registries.formats import format_named
 
 AT_ONCE = 1, 2, 3
 WARM = 60

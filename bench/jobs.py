@@ -10,12 +10,12 @@ import re
 import sys
 from time import perf_counter, process_time
 
-from isolitmus.checker.processes import cores
-from isolitmus.checker.robustness.prediction import predict_workload
-from isolitmus.checker.robustness.robust import PROMISES, robust_answers
+from isolitmus.checker.execution.worker_processes import cores
+from isolitmus.checker.workloads.prediction import predict_workload
+from isolitmus.checker.workloads.robustness import PROMISES, robust_answers
 from isolitmus.specs import protocol
-from isolitmus.specs.job_files import workload
-from isolitmus.specs.workload_file import read_workload
+from isolitmus.specs.files.workload_file import read_workload
+from isolitmus.specs.files.workload_sources import workload
 
 SIZES = (2, 5, 10, 20)
 LEVELS = ("delta-serializable", "delta-write-serializable")

@@ -12,9 +12,9 @@ from time import perf_counter
 from typing import TypeVar
 
 from isolitmus.checker import run, separate
-from isolitmus.checker.comparing import run_differences
+from isolitmus.checker.execution.run_diff import run_differences
 from isolitmus.checker.locking.interleavings import interleavings
-from isolitmus.checker.sweeps import sweep
+from isolitmus.checker.sweeps.table_sweep import sweep
 from isolitmus.conformance.engines import open_engine
 from isolitmus.model.errors import EngineUnavailable
 from isolitmus.model.number import many

@@ -6,7 +6,7 @@
 import re
 from pathlib import Path
 
-from isolitmus.checker.telling.plots import scaling_svg
+from isolitmus.checker.render.plots import scaling_svg
 
 HERE = Path(__file__).parent
 NUMBER = re.compile(r"[\d,]+(\.\d+)?")

@@ -16,8 +16,8 @@ from time import perf_counter
 from typing import Any
 
 from isolitmus.conformance import open_session, race
-from isolitmus.conformance.fixtures import COMPILING
-from isolitmus.conformance.session import DELTA
+from isolitmus.conformance.delta.session import DELTA
+from isolitmus.conformance.pytest_fixtures import COMPILING
 
 KINDS = ("callable", "text")
 

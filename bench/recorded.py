@@ -18,9 +18,9 @@ from time import process_time
 
 import numpy as np
 
-from isolitmus.checker.recorded.judging import ORDERED, POLYNOMIAL, judge_recorded
+from isolitmus.checker.blackbox.judgement import ORDERED, POLYNOMIAL, judge_recorded
+from isolitmus.model.blackbox_history import INITIAL, RegisterHistory
 from isolitmus.model.budget import Budget
-from isolitmus.model.register_history import INITIAL, RegisterHistory
 
 SIZES = [
     f"{transactions}x{operations}"

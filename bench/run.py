@@ -15,14 +15,14 @@ from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING
 
-from isolitmus.checker.separation import separate
+from isolitmus.checker.search.separation import separate
 from isolitmus.model import Budget
 from isolitmus.specs import scope, spec
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from isolitmus.checker.answer import By, Separation
+    from isolitmus.checker.search.separation_result import By, Separation
     from isolitmus.model.scope import Scope
 
 HERE = Path(__file__).parent

@@ -11,7 +11,7 @@ import sys
 import time
 from pathlib import Path
 
-from isolitmus.checker import sweeps
+from isolitmus.checker.sweeps import table_sweep as sweeps
 from isolitmus.pipeline import open_spark, sweep
 from isolitmus.specs import scope
 

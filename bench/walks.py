@@ -19,8 +19,8 @@ COMMANDS = (
 )
 HEAD = "| command | imported | entered | arrows | executions | parses |\n|---|--:|--:|--:|--:|--:|"
 EXECUTIONS = {
-    ("isolitmus.checker.running.execute", "execute"),
-    ("isolitmus.checker.runs", "retrace"),
+    ("isolitmus.checker.execution.commit_loop", "execute"),
+    ("isolitmus.checker.execution.run_result", "retrace"),
 }
 PARSE = {("sqlglot", "parse"), ("sqlglot", "parse_one")}
 

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from isolitmus.model.lazy import lazily
+from isolitmus.model.lazy_exports import lazily
 
 if TYPE_CHECKING:
-    from isolitmus.checker.auditing.audit import audit
-    from isolitmus.checker.checks import check
-    from isolitmus.checker.explaining import explain
-    from isolitmus.checker.placing import compare
-    from isolitmus.checker.runs import run
-    from isolitmus.checker.separation import separate
-    from isolitmus.checker.sweeps import sweep
-    from isolitmus.checker.telling.graphs import graph
-    from isolitmus.checker.telling.words import verdict_words
+    from isolitmus.checker.auditing.explaining import explain
+    from isolitmus.checker.auditing.log_audit import audit
+    from isolitmus.checker.checks.history_check import check
+    from isolitmus.checker.execution.run_result import run
+    from isolitmus.checker.render.dependency_graph import graph
+    from isolitmus.checker.render.verdicts import verdict_words
+    from isolitmus.checker.search.placing import compare
+    from isolitmus.checker.search.separation import separate
+    from isolitmus.checker.sweeps.table_sweep import sweep
 
 __all__ = [
     "audit",
@@ -32,14 +32,14 @@ __all__ = [
 __getattr__ = lazily(
     __name__,
     {
-        "audit": "auditing.audit",
-        "check": "checks",
-        "compare": "placing",
-        "explain": "explaining",
-        "graph": "telling.graphs",
-        "run": "runs",
-        "separate": "separation",
-        "sweep": "sweeps",
-        "verdict_words": "telling.words",
+        "audit": "auditing.log_audit",
+        "check": "checks.history_check",
+        "compare": "search.placing",
+        "explain": "auditing.explaining",
+        "graph": "render.dependency_graph",
+        "run": "execution.run_result",
+        "separate": "search.separation",
+        "sweep": "sweeps.table_sweep",
+        "verdict_words": "render.verdicts",
     },
 )

@@ -10,29 +10,25 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from isolitmus.checker.auditing.audit import FollowedAudit
-from isolitmus.checker.auditing.audit import audit as audit_table
-from isolitmus.checker.telling.overview_words import (
-    nothing_found,
-    overview_lines,
-    when_written,
-)
-from isolitmus.cli.forms import TABLES, Forms
+from isolitmus.checker.auditing.log_audit import FollowedAudit
+from isolitmus.checker.auditing.log_audit import audit as audit_table
+from isolitmus.checker.render.audit import nothing_found, overview_lines, when_written
+from isolitmus.cli.conversion import TABLES, Forms
 from isolitmus.cli.options import Json, Master, Memory, Time, budget, needs_spark
 from isolitmus.cli.output import Pace, progress, say, warn, writes
+from isolitmus.model.audit import KINDS
 from isolitmus.model.errors import IsolitmusError, LogError
-from isolitmus.model.finding import KINDS
 from isolitmus.model.number import many
 from isolitmus.pipeline.location import Location
-from isolitmus.specs.writing import write_whole
+from isolitmus.specs.disk.output_files import write_whole
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from isolitmus.cli.forms import Form
+    from isolitmus.cli.conversion import Form
+    from isolitmus.model.audit import Audit, Finding
     from isolitmus.model.budget import Budget
-    from isolitmus.model.delta_log import LogCommit
-    from isolitmus.model.finding import Audit, Finding
+    from isolitmus.model.delta.log import LogCommit
 
 __all__ = ["audit"]
 
@@ -204,7 +200,7 @@ def _here(
 def _on_spark(
     names: list[str], master: str | None, out: Location | None, budget: Budget
 ) -> tuple[list[Audit], list[LogError]]:
-    from isolitmus.pipeline.audits import audit_all, refuse_no_findings
+    from isolitmus.pipeline.audit_job import audit_all, refuse_no_findings
     from isolitmus.pipeline.spark import MASTER, open_spark
 
     if out is not None:
@@ -264,7 +260,7 @@ def _versions(versions: Iterable[int]) -> str:
 
 
 def _write(path: Path, audits: list[Audit]) -> None:
-    from isolitmus.checker.telling.audit_page import audit_page
+    from isolitmus.checker.render.audit_page import audit_page
     from isolitmus.cli.made import made
 
     write_whole(path, audit_page(audits, made()))

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from isolitmus.cli.output import warn
-from isolitmus.specs.writing import unwritten, write_whole
+from isolitmus.specs.disk.output_files import unwritten, write_whole
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from isolitmus.checker.certificate import Certificate
+    from isolitmus.checker.solver.certificate import Certificate
 
 __all__ = ["write_certificates"]
 

@@ -10,23 +10,23 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from isolitmus.checker.judged_files import FORMATS, history_files, judged_files
-from isolitmus.checker.telling.check_words import check_lines
-from isolitmus.cli.forms import PICTURES, TABLES, Forms
+from isolitmus.checker.checks.history_sources import FORMATS, history_files, judged_files
+from isolitmus.checker.render.check_words import check_lines
+from isolitmus.cli.conversion import PICTURES, TABLES, Forms
 from isolitmus.cli.options import Json, Master, Memory, Time, budget, named, needs_spark
 from isolitmus.cli.output import Pace, progress, say, warn, writes
 from isolitmus.cli.refused import Refusal, by_reason, worst
 from isolitmus.model.errors import IsolitmusError, near
 from isolitmus.pipeline.location import Location
-from isolitmus.specs.delta_log import is_delta_table
-from isolitmus.specs.files import paths_below
+from isolitmus.specs.disk.input_files import paths_below
+from isolitmus.specs.logs.delta_log import is_delta_table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from isolitmus.checker.checks import Checked
-    from isolitmus.cli.forms import Form
-    from isolitmus.pipeline.checks import BulkCheck
+    from isolitmus.checker.checks.history_check import Checked
+    from isolitmus.cli.conversion import Form
+    from isolitmus.pipeline.check_job import BulkCheck
 
 __all__ = ["check"]
 
@@ -127,7 +127,7 @@ def check(
 def _checker(
     master: str | None, out: Location | None, levels: list[str] | None, pace: Pace
 ) -> Iterator[Callable[..., BulkCheck]]:
-    from isolitmus.pipeline.checks import check_all, refuse_other_check
+    from isolitmus.pipeline.check_job import check_all, refuse_other_check
     from isolitmus.pipeline.spark import MASTER, open_spark
 
     if out is not None:

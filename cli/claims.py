@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from isolitmus.checker.running.execute import ENGINE as MODEL
-from isolitmus.checker.telling.claim_words import claim_lines
+from isolitmus.checker.execution.commit_loop import ENGINE as MODEL
+from isolitmus.checker.render.claim_words import claim_lines
 from isolitmus.cli.options import Json, Memory, Time, budget, named
 from isolitmus.cli.output import print_json, progress, say, warn
 from isolitmus.model.claim import EDITIONS, VERDICTS
 from isolitmus.model.errors import IsolitmusError, Limit, near
 from isolitmus.model.number import many
-from isolitmus.specs import claims_file
+from isolitmus.specs.files import claims_file
 
 if TYPE_CHECKING:
     from isolitmus.model.budget import Budget
@@ -116,8 +116,8 @@ def _known(option: str, text: str, known: object) -> set[str]:
 
 
 def _verify(chosen: list[Claim], engines: list[str], within: Budget, *, as_json: bool) -> int:
+    from isolitmus.conformance.claim_evidence import VerifiedClaim, verified
     from isolitmus.conformance.engines import refuse_unable
-    from isolitmus.conformance.verifying import VerifiedClaim, verified
 
     for name in engines:
         refuse_unable(name)

@@ -7,20 +7,20 @@ from typing import Annotated
 
 import typer
 
-from isolitmus.checker.certifying import certified
-from isolitmus.checker.placing import compare as place
-from isolitmus.checker.processes import cores as all_cores
-from isolitmus.checker.separation import ABSTRACT
-from isolitmus.checker.telling.lattice_words import lattices_lines
+from isolitmus.checker.execution.worker_processes import cores as all_cores
+from isolitmus.checker.render.lattice import lattices_lines
+from isolitmus.checker.search.inclusion_certificates import certified
+from isolitmus.checker.search.placing import compare as place
+from isolitmus.checker.search.separation import ABSTRACT
 from isolitmus.cli.certifying import write_certificates
-from isolitmus.cli.forms import PICTURES, TABLES, Forms
+from isolitmus.cli.conversion import PICTURES, TABLES, Forms
 from isolitmus.cli.options import CERTIFICATE, Cores, Json, Memory, Time, budget, checked_cores
 from isolitmus.cli.output import progress, say, writes
 from isolitmus.model.errors import IsolitmusError
 from isolitmus.model.scope import Scope
 from isolitmus.specs import scope, spec
-from isolitmus.specs.catalogue import every_level, levels
-from isolitmus.specs.writing import write_whole
+from isolitmus.specs.disk.output_files import write_whole
+from isolitmus.specs.files.catalogue import every_level, levels
 
 __all__ = ["compare"]
 
@@ -98,7 +98,7 @@ def compare(
         behind = certified(found, given, inside if isinstance(inside, Scope) else None, within)
         write_certificates(behind.certificates, certificate, behind.readme)
     if html is not None:
-        from isolitmus.checker.telling.lattice_page import lattices_page
+        from isolitmus.checker.render.lattice_pages import lattices_page
         from isolitmus.cli.made import made
 
         write_whole(html, lattices_page(found, made()))

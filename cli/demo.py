@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Annotated, Self, TypeVar
 
 import typer
 
-from isolitmus.checker.comparing import run_differences
-from isolitmus.checker.runs import Judged, run
-from isolitmus.checker.separation import separate
-from isolitmus.checker.telling.report import Demonstration, Replay, demo_page
-from isolitmus.checker.telling.words import because, serial_words
+from isolitmus.checker.execution.run_diff import run_differences
+from isolitmus.checker.execution.run_result import Judged, run
+from isolitmus.checker.render.demo_page import Demonstration, Replay, demo_page
+from isolitmus.checker.render.verdicts import because, serial_words
+from isolitmus.checker.search.separation import separate
 from isolitmus.cli.made import made
 from isolitmus.cli.options import Json, Memory, Time, budget
 from isolitmus.cli.output import print_json, progress, say, warn, writes
@@ -24,12 +24,12 @@ from isolitmus.model.errors import EngineUnavailable, Limit
 from isolitmus.model.litmus import Litmus
 from isolitmus.model.number import many
 from isolitmus.specs import protocol, scope, spec
-from isolitmus.specs.writing import write_whole
+from isolitmus.specs.disk.output_files import write_whole
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from isolitmus.checker.answer import Separation
+    from isolitmus.checker.search.separation_result import Separation
     from isolitmus.model.budget import Budget
     from isolitmus.model.run import Run
     from isolitmus.model.spec import Spec

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from isolitmus.checker.running.execute import ENGINE as MODEL
+from isolitmus.checker.execution.commit_loop import ENGINE as MODEL
 from isolitmus.cli.options import Json, Memory, Time, budget, named
 from isolitmus.cli.output import (
     print_json,
@@ -21,14 +21,14 @@ from isolitmus.cli.output import (
     writes,
 )
 from isolitmus.conformance.engines import open_engine, refuse_unable
-from isolitmus.model.default import DELTA
+from isolitmus.model.defaults import DELTA
 from isolitmus.model.errors import IsolitmusError, Limit, near
 from isolitmus.model.exploration import EACH, batches
 from isolitmus.model.number import many
 from isolitmus.specs import protocol as read_protocol
-from isolitmus.specs.engines import engine_named
-from isolitmus.specs.exploration_file import Exploration
-from isolitmus.specs.formats import format_named, formats
+from isolitmus.specs.files.exploration_file import Exploration
+from isolitmus.specs.registries.engines import engine_named
+from isolitmus.specs.registries.formats import format_named, formats
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from isolitmus.model.exploration import Batch
     from isolitmus.model.format import Format, RandomTests
     from isolitmus.model.spec import Spec
-    from isolitmus.pipeline.replays import Replays
+    from isolitmus.pipeline.replay_table import Replays
 
 __all__ = ["explore"]
 
@@ -104,7 +104,7 @@ def explore(
 
                 asked = [drawn_today(batch, drawing.strategy(), specs) for batch in asked]
             if out is not None:
-                from isolitmus.pipeline.replays import refuse_no_replays
+                from isolitmus.pipeline.replay_table import refuse_no_replays
 
                 refuse_no_replays(out)
             if out is None and all(batch in known for batch in asked):
@@ -202,7 +202,7 @@ def _replays(out: Path | None) -> Iterator[Replays | None]:
     if out is None:
         yield None
         return
-    from isolitmus.pipeline.replays import open_replays
+    from isolitmus.pipeline.replay_table import open_replays
 
     with open_replays(out) as replays:
         yield replays
@@ -223,7 +223,7 @@ def _carried_out(
 
     watched = None
     if replays is not None:
-        from isolitmus.pipeline.replays import Watched
+        from isolitmus.pipeline.replay_table import Watched
 
         watched = Watched(carry)
         carry = watched.carry

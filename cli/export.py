@@ -7,24 +7,24 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from isolitmus.checker.compared import expected
+from isolitmus.checker.execution.expectation_report import expected
 from isolitmus.cli.options import Json, Memory, Time, budget, named
 from isolitmus.cli.output import print_json, say, warn, writes
 from isolitmus.cli.refused import Refusal, by_reason
-from isolitmus.conformance.delta import DELTA
-from isolitmus.conformance.exporting import exported
+from isolitmus.conformance.delta.engine import DELTA
+from isolitmus.conformance.python_export import exported
 from isolitmus.model.errors import IsolitmusError, Limit
 from isolitmus.model.litmus import HistoryTest
 from isolitmus.model.number import many
 from isolitmus.specs import litmus
 from isolitmus.specs import protocol as read_protocol
-from isolitmus.specs.catalogue import litmus_files
-from isolitmus.specs.writing import write_whole
+from isolitmus.specs.disk.output_files import write_whole
+from isolitmus.specs.files.catalogue import litmus_files
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from isolitmus.conformance.exporting import ExportForm
+    from isolitmus.conformance.python_export import ExportForm
     from isolitmus.model.litmus import Litmus
     from isolitmus.model.spec import Spec
 

@@ -9,7 +9,7 @@ import typer
 from isolitmus.cli.options import Memory, Time, budget
 from isolitmus.cli.output import progress, say
 from isolitmus.model.errors import IsolitmusError
-from isolitmus.specs.engines import engine_named
+from isolitmus.specs.registries.engines import engine_named
 
 __all__ = ["install"]
 

@@ -7,7 +7,7 @@ import sys
 from datetime import UTC, datetime
 from importlib.metadata import version
 
-from isolitmus.checker.telling.figures import Made
+from isolitmus.checker.render.page_parts import Made
 
 __all__ = ["made"]
 

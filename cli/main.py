@@ -155,7 +155,7 @@ def main() -> None:
             _end_for_broken_pipe()
         raise
     except OSError as problem:
-        from isolitmus.specs.writing import FULL
+        from isolitmus.specs.disk.output_files import FULL
 
         if problem.errno not in FULL:
             _report(problem)

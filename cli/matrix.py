@@ -8,26 +8,22 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from isolitmus.checker.matrix import Cells, covering, grid, predict_case
-from isolitmus.checker.running.execute import ENGINE as MODEL
-from isolitmus.cli.forms import TABLES, Forms
+from isolitmus.checker.execution.commit_loop import ENGINE as MODEL
+from isolitmus.checker.execution.conflict_matrix import Cells, covering, grid, predict_case
+from isolitmus.cli.conversion import TABLES, Forms
 from isolitmus.cli.options import Json, Memory, Time, budget, named
 from isolitmus.cli.output import progress, refuse_other_engine, say, warn, writes
-from isolitmus.conformance.engines import (
-    open_engine,
-    refuse_format,
-    refuse_unable,
-)
+from isolitmus.conformance.engines import open_engine, refuse_format, refuse_unable
 from isolitmus.model.errors import IsolitmusError, Limit, near
 from isolitmus.model.matrix import LETTERS, NOT_MODELLED, OTHER, letter
 from isolitmus.model.number import many
 from isolitmus.model.run import SILENT
 from isolitmus.specs import protocol as read_protocol
-from isolitmus.specs.catalogue import matrix as read_matrix
-from isolitmus.specs.catalogue import protocols
-from isolitmus.specs.engines import engine_named
-from isolitmus.specs.evidence_file import Evidence
-from isolitmus.specs.formats import format_named
+from isolitmus.specs.files.catalogue import matrix as read_matrix
+from isolitmus.specs.files.catalogue import protocols
+from isolitmus.specs.files.evidence_files import Evidence
+from isolitmus.specs.registries.engines import engine_named
+from isolitmus.specs.registries.formats import format_named
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -196,7 +192,7 @@ def _observed(
     not asked again. What is seen becomes known.
     """
     from isolitmus.conformance.matrix import observe
-    from isolitmus.pipeline.replays import open_replays, refuse_no_replays
+    from isolitmus.pipeline.replay_table import open_replays, refuse_no_replays
 
     if out is not None:
         refuse_no_replays(out)

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from isolitmus.cli.forms import Form
+    from isolitmus.cli.conversion import Form
     from isolitmus.model.budget import Budget
     from isolitmus.model.spec import Spec
 
@@ -46,9 +46,9 @@ def report_mutants(
     of: Spec, form: Form, suite: Path | None, within: Budget, search: dict[str, Any]
 ) -> int:
     """Exit status 3 if a mutant is left that nothing tells apart and nobody argues about, else 0."""
-    from isolitmus.checker.mutating import separate_mutants
-    from isolitmus.checker.suites import smallest_suite, write_suite
-    from isolitmus.checker.telling.mutant_words import mutant_lines
+    from isolitmus.checker.render.mutant_words import mutant_lines
+    from isolitmus.checker.search.conformance_suite import smallest_suite, write_suite
+    from isolitmus.checker.search.mutant_separation import separate_mutants
 
     with progress(f"mutants of {of.name}") as tell:
         report = separate_mutants(

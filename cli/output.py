@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, ParamSpec
 
 from isolitmus.model.errors import IsolitmusError, printable, sentence
 from isolitmus.model.number import lasting
-from isolitmus.specs.writing import only_writer
+from isolitmus.specs.disk.output_files import only_writer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -7,26 +7,33 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from isolitmus.checker.processes import cores as available
-from isolitmus.checker.robustness.changes import tried
-from isolitmus.checker.robustness.prediction import predict_workload
-from isolitmus.checker.robustness.prediction_words import (
+from isolitmus.checker.execution.worker_processes import cores as available
+from isolitmus.checker.render.prediction import (
     change_lines,
     grid_row,
     prediction_head,
     prediction_rest,
 )
-from isolitmus.cli.jobs import Ddl, Jobs, Level, TableFolder, chosen_protocol, chosen_workload
+from isolitmus.checker.workloads.changes import tried
+from isolitmus.checker.workloads.prediction import predict_workload
 from isolitmus.cli.options import Cores, Json, Memory, Time, budget, checked_cores, named
 from isolitmus.cli.output import print_json, progress, say, warn, writes
+from isolitmus.cli.workload_options import (
+    Ddl,
+    Jobs,
+    Level,
+    TableFolder,
+    chosen_protocol,
+    chosen_workload,
+)
 from isolitmus.model.errors import Limit
-from isolitmus.specs.writing import write_whole
+from isolitmus.specs.disk.output_files import write_whole
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from isolitmus.checker.robustness.changes import JobChange
-    from isolitmus.checker.robustness.prediction import JobPrediction, Meeting
+    from isolitmus.checker.workloads.changes import JobChange
+    from isolitmus.checker.workloads.prediction import JobPrediction, Meeting
 
 __all__ = ["predict"]
 
@@ -70,7 +77,7 @@ def predict(
     under = chosen_protocol(workload, level)
     carriers = [] if engine is None else named("engine", engine)
     if carriers:
-        from isolitmus.cli.carrying import refuse
+        from isolitmus.cli.engine_runs import refuse
 
         refuse(carriers, [under.name])
     said: list[str] = []
@@ -120,7 +127,7 @@ def predict(
     if save is not None:
         _save(found, save)
     if html is not None:
-        from isolitmus.checker.robustness.prediction_page import prediction_page
+        from isolitmus.checker.render.prediction_page import prediction_page
         from isolitmus.cli.made import made
 
         write_whole(html, prediction_page(found, made(), ways if remedies and not ended else None))
@@ -139,7 +146,7 @@ def _save(found: JobPrediction, folder: Path) -> None:
 
 def _replay(found: JobPrediction, carriers: list[str], *, quiet: bool) -> int:
     """Carry the examples out; the exit status if one is not as predicted, or was refused."""
-    from isolitmus.cli.carrying import Carried, carry_found, ended
+    from isolitmus.cli.engine_runs import Carried, carry_found, ended
 
     done: list[Carried] = []
     carried = carry_found(found.examples, carriers, done, quiet=quiet)

@@ -5,21 +5,21 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from isolitmus.checker.running.serial import writers
-from isolitmus.checker.runs import Judged, run
-from isolitmus.checker.separation import separate
-from isolitmus.checker.telling.panels import conclusion, decision
-from isolitmus.checker.telling.report import Advice
+from isolitmus.checker.execution.run_result import Judged, run
+from isolitmus.checker.execution.serial_orders import writers
+from isolitmus.checker.render.demo_page import Advice
+from isolitmus.checker.render.run_panels import conclusion, decision
+from isolitmus.checker.search.separation import separate
 from isolitmus.model.litmus import Litmus
 from isolitmus.model.run import TOOK_EFFECT
 from isolitmus.model.schedule import Schedule, Step
 from isolitmus.specs import protocol, spec
-from isolitmus.specs.scope_file import with_jobs
+from isolitmus.specs.files.scope_file import with_jobs
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from isolitmus.checker.answer import Separation
+    from isolitmus.checker.search.separation_result import Separation
     from isolitmus.model.scope import Scope
 
 __all__ = ["REMEDIES", "Remedy", "advice", "followed"]

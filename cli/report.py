@@ -7,11 +7,11 @@ from typing import Annotated
 
 import typer
 
-from isolitmus.cli.forms import Forms
+from isolitmus.cli.conversion import Forms
 from isolitmus.cli.options import Json, Memory, Time, budget
 from isolitmus.cli.output import progress, say, writes
-from isolitmus.specs.files import real_path
-from isolitmus.specs.writing import write_whole
+from isolitmus.specs.disk.input_files import real_path
+from isolitmus.specs.disk.output_files import write_whole
 
 __all__ = ["report"]
 

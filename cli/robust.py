@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from isolitmus.checker.robustness.robust import PROMISES, robust_answers
-from isolitmus.checker.robustness.robust_words import (
+from isolitmus.checker.render.robustness import (
     assumption_lines,
     need_lines,
     repair_lines,
@@ -16,21 +15,29 @@ from isolitmus.checker.robustness.robust_words import (
     robust_lines,
     robust_row,
 )
+from isolitmus.checker.workloads.robustness import PROMISES, robust_answers
 from isolitmus.cli.certifying import write_certificates
-from isolitmus.cli.jobs import Ddl, Jobs, Level, TableFolder, chosen_protocol, chosen_workload
 from isolitmus.cli.options import CERTIFICATE, Json, Memory, Time, budget, named
 from isolitmus.cli.output import print_json, progress, say, warn, writes
-from isolitmus.model.default import DELTA
+from isolitmus.cli.workload_options import (
+    Ddl,
+    Jobs,
+    Level,
+    TableFolder,
+    chosen_protocol,
+    chosen_workload,
+)
+from isolitmus.model.defaults import DELTA
 from isolitmus.model.errors import IsolitmusError, Limit, near
 from isolitmus.specs import protocol
-from isolitmus.specs.formats import format_named
-from isolitmus.specs.writing import write_whole
+from isolitmus.specs.disk.output_files import write_whole
+from isolitmus.specs.registries.formats import format_named
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from isolitmus.checker.robustness.repairs import Repair
-    from isolitmus.checker.robustness.robust import Robustness
+    from isolitmus.checker.workloads.repairs import Repair
+    from isolitmus.checker.workloads.robustness import Robustness
     from isolitmus.model.budget import Budget
     from isolitmus.model.spec import Spec
 
@@ -84,7 +91,7 @@ def robust(
             raise IsolitmusError(f"--promise is '{name}'{near(name, PROMISES)}; known: {known}")
     carriers = [] if engine is None else named("engine", engine)
     if carriers:
-        from isolitmus.cli.carrying import refuse
+        from isolitmus.cli.engine_runs import refuse
 
         refuse(carriers, [under.name for under in unders])
     promises = list(dict.fromkeys(wanted))
@@ -108,7 +115,7 @@ def robust(
     if save is not None:
         _save(answers, save)
     if html is not None:
-        from isolitmus.checker.robustness.robust_page import robust_page
+        from isolitmus.checker.render.robust_page import robust_page
         from isolitmus.cli.made import made as by
 
         write_whole(html, robust_page(answers, ways, by()))
@@ -139,7 +146,7 @@ def _repairs(
     answers: Iterable[Robustness], budget: Budget
 ) -> tuple[dict[tuple[str, str], list[Repair]], str | None]:
     """What would make them safe, by promise and protocol, and the limit that ended that, if one did."""
-    from isolitmus.checker.robustness.repairs import repaired
+    from isolitmus.checker.workloads.repairs import repaired
 
     ways: dict[tuple[str, str], list[Repair]] = {}
     try:
@@ -180,7 +187,7 @@ def _save(answers: list[Robustness], folder: Path) -> None:
 
 def _replay(answers: list[Robustness], carriers: list[str], *, quiet: bool) -> int:
     """Carry the counterexamples out; the exit status if one is not as predicted, or was refused."""
-    from isolitmus.cli.carrying import Carried, carry_found, ended
+    from isolitmus.cli.engine_runs import Carried, carry_found, ended
 
     done: list[Carried] = []
     tests = [one.test for answer in answers for one in answer.counterexamples]

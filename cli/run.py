@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from isolitmus.checker.compared import expected
-from isolitmus.checker.telling.grid import markdown
-from isolitmus.cli.carrying import MODEL, Carried, Task, carry_out, refuse
+from isolitmus.checker.execution.expectation_report import expected
+from isolitmus.checker.render.grid import markdown
+from isolitmus.cli.engine_runs import MODEL, Carried, Task, carry_out, refuse
 from isolitmus.cli.options import Json, Memory, Time, budget, named
 from isolitmus.cli.output import print_json, progress, say, say_text
 from isolitmus.cli.refused import Refusal
@@ -18,9 +18,9 @@ from isolitmus.model.errors import IsolitmusError, Limit, NoLitmusTest
 from isolitmus.model.litmus import Litmus
 from isolitmus.specs import litmus
 from isolitmus.specs import protocol as read_protocol
-from isolitmus.specs.catalogue import litmus_files
-from isolitmus.specs.files import is_folder
-from isolitmus.specs.formats import format_named
+from isolitmus.specs.disk.input_files import is_folder
+from isolitmus.specs.files.catalogue import litmus_files
+from isolitmus.specs.registries.formats import format_named
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

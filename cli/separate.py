@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from isolitmus.checker.separation import ABSTRACT, TABLE
-from isolitmus.checker.separation import separate as ask
-from isolitmus.checker.telling.separation_words import separation_lines
-from isolitmus.checker.unbounded import separate_unbounded
+from isolitmus.checker.render.search_results import separation_lines
+from isolitmus.checker.search.separation import ABSTRACT, TABLE
+from isolitmus.checker.search.separation import separate as ask
+from isolitmus.checker.search.unbounded_separation import separate_unbounded
 from isolitmus.cli.certifying import write_certificates
-from isolitmus.cli.forms import PICTURES, TABLES, Forms
+from isolitmus.cli.conversion import PICTURES, TABLES, Forms
 from isolitmus.cli.mutants import (
     NOT_OF_MUTANTS,
     needs_mutants,
@@ -26,12 +26,12 @@ from isolitmus.model.errors import IsolitmusError, near
 from isolitmus.model.litmus import Litmus
 from isolitmus.model.number import many
 from isolitmus.specs import scope, spec
-from isolitmus.specs.writing import write_whole
+from isolitmus.specs.disk.output_files import write_whole
 
 if TYPE_CHECKING:
-    from isolitmus.checker.answer import By, Separation
-    from isolitmus.checker.lattice import Strength
-    from isolitmus.cli.carrying import Carried
+    from isolitmus.checker.search.lattice import Strength
+    from isolitmus.checker.search.separation_result import By, Separation
+    from isolitmus.cli.engine_runs import Carried
     from isolitmus.model.budget import Budget
     from isolitmus.model.spec import Spec
 
@@ -151,7 +151,7 @@ def separate(
     specs = spec(a), spec(b)
     carriers = [] if engine is None else named("engine", engine)
     if carriers:
-        from isolitmus.cli.carrying import refuse
+        from isolitmus.cli.engine_runs import refuse
 
         refuse(carriers)
     if carriers and universe == ABSTRACT:
@@ -209,7 +209,7 @@ def separate(
         if assumed:
             say(f"Assumed: {'; '.join(assumed)}.")
     if done:
-        from isolitmus.cli.carrying import ended
+        from isolitmus.cli.engine_runs import ended
 
         if status := ended(done):
             return status
@@ -235,11 +235,11 @@ def _relation_words(
     wide: bool,
 ) -> str:
     """How two specs stand to each other: in the words of ``compare``, unless the question was narrower."""
-    from isolitmus.checker.telling.lattice_words import STANDS, standing_words
+    from isolitmus.checker.render.lattice import STANDS, standing_words
 
     a, b = specs
     if wide and a.name != b.name and not a.silences and not b.silences:
-        from isolitmus.checker.placing import compare
+        from isolitmus.checker.search.placing import compare
 
         most = None if asked is None else max(asked)
         return standing_words(compare(specs, transactions=most, budget=within), a.name, b.name)
@@ -284,7 +284,7 @@ def _carried(
     """What was found carried out on the engines, and printed unless quiet: the runs for JSON."""
     if not carriers:
         return {}
-    from isolitmus.cli.carrying import Carried, carry_found
+    from isolitmus.cli.engine_runs import Carried, carry_found
 
     test = answer.file
     if not isinstance(test, Litmus):

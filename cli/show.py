@@ -8,35 +8,35 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from isolitmus.checker.auditing.diagnosis import carry_out_example, general_lines
-from isolitmus.checker.drawn import Drawn
-from isolitmus.checker.finds import distinct, of_portrait
-from isolitmus.checker.portrait import portray
-from isolitmus.checker.running.denoting import denote
-from isolitmus.checker.telling.axiom_words import axiom_lines
-from isolitmus.checker.telling.draw import denotations, timeline
-from isolitmus.checker.telling.graphs import graph
-from isolitmus.checker.telling.portrait_words import portrait_lines
-from isolitmus.checker.triviality import triviality
-from isolitmus.cli.carrying import Carried, carry_found, ended, refuse
-from isolitmus.cli.forms import PICTURES, TABLES, Forms
+from isolitmus.checker.execution.denotation import denote
+from isolitmus.checker.render.axiom_words import axiom_lines
+from isolitmus.checker.render.dependency_graph import graph
+from isolitmus.checker.render.drawn import Drawn
+from isolitmus.checker.render.portrait_words import portrait_lines
+from isolitmus.checker.render.text_pictures import denotations, timeline
+from isolitmus.checker.search.discovered_tests import distinct, of_portrait
+from isolitmus.checker.search.portrait import portray
+from isolitmus.checker.search.triviality import triviality
+from isolitmus.cli.conversion import PICTURES, TABLES, Forms
+from isolitmus.cli.engine_runs import Carried, carry_found, ended, refuse
 from isolitmus.cli.options import Json, Memory, Time, budget, named
 from isolitmus.cli.output import progress, say, say_text, warn
 from isolitmus.model.errors import IsolitmusError, Limit, UnknownName, near
 from isolitmus.model.litmus import Litmus
 from isolitmus.model.records import Records, Tabular
-from isolitmus.specs import catalogue
-from isolitmus.specs.engines import engine_named, engines
-from isolitmus.specs.exceptions_file import exception_of, exception_table
-from isolitmus.specs.formats import format_named
-from isolitmus.specs.job_files import workload, workloads
-from isolitmus.specs.shelf import shipped
+from isolitmus.specs.disk.shelf import shipped
+from isolitmus.specs.files import catalogue
+from isolitmus.specs.files.exceptions_file import exception_of, exception_table
+from isolitmus.specs.files.workload_sources import workload, workloads
+from isolitmus.specs.registries.engines import engine_named, engines
+from isolitmus.specs.registries.formats import format_named
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from isolitmus.checker.portrait import Portrait
-    from isolitmus.checker.running.denoting import Denoted
-    from isolitmus.checker.telling.graphs import DependencyGraph
+    from isolitmus.checker.execution.denotation import Denoted
+    from isolitmus.checker.render.dependency_graph import DependencyGraph
+    from isolitmus.checker.search.portrait import Portrait
     from isolitmus.model.budget import Budget
     from isolitmus.model.litmus import HistoryTest
     from isolitmus.model.spec import Spec

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from isolitmus.checker.finds import distinct, of_sweep
-from isolitmus.checker.processes import cores as available
-from isolitmus.checker.separation import ABSTRACT
-from isolitmus.checker.sweeps import LIMIT, candidates_in, sweep_work
-from isolitmus.checker.sweeps import sweep as count_all
-from isolitmus.checker.telling.sweep_words import abstract_lines, sweep_lines
-from isolitmus.cli.carrying import Carried, carry_found, ended, refuse
-from isolitmus.cli.forms import TABLES, Forms
+from isolitmus.checker.execution.worker_processes import cores as available
+from isolitmus.checker.render.sweep_words import abstract_lines, sweep_lines
+from isolitmus.checker.search.discovered_tests import distinct, of_sweep
+from isolitmus.checker.search.separation import ABSTRACT
+from isolitmus.checker.sweeps.table_sweep import LIMIT, candidates_in, sweep_work
+from isolitmus.checker.sweeps.table_sweep import sweep as count_all
+from isolitmus.cli.conversion import TABLES, Forms
+from isolitmus.cli.engine_runs import Carried, carry_found, ended, refuse
 from isolitmus.cli.options import (
     Cores,
     Json,
@@ -39,9 +39,9 @@ from isolitmus.specs import spec
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from isolitmus.checker.abstract_sweeps import AbstractSweep
-    from isolitmus.checker.sweeps import Sweep
-    from isolitmus.cli.forms import Form
+    from isolitmus.checker.sweeps.abstract_sweep import AbstractSweep
+    from isolitmus.checker.sweeps.table_sweep import Sweep
+    from isolitmus.cli.conversion import Form
     from isolitmus.model.budget import Budget
     from isolitmus.model.scope import Scope
     from isolitmus.model.spec import Spec
@@ -199,7 +199,7 @@ def _abstract(
     aborts: bool,
 ) -> int:
     """The histories that levels admit counted, and printed. Exit status 3 if a limit ended it, else 0."""
-    from isolitmus.checker.abstract_sweeps import askable, sweep_abstract
+    from isolitmus.checker.sweeps.abstract_sweep import askable, sweep_abstract
 
     done: list[AbstractSweep] = []
     for n in asked:
@@ -244,7 +244,7 @@ def _carried(
 
 def _keep(carried: Sequence[Carried], inside: Scope, out: Location, master: str | None) -> None:
     """Write what engines did into the table of replays beside the others."""
-    from isolitmus.pipeline.replays import REPLAYS, Replayed, Replays
+    from isolitmus.pipeline.replay_table import REPLAYS, Replayed, Replays
     from isolitmus.pipeline.spark import MASTER, open_spark
 
     with open_spark(master or MASTER) as spark:
@@ -275,8 +275,8 @@ def _cores(cores: int) -> Iterator[Count]:
 
 @contextmanager
 def _spark(master: str | None, out: Location | None, keep: str | None) -> Iterator[Count]:
-    from isolitmus.pipeline.jobs import sweep as count_on_spark
     from isolitmus.pipeline.spark import MASTER, open_spark
+    from isolitmus.pipeline.sweep_job import sweep as count_on_spark
 
     with open_spark(master or MASTER) as spark:
         yield partial(count_on_spark, spark, out=out, keep=keep)

@@ -9,27 +9,27 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from isolitmus.model.lazy import lazily
+from isolitmus.model.lazy_exports import lazily
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from isolitmus.conformance.interleaved import interleave
-    from isolitmus.conformance.racing import race
-    from isolitmus.conformance.session import Session, open_session
+    from isolitmus.conformance.delta.session import Session, open_session
+    from isolitmus.conformance.racing.interleavings import interleave
+    from isolitmus.conformance.racing.races import race
     from isolitmus.model.litmus import Litmus
     from isolitmus.model.run import Run
-    from isolitmus.specs.spec_catalogue import NameOrPath, SpecLike
+    from isolitmus.specs.files.spec_catalogue import NameOrPath, SpecLike
 
 __all__ = ["Session", "interleave", "open_session", "race", "replay"]
 
 __getattr__ = lazily(
     __name__,
     {
-        "Session": "session",
-        "interleave": "interleaved",
-        "open_session": "session",
-        "race": "racing",
+        "Session": "delta.session",
+        "interleave": "racing.interleavings",
+        "open_session": "delta.session",
+        "race": "racing.races",
     },
 )
 
@@ -43,11 +43,11 @@ def replay(
     logs: Path | None = None,
 ) -> Run:
     """Carry the schedule of a litmus test, or of the one with this name or path, out on real tables, as
-    ``conformance.delta.replay`` does.
+    ``conformance.delta.engine.replay`` does.
 
     LitmusError for an abstract history, which has no statements.
     """
-    from isolitmus.conformance.delta import replay as carry_out
+    from isolitmus.conformance.delta.engine import replay as carry_out
     from isolitmus.model.errors import LitmusError
     from isolitmus.model.litmus import HistoryTest
     from isolitmus.model.spec import Spec

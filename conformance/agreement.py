@@ -18,15 +18,15 @@ from hypothesis import seed as seeded
 from hypothesis import strategies as st
 from hypothesis.configuration import set_hypothesis_home_dir
 
-from isolitmus.checker.comparing import run_differences
-from isolitmus.checker.runs import Judged, run
+from isolitmus.checker.execution.run_diff import run_differences
+from isolitmus.checker.execution.run_result import Judged, run
 from isolitmus.conformance.together import together
+from isolitmus.model.display import Readable
 from isolitmus.model.errors import TimeLimit, UndeterminedError, WaitsForEver
 from isolitmus.model.exploration import Batch
-from isolitmus.model.readable import Readable
 from isolitmus.model.run import SeveralRuns
 from isolitmus.model.text_digest import text_digest
-from isolitmus.specs.catalogue import protocol
+from isolitmus.specs.files.catalogue import protocol
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from isolitmus.model.engine import Carries
     from isolitmus.model.litmus import Litmus
     from isolitmus.model.spec import Spec
-    from isolitmus.specs.spec_catalogue import SpecLike
+    from isolitmus.specs.files.spec_catalogue import SpecLike
 
 __all__ = [
     "Explored",
@@ -79,7 +79,7 @@ def differences(test: Litmus, under: SpecLike, carry: Carries) -> tuple[str, ...
 
 
 def unlike(predicted: Judged, observed: Judged) -> tuple[str, ...]:
-    """Where two runs of one test differ; ``checker.running.serial.Disagreement`` if the two executors do
+    """Where two runs of one test differ; ``checker.execution.serial_orders.Disagreement`` if the two executors do
     over its serial orders. Those and the levels follow from what is compared.
     """
     found = run_differences(predicted.run, observed.run)

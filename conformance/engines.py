@@ -6,14 +6,9 @@ from contextlib import closing, contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from isolitmus.model.errors import (
-    EngineUnavailable,
-    IsolitmusError,
-    Refused,
-    TimeLimit,
-)
-from isolitmus.specs.engines import engine_named, engines
-from isolitmus.specs.formats import format_named
+from isolitmus.model.errors import EngineUnavailable, IsolitmusError, Refused, TimeLimit
+from isolitmus.specs.registries.engines import engine_named, engines
+from isolitmus.specs.registries.formats import format_named
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Iterator, Sequence

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from isolitmus.checker.runs import Judged, run
+from isolitmus.checker.execution.run_result import Judged, run
 from isolitmus.conformance.agreement import unlike
 from isolitmus.conformance.together import together
 from isolitmus.model.errors import IsolitmusError, Refused
 from isolitmus.model.matrix import NOT_MODELLED, Cell
-from isolitmus.specs.catalogue import protocol as named_protocol
-from isolitmus.specs.matrix_file import case
+from isolitmus.specs.files.catalogue import protocol as named_protocol
+from isolitmus.specs.files.matrix_file import case
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from isolitmus.model.engine import Carries, Engine
     from isolitmus.model.matrix import Matrix, Place
-    from isolitmus.specs.spec_catalogue import SpecLike
+    from isolitmus.specs.files.spec_catalogue import SpecLike
 
 __all__ = ["observe"]
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from isolitmus.conformance.fixtures import (
+from isolitmus.conformance.pytest_fixtures import (
     RACES,
     delta_level,
     delta_race,
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
     from _pytest._code.code import TerminalRepr
 
-    from isolitmus.checker.compared import Compared
-    from isolitmus.checker.several import Several
+    from isolitmus.checker.execution.expectation_report import Compared
+    from isolitmus.checker.execution.several import Several
     from isolitmus.model.litmus import HistoryTest, Litmus
     from isolitmus.model.spec import Spec
 
@@ -51,7 +51,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """A usage error for an engine that is none, before any test."""
     if config.getoption(OPTION) is None and config.getini(OPTION) == "model":
         return
-    from isolitmus.specs.engines import engine_named
+    from isolitmus.specs.registries.engines import engine_named
 
     try:
         for name in _engines(config):
@@ -91,11 +91,11 @@ class LitmusFile(_Sentence, pytest.File):
 
     def collect(self) -> Iterable[pytest.Item]:
         """Read it."""
-        from isolitmus.checker.compared import expected
+        from isolitmus.checker.execution.expectation_report import expected
         from isolitmus.conformance.engines import refuse_format
         from isolitmus.model.litmus import Litmus
         from isolitmus.specs import litmus
-        from isolitmus.specs.engines import engine_named
+        from isolitmus.specs.registries.engines import engine_named
 
         test = litmus(str(self.path))
         if not isinstance(test, Litmus):
@@ -119,9 +119,9 @@ class LitmusFile(_Sentence, pytest.File):
 
 def _refuse_silence(test: Litmus, engine: str) -> None:
     """IsolitmusError for a test that would compare the model with nothing."""
-    from isolitmus.checker.running.execute import ENGINE as MODEL
-    from isolitmus.specs.catalogue import protocols
-    from isolitmus.specs.formats import format_named
+    from isolitmus.checker.execution.commit_loop import ENGINE as MODEL
+    from isolitmus.specs.files.catalogue import protocols
+    from isolitmus.specs.registries.formats import format_named
 
     known = protocols(format_named(test.format).log)
     if engine == MODEL and not any(name in test.expect for name in known):
@@ -140,8 +140,8 @@ class LitmusItem(_Sentence, pytest.Item):
 
     def runtest(self) -> None:
         """Carry it out, and hold it beside what its file expects and what the model says."""
-        from isolitmus.checker.compared import Predicted
-        from isolitmus.checker.running.execute import ENGINE as MODEL
+        from isolitmus.checker.execution.commit_loop import ENGINE as MODEL
+        from isolitmus.checker.execution.expectation_report import Predicted
 
         answer = None
         if self._engine != MODEL:
@@ -210,7 +210,7 @@ def pytest_runtest_makereport(
 
 def _found(call: pytest.CallInfo[None]) -> Iterator[tuple[str, str]]:
     """What the frames of a failure hold that was found by interleaving."""
-    from isolitmus.conformance.interleaved import Interleaved
+    from isolitmus.conformance.racing.interleavings import Interleaved
 
     assert call.excinfo is not None
     held = [value for entry in call.excinfo.traceback for value in entry.frame.f_locals.values()]

@@ -10,7 +10,7 @@ import pytest
 from isolitmus.model.errors import IsolitmusError
 
 if TYPE_CHECKING:
-    from isolitmus.conformance.session import Session
+    from isolitmus.conformance.delta.session import Session
     from isolitmus.model.engine import Carries
 
 __all__ = ["Started", "started"]
@@ -28,7 +28,7 @@ class Started:
 
     def session(self) -> Session:
         """Spark with Delta; a failure of the test, one sentence, where it cannot be started."""
-        from isolitmus.conformance.session import open_session
+        from isolitmus.conformance.delta.session import open_session
 
         if self._session is None:
             try:
@@ -39,7 +39,7 @@ class Started:
 
     def engine(self, name: str) -> Carries:
         """An engine, started when it is first asked for."""
-        from isolitmus.conformance.delta import ENGINE, carries
+        from isolitmus.conformance.delta.engine import ENGINE, carries
         from isolitmus.conformance.engines import open_engine
 
         if name not in self._engines:

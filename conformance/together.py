@@ -6,7 +6,7 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, TypeVar
 
-from isolitmus.conformance.threads import ends_with
+from isolitmus.conformance.workers import ends_with
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from isolitmus.model.lazy import lazily
+from isolitmus.model.lazy_exports import lazily
 
 if TYPE_CHECKING:
     from isolitmus.model.budget import Budget

@@ -7,12 +7,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
-from isolitmus.model.readable import Command
+from isolitmus.model.display import Command
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from isolitmus.model.statement import Read
+    from isolitmus.model.sql.statement import Read
 
 __all__ = ["Aside", "CacheTable", "Client", "DataFrameWrite", "SetConf"]
 

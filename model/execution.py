@@ -10,20 +10,20 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from isolitmus.model.default import DELTA
+from isolitmus.model.defaults import DELTA
+from isolitmus.model.delta.table import TableState
+from isolitmus.model.display import Readable, few
 from isolitmus.model.number import many
-from isolitmus.model.readable import Readable, few
-from isolitmus.model.table import TableState
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from isolitmus.model.failing import EvaluationError
-    from isolitmus.model.file import File, FileKey, TableRow
-    from isolitmus.model.footprint import Footprint
+    from isolitmus.model.delta.data_file import File, FileKey, TableRow
+    from isolitmus.model.delta.footprint import Footprint
     from isolitmus.model.schedule import Schedule
     from isolitmus.model.spec import Spec
-    from isolitmus.model.values import Row, Rows
+    from isolitmus.model.sql.failing import EvaluationError
+    from isolitmus.model.sql.values import Row, Rows
 
 __all__ = ["Database", "Effect", "Event", "Execution", "ReadSet", "RowRead", "RowWrite", "births"]
 
@@ -65,7 +65,7 @@ class RowWrite:
 def births(table: str, rows: Iterable[TableRow]) -> tuple[RowWrite, ...]:
     """The writes of rows that are new in a table.
 
-    >>> from isolitmus.model.file import TableRow
+    >>> from isolitmus.model.delta.data_file import TableRow
     >>> births("t", [TableRow("a.0", "a", (1,))])
     (RowWrite(table='t', id='a.0', before=None, after=(1,)),)
     """

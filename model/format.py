@@ -1,6 +1,6 @@
 """A format: what a table format or a database does, as a record of functions.
 
-The commit loop, the searches and the counts (``checker.running.execute``, ``checker.searching``,
+The commit loop, the searches and the counts (``checker.execution.commit_loop``, ``checker.searching``,
 ``checker.counting``) ask a format what a statement reads and writes on a snapshot, how a commit is seen by
 the others, and what it leaves of its tables. They know no format by name; a protocol, a litmus test and a
 scope each say theirs.
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
 
     from isolitmus.model.budget import Budget
+    from isolitmus.model.delta.data_file import File
+    from isolitmus.model.delta.table import TableState
     from isolitmus.model.execution import Database, Effect, Event, Execution
-    from isolitmus.model.failing import EvaluationError
-    from isolitmus.model.file import File
     from isolitmus.model.frame import Frame
     from isolitmus.model.litmus import Litmus
     from isolitmus.model.run import TransactionRun
@@ -27,10 +27,10 @@ if TYPE_CHECKING:
     from isolitmus.model.schema import Schema
     from isolitmus.model.scope import Scope
     from isolitmus.model.spec import Clause, Spec
-    from isolitmus.model.statement import Read, Statement
-    from isolitmus.model.table import TableState
+    from isolitmus.model.sql.failing import EvaluationError
+    from isolitmus.model.sql.statement import Read, Statement
+    from isolitmus.model.sql.values import Rows
     from isolitmus.model.term import Term
-    from isolitmus.model.values import Rows
 
 __all__ = [
     "Driver",

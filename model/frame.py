@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from isolitmus.model.display import Readable, few
 from isolitmus.model.edge import Edge
 from isolitmus.model.errors import FrameError, printable
-from isolitmus.model.readable import Readable, few
 from isolitmus.model.reason import Reason
 from isolitmus.model.relation import Relation
 from isolitmus.model.term import Term

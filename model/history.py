@@ -1,7 +1,7 @@
 """A history: transactions with what they read and wrote, sessions, and the orders that were observed.
 
 Choices. The initial transaction T0 wrote version 0 of every object; it is a node of the frame only
-where the reads are nodes, too (``model.reads``). A version that its writer overwrote itself has a number of
+where the reads are nodes, too (``checker.judge.read_nodes``). A version that its writer overwrote itself has a number of
 its own, ``x1:1``; whoever else reads it has read what was there halfway (``intermediate``, Adya's G1b), and
 missed the next version. A
 predicate's match bits belong to its name: what one read of P states holds for all reads of P. **A version of which no read of P states whether it
@@ -17,9 +17,10 @@ from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING
 
-from isolitmus.model.defects import refuse_defects
 from isolitmus.model.deleting import spelled_out
+from isolitmus.model.display import Readable
 from isolitmus.model.errors import HistoryError, near, visible
+from isolitmus.model.history_defects import refuse_defects
 from isolitmus.model.notation import (
     moment_words,
     read_linear,
@@ -29,7 +30,6 @@ from isolitmus.model.notation import (
     read_transaction_name,
 )
 from isolitmus.model.operations import Transaction
-from isolitmus.model.readable import Readable
 from isolitmus.model.recorded import Recorded, unordered
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ class History(Recorded, Readable):
 
     A transaction that no session names is a session of its own. The constructor raises a
     HistoryError for what contradicts itself, naming both operations. A read that nothing explains does not: every level
-    forbids it (``model.flaws``).
+    forbids it (``checker.judge.flaws``).
 
     >>> skew = History.parse("r1(x0) r1(y0) w1(x1) r2(x0) r2(y0) w2(y2) c1 c2")
     >>> skew

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from isolitmus.model.readable import Readable
+from isolitmus.model.display import Readable
 
 if TYPE_CHECKING:
     from numpy import bool_, int64
     from numpy.typing import NDArray
 
-    from isolitmus.model.register_history import RegisterHistory
+    from isolitmus.model.blackbox_history import RegisterHistory
 
 __all__ = ["ListHistory"]
 
@@ -26,7 +26,7 @@ __all__ = ["ListHistory"]
 class ListHistory(Readable):
     """A history of lists: its last elements as registers, and all that each read saw.
 
-    >>> from isolitmus.model.register_history import RegisterHistory
+    >>> from isolitmus.model.blackbox_history import RegisterHistory
     >>> registers = RegisterHistory(
     ...     ("x",), ("s", "t"), np.array([0, 1]), np.array([0, 0]), np.array([0, 2, 3]),
     ...     np.array([True, True, False]), np.array([0, 0, 0]), np.array([7, 8, 8]), np.array([1, 1, 2]),

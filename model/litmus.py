@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from isolitmus.model.client import Client
-from isolitmus.model.default import DELTA
-from isolitmus.model.raw import Raw
-from isolitmus.model.readable import Readable
-from isolitmus.model.statement import Block
+from isolitmus.model.defaults import DELTA
+from isolitmus.model.delta.raw_transaction import Raw
+from isolitmus.model.display import Readable
+from isolitmus.model.sql.statement import Block
 from isolitmus.model.toml_text import bare, inline, listed, quoted, quoted_table, toml_rows, value
 
 if TYPE_CHECKING:
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from isolitmus.model.history import History
     from isolitmus.model.schedule import Schedule
     from isolitmus.model.schema import Schema
-    from isolitmus.model.statement import Statement
-    from isolitmus.model.values import Rows, Value
+    from isolitmus.model.sql.statement import Statement
+    from isolitmus.model.sql.values import Rows, Value
 
 __all__ = ["Expectation", "HistoryTest", "Litmus"]
 
@@ -64,7 +64,7 @@ class Litmus(Readable):
 
     As a text it is a litmus file, which gives the test back when it is read.
 
-    >>> from isolitmus.specs.catalogue import litmus
+    >>> from isolitmus.specs.files.catalogue import litmus
     >>> print(repr(litmus("insert-last")))  # doctest: +ELLIPSIS
     # insert-last.toml
     title    = ...

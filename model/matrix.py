@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from isolitmus.model.conflict import CONFLICTS
-from isolitmus.model.default import DELTA
+from isolitmus.model.defaults import DELTA
+from isolitmus.model.delta.conflict_part import CONFLICTS
+from isolitmus.model.display import Readable
 from isolitmus.model.number import many
-from isolitmus.model.readable import Readable
 from isolitmus.model.run import SILENT
 from isolitmus.model.text_digest import text_digest
 
@@ -29,7 +29,7 @@ class Place(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class Matrix(Readable):
     """Statements to be run beside each other. Tables, layouts and statements are as their file has them, with places
-    to be filled in (``specs.matrix_file.case``).
+    to be filled in (``specs.files.matrix_file.case``).
     """
 
     name: str

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from isolitmus.model.values import Row
+    from isolitmus.model.sql.values import Row
 
 __all__ = ["Item", "Reason"]
 
-WORDS = "isolitmus.checker.telling.reasons"
+WORDS = "isolitmus.checker.render.reasons"
 """Where reasons are put into words; read when somebody prints one."""
 
 
@@ -40,7 +40,7 @@ class Reason:
     """A reason: its kind, and its nouns by the part that they have in it.
 
     ``str`` puts it into a clause that reads after "because". A kind without words of its own
-    in ``checker.telling.reasons`` is its own words, with the nouns in braces. ``Reason()`` is none.
+    in ``checker.render.reasons`` is its own words, with the nouns in braces. ``Reason()`` is none.
 
     >>> missed = Reason.of("saw", reader="b", version=3)
     >>> missed["reader"], str(missed)

@@ -8,8 +8,8 @@ from io import StringIO
 from itertools import chain
 from typing import TYPE_CHECKING
 
+from isolitmus.model.display import Readable, few
 from isolitmus.model.errors import IsolitmusError
-from isolitmus.model.readable import Readable, few
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

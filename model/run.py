@@ -6,15 +6,15 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from isolitmus.model.display import Readable, few
 from isolitmus.model.errors import UndeterminedError
-from isolitmus.model.readable import Readable, few
 from isolitmus.model.records import Records, Tabular
-from isolitmus.model.values import show_row
+from isolitmus.model.sql.values import show_row
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from isolitmus.model.values import Row, Rows, Value
+    from isolitmus.model.sql.values import Row, Rows, Value
 
 __all__ = [
     "ROLLED_BACK",

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from isolitmus.model.file import File, RawFile
-    from isolitmus.model.sql_types import Type
-    from isolitmus.model.values import Row, Rows, Value
+    from isolitmus.model.delta.data_file import File, RawFile
+    from isolitmus.model.sql.types import Type
+    from isolitmus.model.sql.values import Row, Rows, Value
 
 __all__ = ["Column", "Identity", "Index", "Schema"]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
-from isolitmus.model.default import DELTA
+from isolitmus.model.defaults import DELTA
+from isolitmus.model.display import Readable, few
 from isolitmus.model.number import many
-from isolitmus.model.readable import Readable, few
 from isolitmus.model.text_digest import text_digest
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from isolitmus.model.schema import Schema
-    from isolitmus.model.statement import Statement
+    from isolitmus.model.sql.statement import Statement
 
 __all__ = ["FRESH", "LARGEST", "Scope", "fresh"]
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Generic, Literal, Protocol, TypeVar
 
-from isolitmus.model.readable import Readable, few
+from isolitmus.model.display import Readable, few
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from isolitmus.model.values import Rows, Value
+    from isolitmus.model.sql.values import Rows, Value
 
 __all__ = ["bare", "inline", "listed", "quoted", "quoted_table", "toml_rows", "value"]
 

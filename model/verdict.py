@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Never
 
-from isolitmus.model.readable import Readable, few
+from isolitmus.model.display import Readable, few
 
 if TYPE_CHECKING:
     from isolitmus.model.edge import Edge

@@ -5,16 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from isolitmus.model.readable import Readable, few
+from isolitmus.model.display import Readable, few
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from isolitmus.model.expression import Expr
     from isolitmus.model.schema import Schema
-    from isolitmus.model.sql_types import Type
-    from isolitmus.model.statement import Read, Statement
+    from isolitmus.model.sql.expression import Expr
+    from isolitmus.model.sql.statement import Read, Statement
+    from isolitmus.model.sql.types import Type
 
 __all__ = ["Job", "JobStatement", "Workload"]
 

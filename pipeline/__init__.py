@@ -4,17 +4,22 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from isolitmus.model.lazy import lazily
+from isolitmus.model.lazy_exports import lazily
 
 if TYPE_CHECKING:
-    from isolitmus.pipeline.audits import audit_all
-    from isolitmus.pipeline.checks import check_all
-    from isolitmus.pipeline.jobs import sweep
+    from isolitmus.pipeline.audit_job import audit_all
+    from isolitmus.pipeline.check_job import check_all
     from isolitmus.pipeline.spark import open_spark
+    from isolitmus.pipeline.sweep_job import sweep
 
 __all__ = ["audit_all", "check_all", "open_spark", "sweep"]
 
 __getattr__ = lazily(
     __name__,
-    {"audit_all": "audits", "check_all": "checks", "open_spark": "spark", "sweep": "jobs"},
+    {
+        "audit_all": "audit_job",
+        "check_all": "check_job",
+        "open_spark": "spark",
+        "sweep": "sweep_job",
+    },
 )

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from isolitmus.checker.counting.tally import place
-from isolitmus.checker.expecting import expecting
-from isolitmus.checker.sweeps import example
+from isolitmus.checker.sweeps.table_sweep import example
+from isolitmus.checker.sweeps.tally import place
+from isolitmus.checker.universes.expecting import expecting
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from isolitmus.checker.counting.tally import First, Tallies
-    from isolitmus.checker.counting.work import Work
+    from isolitmus.checker.sweeps.shard_runner import Work
+    from isolitmus.checker.sweeps.tally import First, Tallies
 
 __all__ = ["findings", "rank_of"]
 
@@ -38,7 +38,7 @@ def findings(work: Work, total: Tallies) -> Iterator[dict[str, Any]]:
 def rank_of(work: Work, found: First) -> int:
     """The number of a candidate among those of its size.
 
-    >>> from isolitmus.checker.sweeps import sweep_work
+    >>> from isolitmus.checker.sweeps.table_sweep import sweep_work
     >>> from isolitmus.specs import scope
     >>> rank_of(sweep_work(scope("two-partitions"), 2), (1, 0, ((0, 0), (0, 1))))
     99

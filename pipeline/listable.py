@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from isolitmus.checker.counting.space import Space
+from isolitmus.checker.sweeps.space import Space
 from isolitmus.model.errors import IsolitmusError
 
 if TYPE_CHECKING:
-    from isolitmus.checker.counting.work import Work
+    from isolitmus.checker.sweeps.shard_runner import Work
 
 __all__ = ["refuse_unlisted"]
 

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from isolitmus.checker.counting.listing import Listed, Listing
-    from isolitmus.checker.counting.work import Work
-    from isolitmus.pipeline.table import ResultTable
+    from isolitmus.checker.sweeps.listing import Listed, Listing
+    from isolitmus.checker.sweeps.shard_runner import Work
+    from isolitmus.pipeline.result_table import ResultTable
 
     Numbers = NDArray[np.int64]
     Columns = dict[str, object]

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from isolitmus.specs.files import real_path
+from isolitmus.specs.disk.input_files import real_path
 
 __all__ = ["Location"]
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 from uuid import uuid4
 
-from isolitmus.conformance.session import INSTALL, JAVA_OPTIONS, SPEED, open_session
+from isolitmus.conformance.delta.session import INSTALL, JAVA_OPTIONS, SPEED, open_session
 from isolitmus.model.errors import EngineFailed, EngineUnavailable, IsolitmusError
 
 if TYPE_CHECKING:

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 from isolitmus.model.errors import IsolitmusError
 from isolitmus.model.number import many
 from isolitmus.model.scope import FRESH, fresh
+from isolitmus.pipeline.result_table import Table, held
 from isolitmus.pipeline.sweep_tables import BESIDE, FIXED, KEEP, VERSION, kept, sweep_tables
-from isolitmus.pipeline.table import Table, held
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from isolitmus.checker.counting.tally import Shards
-    from isolitmus.checker.counting.work import Work
+    from isolitmus.checker.sweeps.shard_runner import Work
+    from isolitmus.checker.sweeps.tally import Shards
     from isolitmus.model.scope import Scope
     from isolitmus.pipeline.location import Location
 

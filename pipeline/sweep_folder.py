@@ -10,15 +10,15 @@ from urllib.parse import unquote
 import duckdb
 from sqlglot import exp
 
-from isolitmus.model.delta_log import LogFile, live_files
+from isolitmus.model.delta.log import LogFile, live_files
 from isolitmus.model.errors import IsolitmusError, brief
 from isolitmus.pipeline.location import Location
+from isolitmus.pipeline.result_table import held
 from isolitmus.pipeline.sweep_data import ABOUT
 from isolitmus.pipeline.sweep_tables import VERSION, sweep_tables
-from isolitmus.pipeline.table import held
-from isolitmus.specs.cat import read
-from isolitmus.specs.delta_log import is_delta_table, open_log
-from isolitmus.specs.scope_file import read_scope
+from isolitmus.specs.files.scope_file import read_scope
+from isolitmus.specs.language.parser import read
+from isolitmus.specs.logs.delta_log import is_delta_table, open_log
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from isolitmus.model.scope import Scope
     from isolitmus.model.spec import Spec
-    from isolitmus.pipeline.table import ResultTable
+    from isolitmus.pipeline.result_table import ResultTable
 
 __all__ = ["SweepFolder"]
 

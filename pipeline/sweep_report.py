@@ -4,19 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from isolitmus.checker.telling.sweep_page import (
-    CountedPair,
-    FoundKind,
-    Stops,
-    SweepPage,
-    sweep_page,
-)
+from isolitmus.checker.render.sweeps import CountedPair, FoundKind, Stops, SweepPage, sweep_page
 from isolitmus.model.errors import IsolitmusError
 from isolitmus.model.litmus import Litmus
-from isolitmus.specs.litmus_file import read_litmus
+from isolitmus.specs.files.litmus_file import read_litmus
 
 if TYPE_CHECKING:
-    from isolitmus.checker.telling.figures import Made
+    from isolitmus.checker.render.page_parts import Made
     from isolitmus.pipeline.sweep_folder import SweepFolder
 
 __all__ = ["page_of", "summed"]

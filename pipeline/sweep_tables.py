@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from isolitmus.pipeline.table import ResultColumn, ResultTable
+from isolitmus.pipeline.result_table import ResultColumn, ResultTable
 
 if TYPE_CHECKING:
     from isolitmus.model.scope import Scope

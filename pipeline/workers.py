@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from isolitmus.model.budget import Budget
-    from isolitmus.pipeline.table import ResultTable
+    from isolitmus.pipeline.result_table import ResultTable
 
 __all__ = ["each_part", "rows_of_each"]
 

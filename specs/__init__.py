@@ -1,5 +1,5 @@
 """What is claimed: levels, protocols, litmus tests and scopes, each with its source, by name."""
 
-from isolitmus.specs.catalogue import level, litmus, protocol, scope, spec
+from isolitmus.specs.files.catalogue import level, litmus, protocol, scope, spec
 
 __all__ = ["level", "litmus", "protocol", "scope", "spec"]

@@ -17,16 +17,16 @@ from case_checks import sample
 from formats.conditions import condition_tests
 from observed_runs import ObservedRun, case_digest, read_runs, write_runs
 
-from isolitmus.checker.comparing import run_differences
-from isolitmus.checker.runs import Judged, run
+from isolitmus.checker.execution.run_diff import run_differences
+from isolitmus.checker.execution.run_result import Judged, run
 from isolitmus.conformance.agreement import unlike
 from isolitmus.conformance.deltalake import RELEASES
 from isolitmus.conformance.derby.server import jars
 from isolitmus.conformance.postgres.server import binaries
 from isolitmus.model.litmus import Litmus
 from isolitmus.specs import litmus, protocol
-from isolitmus.specs.catalogue import litmus_names
-from isolitmus.specs.engines import engine_named
+from isolitmus.specs.files.catalogue import litmus_names
+from isolitmus.specs.registries.engines import engine_named
 
 EVIDENCE = Path(__file__).parents[1] / "conformance" / "evidence"
 

@@ -19,16 +19,16 @@ from dataclasses import dataclass, field
 from itertools import permutations
 from typing import TYPE_CHECKING
 
-from isolitmus.model.default import DELTA
+from isolitmus.model.defaults import DELTA
 from isolitmus.model.execution import Event
-from isolitmus.specs.formats import format_named
+from isolitmus.specs.registries.formats import format_named
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from isolitmus.model.execution import Database, Effect
     from isolitmus.model.schema import Schema
-    from isolitmus.model.statement import Statement
+    from isolitmus.model.sql.statement import Statement
 
 __all__ = ["FORMS", "Executed", "Reorderings", "StepMemory", "form", "part"]
 
@@ -164,7 +164,7 @@ FORMS: dict[str, Callable[[Reorderings], bool]] = {
 def form(name: str, run: Executed, memory: StepMemory) -> bool:
     """Whether an execution has a form of a level; a KeyError names one that does not exist.
 
-    >>> from isolitmus.checker.running.execute import execute
+    >>> from isolitmus.checker.execution.commit_loop import execute
     >>> from isolitmus.specs import litmus
     >>> test = litmus("reorder")
     >>> done = execute(test)

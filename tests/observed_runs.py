@@ -17,7 +17,7 @@ from pathlib import Path
 from isolitmus.model.errors import LitmusError
 from isolitmus.model.run import Run, TransactionRun, Wait
 from isolitmus.model.text_digest import text_digest
-from isolitmus.specs.engines import SHIPPED
+from isolitmus.specs.registries.engines import SHIPPED
 
 PACKAGE = "isolitmus.conformance"
 

@@ -6,11 +6,11 @@ import itertools
 from typing import NamedTuple
 
 from isolitmus.checker import separate, sweep
-from isolitmus.checker.robustness.robust import robust_answers
+from isolitmus.checker.workloads.robustness import robust_answers
 from isolitmus.specs import level, protocol
-from isolitmus.specs.parameters import bound
-from isolitmus.specs.scope_file import read_scope
-from isolitmus.specs.workload_file import read_workload
+from isolitmus.specs.files.scope_file import read_scope
+from isolitmus.specs.files.workload_file import read_workload
+from isolitmus.specs.sql.parameters import bound
 
 PROMISES = ("write-serializable", "log-serializable")
 APPENDS = {

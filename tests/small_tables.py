@@ -9,13 +9,13 @@ from __future__ import annotations
 from functools import cache
 from itertools import combinations, product
 
-from isolitmus.checker.running.execute import execute
+from isolitmus.checker.execution.commit_loop import execute
 from isolitmus.model.errors import IsolitmusError
 from isolitmus.model.litmus import Litmus
 from isolitmus.model.schedule import Schedule
-from isolitmus.model.values import literal
-from isolitmus.specs.bound_statement import bound_statement
-from isolitmus.specs.sql import read_statement
+from isolitmus.model.sql.values import literal
+from isolitmus.specs.sql.bound_statement import bound_statement
+from isolitmus.specs.sql.statements import read_statement
 
 
 def partitions(items):
@@ -119,7 +119,7 @@ class BruteForce:
 
     def _allowed(self, one, values):
         job = self.work.jobs[one.job]
-        from isolitmus.model.condition import holds
+        from isolitmus.model.sql.condition import holds
 
         return job.where is None or holds(job.where, (tuple(values[p] for p in job.parameters),))
 

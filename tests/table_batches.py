@@ -16,18 +16,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from isolitmus.checker.delta.table_circuit import TableCircuit
-from isolitmus.checker.delta.table_symbolic import outlines, unfit
-from isolitmus.checker.reading.matrix import admitted
-from isolitmus.checker.searching.product import Product
-from isolitmus.checker.searching.universe import candidate
+from isolitmus.checker.delta.table_solver import outlines, unfit
+from isolitmus.checker.judge.matrix_semantics import admitted
+from isolitmus.checker.universes.product import Product
+from isolitmus.checker.universes.tables import candidate
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from isolitmus.checker.searching.universe import Candidate
+    from isolitmus.checker.universes.tables import Candidate
     from isolitmus.model.scope import Scope
     from isolitmus.model.spec import Spec
-    from isolitmus.model.statement import Statement
+    from isolitmus.model.sql.statement import Statement
 
 __all__ = ["CandidateBatch", "candidate_batches", "uncountable"]
 

@@ -14,21 +14,21 @@ from pathlib import Path
 import networkx as nx
 import pytest
 
-from isolitmus.checker.checks import check
-from isolitmus.checker.permutations.carrying import SpecTables
-from isolitmus.checker.permutations.histories import PermutationHistory
-from isolitmus.checker.reading.anomalies import anomalies
-from isolitmus.checker.recorded.explained import explained_record
-from isolitmus.checker.recorded.judging import judge_recorded
-from isolitmus.checker.recorded.observing import attributed
-from isolitmus.checker.recorded.saturating import saturated
-from isolitmus.checker.recorded_checks import check_recorded
+from isolitmus.checker.blackbox.explanation import explained_record
+from isolitmus.checker.blackbox.judgement import judge_recorded
+from isolitmus.checker.blackbox.read_from import attributed
+from isolitmus.checker.blackbox.saturation import saturated
+from isolitmus.checker.checks.blackbox_check import check_recorded
+from isolitmus.checker.checks.history_check import check
+from isolitmus.checker.judge.anomalies import anomalies
+from isolitmus.checker.pg_isolation.permutation_history import PermutationHistory
+from isolitmus.checker.pg_isolation.permutation_run import SpecTables
 from isolitmus.model.budget import Budget
 from isolitmus.model.errors import IsolitmusError
 from isolitmus.model.litmus import HistoryTest
 from isolitmus.specs import spec
-from isolitmus.specs.recorded.finding import recorded_history
-from isolitmus.specs.recorded.pg import pg_test
+from isolitmus.specs.histories.pg_isolation import pg_test
+from isolitmus.specs.histories.recorded_history import recorded_history
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "agreement.md"

@@ -9,7 +9,7 @@ import networkx as nx
 import pytest
 
 import isolitmus.model
-from isolitmus.checker.worded import LINES, PAGES, Paged, Worded, teller
+from isolitmus.checker.render.worded import LINES, PAGES, Paged, Worded, teller
 
 ROOT = Path(isolitmus.model.__file__).parents[1]
 ROOMS = ("model", "specs", "checker", "conformance", "pipeline", "cli")

@@ -15,16 +15,16 @@ from pathlib import Path
 import pytest
 from level_forms import FORMS
 
-from isolitmus.checker.locking.rules import RANGES, RELEASES, VICTIMS
-from isolitmus.checker.recorded_checks import ASKED
+from isolitmus.checker.checks.blackbox_check import ASKED
+from isolitmus.checker.locking.protocol_rules import RANGES, RELEASES, VICTIMS
 from isolitmus.conformance.observations import observations
 from isolitmus.model.claim import cited_claims
 from isolitmus.model.vocabulary import RELATIONS
-from isolitmus.specs.catalogue import matrices, matrix
-from isolitmus.specs.claims_file import claims
-from isolitmus.specs.exploration_file import Exploration
-from isolitmus.specs.formats import format_named
-from isolitmus.specs.shelf import shipped
+from isolitmus.specs.disk.shelf import shipped
+from isolitmus.specs.files.catalogue import matrices, matrix
+from isolitmus.specs.files.claims_file import claims
+from isolitmus.specs.files.exploration_file import Exploration
+from isolitmus.specs.registries.formats import format_named
 
 ROOT = Path(__file__).parents[1]
 FENCE = re.compile(r"^```.*?^```$", re.DOTALL | re.MULTILINE)
@@ -207,7 +207,7 @@ def test_whatever_is_cited_is_there():
         ("specs/litmus/a.toml", 'source = "Databricks (D70-D73)"'),
         ("specs/a.cat", "(* as checker/reading/graphs.py *)"),
         ("specs/a.cat", "(* as graphes.py *)"),
-        ("model/a.py", "see ``checker.reading.graph.judges``"),
+        ("model/a.py", "see ``checker.judge.graph_semantics.judges``"),
         ("docs/delta.md", "[it](transactions.md#conf)"),
         ("docs/delta.md", "[it](transaction.md)"),
         ("docs/delta.md", "shown by `hole-in-partition`"),

@@ -13,15 +13,15 @@ from typing import get_args
 import pytest
 from pages import BLOCKS, FENCE, KINDS, PAGES, ROOT, check_console, check_python, commands, of_kind
 
-from isolitmus.checker.reading.histories import check_history
-from isolitmus.checker.running.execute import execute, judge_execution, unfit_table
-from isolitmus.checker.unbounded import separate_unbounded
+from isolitmus.checker.execution.commit_loop import execute, judge_execution, unfit_table
+from isolitmus.checker.judge.history_verdict import check_history
+from isolitmus.checker.search.unbounded_separation import separate_unbounded
 from isolitmus.cli.main import VERBS, main
 from isolitmus.model.history import History
 from isolitmus.model.litmus import Litmus
 from isolitmus.model.spec import BinaryOp, Bracket, UnaryOp
 from isolitmus.specs import litmus, spec
-from isolitmus.specs.catalogue import levels, litmus_names
+from isolitmus.specs.files.catalogue import levels, litmus_names
 
 
 @pytest.mark.slow
@@ -98,9 +98,9 @@ def test_words_of_the_glossary_are_used():
     glossary = ROOT / "docs" / "glossary.md"
     files = [
         *PAGES,
-        *ROOT.glob("model/*.py"),
+        *ROOT.glob("model/**/*.py"),
         *ROOT.glob("checker/**/*.py"),
-        *ROOT.glob("conformance/*.py"),
+        *ROOT.glob("conformance/**/*.py"),
         *ROOT.glob("specs/**/*.cat"),
     ]
     texts = " ".join(" ".join(f.read_text("utf-8").lower().split()) for f in files if f != glossary)

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from isolitmus.checker.claiming import cell_figures, cell_places, held_figures
-from isolitmus.checker.telling.documents import CELLS, cell_table, documents_page
+from isolitmus.checker.render.claims import CELLS, cell_table, documents_page
+from isolitmus.checker.search.claim_evaluation import cell_figures, cell_places, held_figures
 from isolitmus.model.claim import AskedCells
 from isolitmus.model.matrix import LETTERS
-from isolitmus.specs.catalogue import matrix, protocols
-from isolitmus.specs.claims_file import claims
-from isolitmus.specs.evidence_file import Evidence
+from isolitmus.specs.files.catalogue import matrix, protocols
+from isolitmus.specs.files.claims_file import claims
+from isolitmus.specs.files.evidence_files import Evidence
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "documents.md"

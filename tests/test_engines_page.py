@@ -10,8 +10,8 @@ import pytest
 from isolitmus.checker import run
 from isolitmus.model.litmus import Litmus
 from isolitmus.specs import litmus, protocol
-from isolitmus.specs.catalogue import litmus_names
-from isolitmus.specs.engines import engines
+from isolitmus.specs.files.catalogue import litmus_names
+from isolitmus.specs.registries.engines import engines
 
 PAGE = (Path(__file__).parents[1] / "docs" / "engines.md").read_text("utf-8")
 

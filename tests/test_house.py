@@ -87,12 +87,12 @@ def test_every_package_is_known_to_every_tool(files):
     assert set(tool["ruff"]["lint"]["flake8-tidy-imports"]["banned-api"]) == set(FOLDERS)
     assert tool["importlinter"]["root_packages"] == PACKAGES
     assert tool["mypy"]["packages"] == PACKAGES
-    layers, rooms_of_checker = (
-        c["layers"] for c in tool["importlinter"]["contracts"] if c["type"] == "layers"
-    )
-    known = [name for row in rooms_of_checker for name in re.split(r" [|:] ", row)]
-    assert sorted(known) == [name for name in EVERY if name.startswith("isolitmus.checker.")]
-    assert sorted(layers) == sorted(PACKAGES)
+    contracts = {c["name"]: c for c in tool["importlinter"]["contracts"]}
+    assert sorted(contracts["Arrows point one way"]["layers"]) == sorted(PACKAGES)
+    for layer in ("checker", "specs"):
+        rows = contracts[f"Rooms of the {layer}"]["layers"]
+        known = [name for row in rows for name in row.split(" | ")]
+        assert sorted(known) == [name for name in EVERY if name.startswith(f"isolitmus.{layer}.")]
     for folder in FOLDERS:
         assert (ROOT / folder / "py.typed").exists()
 

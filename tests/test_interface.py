@@ -11,7 +11,7 @@ import pytest
 from typer.main import get_command
 
 from isolitmus.cli.main import VERBS, app, main
-from isolitmus.specs import claims_file, expectations, matrix_file
+from isolitmus.specs.files import claims_file, expectations, matrix_file
 
 VERB = get_command(app).get_command
 PAGE = (Path(__file__).parents[1] / "docs" / "interface.md").read_text("utf-8")

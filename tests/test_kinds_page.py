@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 from catalogue_runs import RecordedRuns
 
-from isolitmus.checker.runs import Judged
-from isolitmus.model.values import show_row
+from isolitmus.checker.execution.run_result import Judged
+from isolitmus.model.sql.values import show_row
 from isolitmus.specs import litmus
-from isolitmus.specs.catalogue import litmus_names, protocols
+from isolitmus.specs.files.catalogue import litmus_names, protocols
 
 PAGE = Path(__file__).parents[1] / "docs" / "locking-engines.md"
 TESTS = litmus_names("locking")

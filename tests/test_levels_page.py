@@ -15,16 +15,16 @@ import networkx as nx
 import pytest
 
 from isolitmus.checker import compare
-from isolitmus.checker.processes import cores
-from isolitmus.checker.proving.implication import structural
-from isolitmus.checker.reading.histories import check_history
-from isolitmus.checker.searching.shipped import shipped_histories
-from isolitmus.checker.telling.hasse import hasse_svg
-from isolitmus.checker.telling.levels_page import anomaly_verdicts, levels_page
-from isolitmus.checker.telling.linear import linear
+from isolitmus.checker.execution.worker_processes import cores
+from isolitmus.checker.judge.history_verdict import check_history
+from isolitmus.checker.prove.structural_implication import structural
+from isolitmus.checker.render.history_notation import linear
+from isolitmus.checker.render.lattice_diagram import hasse_svg
+from isolitmus.checker.render.levels_page import anomaly_verdicts, levels_page
+from isolitmus.checker.universes.catalogue_histories import shipped_histories
 from isolitmus.model.history import History
 from isolitmus.specs import level, litmus
-from isolitmus.specs.catalogue import every_level
+from isolitmus.specs.files.catalogue import every_level
 
 STEP = re.compile(
     r"""\d+\. \*\*(?P<stronger>.*)\*\* is stronger than \*\*(?P<weaker>.*)\*\*\.

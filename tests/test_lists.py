@@ -13,26 +13,27 @@ from pathlib import Path
 
 import pytest
 
-from isolitmus.checker.delta import frames
-from isolitmus.checker.delta.accesses import accesses
-from isolitmus.checker.searching import abstract
+from isolitmus.checker.delta import frame as frames
+from isolitmus.checker.delta.read_set import accesses
+from isolitmus.checker.universes import abstract
 from isolitmus.conformance.observations import observation_named, observations
 from isolitmus.model.litmus import Litmus
 from isolitmus.model.number import many
 from isolitmus.model.schema import Column, Identity, Schema
-from isolitmus.model.statement import Options
+from isolitmus.model.sql.statement import Options
 from isolitmus.model.vocabulary import BINDERS, RELATIONS, SETS
-from isolitmus.pipeline.audits import AUDITS
-from isolitmus.pipeline.checks import VERDICTS
-from isolitmus.pipeline.replays import REPLAYS
+from isolitmus.pipeline.audit_job import AUDITS
+from isolitmus.pipeline.check_job import VERDICTS
+from isolitmus.pipeline.replay_table import REPLAYS
 from isolitmus.pipeline.sweep_tables import sweep_tables
-from isolitmus.specs import limits, litmus, scope, spec
-from isolitmus.specs.apart import APART, OUTSIDE
-from isolitmus.specs.catalogue import every_level, litmus_names, matrices, protocols, scopes
-from isolitmus.specs.engines import engines
-from isolitmus.specs.properties import MADE, SET
-from isolitmus.specs.sql import read_statement
-from isolitmus.specs.sql_queries import UNMODELLED
+from isolitmus.specs import litmus, scope, spec
+from isolitmus.specs.disk import limits
+from isolitmus.specs.files.catalogue import every_level, litmus_names, matrices, protocols, scopes
+from isolitmus.specs.registries.engines import engines
+from isolitmus.specs.sql.properties import MADE, SET
+from isolitmus.specs.sql.queries import UNMODELLED
+from isolitmus.specs.sql.statements import read_statement
+from isolitmus.specs.sql.unsupported_pairs import APART, OUTSIDE
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -141,7 +142,7 @@ def fact(item):
 
 
 def measures():
-    """Each measure of specs/limits.py with what stands below it there."""
+    """Each measure of specs/disk/limits.py with what stands below it there."""
     body = ast.parse(Path(limits.__file__).read_text("utf-8")).body
     rows = [
         [f"{getattr(limits, node.targets[0].id):,}", below.value.value.rstrip(".")]
@@ -366,8 +367,8 @@ def refused():
     """What the readers refuse by itself because it is not modelled."""
     texts = {
         said(node).removeprefix("…: ")
-        for path in (ROOT / "specs").glob("*.py")
-        if path.name != "apart.py"
+        for path in (ROOT / "specs").rglob("*.py")
+        if path.name != "unsupported_pairs.py"
         for part in ast.walk(ast.parse(path.read_text("utf-8")))
         for node in (part.args if isinstance(part, ast.Call) else [part])
         if isinstance(node, ast.JoinedStr) or getattr(getattr(part, "func", 0), "attr", "") in ENDS
@@ -419,10 +420,12 @@ def test_every_list_is_on_a_page():
 
 @pytest.mark.slow
 def test_every_feature_of_a_pair_is_found_by_somebody():
-    sources = [path for path in (ROOT / "specs").glob("*.py") if path.name != "apart.py"]
+    sources = [
+        path for path in (ROOT / "specs").rglob("*.py") if path.name != "unsupported_pairs.py"
+    ]
     texts = {
         node.value
-        for path in (*sources, ROOT / "checker" / "delta" / "effects.py")
+        for path in (*sources, ROOT / "checker" / "delta" / "statement_effects.py")
         for node in ast.walk(ast.parse(path.read_text("utf-8")))
         if isinstance(node, ast.Constant) and isinstance(node.value, str)
     }

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from isolitmus.checker import run, separate
-from isolitmus.checker.telling.panels import side_by_side_svg
+from isolitmus.checker.render.run_panels import side_by_side_svg
 from isolitmus.specs import protocol, scope, spec
 
 DOCS = Path(__file__).parents[1] / "docs"

@@ -42,4 +42,4 @@ def test_separate_reads_no_verb_but_its_own():
 @pytest.mark.slow
 def test_check_needs_no_search():
     _, names = walked("check", "reorder", "--level", "serializable")
-    assert not {"isolitmus.checker.separation", "z3"} & set(names)
+    assert not {"isolitmus.checker.search.separation", "z3"} & set(names)

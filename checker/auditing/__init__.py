@@ -1,1 +1,1 @@
-"""What the log of a table shows: dependencies that are certain, those that are possible, findings."""
+"""What the log of a table shows: dependencies, findings, winning commits."""

@@ -21,13 +21,13 @@ from typing import TYPE_CHECKING, Any, Literal
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
-from isolitmus.specs.limits import deeper, read_json
-from isolitmus.specs.muted import parse_one
+from isolitmus.specs.disk.limits import deeper, read_json
+from isolitmus.specs.sql.quiet_sqlglot import parse_one
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from isolitmus.model.delta_log import LogFile, LogMetadata
+    from isolitmus.model.delta.log import LogFile, LogMetadata
 
 __all__ = ["EVERYTHING", "Condition", "FileMatch", "condition", "live", "match", "on_partitions"]
 
@@ -105,7 +105,7 @@ def on_partitions(condition: Condition, metadata: LogMetadata) -> tuple[Conditio
     """The parts of a condition that speak of partition columns alone: those that Delta compares with a file that
     another commit added. None if it is not understood.
 
-    >>> from isolitmus.model.delta_log import LogMetadata
+    >>> from isolitmus.model.delta.log import LogMetadata
     >>> table = LogMetadata({"part": ("part", "integer"), "id": ("id", "integer")}, ("part",))
     >>> [one.tree.sql() for one in on_partitions(condition("((part#1 = 0) AND (id#2 = 5))"), table)]
     ['part = 0']
@@ -134,7 +134,7 @@ def _conjuncts(tree: exp.Expr) -> Iterator[exp.Expr]:
 def match(condition: Condition, file: LogFile, metadata: LogMetadata) -> FileMatch:
     """Which rows of a file the condition is true of.
 
-    >>> from isolitmus.model.delta_log import LogFile, LogMetadata
+    >>> from isolitmus.model.delta.log import LogFile, LogMetadata
     >>> table = LogMetadata({"part": ("part", "integer")}, ("part",))
     >>> file = LogFile("f", partition={"part": "0"})
     >>> [match(condition(f"(part#1 {c})"), file, table) for c in ("= 0", "> 0", "= x#2")]

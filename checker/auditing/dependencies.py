@@ -1,6 +1,6 @@
 """Adya's dependencies between commits as far as a log shows them: certain, possible, or none.
 
-The rules, each with its premise (besides those of ``checker.auditing.reading``):
+The rules, each with its premise (besides those of ``checker.auditing.read_set``):
 
 - **A write changes what a condition matches** *certainly* if it adds a file with at least one row, all of
   whose rows match, and removes no file that might hold a match (what matches now is new), or the
@@ -24,15 +24,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from isolitmus.checker.auditing.conditions import live, match, on_partitions
-from isolitmus.checker.auditing.reading import checks, reads
+from isolitmus.checker.auditing.read_set import checks, reads
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from isolitmus.checker.auditing.conditions import FileMatch
-    from isolitmus.checker.auditing.reading import Reads
+    from isolitmus.checker.auditing.read_set import Reads
     from isolitmus.model.certainty import Certainty
-    from isolitmus.model.delta_log import LogCommit, LogFile, LogMetadata
+    from isolitmus.model.delta.log import LogCommit, LogFile, LogMetadata
 
 __all__ = ["AuditedCommit", "added_to", "missed", "passes", "removed_from", "saw", "wrote_after"]
 

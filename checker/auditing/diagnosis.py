@@ -6,32 +6,28 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from isolitmus.checker.auditing.stoppers import meeting_files
-from isolitmus.checker.running.refusals import refusals
-from isolitmus.checker.runs import run
-from isolitmus.checker.telling.draw import timeline
-from isolitmus.checker.telling.words import refusal_words
-from isolitmus.model.conflict import CONFLICTS
-from isolitmus.model.conflict_exception import UNKNOWN, ConflictFacts
+from isolitmus.checker.auditing.winning_commits import meeting_files
+from isolitmus.checker.execution.refusals import refusals
+from isolitmus.checker.execution.run_result import run
+from isolitmus.checker.render.text_pictures import timeline
+from isolitmus.checker.render.verdicts import refusal_words
+from isolitmus.model.delta.conflict import UNKNOWN, ConflictFacts
+from isolitmus.model.delta.conflict_part import CONFLICTS
+from isolitmus.model.display import Readable, few
 from isolitmus.model.errors import IsolitmusError, brief
 from isolitmus.model.litmus import Litmus
 from isolitmus.model.number import many
-from isolitmus.model.readable import Readable, few
 from isolitmus.model.schedule import Schedule
 from isolitmus.specs import litmus, protocol
-from isolitmus.specs.exceptions_file import exception_table
+from isolitmus.specs.files.exceptions_file import exception_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from isolitmus.checker.auditing.stoppers import Stopper
-    from isolitmus.checker.runs import Judged
-    from isolitmus.model.conflict_exception import (
-        ConflictExample,
-        ConflictException,
-        PastedException,
-    )
-    from isolitmus.model.delta_log import LogCommit, LogFile
+    from isolitmus.checker.auditing.winning_commits import Stopper
+    from isolitmus.checker.execution.run_result import Judged
+    from isolitmus.model.delta.conflict import ConflictExample, ConflictException, PastedException
+    from isolitmus.model.delta.log import LogCommit, LogFile
     from isolitmus.model.verdict import Violation
 
 __all__ = ["Diagnosis", "ReplayedExample", "StoppedBy", "carry_out_example", "general_lines"]

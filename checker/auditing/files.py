@@ -11,14 +11,14 @@ from collections import OrderedDict
 from typing import TYPE_CHECKING, Any
 
 from isolitmus.checker.auditing.conditions import live
-from isolitmus.checker.auditing.reading import said
-from isolitmus.model.finding import Finding
+from isolitmus.checker.auditing.read_set import said
+from isolitmus.model.audit import Finding
 from isolitmus.model.number import many
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from isolitmus.model.delta_log import LogCommit, LogFile
+    from isolitmus.model.delta.log import LogCommit, LogFile
 
 __all__ = ["Files"]
 

@@ -24,7 +24,7 @@ from isolitmus.model.overview import REORDERED, CommitSpan, NearMiss, Overview
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from isolitmus.model.delta_log import LogCommit, LogMetadata
+    from isolitmus.model.delta.log import LogCommit, LogMetadata
 
 __all__ = ["Overlaps"]
 

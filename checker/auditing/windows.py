@@ -17,15 +17,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from isolitmus.checker.auditing.dependencies import AuditedCommit, changes, missed, passes, saw
-from isolitmus.checker.auditing.reading import moves_only, said
-from isolitmus.model.finding import Finding
-from isolitmus.specs.actions import fields_of, metadata_of
+from isolitmus.checker.auditing.read_set import moves_only, said
+from isolitmus.model.audit import Finding
+from isolitmus.specs.logs.actions import fields_of, metadata_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from isolitmus.model.certainty import Certainty
-    from isolitmus.model.delta_log import LogCommit, LogMetadata
+    from isolitmus.model.delta.log import LogCommit, LogMetadata
 
 __all__ = ["LONGEST", "Missed", "Recent", "bridges", "reorders"]
 

@@ -12,22 +12,22 @@ from dataclasses import replace
 from itertools import count
 from typing import TYPE_CHECKING
 
-from isolitmus.checker.delta.accesses import accesses
-from isolitmus.checker.delta.definitions import idle, redefined
+from isolitmus.checker.delta.metadata_changes import idle, redefined
+from isolitmus.checker.delta.read_set import accesses
+from isolitmus.model.delta.data_file import TableRow
+from isolitmus.model.delta.footprint import Actions, Footprint, Settings
+from isolitmus.model.delta.header import Header
 from isolitmus.model.execution import Effect, births
-from isolitmus.model.failing import EvaluationError
-from isolitmus.model.file import TableRow
-from isolitmus.model.footprint import Actions, Footprint, Settings
-from isolitmus.model.header import Header
+from isolitmus.model.sql.failing import EvaluationError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from isolitmus.checker.delta.snapshot import Snapshot
-    from isolitmus.model.definition import Clone
-    from isolitmus.model.file import File
-    from isolitmus.model.header import Metadata
+    from isolitmus.model.delta.data_file import File
+    from isolitmus.model.delta.header import Metadata
     from isolitmus.model.schema import Schema
+    from isolitmus.model.sql.definition import Clone
 
 __all__ = ["cloned"]
 

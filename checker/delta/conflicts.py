@@ -9,21 +9,21 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from isolitmus.model.conflict import CONFLICTS
+from isolitmus.model.delta.conflict_part import CONFLICTS
+from isolitmus.model.delta.footprint import ROW_TRACKING_DOMAIN
+from isolitmus.model.delta.header import CONSTRAINT, Header, metadata_clash, protocol_clash
 from isolitmus.model.errors import LitmusError
-from isolitmus.model.evaluating import evaluate
-from isolitmus.model.failing import EvaluationError
-from isolitmus.model.footprint import ROW_TRACKING_DOMAIN
-from isolitmus.model.header import CONSTRAINT, Header, metadata_clash, protocol_clash
+from isolitmus.model.nondeterminism import suppose
 from isolitmus.model.reason import Reason
-from isolitmus.model.supposing import suppose
+from isolitmus.model.sql.evaluation import evaluate
+from isolitmus.model.sql.failing import EvaluationError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from isolitmus.model.expression import Expr
-    from isolitmus.model.footprint import Footprint
-    from isolitmus.model.values import Row
+    from isolitmus.model.delta.footprint import Footprint
+    from isolitmus.model.sql.expression import Expr
+    from isolitmus.model.sql.values import Row
 
 __all__ = [
     "added_where",
@@ -49,7 +49,7 @@ def error_class(exception: str, winner: Footprint, loser: Footprint) -> str | No
     removed, but not where the loser is marked as reading the whole table (ConflictChecker.scala,
     getPrettyPartitionMessage).
 
-    >>> from isolitmus.model.footprint import Footprint
+    >>> from isolitmus.model.delta.footprint import Footprint
     >>> from isolitmus.model.schema import Column, Schema
     >>> done = Footprint(Schema("t", (Column("id", "INT"),)), removes=frozenset({"f"}))
     >>> error_class("ConcurrentDeleteDeleteException", done, done)

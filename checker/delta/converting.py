@@ -12,17 +12,17 @@ from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from isolitmus.checker.delta.definitions import idle, redefined
+from isolitmus.checker.delta.metadata_changes import idle, redefined
+from isolitmus.model.delta.footprint import Actions, Footprint, Settings
+from isolitmus.model.delta.header import Header
 from isolitmus.model.execution import Effect, births
-from isolitmus.model.footprint import Actions, Footprint, Settings
-from isolitmus.model.header import Header
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from isolitmus.checker.delta.snapshot import Snapshot
-    from isolitmus.model.definition import Convert
     from isolitmus.model.schema import Schema
+    from isolitmus.model.sql.definition import Convert
 
 __all__ = ["converted"]
 

@@ -6,8 +6,8 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from isolitmus.checker.delta.clients import Clock, alone
-from isolitmus.checker.delta.commits import (
+from isolitmus.checker.delta.client_session import Clock, alone
+from isolitmus.checker.delta.commit import (
     after,
     claims_blind,
     empty,
@@ -17,28 +17,28 @@ from isolitmus.checker.delta.commits import (
     unfit_level,
     written,
 )
-from isolitmus.checker.delta.definitions import definitions
-from isolitmus.checker.delta.effects import effect
-from isolitmus.checker.delta.frames import RELATIONS, SETS, delta_frame
+from isolitmus.checker.delta.frame import RELATIONS, SETS, delta_frame
 from isolitmus.checker.delta.locality import scans
+from isolitmus.checker.delta.metadata_changes import definitions
 from isolitmus.checker.delta.snapshot import OutsideReads
+from isolitmus.checker.delta.statement_effects import effect
 from isolitmus.model.format import Format, RandomTests
 from isolitmus.model.vocabulary import terms_of
-from isolitmus.specs.properties import LEVELS
-from isolitmus.specs.sql import read_statement
+from isolitmus.specs.sql.properties import LEVELS
+from isolitmus.specs.sql.statements import read_statement
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from hypothesis.strategies import SearchStrategy
 
-    from isolitmus.checker.templates.frames import Instance
-    from isolitmus.checker.templates.template import Template
+    from isolitmus.checker.templates.instance_frames import Instance
+    from isolitmus.checker.templates.statement_template import Template
     from isolitmus.model.execution import Database, Effect
     from isolitmus.model.format import Executor, ScopeSolver
     from isolitmus.model.litmus import Litmus
     from isolitmus.model.schema import Schema
-    from isolitmus.model.statement import Read, Statement
+    from isolitmus.model.sql.statement import Read, Statement
 
 __all__ = ["DATABRICKS", "DELTA"]
 
@@ -50,25 +50,25 @@ def _documented(
 
 
 def _duck(litmus: Litmus) -> Executor:
-    from isolitmus.checker.running.duck import DuckExecutor
+    from isolitmus.checker.execution.duckdb_executor import DuckExecutor
 
     return DuckExecutor(litmus)
 
 
 def _solver() -> ScopeSolver:
-    from isolitmus.checker.delta import table_symbolic
+    from isolitmus.checker.delta import table_solver as table_symbolic
 
     return table_symbolic
 
 
 def _instance(template: Template, outside: Sequence[Read], besides: Sequence[str]) -> Instance:
-    from isolitmus.checker.delta.templates import DeltaInstance
+    from isolitmus.checker.delta.instance import DeltaInstance
 
     return DeltaInstance(template, outside, besides)
 
 
 def _on_tables() -> SearchStrategy[Litmus]:
-    from isolitmus.checker.delta.table_strategies import any_tests
+    from isolitmus.checker.delta.random_tests import any_tests
 
     return any_tests(least=2, most=4, partitioned=None, tracked=False, sessions=True)
 

@@ -10,10 +10,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from isolitmus.checker.delta.definitions import rebased, redefined
-from isolitmus.model import expression as ex
-from isolitmus.model import query as qu
-from isolitmus.model import statement as st
+from isolitmus.checker.delta.metadata_changes import rebased, redefined
+from isolitmus.model.sql import expression as ex
+from isolitmus.model.sql import query as qu
+from isolitmus.model.sql import statement as st
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -1,4 +1,4 @@
-"""What a statement does whose conditions have opaque parts, under what is supposed of them (``model.supposing``).
+"""What a statement does whose conditions have opaque parts, under what is supposed of them (``model.nondeterminism``).
 
 Of an opaque part it is supposed whether its statement fails on it, whether Spark finds it to be a constant, and else
 what it gives on each row: the same for the same values of its columns in one statement. What is computed at random, or
@@ -12,17 +12,17 @@ from collections import Counter
 from dataclasses import fields, is_dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from isolitmus.model import expression as ex
-from isolitmus.model import query as qu
-from isolitmus.model import statement as st
 from isolitmus.model.errors import UndeterminedError
-from isolitmus.model.failing import UNNAMED, EvaluationError
-from isolitmus.model.origin import Origin, Resolved
-from isolitmus.model.remembering import by_object
-from isolitmus.model.supposing import suppose
-from isolitmus.model.unknown import unknown_parts
-from isolitmus.specs.sql import refused_part, syntax_of
-from isolitmus.specs.sql_functions import is_random
+from isolitmus.model.memo import by_object
+from isolitmus.model.nondeterminism import suppose
+from isolitmus.model.sql import expression as ex
+from isolitmus.model.sql import query as qu
+from isolitmus.model.sql import statement as st
+from isolitmus.model.sql.failing import UNNAMED, EvaluationError
+from isolitmus.model.sql.origin import Origin, Resolved
+from isolitmus.model.sql.unknown import unknown_parts
+from isolitmus.specs.sql.functions import is_random
+from isolitmus.specs.sql.statements import refused_part, syntax_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

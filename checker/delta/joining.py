@@ -12,9 +12,9 @@ from dataclasses import replace
 from functools import reduce
 from typing import TYPE_CHECKING
 
-from isolitmus.model import expression as ex
-from isolitmus.model import query as qu
-from isolitmus.model.normal import columns, optimized, query_surprise
+from isolitmus.model.sql import expression as ex
+from isolitmus.model.sql import query as qu
+from isolitmus.model.sql.conditions import columns, optimized, query_surprise
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,7 +31,7 @@ def scanned_by(branch: qu.Joined, side: int) -> tuple[ex.Expr | None, bool]:
     """By which condition the table of a side is scanned, and whether that is certain.
 
     >>> from isolitmus.model.schema import Column, Schema
-    >>> from isolitmus.specs.sql import read_statement
+    >>> from isolitmus.specs.sql.statements import read_statement
     >>> t, s = (Schema(name, (Column("id", "INT"), Column("x", "INT"))) for name in "ts")
     >>> def asked(sql):
     ...     return scanned_by(read_statement(sql, {"t": t, "s": s}).query[0], 0)

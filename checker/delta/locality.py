@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from isolitmus.checker.delta.accesses import accesses
-from isolitmus.model import expression as ex
-from isolitmus.model import statement as st
+from isolitmus.checker.delta.read_set import accesses
+from isolitmus.model.sql import expression as ex
+from isolitmus.model.sql import statement as st
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -29,7 +29,7 @@ def scans(statement: st.Statement, schemas: Mapping[str, Schema]) -> Scans | Non
     nobody altered, without subqueries and arithmetic in conditions (which fails on rows of any file).
 
     >>> from isolitmus.model.schema import Column, Schema
-    >>> from isolitmus.specs.sql import read_statement
+    >>> from isolitmus.specs.sql.statements import read_statement
     >>> t = {"t": Schema("t", (Column("id", "INT"), Column("part", "INT")), ("part",))}
     >>> delete = read_statement("DELETE FROM t WHERE part = 1", t)
     >>> [(table, list(map(str, filters.partition))) for table, filters in scans(delete, t)]

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from isolitmus.model.errors import IsolitmusError
 from isolitmus.model.litmus import Litmus
-from isolitmus.specs.confs import ATTEMPTS, RESOLUTION, SKIPPING, STRICT_FEATURES
-from isolitmus.specs.litmus_file import read_litmus
+from isolitmus.specs.files.litmus_file import read_litmus
+from isolitmus.specs.sql.configuration import ATTEMPTS, RESOLUTION, SKIPPING, STRICT_FEATURES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

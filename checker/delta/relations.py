@@ -16,14 +16,14 @@ from isolitmus.checker.delta.conflicts import (
     same_domains,
 )
 from isolitmus.checker.delta.statement_kinds import KINDS
-from isolitmus.model.delta_log import LEVEL_KEY
+from isolitmus.model.delta.log import LEVEL_KEY
 from isolitmus.model.vocabulary import relations_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from isolitmus.model.delta.footprint import Footprint
     from isolitmus.model.execution import Event
-    from isolitmus.model.footprint import Footprint
     from isolitmus.model.frame import FrameBuilder
 
 __all__ = ["FLAGS", "LEVEL_SETS", "RELATIONS", "add_relations"]

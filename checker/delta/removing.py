@@ -9,10 +9,10 @@ from isolitmus.model.execution import RowWrite
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable
 
-    from isolitmus.checker.delta.accesses import Access
+    from isolitmus.checker.delta.read_set import Access
     from isolitmus.checker.delta.snapshot import Snapshot
+    from isolitmus.model.delta.data_file import File, TableRow
     from isolitmus.model.execution import RowRead
-    from isolitmus.model.file import File, TableRow
     from isolitmus.model.schema import Schema
 
 __all__ = ["Removal", "removal", "with_vectors"]

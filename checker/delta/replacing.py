@@ -12,21 +12,21 @@ from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from isolitmus.checker.delta.accesses import accesses
-from isolitmus.checker.delta.creating import operation
-from isolitmus.checker.delta.definitions import redefined, refuse_level
+from isolitmus.checker.delta.metadata_changes import redefined, refuse_level
+from isolitmus.checker.delta.read_set import accesses
 from isolitmus.checker.delta.removing import removal
 from isolitmus.checker.delta.snapshot import NOTHING
+from isolitmus.checker.delta.table_creation import operation
+from isolitmus.model.delta.footprint import Actions, Settings
+from isolitmus.model.delta.header import Header
 from isolitmus.model.execution import Effect, births
-from isolitmus.model.footprint import Actions, Settings
-from isolitmus.model.header import Header
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from isolitmus.checker.delta.snapshot import Snapshot
-    from isolitmus.model.definition import Replace
     from isolitmus.model.schema import Schema
+    from isolitmus.model.sql.definition import Replace
 
 __all__ = ["replaced"]
 

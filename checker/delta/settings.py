@@ -11,9 +11,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from isolitmus.model.client import SetConf
+from isolitmus.model.delta.footprint import Footprint, Settings
 from isolitmus.model.execution import Effect
-from isolitmus.model.footprint import Footprint, Settings
-from isolitmus.specs.confs import ATTEMPTS, EMPTY_COMMITS, RESOLUTION, STRICT_FEATURES
+from isolitmus.specs.sql.configuration import ATTEMPTS, EMPTY_COMMITS, RESOLUTION, STRICT_FEATURES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

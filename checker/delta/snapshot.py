@@ -12,31 +12,31 @@ from functools import cache, reduce
 from itertools import count
 from typing import TYPE_CHECKING
 
-from isolitmus.checker.delta.accesses import accesses, of_branch
-from isolitmus.model import expression as ex
-from isolitmus.model import query as qu
-from isolitmus.model.casting import partition_value, stored
-from isolitmus.model.condition import fallible, holds, may_hold
-from isolitmus.model.evaluating import evaluate
+from isolitmus.checker.delta.read_set import accesses, of_branch
+from isolitmus.model.delta.data_file import File, TableRow
+from isolitmus.model.delta.footprint import Footprint
+from isolitmus.model.delta.header import Header
 from isolitmus.model.execution import RowRead
-from isolitmus.model.failing import EvaluationError
-from isolitmus.model.file import File, TableRow
-from isolitmus.model.footprint import Footprint
-from isolitmus.model.header import Header
-from isolitmus.model.normal import columns
-from isolitmus.model.values import sort_rows
-from isolitmus.specs.confs import EMPTY_TEXTS, SKIPPING, vectors
+from isolitmus.model.sql import expression as ex
+from isolitmus.model.sql import query as qu
+from isolitmus.model.sql.casting import partition_value, stored
+from isolitmus.model.sql.condition import fallible, holds, may_hold
+from isolitmus.model.sql.conditions import columns
+from isolitmus.model.sql.evaluation import evaluate
+from isolitmus.model.sql.failing import EvaluationError
+from isolitmus.model.sql.values import sort_rows
+from isolitmus.specs.sql.configuration import EMPTY_TEXTS, SKIPPING, vectors
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from isolitmus.checker.delta.accesses import Access
+    from isolitmus.checker.delta.read_set import Access
+    from isolitmus.model.delta.data_file import RawFile
+    from isolitmus.model.delta.table import TableState
     from isolitmus.model.execution import Database
-    from isolitmus.model.file import RawFile
     from isolitmus.model.schema import Schema
-    from isolitmus.model.statement import Statement
-    from isolitmus.model.table import TableState
-    from isolitmus.model.values import Row
+    from isolitmus.model.sql.statement import Statement
+    from isolitmus.model.sql.values import Row
 
 __all__ = [
     "DELTA_CAST",

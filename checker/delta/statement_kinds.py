@@ -6,18 +6,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from isolitmus.model import definition as df
-from isolitmus.model import expression as ex
-from isolitmus.model import statement as st
-from isolitmus.model.normal import columns
-from isolitmus.model.remembering import by_object
-from isolitmus.specs.sql_functions import is_complex
-from isolitmus.specs.sql_scope import NESTED
+from isolitmus.model.memo import by_object
+from isolitmus.model.sql import definition as df
+from isolitmus.model.sql import expression as ex
+from isolitmus.model.sql import statement as st
+from isolitmus.model.sql.conditions import columns
+from isolitmus.specs.sql.functions import is_complex
+from isolitmus.specs.sql.source_text import NESTED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from isolitmus.model.query import Query
+    from isolitmus.model.sql.query import Query
 
 __all__ = ["KINDS", "statement_kinds"]
 
@@ -31,7 +31,7 @@ def statement_kinds(statement: st.Statement) -> tuple[str, ...]:
     """The KINDS that a statement is of.
 
     >>> from isolitmus.model.schema import Column, Schema
-    >>> from isolitmus.specs.sql import read_statement
+    >>> from isolitmus.specs.sql.statements import read_statement
     >>> t = {"t": Schema("t", (Column("id", "INT"),))}
     >>> merge = "MERGE INTO t USING (SELECT 1 AS id) AS s ON {} WHEN MATCHED THEN DELETE"
     >>> for on in ("t.id = s.id", "t.id = s.id AND t.id > 0"):

@@ -1,7 +1,7 @@
 """The table universe as a circuit: statements, read versions, files, rows, and the frame of it all.
 
 The Booleans may be literals, for a solver, or bits of many candidates at once
-(``checker.reading.matrix``), where nothing is left open. Files are (writer, partition); rows, too: all
+(``checker.judge.matrix_semantics``), where nothing is left open. Files are (writer, partition); rows, too: all
 rows that a statement puts into a partition share their fate, for no statement with an outline tells
 them apart unless it looks at values. Where it does, the circuit leaves open what it cannot know: it has
 every frame that execution can give, and maybe more. So what it lacks is not there, and what it has is
@@ -14,17 +14,17 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from isolitmus.checker.delta.outline import Unfit
+from isolitmus.checker.delta.partition_abstraction import Unfit
 from isolitmus.checker.delta.relations import LEVEL_SETS
 from isolitmus.checker.delta.statement_kinds import KINDS
-from isolitmus.checker.reading.matrix import Matrices
-from isolitmus.model.delta_log import LEVEL_KEY
+from isolitmus.checker.judge.matrix_semantics import Matrices
+from isolitmus.model.delta.log import LEVEL_KEY
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from isolitmus.checker.delta.outline import Outline
-    from isolitmus.checker.reading.matrix import BooleanMatrix, Booleans
+    from isolitmus.checker.delta.partition_abstraction import Outline
+    from isolitmus.checker.judge.matrix_semantics import BooleanMatrix, Booleans
     from isolitmus.model.schema import Schema
 
 __all__ = ["FileRows", "TableCircuit"]
@@ -193,7 +193,7 @@ class TableCircuit(Generic[B]):
         return gates.both(self.rebased[k], self.wrote[k].get(row, gates.false))
 
     def _rebased(self, j: int) -> B:
-        """A file that writer j removes is no longer what it read (``checker.delta.commits``)."""
+        """A file that writer j removes is no longer what it read (``checker.delta.commit``)."""
         gates = self.booleans
         parts: list[B] = []
         for f, removes in self.removes[j].items():

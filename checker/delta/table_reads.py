@@ -1,4 +1,4 @@
-"""Reads as nodes in the table circuit: what ``checker.running.row_reads`` says of an execution, symbolically.
+"""Reads as nodes in the table circuit: what ``checker.execution.row_reads`` says of an execution, symbolically.
 
 After the transactions come the initial one and a node for each transaction, read of it, and row; a
 node is there if the statement has so many reads, and somebody wrote the row or the read matched it.
@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from isolitmus.checker.reading.matrix import Matrices
-from isolitmus.model.reads import NODE_SETS, READ_RELATIONS
+from isolitmus.checker.judge.matrix_semantics import Matrices
+from isolitmus.checker.judge.read_nodes import NODE_SETS, READ_RELATIONS
 
 if TYPE_CHECKING:
     from isolitmus.checker.delta.table_circuit import FileRows, TableCircuit
-    from isolitmus.checker.reading.matrix import BooleanMatrix
+    from isolitmus.checker.judge.matrix_semantics import BooleanMatrix
 
 __all__ = ["with_reads"]
 

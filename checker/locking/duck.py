@@ -6,17 +6,17 @@ from typing import TYPE_CHECKING
 
 import duckdb
 
-from isolitmus.checker.running.duck_functions import duck_text, open_duck, unsupported
-from isolitmus.checker.running.duck_tables import create_table
-from isolitmus.model.statement import Read, statements_of
-from isolitmus.model.values import sort_rows
-from isolitmus.specs.sql_parse import Syntax, portable
+from isolitmus.checker.execution.duck_tables import create_table
+from isolitmus.checker.execution.duckdb_dialect import duck_text, open_duck, unsupported
+from isolitmus.model.sql.statement import Read, statements_of
+from isolitmus.model.sql.values import sort_rows
+from isolitmus.specs.sql.syntax import Syntax, portable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from isolitmus.model.litmus import Litmus
-    from isolitmus.model.values import Row, Rows
+    from isolitmus.model.sql.values import Row, Rows
 
     Results = tuple[tuple[Rows | None, int], ...]
 

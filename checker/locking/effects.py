@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from isolitmus.checker.locking.events import Scanned, Wrote
-from isolitmus.checker.locking.locks import LockTable
-from isolitmus.checker.locking.rows import Store
-from isolitmus.checker.locking.rules import rules_of
+from isolitmus.checker.locking.lock_table import LockTable
+from isolitmus.checker.locking.protocol_rules import rules_of
+from isolitmus.checker.locking.row_versions import Store
 from isolitmus.checker.locking.scans import Hit, Shared
-from isolitmus.checker.locking.statements import UnderWay
+from isolitmus.checker.locking.statement_execution import UnderWay
+from isolitmus.model.delta.data_file import TableRow
 from isolitmus.model.execution import RowRead, RowWrite
-from isolitmus.model.failing import EvaluationError
-from isolitmus.model.file import TableRow
-from isolitmus.model.statement import statements_of
+from isolitmus.model.sql.failing import EvaluationError
+from isolitmus.model.sql.statement import statements_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from isolitmus.model.litmus import Litmus
     from isolitmus.model.run import Wait
     from isolitmus.model.schema import Schema
-    from isolitmus.model.statement import Statement
-    from isolitmus.model.values import Row
+    from isolitmus.model.sql.statement import Statement
+    from isolitmus.model.sql.values import Row
 
 __all__ = ["by_itself", "done_so_far", "effect_of"]
 

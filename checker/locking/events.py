@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 from isolitmus.model.execution import Effect
 
 if TYPE_CHECKING:
-    from isolitmus.checker.locking.rows import Store
+    from isolitmus.checker.locking.row_versions import Store
     from isolitmus.checker.locking.scans import Trace
     from isolitmus.model.execution import Event
     from isolitmus.model.run import TransactionRun, Wait
-    from isolitmus.model.values import Rows
+    from isolitmus.model.sql.values import Rows
 
 __all__ = ["DEADLOCK", "Scanned", "Wrote", "told"]
 

@@ -6,16 +6,16 @@ from typing import TYPE_CHECKING
 
 from isolitmus.checker.locking.effects import by_itself, effect_of
 from isolitmus.checker.locking.events import told
-from isolitmus.checker.locking.frames import RELATIONS, SETS, scan_frame
+from isolitmus.checker.locking.frame import RELATIONS, SETS, scan_frame
 from isolitmus.checker.locking.judged import judged_walks
-from isolitmus.checker.locking.plans import statement
-from isolitmus.checker.locking.rules import rules
+from isolitmus.checker.locking.protocol_rules import rules
+from isolitmus.checker.locking.query_plans import statement
 from isolitmus.checker.locking.terms import OWN
 from isolitmus.checker.locking.threads import stepwise
-from isolitmus.model.file import File, TableRow
+from isolitmus.model.delta.data_file import File, TableRow
+from isolitmus.model.delta.table import TableState
 from isolitmus.model.format import Format, RandomTests
-from isolitmus.model.remembering import by_object
-from isolitmus.model.table import TableState
+from isolitmus.model.memo import by_object
 from isolitmus.model.vocabulary import terms_of
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def _duck(litmus: Litmus) -> Executor:
 
 
 def _sessions() -> SearchStrategy[Litmus]:
-    from isolitmus.checker.locking.strategies import session_tests
+    from isolitmus.checker.locking.random_tests import session_tests
 
     return session_tests()
 

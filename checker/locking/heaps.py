@@ -16,21 +16,21 @@ from __future__ import annotations
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING
 
-from isolitmus.checker.locking.locks import Lock, Resource
-from isolitmus.checker.locking.rows import key_of
+from isolitmus.checker.locking.lock_table import Lock, Resource
+from isolitmus.checker.locking.row_versions import key_of
 from isolitmus.checker.locking.scans import Got, Hit, Passed, ScanPlan, Visit, true
-from isolitmus.model import expression as ex
-from isolitmus.model.evaluating import evaluate
-from isolitmus.model.failing import EvaluationError
-from isolitmus.model.normal import columns
+from isolitmus.model.sql import expression as ex
+from isolitmus.model.sql.conditions import columns
+from isolitmus.model.sql.evaluation import evaluate
+from isolitmus.model.sql.failing import EvaluationError
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator, Sequence
 
-    from isolitmus.checker.locking.rows import Entry, Position, Stored
+    from isolitmus.checker.locking.row_versions import Entry, Position, Stored
     from isolitmus.checker.locking.scans import Going, Shared, Trace
     from isolitmus.model.schema import Index
-    from isolitmus.model.values import Row
+    from isolitmus.model.sql.values import Row
 
 __all__ = ["DUPLICATE", "HeapScan", "Upkeep", "opened"]
 

@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, NamedTuple
 from sqlglot import expressions as exp
 from sqlglot.errors import SqlglotError
 
-from isolitmus.checker.locking.rules import Held
+from isolitmus.checker.locking.protocol_rules import Held
 from isolitmus.model.errors import Refused, SqlError, near
-from isolitmus.specs.apart import OUTSIDE
-from isolitmus.specs.muted import parse_one
+from isolitmus.specs.sql.quiet_sqlglot import parse_one
+from isolitmus.specs.sql.unsupported_pairs import OUTSIDE
 
 if TYPE_CHECKING:
-    from isolitmus.checker.locking.rules import Rules
+    from isolitmus.checker.locking.protocol_rules import Rules
 
 __all__ = ["ScanLocks", "scan_hints", "scan_locks", "takes_hints"]
 

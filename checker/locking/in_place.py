@@ -10,18 +10,18 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from isolitmus.checker.locking.heaps import DUPLICATE
-from isolitmus.checker.locking.locks import Lock, Resource
-from isolitmus.checker.locking.rows import key_of
+from isolitmus.checker.locking.lock_table import Lock, Resource
+from isolitmus.checker.locking.row_versions import key_of
 from isolitmus.checker.locking.scans import page
-from isolitmus.model.failing import EvaluationError
+from isolitmus.model.sql.failing import EvaluationError
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
 
-    from isolitmus.checker.locking.rows import Image, Stored
+    from isolitmus.checker.locking.row_versions import Image, Stored
     from isolitmus.checker.locking.scans import Shared
     from isolitmus.model.schema import Index
-    from isolitmus.model.values import Row
+    from isolitmus.model.sql.values import Row
 
 __all__ = ["InPlace"]
 

@@ -10,18 +10,18 @@ from __future__ import annotations
 from bisect import bisect_left
 from typing import TYPE_CHECKING
 
-from isolitmus.checker.locking.carrying import LitmusUnderWay
-from isolitmus.checker.locking.rules import rules_of
-from isolitmus.checker.locking.walks import shown_by
-from isolitmus.checker.running.execute import stages
-from isolitmus.specs.formats import format_named
+from isolitmus.checker.execution.commit_loop import stages
+from isolitmus.checker.locking.protocol_rules import rules_of
+from isolitmus.checker.locking.simulation import LitmusUnderWay
+from isolitmus.checker.locking.step_orders import shown_by
+from isolitmus.specs.registries.formats import format_named
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator
 
-    from isolitmus.checker.locking.carrying import SessionUnderWay
-    from isolitmus.checker.locking.rows import Stored
+    from isolitmus.checker.locking.row_versions import Stored
     from isolitmus.checker.locking.scans import Trace
+    from isolitmus.checker.locking.simulation import SessionUnderWay
     from isolitmus.model.litmus import Litmus
     from isolitmus.model.spec import Spec
 

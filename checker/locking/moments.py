@@ -7,12 +7,12 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from isolitmus.checker.locking.events import Scanned
-from isolitmus.checker.locking.rows import key_of
+from isolitmus.checker.locking.row_versions import key_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from isolitmus.checker.locking.rows import Image, Store, Stored
+    from isolitmus.checker.locking.row_versions import Image, Store, Stored
     from isolitmus.checker.locking.scans import Trace
     from isolitmus.model.execution import Event
 

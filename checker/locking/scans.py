@@ -5,21 +5,21 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from isolitmus.checker.locking.locks import Lock, Resource
+from isolitmus.checker.locking.lock_table import Lock, Resource
 from isolitmus.checker.locking.watched import WatchedScan
-from isolitmus.model import expression as ex
-from isolitmus.model.evaluating import evaluate
-from isolitmus.model.normal import columns
+from isolitmus.model.sql import expression as ex
+from isolitmus.model.sql.conditions import columns
+from isolitmus.model.sql.evaluation import evaluate
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator, Sequence
 
-    from isolitmus.checker.locking.locks import LockTable
-    from isolitmus.checker.locking.overlaps import SireadMarks
-    from isolitmus.checker.locking.rows import Entry, Image, Position, Store, Stored
-    from isolitmus.checker.locking.rules import Held, Rules
+    from isolitmus.checker.locking.lock_table import LockTable
+    from isolitmus.checker.locking.protocol_rules import Held, Rules
+    from isolitmus.checker.locking.row_versions import Entry, Image, Position, Store, Stored
+    from isolitmus.checker.locking.serializable_snapshots import SireadMarks
     from isolitmus.model.schema import Column, Index
-    from isolitmus.model.values import Row
+    from isolitmus.model.sql.values import Row
 
     Going = Generator["Lock | Got | Hit | Passed", None, None]
 

@@ -8,19 +8,19 @@ from __future__ import annotations
 from itertools import permutations
 from typing import TYPE_CHECKING
 
+from isolitmus.checker.execution.postconditions import Postconditions
+from isolitmus.checker.execution.serial_orders import ModelExecutor
 from isolitmus.checker.locking.duck import DuckTexts
-from isolitmus.checker.locking.ends import End, table_rows, told_of
 from isolitmus.checker.locking.events import Scanned
-from isolitmus.checker.running.postconditions import Postconditions
-from isolitmus.checker.running.serial import ModelExecutor
+from isolitmus.checker.locking.final_state import End, table_rows, told_of
 from isolitmus.model.errors import Disagreement
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from isolitmus.checker.locking.ends import Told
+    from isolitmus.checker.locking.final_state import Told
     from isolitmus.model.litmus import Litmus
-    from isolitmus.model.values import Rows
+    from isolitmus.model.sql.values import Rows
 
 __all__ = ["SerialEnds"]
 

@@ -11,20 +11,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from isolitmus.checker.locking.carrying import LitmusUnderWay
-from isolitmus.checker.locking.ends import table_rows
-from isolitmus.checker.locking.rules import rules_of
-from isolitmus.checker.locking.walks import shown_by
-from isolitmus.checker.running.execute import observed_run, stages
+from isolitmus.checker.execution.commit_loop import observed_run, stages
+from isolitmus.checker.locking.final_state import table_rows
+from isolitmus.checker.locking.protocol_rules import rules_of
+from isolitmus.checker.locking.simulation import LitmusUnderWay
+from isolitmus.checker.locking.step_orders import shown_by
 from isolitmus.model.errors import StepBeyond, UndeterminedError, WaitsForEver
 from isolitmus.model.run import SeveralRuns
-from isolitmus.specs.formats import format_named
-from isolitmus.specs.toml_file import Source
+from isolitmus.specs.files.toml_reader import Source
+from isolitmus.specs.registries.formats import format_named
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
 
-    from isolitmus.checker.locking.carrying import SessionUnderWay
+    from isolitmus.checker.locking.simulation import SessionUnderWay
     from isolitmus.model.execution import Database, Execution
     from isolitmus.model.litmus import Litmus
     from isolitmus.model.spec import Spec
@@ -81,7 +81,7 @@ def _refuse_raced(litmus: Litmus, database: Database, protocol: Spec, done: Exec
     """SeveralRuns if threads may go on in an order that has another end than this; UndeterminedError if in one of
     them some wait for each other for ever.
     """
-    from isolitmus.checker.comparing import run_differences
+    from isolitmus.checker.execution.run_diff import run_differences
 
     runs = [observed_run(litmus, done, protocol.name)]
     at_once: tuple[str, ...] = ()

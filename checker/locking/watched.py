@@ -11,13 +11,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from isolitmus.checker.locking.rows import key_of
+from isolitmus.checker.locking.row_versions import key_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from isolitmus.checker.locking.overlaps import SireadMarks
-    from isolitmus.checker.locking.rows import Image, Store, Stored
+    from isolitmus.checker.locking.row_versions import Image, Store, Stored
+    from isolitmus.checker.locking.serializable_snapshots import SireadMarks
     from isolitmus.model.schema import Index
 
 __all__ = ["WatchedScan"]

@@ -1,1 +1,1 @@
-"""Statements with parameters as formulas over rows: what any format has of them."""
+"""Statements with parameters as formulas over rows."""

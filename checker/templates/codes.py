@@ -13,12 +13,12 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from isolitmus.model.failing import RANGES
-from isolitmus.model.sql_types import decimal_of, is_opaque
+from isolitmus.model.sql.failing import RANGES
+from isolitmus.model.sql.types import decimal_of, is_opaque
 
 if TYPE_CHECKING:
-    from isolitmus.model.sql_types import Type
-    from isolitmus.model.values import Value
+    from isolitmus.model.sql.types import Type
+    from isolitmus.model.sql.values import Value
 
 __all__ = ["Codes", "NoValue"]
 

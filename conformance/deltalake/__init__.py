@@ -3,8 +3,8 @@
 Importing this starts nothing and imports no deltalake, which pins an Arrow of its own.
 """
 
+from isolitmus.conformance.deltalake.engine import NEWEST, OLDER, replay
 from isolitmus.conformance.deltalake.environment import RELEASES, install, interpreter
-from isolitmus.conformance.deltalake.replaying import NEWEST, OLDER, replay
 from isolitmus.conformance.deltalake.talk import WorkerProcess, talking
 
 __all__ = [

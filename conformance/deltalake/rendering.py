@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 from sqlglot import expressions as exp
 
-from isolitmus.checker.running.duck_sql import translate, translated
-from isolitmus.model import expression as ex
-from isolitmus.model import query as qu
-from isolitmus.model import statement as st
+from isolitmus.checker.execution.duckdb_translation import translate, translated
 from isolitmus.model.errors import Refused
-from isolitmus.specs.sql import syntax_of
+from isolitmus.model.sql import expression as ex
+from isolitmus.model.sql import query as qu
+from isolitmus.model.sql import statement as st
+from isolitmus.specs.sql.statements import syntax_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from sqlglot import expressions as exp
 
-from isolitmus.conformance.gated import Dialect
+from isolitmus.conformance.databases.gated_sql import Dialect
 from isolitmus.model.errors import Refused
 
 if TYPE_CHECKING:

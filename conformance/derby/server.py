@@ -21,14 +21,19 @@ from typing import IO, TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from isolitmus.conformance.child import GRACE, end_child
-from isolitmus.conformance.connections import LIMIT, Connection, SqlFailure, StatementError
+from isolitmus.conformance.databases.connections import (
+    LIMIT,
+    Connection,
+    SqlFailure,
+    StatementError,
+)
 from isolitmus.conformance.java import find_java
 from isolitmus.model.errors import EngineUnavailable, brief
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from isolitmus.model.values import Rows, Value
+    from isolitmus.model.sql.values import Rows, Value
 
 __all__ = ["DerbyServer", "derby_serving", "jars"]
 
@@ -65,7 +70,7 @@ GATE = (
 
 
 class DerbyServer:
-    """A running Derby (``conformance.connections.Server``); ``release`` is what it says of itself."""
+    """A running Derby (``conformance.databases.connections.Server``); ``release`` is what it says of itself."""
 
     def __init__(self, process: subprocess.Popen[bytes], said: IO[bytes]) -> None:
         self._process, self._said = process, said

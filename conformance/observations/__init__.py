@@ -7,21 +7,17 @@ or from a database, to facts. Whoever cites one by its name can have it made aga
 
 from __future__ import annotations
 
-from isolitmus.conformance.observations.databases import (
-    DECLARED,
-    UNCOMMITTED,
-    DatabaseObservation,
-)
-from isolitmus.conformance.observations.killing import COPIED, KILLED
-from isolitmus.conformance.observations.reading import JOB, STREAM, STREAM_PRINTED
-from isolitmus.conformance.observations.record import Observation, Observed
-from isolitmus.conformance.observations.writing import (
+from isolitmus.conformance.observations.concurrent_readers import JOB, STREAM, STREAM_PRINTED
+from isolitmus.conformance.observations.concurrent_writers import (
     CHECKPOINT,
     CONDITIONS,
     SEVERAL,
     UNMAPPED,
     UPGRADED,
 )
+from isolitmus.conformance.observations.databases import DECLARED, UNCOMMITTED, DatabaseObservation
+from isolitmus.conformance.observations.killed_writers import COPIED, KILLED
+from isolitmus.conformance.observations.record import Observation, Observed
 from isolitmus.model.errors import UnknownName, near
 
 __all__ = [

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from isolitmus.conformance.connections import COMMIT
+from isolitmus.conformance.databases.connections import COMMIT
 from isolitmus.conformance.derby.server import derby_serving
 from isolitmus.conformance.observations.record import Observed
 from isolitmus.conformance.postgres.server import postgres_serving
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from contextlib import AbstractContextManager
 
-    from isolitmus.conformance.connections import Server
+    from isolitmus.conformance.databases.connections import Server
     from isolitmus.conformance.observations.record import Facts
 
 __all__ = ["DECLARED", "SERVERS", "UNCOMMITTED", "DatabaseObservation"]

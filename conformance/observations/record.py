@@ -8,13 +8,13 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from isolitmus.conformance.failure import telling_failures, understand
-from isolitmus.conformance.threads import interruptible
-from isolitmus.model.readable import Readable
+from isolitmus.conformance.delta.transaction_outcome import telling_failures, understand
+from isolitmus.conformance.workers import interruptible
+from isolitmus.model.display import Readable
 
 if TYPE_CHECKING:
-    from isolitmus.conformance.session import Session
-    from isolitmus.conformance.threads import Interruption
+    from isolitmus.conformance.delta.session import Session
+    from isolitmus.conformance.workers import Interruption
 
 __all__ = ["Facts", "Observation", "Observed", "make_table", "outcome_of"]
 

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 from sqlglot import expressions as exp
 
-from isolitmus.conformance.gated import Dialect
+from isolitmus.conformance.databases.gated_sql import Dialect
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from isolitmus.conformance.connections import Server
+    from isolitmus.conformance.databases.connections import Server
     from isolitmus.model.schema import Column, Index, Schema
 
 __all__ = ["POSTGRES_SQL", "explained"]

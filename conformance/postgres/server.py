@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from isolitmus.conformance.child import GRACE, end_child
-from isolitmus.conformance.connections import (
+from isolitmus.conformance.databases.connections import (
     COMMIT,
     LIMIT,
     ROLLBACK,
@@ -39,8 +39,8 @@ from isolitmus.model.errors import EngineUnavailable, brief
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from isolitmus.conformance.connections import Doing
-    from isolitmus.model.values import Rows
+    from isolitmus.conformance.databases.connections import Doing
+    from isolitmus.model.sql.values import Rows
 
 __all__ = ["PostgresServer", "binaries", "postgres_serving"]
 
@@ -209,7 +209,7 @@ class _Client:
 
 
 class PostgresServer:
-    """A running server (``conformance.connections.Server``); ``release`` is what it says of itself."""
+    """A running server (``conformance.databases.connections.Server``); ``release`` is what it says of itself."""
 
     def __init__(self, own: Any) -> None:
         self._own = own

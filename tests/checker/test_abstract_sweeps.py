@@ -6,18 +6,18 @@ from itertools import permutations, product
 
 import pytest
 
-from isolitmus.checker.abstract_sweeps import sweep_abstract
-from isolitmus.checker.reading.graph import admits
-from isolitmus.checker.searching.abstract import NAMES
+from isolitmus.checker.judge.completion import frames
+from isolitmus.checker.judge.flaws import flaws_of
+from isolitmus.checker.judge.graph_semantics import admits
+from isolitmus.checker.judge.read_nodes import needs_reads
+from isolitmus.checker.sweeps.abstract_sweep import sweep_abstract
+from isolitmus.checker.universes.abstract import NAMES
 from isolitmus.cli.main import main
 from isolitmus.model.budget import Budget
-from isolitmus.model.completion import frames
 from isolitmus.model.errors import IsolitmusError
-from isolitmus.model.flaws import flaws_of
 from isolitmus.model.history import History
-from isolitmus.model.reads import needs_reads
-from isolitmus.specs.cat import read
-from isolitmus.specs.catalogue import level, levels
+from isolitmus.specs.files.catalogue import level, levels
+from isolitmus.specs.language.parser import read
 
 LEVELS = [spec for spec in map(level, levels()) if spec.needs <= NAMES]
 PER_READ = read(

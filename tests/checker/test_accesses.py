@@ -4,16 +4,16 @@ import pytest
 from hypothesis import given
 
 from isolitmus.checker import strategies
-from isolitmus.checker.auditing.reading import reads
-from isolitmus.checker.delta.accesses import accesses
-from isolitmus.checker.delta.commits import after
-from isolitmus.checker.delta.effects import effect
+from isolitmus.checker.auditing.read_set import reads
+from isolitmus.checker.delta.commit import after
 from isolitmus.checker.delta.format import DELTA
-from isolitmus.checker.running.execute import initial
-from isolitmus.model.delta_log import LogCommit, LogMetadata
+from isolitmus.checker.delta.read_set import accesses
+from isolitmus.checker.delta.statement_effects import effect
+from isolitmus.checker.execution.commit_loop import initial
+from isolitmus.model.delta.log import LogCommit, LogMetadata
 from isolitmus.model.execution import Event
 from isolitmus.model.schema import Column, Schema
-from isolitmus.specs.sql import read_statement
+from isolitmus.specs.sql.statements import read_statement
 
 T = Schema("t", (Column("id", "INT"), Column("part", "INT"), Column("x", "INT")), ("part",))
 TABLES = {"t": T, "s": Schema("s", (Column("id", "INT"), Column("x", "INT")))}

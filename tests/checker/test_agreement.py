@@ -11,28 +11,30 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from isolitmus.checker import separate
-from isolitmus.checker.delta.frames import delta_frame
+from isolitmus.checker.delta.frame import delta_frame
 from isolitmus.checker.delta.table_reads import with_reads
-from isolitmus.checker.delta.table_symbolic import circuit, unfit
-from isolitmus.checker.reading.admission import admission
-from isolitmus.checker.reading.gates import Gates
-from isolitmus.checker.reading.graph import admits, judge
-from isolitmus.checker.reading.histories import check_history
-from isolitmus.checker.reading.matrix import BitSlices, Matrices, admitted
-from isolitmus.checker.reading.solver import Solver
-from isolitmus.checker.reading.symbolic import admit, forbid
-from isolitmus.checker.running.execute import execute, judge_execution
-from isolitmus.checker.searching import abstract, abstract_exhaustive, abstract_symbolic
-from isolitmus.checker.searching.universe import candidates
-from isolitmus.model.combine import outspoken
+from isolitmus.checker.delta.table_solver import circuit, unfit
+from isolitmus.checker.execution.commit_loop import execute, judge_execution
+from isolitmus.checker.judge.compiled_semantics import admission
+from isolitmus.checker.judge.graph_semantics import admits, judge
+from isolitmus.checker.judge.history_verdict import check_history
+from isolitmus.checker.judge.matrix_semantics import BitSlices, Matrices, admitted
+from isolitmus.checker.judge.read_nodes import needs_reads
+from isolitmus.checker.solver.circuit_semantics import admit, forbid
+from isolitmus.checker.solver.circuits import Gates
+from isolitmus.checker.solver.solver import Solver
+from isolitmus.checker.universes import abstract
+from isolitmus.checker.universes import abstract_enumeration as abstract_exhaustive
+from isolitmus.checker.universes import abstract_solver as abstract_symbolic
+from isolitmus.checker.universes.tables import candidates
 from isolitmus.model.frame import Frame
 from isolitmus.model.litmus import HistoryTest
-from isolitmus.model.reads import needs_reads
 from isolitmus.model.relation import Relation
+from isolitmus.model.spec_algebra import outspoken
 from isolitmus.model.verdict import Allowed
 from isolitmus.specs import litmus, scope, spec
-from isolitmus.specs.cat import read
-from isolitmus.specs.catalogue import levels, litmus_names, relatives
+from isolitmus.specs.files.catalogue import levels, litmus_names, relatives
+from isolitmus.specs.language.parser import read
 
 SHIPPED = [*levels(), *relatives(), "databricks-write-serializable-newest"]
 ABSTRACT = [name for name in SHIPPED if spec(name).needs <= abstract.NAMES]

@@ -13,12 +13,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from isolitmus.checker import audit
-from isolitmus.checker.auditing import audit as auditing
-from isolitmus.checker.auditing import claims, files, windows
+from isolitmus.checker.auditing import commit_checks as claims
+from isolitmus.checker.auditing import files, windows
+from isolitmus.checker.auditing import log_audit as auditing
 from isolitmus.checker.auditing import overview as overviews
-from isolitmus.checker.auditing.audit import FollowedAudit
+from isolitmus.checker.auditing.log_audit import FollowedAudit
 from isolitmus.model.errors import Ended, LogError
-from isolitmus.specs import audit_file
+from isolitmus.specs.files import audit_file
 
 BOUNDS = [
     (auditing, "KEPT"),

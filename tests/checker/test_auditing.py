@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isolitmus.checker.auditing import audit as auditing
 from isolitmus.checker.auditing import files, windows
-from isolitmus.checker.auditing.audit import audit
+from isolitmus.checker.auditing import log_audit as auditing
 from isolitmus.checker.auditing.conditions import condition, live, match
-from isolitmus.checker.auditing.judging import check_log
-from isolitmus.model.delta_log import LogFile, LogMetadata
+from isolitmus.checker.auditing.log_audit import audit
+from isolitmus.checker.checks.log_check import check_log
+from isolitmus.model.delta.log import LogFile, LogMetadata
 from isolitmus.model.errors import LogError
 from isolitmus.specs import level
 

@@ -10,11 +10,11 @@ from math import inf
 import pytest
 
 from isolitmus.checker import audit, check, separate, sweep
-from isolitmus.checker.auditing.judging import check_log
-from isolitmus.checker.portrait import portray
-from isolitmus.checker.reading import solver
-from isolitmus.checker.searching import abstract_exhaustive
-from isolitmus.checker.unbounded import separate_unbounded
+from isolitmus.checker.checks.log_check import check_log
+from isolitmus.checker.search.portrait import portray
+from isolitmus.checker.search.unbounded_separation import separate_unbounded
+from isolitmus.checker.solver import solver
+from isolitmus.checker.universes import abstract_enumeration as abstract_exhaustive
 from isolitmus.cli.main import _interrupt
 from isolitmus.model import budget as budgets
 from isolitmus.model.budget import Budget, in_use, size
@@ -128,7 +128,7 @@ def test_memory_that_is_used_up_is_a_limit_too(monkeypatch):
     def full(*_, **__):
         raise MemoryError
 
-    monkeypatch.setattr("isolitmus.checker.delta.table_symbolic.search", full)
+    monkeypatch.setattr("isolitmus.checker.delta.table_solver.search", full)
     answer = separate(spec("delta-serializable"), spec("log-serializable"))
     assert (answer.found, answer.ended) == (None, "memory was used up, which ended it")
 

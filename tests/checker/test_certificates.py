@@ -7,12 +7,12 @@ import pytest
 from dratify import check_proof, parse_dimacs
 
 from isolitmus.checker import compare, separate
-from isolitmus.checker.certifying import certified
-from isolitmus.checker.proving.by_laws import derive
-from isolitmus.checker.robustness.robust import robustness
-from isolitmus.checker.unbounded import separate_unbounded
+from isolitmus.checker.prove.by_laws import derive
+from isolitmus.checker.search.inclusion_certificates import certified
+from isolitmus.checker.search.unbounded_separation import separate_unbounded
+from isolitmus.checker.workloads.robustness import robustness
 from isolitmus.specs import protocol, scope, spec
-from isolitmus.specs.job_files import workload
+from isolitmus.specs.files.workload_sources import workload
 
 ABSTRACT = [
     ("serializable", "snapshot-isolation"),

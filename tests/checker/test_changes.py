@@ -2,12 +2,12 @@
 
 import pytest
 
-from isolitmus.checker.robustness.changes import stopped, tried
-from isolitmus.checker.robustness.prediction import predict_workload
-from isolitmus.checker.robustness.prediction_words import change_lines
+from isolitmus.checker.render.prediction import change_lines
+from isolitmus.checker.workloads.changes import stopped, tried
+from isolitmus.checker.workloads.prediction import predict_workload
 from isolitmus.model.errors import IsolitmusError
 from isolitmus.specs import protocol
-from isolitmus.specs.workload_file import read_workload
+from isolitmus.specs.files.workload_file import read_workload
 
 DDL = 'ddl = "CREATE TABLE t (id INT, day DATE) USING delta PARTITIONED BY (day)"\n'
 CLEANUP = '[jobs.cleanup]\nsql = "DELETE FROM t WHERE day = :day"\n'

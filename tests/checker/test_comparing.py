@@ -11,17 +11,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from isolitmus.checker import run
-from isolitmus.checker.compared import Predicted
-from isolitmus.checker.comparing import BESIDE, WHO, comparison, held_against
-from isolitmus.checker.running.execute import execute, judge_execution
-from isolitmus.checker.runs import Judged
+from isolitmus.checker.execution.commit_loop import execute, judge_execution
+from isolitmus.checker.execution.expectation_report import Predicted
+from isolitmus.checker.execution.run_diff import BESIDE, WHO, comparison, held_against
+from isolitmus.checker.execution.run_result import Judged
 from isolitmus.checker.strategies import litmus_tests
 from isolitmus.model.litmus import Expectation, Litmus
 from isolitmus.model.run import Run, TransactionRun, same_bag
 from isolitmus.specs import level, litmus, protocol
-from isolitmus.specs.catalogue import levels, relatives
-from isolitmus.specs.catalogue import litmus_names as shipped
-from isolitmus.specs.litmus_file import read_litmus
+from isolitmus.specs.files.catalogue import levels, relatives
+from isolitmus.specs.files.catalogue import litmus_names as shipped
+from isolitmus.specs.files.litmus_file import read_litmus
 
 OF_THE_SIDES = {*BESIDE, "unread"}
 SCANS = {"emitted", "waits"}

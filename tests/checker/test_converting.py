@@ -2,10 +2,10 @@
 
 import pytest
 
-from isolitmus.checker.running.execute import execute
+from isolitmus.checker.execution.commit_loop import execute
 from isolitmus.model.errors import IsolitmusError
 from isolitmus.specs import litmus, protocol
-from isolitmus.specs.litmus_file import read_litmus
+from isolitmus.specs.files.litmus_file import read_litmus
 
 FILE = """
 title = "T"

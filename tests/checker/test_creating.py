@@ -6,12 +6,12 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from isolitmus.checker.running.execute import execute
-from isolitmus.checker.runs import run
+from isolitmus.checker.execution.commit_loop import execute
+from isolitmus.checker.execution.run_result import run
 from isolitmus.model.errors import IsolitmusError
 from isolitmus.specs import litmus, protocol
-from isolitmus.specs.litmus_file import read_litmus
-from isolitmus.specs.scope_file import read_scope
+from isolitmus.specs.files.litmus_file import read_litmus
+from isolitmus.specs.files.scope_file import read_scope
 
 CREATE = "CREATE TABLE t (id INT) USING delta"
 SELECT = "CREATE TABLE t USING delta AS SELECT id FROM s"

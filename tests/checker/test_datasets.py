@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from isolitmus.checker.reading.histories import check_history
+from isolitmus.checker.judge.history_verdict import check_history
 from isolitmus.model.history import History
 from isolitmus.model.operations import ItemRead, Transaction, Version, Write
-from isolitmus.specs.cat import read
-from isolitmus.specs.catalogue import level
+from isolitmus.specs.files.catalogue import level
+from isolitmus.specs.language.parser import read
 
 AWDIT = Path(__file__).parents[3] / "shared" / "datasets" / "awdit-tests"
 FILES = sorted(path.relative_to(AWDIT).as_posix() for path in AWDIT.rglob("*.txt"))

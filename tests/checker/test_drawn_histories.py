@@ -4,12 +4,12 @@ import pytest
 from hypothesis import Phase, find, given, settings
 
 from isolitmus.checker import run
-from isolitmus.checker.reading.histories import check_history
+from isolitmus.checker.judge.history_verdict import check_history
 from isolitmus.checker.strategies import histories, litmus_tests
 from isolitmus.model.errors import IsolitmusError
 from isolitmus.model.verdict import Allowed, Forbidden
-from isolitmus.specs.cat import read
-from isolitmus.specs.catalogue import level, protocol
+from isolitmus.specs.files.catalogue import level, protocol
+from isolitmus.specs.language.parser import read
 
 SI, SER = "snapshot-isolation", "serializable"
 WRITE_SKEW = {"T1": "r(x0) w(y1)", "T2": "r(y0) w(x2)"}

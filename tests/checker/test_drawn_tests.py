@@ -4,12 +4,13 @@ import pytest
 from hypothesis import Phase, example, given, settings
 from hypothesis import strategies as st
 
-from isolitmus.checker import drawn_tests, run
+from isolitmus.checker import run
 from isolitmus.checker.strategies import jobs, litmus_tests, locking_tests, note_coverage
+from isolitmus.checker.strategies import level_tests as drawn_tests
 from isolitmus.model.errors import IsolitmusError
 from isolitmus.model.run import SeveralRuns
-from isolitmus.specs.litmus_file import read_litmus
-from isolitmus.specs.workload_file import read_workload
+from isolitmus.specs.files.litmus_file import read_litmus
+from isolitmus.specs.files.workload_file import read_workload
 
 WEAK, STRONG = "delta-write-serializable", "delta-serializable"
 ORDERS = "CREATE TABLE orders (id INT, amount INT, day STRING) USING delta PARTITIONED BY (day)"

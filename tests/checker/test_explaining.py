@@ -8,20 +8,20 @@ from hypothesis import given
 from level_forms import FORMS, Executed, Reorderings, StepMemory
 
 from isolitmus.checker import sweep
-from isolitmus.checker.checks import check
-from isolitmus.checker.reading.admission import admission
-from isolitmus.checker.running.execute import execute, judge_execution
-from isolitmus.checker.running.explaining import CONFLICT, explanations
-from isolitmus.checker.running.form_verdicts import NAMED_FORMS, form_verdicts
-from isolitmus.checker.runs import run
-from isolitmus.checker.searching.universe import candidates
+from isolitmus.checker.checks.history_check import check
+from isolitmus.checker.execution.commit_loop import execute, judge_execution
+from isolitmus.checker.execution.explaining import CONFLICT, explanations
+from isolitmus.checker.execution.form_verdicts import NAMED_FORMS, form_verdicts
+from isolitmus.checker.execution.run_result import run
+from isolitmus.checker.judge.compiled_semantics import admission
+from isolitmus.checker.render.verdicts import in_a_view, verdict_words
 from isolitmus.checker.strategies import litmus_tests
-from isolitmus.checker.telling.words import in_a_view, verdict_words
+from isolitmus.checker.universes.tables import candidates
 from isolitmus.model.litmus import Litmus
 from isolitmus.model.run import same_bag
 from isolitmus.model.schedule import Schedule, Step
 from isolitmus.specs import level, litmus, protocol, scope, spec
-from isolitmus.specs.catalogue import litmus_names as shipped
+from isolitmus.specs.files.catalogue import litmus_names as shipped
 
 DELTA = spec("delta-write-serializable")
 LEVELS = [level(name) for name in CONFLICT]

@@ -7,14 +7,14 @@ from formats.drawn_expressions import LITERALS, TABLE, expressions, rows
 from hypothesis import event, given
 from hypothesis import strategies as st
 
-from isolitmus.checker.running.duck import DuckExecutor
-from isolitmus.checker.running.serial import ModelExecutor
+from isolitmus.checker.execution.duckdb_executor import DuckExecutor
+from isolitmus.checker.execution.serial_orders import ModelExecutor
 from isolitmus.model.errors import SqlError, UndeterminedError
 from isolitmus.model.litmus import Litmus
 from isolitmus.model.run import same_bag
 from isolitmus.model.schedule import Schedule
 from isolitmus.model.schema import Column, Schema
-from isolitmus.specs.sql import read_statement
+from isolitmus.specs.sql.statements import read_statement
 
 
 def both(sql, tables, init):

@@ -4,12 +4,18 @@ from dataclasses import replace
 
 import pytest
 
-from isolitmus.checker.finds import distinct, of_portrait, of_scope, of_specs, of_sweep
-from isolitmus.checker.portrait import portray
-from isolitmus.checker.runs import Judged, run
-from isolitmus.checker.sweeps import sweep
+from isolitmus.checker.execution.run_result import Judged, run
+from isolitmus.checker.search.discovered_tests import (
+    distinct,
+    of_portrait,
+    of_scope,
+    of_specs,
+    of_sweep,
+)
+from isolitmus.checker.search.portrait import portray
+from isolitmus.checker.sweeps.table_sweep import sweep
 from isolitmus.specs import level, litmus, protocol, scope, spec
-from isolitmus.specs.litmus_file import read_litmus
+from isolitmus.specs.files.litmus_file import read_litmus
 
 WS = "delta-write-serializable"
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from isolitmus.checker.counting.tally import shards
-from isolitmus.checker.counting.work import kernel
-from isolitmus.checker.sweeps import nothing, sweep_work
+from isolitmus.checker.sweeps.shard_runner import kernel
+from isolitmus.checker.sweeps.table_sweep import nothing, sweep_work
+from isolitmus.checker.sweeps.tally import shards
 from isolitmus.specs import scope
 
 BENCH = Path(__file__).parents[2] / "bench"

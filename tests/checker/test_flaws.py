@@ -7,21 +7,21 @@ from case_checks import check_cases
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isolitmus.checker.reading.admission import admission
-from isolitmus.checker.reading.anomalies import anomalies
-from isolitmus.checker.reading.graph import admits, judge
-from isolitmus.checker.reading.histories import check_history
-from isolitmus.checker.recorded.observing import attributed
-from isolitmus.checker.searching.shipped import shipped_history
+from isolitmus.checker.blackbox.read_from import attributed
+from isolitmus.checker.judge.anomalies import anomalies
+from isolitmus.checker.judge.compiled_semantics import admission
+from isolitmus.checker.judge.completion import frames
+from isolitmus.checker.judge.flaws import flaws_of
+from isolitmus.checker.judge.graph_semantics import admits, judge
+from isolitmus.checker.judge.history_verdict import check_history
 from isolitmus.checker.strategies import histories
-from isolitmus.model.completion import frames
-from isolitmus.model.flaws import flaws_of
+from isolitmus.checker.universes.catalogue_histories import shipped_history
 from isolitmus.model.history import History
 from isolitmus.model.verdict import Forbidden, Needs
 from isolitmus.specs import level
-from isolitmus.specs.cat import read
-from isolitmus.specs.catalogue import every_level
-from isolitmus.specs.recorded.plume import read_plume
+from isolitmus.specs.files.catalogue import every_level
+from isolitmus.specs.histories.plume import read_plume
+from isolitmus.specs.language.parser import read
 
 FLAWED = {  # they say what was when, for the levels that ask
     "b1 w1(x1) c1 b2 r2(x3) c2": "thin-air read",

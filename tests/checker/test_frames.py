@@ -2,13 +2,13 @@
 
 from dataclasses import dataclass
 
-from isolitmus.checker.delta import frames as delta
-from isolitmus.checker.running import frames
-from isolitmus.checker.running.execute import execute
-from isolitmus.checker.running.frames import frame
+from isolitmus.checker.delta import frame as delta
+from isolitmus.checker.execution import frame as frames
+from isolitmus.checker.execution.commit_loop import execute
+from isolitmus.checker.execution.frame import frame
+from isolitmus.checker.judge.read_nodes import READ_RELATIONS
+from isolitmus.model.delta.data_file import TableRow
 from isolitmus.model.execution import Effect, Event, RowRead, RowWrite
-from isolitmus.model.file import TableRow
-from isolitmus.model.reads import READ_RELATIONS
 from isolitmus.specs import litmus
 
 

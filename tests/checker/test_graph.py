@@ -9,16 +9,22 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from isolitmus.checker.reading.admission import admission
-from isolitmus.checker.reading.graph import admits, first_conflict, judge, labels, violations
-from isolitmus.checker.reading.monotone import monotone
+from isolitmus.checker.judge.compiled_semantics import admission
+from isolitmus.checker.judge.graph_semantics import (
+    admits,
+    first_conflict,
+    judge,
+    labels,
+    violations,
+)
+from isolitmus.checker.judge.spec_properties import monotone
 from isolitmus.model import vocabulary
 from isolitmus.model.frame import Frame
 from isolitmus.model.reason import Reason
 from isolitmus.model.relation import Relation, bits
 from isolitmus.model.verdict import Allowed, Forbidden, Needs
-from isolitmus.specs.cat import read
-from isolitmus.specs.catalogue import every_level, protocols, spec
+from isolitmus.specs.files.catalogue import every_level, protocols, spec
+from isolitmus.specs.language.parser import read
 
 RELATIONS = [name for name in vocabulary.RELATIONS if name != "co"]
 SETS = list(vocabulary.SETS)

@@ -13,18 +13,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from isolitmus.checker import check, graph, run, separate, sweep
-from isolitmus.checker.matrix import predicted
+from isolitmus.checker.execution.conflict_matrix import predicted
+from isolitmus.checker.judge.completion import frames
+from isolitmus.checker.render.dependency_graph import DependencyGraph
+from isolitmus.checker.render.timelines import Timeline
 from isolitmus.checker.strategies import histories, litmus_tests
-from isolitmus.checker.telling.graphs import DependencyGraph
-from isolitmus.checker.telling.timelines import Timeline
-from isolitmus.model.completion import frames
+from isolitmus.model.audit import Audit, Finding
 from isolitmus.model.edge import Edge
 from isolitmus.model.errors import IsolitmusError, printable
-from isolitmus.model.finding import Audit, Finding
 from isolitmus.model.matrix import Place
 from isolitmus.model.reason import Reason
 from isolitmus.specs import level, litmus, protocol, scope
-from isolitmus.specs.catalogue import matrix
+from isolitmus.specs.files.catalogue import matrix
 
 TEXT = st.text(st.characters(codec="utf-8"), max_size=12)
 SIGNS = st.lists(

@@ -6,14 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isolitmus.checker.reading.histories import check_history
+from isolitmus.checker.judge.history_verdict import check_history
+from isolitmus.checker.render.history_notation import linear
 from isolitmus.checker.strategies import histories
-from isolitmus.checker.telling.linear import linear
 from isolitmus.model.errors import HistoryError
 from isolitmus.model.history import History
 from isolitmus.model.verdict import Allowed, Forbidden, Needs, Unknown
-from isolitmus.specs.cat import read
-from isolitmus.specs.catalogue import level
+from isolitmus.specs.files.catalogue import level
+from isolitmus.specs.language.parser import read
 
 SER, WRITE_SER, SI = "serializable", "write-serializable", "snapshot-isolation"
 

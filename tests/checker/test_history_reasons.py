@@ -9,11 +9,11 @@ import pytest
 from case_checks import check_cases
 from hypothesis import given
 
+from isolitmus.checker.judge.completion import completions
 from isolitmus.checker.strategies import histories
-from isolitmus.model.completion import completions
 from isolitmus.model.operations import ItemRead, PredicateRead, Write
 from isolitmus.specs import litmus
-from isolitmus.specs.catalogue import history_names
+from isolitmus.specs.files.catalogue import history_names
 
 
 class Told:

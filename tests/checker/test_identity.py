@@ -2,13 +2,13 @@
 
 import pytest
 
-from isolitmus.checker.delta.frames import delta_frame
-from isolitmus.checker.running.execute import execute
-from isolitmus.checker.runs import run
+from isolitmus.checker.delta.frame import delta_frame
+from isolitmus.checker.execution.commit_loop import execute
+from isolitmus.checker.execution.run_result import run
 from isolitmus.model.errors import IsolitmusError
 from isolitmus.model.schema import Column, Identity
 from isolitmus.specs import protocol
-from isolitmus.specs.litmus_file import read_litmus
+from isolitmus.specs.files.litmus_file import read_litmus
 
 SERIALIZABLE = "delta-serializable"
 

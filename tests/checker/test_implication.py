@@ -7,19 +7,19 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from isolitmus.checker.proving.implication import ENDS, included, structural
-from isolitmus.checker.reading.admission import admission
-from isolitmus.checker.reading.histories import check_history
-from isolitmus.checker.running.execute import execute, execution_frame
-from isolitmus.checker.searching.shipped import shipped_histories
+from isolitmus.checker.execution.commit_loop import execute, execution_frame
+from isolitmus.checker.judge.compiled_semantics import admission
+from isolitmus.checker.judge.completion import frames as frames_of
+from isolitmus.checker.judge.history_verdict import check_history
+from isolitmus.checker.prove.structural_implication import ENDS, included, structural
 from isolitmus.checker.strategies import histories
-from isolitmus.model.completion import frames as frames_of
+from isolitmus.checker.universes.catalogue_histories import shipped_histories
 from isolitmus.model.frame import Frame
 from isolitmus.model.litmus import HistoryTest
 from isolitmus.model.relation import Relation
 from isolitmus.model.spec import Axiom, Binary, Bracket, Name, Unary
-from isolitmus.specs.cat import read
-from isolitmus.specs.catalogue import every_level, level, litmus, litmus_names
+from isolitmus.specs.files.catalogue import every_level, level, litmus, litmus_names
+from isolitmus.specs.language.parser import read
 
 NAMES, SETS, NODES = ("so", "wr", "rw"), ("Writer", "Reader"), 3
 WRITES = {"wr": (True, False), "rw": (False, True)}

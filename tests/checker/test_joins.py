@@ -5,16 +5,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from isolitmus.checker.delta import format as delta
-from isolitmus.checker.delta.effects import effect
-from isolitmus.checker.running.duck import DuckExecutor
-from isolitmus.checker.running.execute import initial
-from isolitmus.checker.running.serial import ModelExecutor
+from isolitmus.checker.delta.statement_effects import effect
+from isolitmus.checker.execution.commit_loop import initial
+from isolitmus.checker.execution.duckdb_executor import DuckExecutor
+from isolitmus.checker.execution.serial_orders import ModelExecutor
 from isolitmus.model.errors import SqlError
 from isolitmus.model.litmus import Litmus
 from isolitmus.model.run import same_bag
 from isolitmus.model.schedule import Schedule
 from isolitmus.model.schema import Column, Schema
-from isolitmus.specs.sql import read_statement
+from isolitmus.specs.sql.statements import read_statement
 
 
 def table(name, columns):

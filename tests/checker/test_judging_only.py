@@ -4,17 +4,17 @@ from dataclasses import replace
 
 import pytest
 
-from isolitmus.checker.delta.frames import BASIC, BASIC_SETS
-from isolitmus.checker.delta_rs.read_sets import READ_SETS
-from isolitmus.checker.running.execute import execute, observed_run
-from isolitmus.checker.separation import separate
-from isolitmus.checker.sweeps import sweep_work
+from isolitmus.checker.delta.delta_rs_read_set import READ_SETS
+from isolitmus.checker.delta.frame import BASIC, BASIC_SETS
+from isolitmus.checker.execution.commit_loop import execute, observed_run
+from isolitmus.checker.search.separation import separate
+from isolitmus.checker.sweeps.table_sweep import sweep_work
 from isolitmus.model.errors import IsolitmusError
 from isolitmus.model.litmus import Litmus
 from isolitmus.model.spec import Axiom, Binary, Bracket, Name
 from isolitmus.specs import level, litmus, protocol, scope
-from isolitmus.specs.cat import read
-from isolitmus.specs.catalogue import litmus_names
+from isolitmus.specs.files.catalogue import litmus_names
+from isolitmus.specs.language.parser import read
 
 SAME_ROW = read('"By row" empty unseen & ww as SameRow', "by-row")
 IMPLIED = " ".join(

@@ -6,15 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isolitmus.checker.counting.row_contents import RowContents
-from isolitmus.checker.counting.space import IDLE, Space
-from isolitmus.checker.reading.admission import admission
-from isolitmus.checker.reading.latecomers import INTO, ignores_latecomers
+from isolitmus.checker.judge.compiled_semantics import admission
+from isolitmus.checker.judge.latecomers import INTO, ignores_latecomers
+from isolitmus.checker.sweeps.row_contents import RowContents
+from isolitmus.checker.sweeps.space import IDLE, Space
 from isolitmus.model.frame import Frame
 from isolitmus.model.relation import Relation
 from isolitmus.specs import scope, spec
-from isolitmus.specs.cat import read
-from isolitmus.specs.catalogue import levels, protocols
+from isolitmus.specs.files.catalogue import levels, protocols
+from isolitmus.specs.language.parser import read
 
 IGNORE = [made for made in map(spec, (*levels(), *protocols("delta"))) if ignores_latecomers(made)]
 

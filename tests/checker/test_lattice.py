@@ -7,21 +7,22 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from isolitmus.checker import compare, neighbours, separate
-from isolitmus.checker.reading.histories import check_history
-from isolitmus.checker.running.execute import execute, judge_execution
-from isolitmus.checker.running.serial import Disagreement
-from isolitmus.checker.searching.abstract import Varied, names_for
-from isolitmus.checker.searching.abstract_exhaustive import history_batches
-from isolitmus.checker.telling.lattice_words import lattices_lines, standing_words
+from isolitmus.checker import compare, separate
+from isolitmus.checker.execution.commit_loop import execute, judge_execution
+from isolitmus.checker.execution.serial_orders import Disagreement
+from isolitmus.checker.judge.history_verdict import check_history
+from isolitmus.checker.render.lattice import lattices_lines, standing_words
+from isolitmus.checker.search import lattice_search as neighbours
+from isolitmus.checker.universes.abstract import Varied, names_for
+from isolitmus.checker.universes.abstract_enumeration import history_batches
 from isolitmus.model.budget import Budget
 from isolitmus.model.errors import IsolitmusError
 from isolitmus.model.litmus import HistoryTest
 from isolitmus.model.operations import ItemRead
 from isolitmus.specs import level, protocol
-from isolitmus.specs.cat import read
-from isolitmus.specs.catalogue import every_level, levels
-from isolitmus.specs.litmus_file import read_litmus
+from isolitmus.specs.files.catalogue import every_level, levels
+from isolitmus.specs.files.litmus_file import read_litmus
+from isolitmus.specs.language.parser import read
 
 pytestmark = pytest.mark.slow
 

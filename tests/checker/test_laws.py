@@ -8,22 +8,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isolitmus.checker.proving import theory
-from isolitmus.checker.proving.by_laws import derive
-from isolitmus.checker.proving.laws import LAWS, TIMED, Law, relation
-from isolitmus.checker.proving.restricting import restricted
-from isolitmus.checker.proving.sentences import branches_of
-from isolitmus.checker.reading.graph import BitsetAlgebra
-from isolitmus.checker.reading.histories import check_history
-from isolitmus.checker.searching.shipped import shipped_histories
+from isolitmus.checker.judge.completion import completions
+from isolitmus.checker.judge.graph_semantics import BitsetAlgebra
+from isolitmus.checker.judge.history_verdict import check_history
+from isolitmus.checker.prove import history_proof as theory
+from isolitmus.checker.prove.by_laws import derive
+from isolitmus.checker.prove.history_laws import LAWS, TIMED, Law, relation
+from isolitmus.checker.prove.restricting import restricted
+from isolitmus.checker.prove.sentences import branches_of
 from isolitmus.checker.strategies import histories
+from isolitmus.checker.universes.catalogue_histories import shipped_histories
 from isolitmus.model.budget import Budget
-from isolitmus.model.combine import unfolded
-from isolitmus.model.completion import completions
 from isolitmus.model.history import History
 from isolitmus.model.spec import Fold
+from isolitmus.model.spec_algebra import unfolded
 from isolitmus.specs import level
-from isolitmus.specs.catalogue import every_level
+from isolitmus.specs.files.catalogue import every_level
 
 
 def broken(law, frame):

@@ -12,16 +12,16 @@ import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
-from isolitmus.checker.reading.graph import BitsetAlgebra
-from isolitmus.checker.reading.histories import check_history
+from isolitmus.checker.judge.completion import frames
+from isolitmus.checker.judge.graph_semantics import BitsetAlgebra
+from isolitmus.checker.judge.history_verdict import check_history
 from isolitmus.checker.strategies import histories
-from isolitmus.model.completion import frames
 from isolitmus.model.history import History
 from isolitmus.model.operations import ItemRead
 from isolitmus.model.spec import Fold
 from isolitmus.model.verdict import Allowed, Forbidden
-from isolitmus.specs.cat import read
-from isolitmus.specs.catalogue import level, litmus
+from isolitmus.specs.files.catalogue import level, litmus
+from isolitmus.specs.language.parser import read
 
 WEAK = ["read-committed", "read-atomic", "causal", "prefix-consistency", "update-serializable"]
 SER, SI = "serializable", "snapshot-isolation"

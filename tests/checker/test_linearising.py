@@ -6,17 +6,17 @@ import pytest
 from hypothesis import given
 
 from isolitmus.checker import compare
-from isolitmus.checker.reading.histories import check_history
-from isolitmus.checker.reading.linearising import linearised
-from isolitmus.checker.running.denoting import denote
-from isolitmus.checker.searching import abstract_exhaustive
-from isolitmus.checker.searching.abstract import Varied
-from isolitmus.checker.separation import separate
+from isolitmus.checker.execution.denotation import denote
+from isolitmus.checker.judge.history_verdict import check_history
+from isolitmus.checker.judge.total_orders import linearised
+from isolitmus.checker.search.separation import separate
 from isolitmus.checker.strategies import histories
+from isolitmus.checker.universes import abstract_enumeration as abstract_exhaustive
+from isolitmus.checker.universes.abstract import Varied
 from isolitmus.model.history import History
 from isolitmus.model.verdict import Forbidden, Needs
 from isolitmus.specs import level, litmus
-from isolitmus.specs.cat import read
+from isolitmus.specs.language.parser import read
 
 IN_ORDER = {  # with ww from co: they keep an order of versions that was observed
     "parallel-snapshot-isolation-cerone": "parallel-snapshot-isolation",

@@ -7,14 +7,14 @@ import pytest
 from hypothesis import given
 
 from isolitmus.checker import strategies
-from isolitmus.checker.delta.commits import after
-from isolitmus.checker.delta.effects import effect
+from isolitmus.checker.delta.commit import after
 from isolitmus.checker.delta.format import DELTA
 from isolitmus.checker.delta.locality import scans
-from isolitmus.checker.running.execute import initial
+from isolitmus.checker.delta.statement_effects import effect
+from isolitmus.checker.execution.commit_loop import initial
 from isolitmus.model.execution import Event
 from isolitmus.specs import scope
-from isolitmus.specs.catalogue import scopes
+from isolitmus.specs.files.catalogue import scopes
 
 
 def restricted(database, schemas, found):

@@ -2,11 +2,11 @@
 
 import pytest
 
-from isolitmus.checker.auditing import judging
-from isolitmus.checker.auditing.judging import check_log
+from isolitmus.checker.checks import log_check as judging
+from isolitmus.checker.checks.log_check import check_log
 from isolitmus.model.verdict import Unknown
 from isolitmus.specs import level
-from isolitmus.specs.cat import read
+from isolitmus.specs.language.parser import read
 
 LOG, WRITES, SI = "log-serializable", "write-serializable", "snapshot-isolation"
 

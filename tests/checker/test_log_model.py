@@ -13,16 +13,16 @@ from hypothesis import assume, given
 from hypothesis import event as told
 from hypothesis import strategies as st
 
-from isolitmus.checker.auditing.audit import audit
-from isolitmus.checker.auditing.judging import check_log
+from isolitmus.checker.auditing.log_audit import audit
+from isolitmus.checker.checks.log_check import check_log
 from isolitmus.checker.delta.format import DELTA
-from isolitmus.checker.running.execute import execute, judge_execution
-from isolitmus.checker.runs import run
+from isolitmus.checker.execution.commit_loop import execute, judge_execution
+from isolitmus.checker.execution.run_result import run
 from isolitmus.checker.strategies import litmus_tests
 from isolitmus.model.litmus import Litmus
 from isolitmus.model.schedule import Schedule
 from isolitmus.specs import level, litmus, protocol
-from isolitmus.specs.catalogue import litmus_names as names
+from isolitmus.specs.files.catalogue import litmus_names as names
 
 LEVELS = ("log-serializable", "write-serializable", "snapshot-isolation")
 UNDER = {

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from isolitmus.checker.matrix import covering, predict_case
+from isolitmus.checker.execution.conflict_matrix import covering, predict_case
 from isolitmus.model.errors import IsolitmusError
 from isolitmus.model.matrix import NOT_MODELLED, Cell, Place, letter
 from isolitmus.specs import protocol
-from isolitmus.specs.catalogue import matrix
-from isolitmus.specs.evidence_file import Evidence
-from isolitmus.specs.litmus_file import read_litmus
-from isolitmus.specs.matrix_file import case, read_matrix
+from isolitmus.specs.files.catalogue import matrix
+from isolitmus.specs.files.evidence_files import Evidence
+from isolitmus.specs.files.litmus_file import read_litmus
+from isolitmus.specs.files.matrix_file import case, read_matrix
 
 PAIRS = matrix("pairs")
 SERIALIZABLE, WRITE_SERIALIZABLE = "delta-serializable", "delta-write-serializable"

@@ -7,19 +7,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from isolitmus.checker import compare
-from isolitmus.checker.reading.graph import admits
-from isolitmus.checker.reading.histories import check_history
-from isolitmus.checker.reading.proposing import proposable
-from isolitmus.checker.separation import separate
+from isolitmus.checker.judge.completion import frames
+from isolitmus.checker.judge.completion_search import proposable
+from isolitmus.checker.judge.graph_semantics import admits
+from isolitmus.checker.judge.history_verdict import check_history
+from isolitmus.checker.render.verdicts import because
+from isolitmus.checker.search.separation import separate
+from isolitmus.checker.search.unbounded_separation import separate_unbounded
 from isolitmus.checker.strategies import histories
-from isolitmus.checker.telling.words import because
-from isolitmus.checker.unbounded import separate_unbounded
-from isolitmus.model.completion import frames
 from isolitmus.model.errors import IsolitmusError
 from isolitmus.model.history import History
 from isolitmus.model.verdict import Needs
 from isolitmus.specs import level, protocol
-from isolitmus.specs.cat import read
+from isolitmus.specs.language.parser import read
 
 MIXED = level("mixing-correct")
 TRUSTED = read(

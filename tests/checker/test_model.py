@@ -8,26 +8,26 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from isolitmus.checker.comparing import run_differences
 from isolitmus.checker.delta.conflicts import adds_meet_reads
-from isolitmus.checker.delta.effects import effect
 from isolitmus.checker.delta.format import DELTA
-from isolitmus.checker.reading.graph import admits, judge
-from isolitmus.checker.running.duck import DuckExecutor
-from isolitmus.checker.running.execute import execute, execution_frame, initial, observed_run
-from isolitmus.checker.running.serial import ModelExecutor, explain_serially
-from isolitmus.checker.runs import Judged
+from isolitmus.checker.delta.statement_effects import effect
+from isolitmus.checker.execution.commit_loop import execute, execution_frame, initial, observed_run
+from isolitmus.checker.execution.duckdb_executor import DuckExecutor
+from isolitmus.checker.execution.run_diff import run_differences
+from isolitmus.checker.execution.run_result import Judged
+from isolitmus.checker.execution.serial_orders import ModelExecutor, explain_serially
+from isolitmus.checker.judge.graph_semantics import admits, judge
 from isolitmus.checker.strategies import litmus_tests, predicates, readable, tables
 from isolitmus.model.errors import SqlError
-from isolitmus.model.evaluating import evaluate
-from isolitmus.model.normal import normal
 from isolitmus.model.run import same_bag
 from isolitmus.model.schema import Column, Schema
+from isolitmus.model.sql.conditions import normal
+from isolitmus.model.sql.evaluation import evaluate
 from isolitmus.model.verdict import Allowed
 from isolitmus.specs import level, protocol
-from isolitmus.specs.catalogue import protocols
-from isolitmus.specs.litmus_file import read_litmus
-from isolitmus.specs.sql import read_statement
+from isolitmus.specs.files.catalogue import protocols
+from isolitmus.specs.files.litmus_file import read_litmus
+from isolitmus.specs.sql.statements import read_statement
 
 ROWS = st.lists(
     st.tuples(st.integers(0, 4), st.integers(0, 1), st.sampled_from([0, 1, 2, None])),

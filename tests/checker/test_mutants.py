@@ -9,30 +9,36 @@ from case_checks import check_cases, sample, sampled
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isolitmus.checker.mutating import (
+from isolitmus.checker.execution.run_result import run
+from isolitmus.checker.judge.compiled_semantics import admission
+from isolitmus.checker.judge.history_verdict import check_history
+from isolitmus.checker.search.conformance_suite import (
+    caught,
+    expected_alone,
+    fewest,
+    smallest_suite,
+    write_suite,
+)
+from isolitmus.checker.search.mutant_separation import (
     AskedTest,
     changed_exprs,
     kills_of,
     separate_mutants,
     what_is_said,
 )
-from isolitmus.checker.reading.admission import admission
-from isolitmus.checker.reading.histories import check_history
-from isolitmus.checker.runs import run
-from isolitmus.checker.suites import caught, expected_alone, fewest, smallest_suite, write_suite
 from isolitmus.model.budget import Budget
 from isolitmus.model.errors import IsolitmusError, LitmusError
 from isolitmus.model.frame import Frame
 from isolitmus.model.litmus import HistoryTest, Litmus
 from isolitmus.model.relation import Relation
 from isolitmus.specs import level, litmus, protocol, spec
-from isolitmus.specs.cat import read
-from isolitmus.specs.cat_text import spec_text
-from isolitmus.specs.catalogue import every_level, levels, litmus_names, protocols
-from isolitmus.specs.equivalents_file import equivalents, read_equivalents
-from isolitmus.specs.litmus_file import read_litmus
-from isolitmus.specs.mutants import mutants
-from isolitmus.specs.shelf import shipped
+from isolitmus.specs.disk.shelf import shipped
+from isolitmus.specs.files.catalogue import every_level, levels, litmus_names, protocols
+from isolitmus.specs.files.equivalents_file import equivalents, read_equivalents
+from isolitmus.specs.files.litmus_file import read_litmus
+from isolitmus.specs.language.mutants import mutants
+from isolitmus.specs.language.parser import read
+from isolitmus.specs.language.printer import spec_text
 
 PROTOCOLS = [name for name in protocols() if name.startswith(("delta", "databricks"))]
 

@@ -11,19 +11,19 @@ from isolitmus import checker, conformance, pipeline
 from isolitmus import model as package_model
 from isolitmus import specs as package_specs
 from isolitmus.checker import check, compare, explain, graph, run, separate, sweep, verdict_words
-from isolitmus.checker.matrix import predict_case
-from isolitmus.checker.robustness import changes, repairs
-from isolitmus.checker.robustness.prediction import predict_workload
-from isolitmus.checker.robustness.robust import robustness
-from isolitmus.checker.running.denoting import denote
-from isolitmus.checker.triviality import triviality
-from isolitmus.checker.unbounded import separate_unbounded
+from isolitmus.checker.execution.conflict_matrix import predict_case
+from isolitmus.checker.execution.denotation import denote
+from isolitmus.checker.search.triviality import triviality
+from isolitmus.checker.search.unbounded_separation import separate_unbounded
+from isolitmus.checker.workloads import changes, repairs
+from isolitmus.checker.workloads.prediction import predict_workload
+from isolitmus.checker.workloads.robustness import robustness
 from isolitmus.model import History
 from isolitmus.model.errors import IsolitmusError, LitmusError, UnknownName
 from isolitmus.model.matrix import Place
 from isolitmus.model.verdict import Allowed
 from isolitmus.specs import level, litmus, protocol, scope, spec
-from isolitmus.specs.catalogue import matrix, protocol_names
+from isolitmus.specs.files.catalogue import matrix, protocol_names
 
 MINE = '"Mine" empty [Aborted] ; wr as no-aborted-read acyclic wr as order'
 
@@ -71,8 +71,9 @@ def test_so_are_tests_and_scopes(mine):
 
 SPEC = re.compile(r"\bSpec\b")
 OUTER = (
-    "checker/*.py", "conformance/*.py", "checker/locking/interleavings.py",
-    "checker/robustness/prediction.py", "checker/robustness/robust.py",
+    "checker/auditing/diagnosis.py", "checker/checks/history*.py", "checker/execution/run_result.py", "checker/search/*.py",
+    "checker/strategies/*.py", "checker/sweeps/*_sweep.py", "checker/locking/interleavings.py",
+    "checker/workloads/prediction.py", "checker/workloads/robustness.py", "conformance/**/*.py",
 )  # fmt: skip
 PAIRS = {"carried_out"}
 """Functions of tests with their protocols, which somebody has read already."""

@@ -6,8 +6,8 @@ from dataclasses import replace
 import pytest
 
 from isolitmus.checker import run, separate
-from isolitmus.checker.running import execute as executing
-from isolitmus.checker.runs import Judged
+from isolitmus.checker.execution import commit_loop as executing
+from isolitmus.checker.execution.run_result import Judged
 from isolitmus.specs import litmus, protocol, scope, spec
 
 

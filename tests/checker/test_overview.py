@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from isolitmus.checker import audit
-from isolitmus.checker.telling.overview_words import overview_lines, overview_svg
+from isolitmus.checker.render.audit import overview_lines, overview_svg
 from isolitmus.model.overview import NearMiss, Overview
 
 WS = "WriteSerializable"

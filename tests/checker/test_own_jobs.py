@@ -8,14 +8,14 @@ from hypothesis import Phase, find, given, settings
 from hypothesis import strategies as st
 
 from isolitmus.checker import run
-from isolitmus.checker.robustness.prediction import predict_workload
-from isolitmus.checker.robustness.robust import robustness
 from isolitmus.checker.strategies import jobs
+from isolitmus.checker.workloads.prediction import predict_workload
+from isolitmus.checker.workloads.robustness import robustness
 from isolitmus.model.errors import IsolitmusError
 from isolitmus.model.verdict import Allowed
 from isolitmus.specs import protocol
-from isolitmus.specs.litmus_file import read_litmus
-from isolitmus.specs.workload_file import read_workload
+from isolitmus.specs.files.litmus_file import read_litmus
+from isolitmus.specs.files.workload_file import read_workload
 
 STRONG, WEAK = protocol("delta-serializable"), protocol("delta-write-serializable")
 QUIET = settings(max_examples=1000, phases=[Phase.generate, Phase.shrink])

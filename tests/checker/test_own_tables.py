@@ -5,12 +5,12 @@ from hypothesis import Phase, find, given, settings
 from hypothesis import strategies as st
 
 from isolitmus.checker import run
-from isolitmus.checker.own_table import constants, own_rows
 from isolitmus.checker.strategies import litmus_tests
+from isolitmus.checker.strategies.table_strategies import constants, own_rows
 from isolitmus.model.errors import IsolitmusError
 from isolitmus.model.schema import Column, Schema
 from isolitmus.specs import protocol
-from isolitmus.specs.litmus_file import read_litmus
+from isolitmus.specs.files.litmus_file import read_litmus
 
 ORDERS = (
     "CREATE TABLE shop.orders (id INT, amount INT, day STRING) USING delta PARTITIONED BY (day)"

@@ -6,15 +6,15 @@ import pytest
 import sqlglot
 from sqlglot.dialects import Dialect
 
-from isolitmus.checker.delta.definitions import analysed
-from isolitmus.checker.runs import run
+from isolitmus.checker.delta.metadata_changes import analysed
+from isolitmus.checker.execution.run_result import run
 from isolitmus.model.errors import SqlError
-from isolitmus.model.failing import EvaluationError
 from isolitmus.model.schema import Column, Schema
-from isolitmus.specs.catalogue import litmus, protocol
-from isolitmus.specs.litmus_file import read_litmus
-from isolitmus.specs.sql import read_statement
-from isolitmus.specs.sql_parse import PARSED
+from isolitmus.model.sql.failing import EvaluationError
+from isolitmus.specs.files.catalogue import litmus, protocol
+from isolitmus.specs.files.litmus_file import read_litmus
+from isolitmus.specs.sql.statements import read_statement
+from isolitmus.specs.sql.syntax import PARSED
 
 SERIALIZABLE = protocol("delta-serializable")
 T = {"t": Schema("t", (Column("id", "INT"), Column("x", "INT")))}

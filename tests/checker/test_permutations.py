@@ -8,14 +8,17 @@ from pathlib import Path
 import pytest
 from case_checks import check_cases
 
-from isolitmus.checker.checks import check
-from isolitmus.checker.permutations.carrying import SpecTables, printed_rows
-from isolitmus.checker.permutations.histories import PermutationHistory, permutation_histories
-from isolitmus.checker.permutations.versions import SeenBy
+from isolitmus.checker.checks.history_check import check
+from isolitmus.checker.pg_isolation.permutation_history import (
+    PermutationHistory,
+    permutation_histories,
+)
+from isolitmus.checker.pg_isolation.permutation_run import SpecTables, printed_rows
+from isolitmus.checker.pg_isolation.row_versions import SeenBy
 from isolitmus.model.errors import RecordingError
 from isolitmus.model.litmus import HistoryTest
 from isolitmus.specs import spec
-from isolitmus.specs.recorded.pg import pg_test
+from isolitmus.specs.histories.pg_isolation import pg_test
 
 SPECS = Path(__file__).parents[3] / "shared" / "datasets" / "pg-isolation" / "specs"
 NAMES = (

@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from isolitmus.checker.reading.graph import admits
-from isolitmus.checker.reading.histories import check_history
-from isolitmus.checker.searching.abstract import varied
-from isolitmus.checker.searching.abstract_symbolic import search
-from isolitmus.checker.searching.intervals import one_after_another
-from isolitmus.checker.separation import separate
+from isolitmus.checker.judge.completion import frames
+from isolitmus.checker.judge.graph_semantics import admits
+from isolitmus.checker.judge.history_verdict import check_history
+from isolitmus.checker.search.separation import separate
 from isolitmus.checker.strategies import histories
-from isolitmus.model.completion import frames
+from isolitmus.checker.universes.abstract import varied
+from isolitmus.checker.universes.abstract_solver import search
+from isolitmus.checker.universes.intervals import one_after_another
 from isolitmus.model.errors import IsolitmusError
 from isolitmus.model.history import History
 from isolitmus.model.verdict import Allowed, Forbidden

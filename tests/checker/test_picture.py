@@ -10,19 +10,19 @@ from catalogue_runs import predicted
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isolitmus.checker.running.execute import unfit_table
-from isolitmus.checker.telling.colours import DARK, LIGHT, PICTURE, RULES, picture_style
-from isolitmus.checker.telling.diagram import arrows, graph_svg
-from isolitmus.checker.telling.figures import figure
-from isolitmus.checker.telling.panels import conclusion, panel_svg, side_by_side_svg
-from isolitmus.checker.telling.picture import WIDTH, timeline_svg
-from isolitmus.checker.telling.rows import against_the_log, columned
+from isolitmus.checker.execution.commit_loop import unfit_table
+from isolitmus.checker.render.colours import DARK, LIGHT, PICTURE, RULES, picture_style
+from isolitmus.checker.render.graph_picture import arrows, graph_svg
+from isolitmus.checker.render.page_parts import figure
+from isolitmus.checker.render.rows import against_the_log, columned
+from isolitmus.checker.render.run_panels import conclusion, panel_svg, side_by_side_svg
+from isolitmus.checker.render.timeline import WIDTH, timeline_svg
 from isolitmus.model.edge import Edge
 from isolitmus.model.litmus import Litmus
 from isolitmus.model.schedule import Schedule
 from isolitmus.model.verdict import Violation
 from isolitmus.specs import litmus, protocol
-from isolitmus.specs.catalogue import litmus_names, relatives
+from isolitmus.specs.files.catalogue import litmus_names, relatives
 
 SVG = "{http://www.w3.org/2000/svg}"
 

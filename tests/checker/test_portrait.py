@@ -4,14 +4,14 @@ from functools import cache
 
 import pytest
 
-from isolitmus.checker.portrait import portray
-from isolitmus.checker.runs import run
-from isolitmus.checker.telling.portrait_words import portrait_lines
-from isolitmus.model.combine import conjunction, unfolded, with_axioms
+from isolitmus.checker.execution.run_result import run
+from isolitmus.checker.render.portrait_words import portrait_lines
+from isolitmus.checker.search.portrait import portray
 from isolitmus.model.errors import SpecError
+from isolitmus.model.spec_algebra import conjunction, unfolded, with_axioms
 from isolitmus.specs import level, protocol, spec
-from isolitmus.specs.catalogue import protocols, relatives
-from isolitmus.specs.litmus_file import read_litmus
+from isolitmus.specs.files.catalogue import protocols, relatives
+from isolitmus.specs.files.litmus_file import read_litmus
 
 APPEND, DELETE_READ = "ConcurrentAppendException", "ConcurrentDeleteReadException"
 

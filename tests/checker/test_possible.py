@@ -6,17 +6,17 @@ import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from isolitmus.checker.comparing import run_differences
-from isolitmus.checker.runs import run
-from isolitmus.checker.several import Several
+from isolitmus.checker.execution.run_diff import run_differences
+from isolitmus.checker.execution.run_result import run
+from isolitmus.checker.execution.several import Several
 from isolitmus.checker.strategies import predicates
 from isolitmus.conformance.agreement import differences
 from isolitmus.model.errors import IsolitmusError, UndeterminedError
+from isolitmus.model.nondeterminism import every_way, suppose
 from isolitmus.model.run import SeveralRuns
-from isolitmus.model.supposing import every_way, suppose
 from isolitmus.specs import protocol
-from isolitmus.specs.litmus_file import read_litmus
-from isolitmus.specs.sql import refused_part
+from isolitmus.specs.files.litmus_file import read_litmus
+from isolitmus.specs.sql.statements import refused_part
 
 PROTOCOLS = ("delta-serializable", "delta-write-serializable", "delta-snapshot-isolation")
 STATEMENTS = (

@@ -9,18 +9,18 @@ import z3
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from isolitmus.checker.delta.templates import DeltaInstance
-from isolitmus.checker.robustness.casting import Instances
-from isolitmus.checker.robustness.changes import tried
-from isolitmus.checker.robustness.prediction import _Pair, predict_pair, predict_workload
-from isolitmus.checker.robustness.prediction_words import meeting_words, prediction_lines
-from isolitmus.checker.running.execute import execute
+from isolitmus.checker.delta.instance import DeltaInstance
+from isolitmus.checker.execution.commit_loop import execute
+from isolitmus.checker.render.prediction import meeting_words, prediction_lines
+from isolitmus.checker.workloads.changes import tried
+from isolitmus.checker.workloads.instances import Instances
+from isolitmus.checker.workloads.prediction import _Pair, predict_pair, predict_workload
 from isolitmus.model.errors import Disagreement, IsolitmusError
 from isolitmus.specs import protocol
-from isolitmus.specs.job_files import workload
-from isolitmus.specs.litmus_file import read_litmus
-from isolitmus.specs.parameters import bound
-from isolitmus.specs.workload_file import read_workload
+from isolitmus.specs.files.litmus_file import read_litmus
+from isolitmus.specs.files.workload_file import read_workload
+from isolitmus.specs.files.workload_sources import workload
+from isolitmus.specs.sql.parameters import bound
 
 ROW = "MERGE INTO t USING (SELECT :k AS id, :p AS part) AS s ON t.id = s.id AND t.part"
 NEW = "WHEN NOT MATCHED THEN INSERT (id, part, x) VALUES (s.id, s.part, 1)"
@@ -134,7 +134,7 @@ def test_what_stops_was_predicted(known, table, loser, winner, under, rows, valu
 
 def _conditions(work, under):
     """What is predicted of loser and winner, and whether its condition holds of some values."""
-    from isolitmus.checker.robustness.conditions import implied
+    from isolitmus.checker.workloads.conditions import implied
 
     pair = _Pair(Instances(work), *work.statements, under)
     meeting = pair.proposal()
@@ -301,7 +301,7 @@ UNMET = {
     "MetadataChangedException": "no job writes metadata",
     "ConcurrentTransactionException": "no job has an application's id",
 }
-"""Axioms that jobs cannot break, and why (a job that would is refused: specs/workload_file.py)."""
+"""Axioms that jobs cannot break, and why (a job that would is refused: specs/files/workload_file.py)."""
 MEETING = {
     "ingest": "INSERT INTO t VALUES (1, 0, 5)",
     "total": "INSERT INTO t SELECT 0, 0, sum(x) FROM t WHERE part = 0",

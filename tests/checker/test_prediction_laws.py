@@ -9,10 +9,10 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 from small_tables import BruteForce
 
-from isolitmus.checker.robustness.casting import Instances
-from isolitmus.checker.robustness.prediction import predict_pair
+from isolitmus.checker.workloads.instances import Instances
+from isolitmus.checker.workloads.prediction import predict_pair
 from isolitmus.specs import protocol
-from isolitmus.specs.workload_file import read_workload
+from isolitmus.specs.files.workload_file import read_workload
 
 UPSERT = "WHEN MATCHED THEN UPDATE SET x = 9 WHEN NOT MATCHED THEN INSERT (id, part, x) VALUES (s.id, s.part, 1)"
 STATEMENTS = (

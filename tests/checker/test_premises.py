@@ -5,13 +5,14 @@ but where a client does what their sentences except.
 import pytest
 from hypothesis import given
 
-from isolitmus.checker.proving.executed import violated_premises
-from isolitmus.checker.proving.premises import PREMISES
-from isolitmus.checker.running.execute import execute, judge_execution, unfit_table
+from isolitmus.checker.execution.commit_loop import execute, judge_execution, unfit_table
+from isolitmus.checker.prove.executed import violated_premises
+from isolitmus.checker.prove.premises import PREMISES
 from isolitmus.checker.strategies import litmus_tests
 from isolitmus.model.litmus import Litmus
-from isolitmus.specs import catalogue, level, litmus, protocol
-from isolitmus.specs.litmus_file import read_litmus
+from isolitmus.specs import level, litmus, protocol
+from isolitmus.specs.files import catalogue
+from isolitmus.specs.files.litmus_file import read_litmus
 
 
 def broken(test, name):

@@ -6,14 +6,14 @@ from dataclasses import replace
 
 import pytest
 
-from isolitmus.checker.proving.arguments import Question
-from isolitmus.checker.proving.proof import prove
-from isolitmus.checker.running.execute import execute, judge_execution
+from isolitmus.checker.execution.commit_loop import execute, judge_execution
+from isolitmus.checker.prove.arguments import Question
+from isolitmus.checker.prove.proof import prove
 from isolitmus.model.budget import Budget
 from isolitmus.model.spec import Binary, Bracket, Name, Unary
 from isolitmus.specs import spec
-from isolitmus.specs.cat import read
-from isolitmus.specs.litmus_file import read_litmus
+from isolitmus.specs.files.litmus_file import read_litmus
+from isolitmus.specs.language.parser import read
 
 PROOFS = {
     "theorem-5": Question(spec("delta-serializable"), spec("log-serializable")),

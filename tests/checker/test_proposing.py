@@ -6,21 +6,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isolitmus.checker.reading.graph import admits
-from isolitmus.checker.reading.histories import check_history
-from isolitmus.checker.reading.later import takes_later
-from isolitmus.checker.reading.monotone import increasing
-from isolitmus.checker.reading.proposing import Proposing, proposable
+from isolitmus.checker.judge.completion import completions, frames
+from isolitmus.checker.judge.completion_search import Proposing, proposable
+from isolitmus.checker.judge.graph_semantics import admits
+from isolitmus.checker.judge.history_verdict import check_history
+from isolitmus.checker.judge.later import takes_later
+from isolitmus.checker.judge.read_nodes import needs_reads
+from isolitmus.checker.judge.spec_properties import increasing
+from isolitmus.checker.render.verdicts import other_ways
 from isolitmus.checker.strategies import histories
-from isolitmus.checker.telling.words import other_ways
 from isolitmus.model.budget import Budget
-from isolitmus.model.completion import completions, frames
 from isolitmus.model.errors import Limit
 from isolitmus.model.history import History
-from isolitmus.model.reads import needs_reads
 from isolitmus.model.verdict import Forbidden, Unknown
-from isolitmus.specs.cat import read
-from isolitmus.specs.catalogue import level, levels
+from isolitmus.specs.files.catalogue import level, levels
+from isolitmus.specs.language.parser import read
 
 BINDS = '"Mine" with ww from versions '
 OWN = [

@@ -7,14 +7,14 @@ import pytest
 from case_checks import check_cases, sample, sampled
 from hypothesis import given
 
-from isolitmus.checker.reading.histories import check_history
-from isolitmus.checker.separation import separate
+from isolitmus.checker.judge.history_verdict import check_history
+from isolitmus.checker.search.separation import separate
 from isolitmus.checker.strategies import histories
 from isolitmus.model.history import History
 from isolitmus.model.operations import ItemRead
 from isolitmus.specs import level
-from isolitmus.specs.catalogue import every_level, levels
-from isolitmus.specs.shelf import shipped
+from isolitmus.specs.disk.shelf import shipped
+from isolitmus.specs.files.catalogue import every_level, levels
 
 BY = ("symbolic", "exhaustive")
 

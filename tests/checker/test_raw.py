@@ -3,12 +3,12 @@
 import pytest
 
 from isolitmus.checker.delta.raw_strategies import raw_tests
-from isolitmus.checker.running.execute import execute, observed_run
-from isolitmus.checker.runs import run
+from isolitmus.checker.execution.commit_loop import execute, observed_run
+from isolitmus.checker.execution.run_result import run
 from isolitmus.conformance.agreement import drawn
-from isolitmus.conformance.raw import _written
+from isolitmus.conformance.delta.raw_commits import _written
 from isolitmus.specs import protocol
-from isolitmus.specs.litmus_file import read_litmus
+from isolitmus.specs.files.litmus_file import read_litmus
 
 SERIALIZABLE = protocol("delta-serializable")
 DUPLICATE = "error:DeltaRuntimeException"

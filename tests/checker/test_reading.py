@@ -3,18 +3,18 @@
 import pytest
 
 from isolitmus.checker.delta import format as delta
-from isolitmus.checker.delta.effects import effect
-from isolitmus.checker.delta_rs.read_sets import read_set
-from isolitmus.checker.running.execute import initial
-from isolitmus.checker.runs import run
+from isolitmus.checker.delta.delta_rs_read_set import read_set
+from isolitmus.checker.delta.statement_effects import effect
+from isolitmus.checker.execution.commit_loop import initial
+from isolitmus.checker.execution.run_result import run
 from isolitmus.model.errors import LitmusError, SqlError, UndeterminedError
-from isolitmus.model.expression import Opaque, Parameter, conjuncts, walk
-from isolitmus.model.normal import columns
 from isolitmus.model.run import SeveralRuns
 from isolitmus.model.schema import Column, Schema
+from isolitmus.model.sql.conditions import columns
+from isolitmus.model.sql.expression import Opaque, Parameter, conjuncts, walk
 from isolitmus.specs import protocol
-from isolitmus.specs.litmus_file import read_litmus
-from isolitmus.specs.sql import read_statement
+from isolitmus.specs.files.litmus_file import read_litmus
+from isolitmus.specs.sql.statements import read_statement
 
 COLUMNS = (Column("id", "INT"), Column("day", "DATE"), Column("amount", "DECIMAL(10,2)"))
 T = {"t": Schema("t", COLUMNS, ("day",))}

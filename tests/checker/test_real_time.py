@@ -8,18 +8,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from isolitmus.checker import check, compare, run, separate
-from isolitmus.checker.abstract_sweeps import sweep_abstract
-from isolitmus.checker.running.denoting import denote
-from isolitmus.checker.running.execute import execute, execution_frame, judge_execution, seen_by
-from isolitmus.checker.searching.intervals import intervals, scheduled
+from isolitmus.checker.execution.commit_loop import (
+    execute,
+    execution_frame,
+    judge_execution,
+    seen_by,
+)
+from isolitmus.checker.execution.denotation import denote
+from isolitmus.checker.judge.completion import frames
 from isolitmus.checker.strategies import litmus_tests
-from isolitmus.model.completion import frames
+from isolitmus.checker.sweeps.abstract_sweep import sweep_abstract
+from isolitmus.checker.universes.intervals import intervals, scheduled
 from isolitmus.model.errors import HistoryError, IsolitmusError, UndeterminedError
 from isolitmus.model.history import History
 from isolitmus.model.operations import Transaction
 from isolitmus.specs import level, litmus, protocol
 from isolitmus.specs import scope as named_scope
-from isolitmus.specs.catalogue import litmus_names
+from isolitmus.specs.files.catalogue import litmus_names
 
 STRICT, PLAIN = level("strict-serializable"), level("serializable")
 STRONG, SNAPSHOT = level("strong-snapshot-isolation"), level("snapshot-isolation")

@@ -10,19 +10,19 @@ from case_checks import check_cases
 from hypothesis import given, reject
 from hypothesis import strategies as st
 
-from isolitmus.checker.delta_rs.read_sets import READ_SETS
-from isolitmus.checker.running.execute import execute, execution_frame
-from isolitmus.checker.searching.universe import candidate
-from isolitmus.checker.separation import separate
+from isolitmus.checker.delta.delta_rs_read_set import READ_SETS
+from isolitmus.checker.execution.commit_loop import execute, execution_frame
+from isolitmus.checker.search.separation import separate
 from isolitmus.checker.strategies import litmus_tests
-from isolitmus.model.evaluating import evaluate
-from isolitmus.model.header import Header
+from isolitmus.checker.universes.tables import candidate
+from isolitmus.model.delta.header import Header
 from isolitmus.model.litmus import Litmus
 from isolitmus.model.reason import Item
-from isolitmus.model.values import show_row
+from isolitmus.model.sql.evaluation import evaluate
+from isolitmus.model.sql.values import show_row
 from isolitmus.specs import litmus, protocol, scope, spec
-from isolitmus.specs.catalogue import litmus_names as shipped
-from isolitmus.specs.catalogue import protocols
+from isolitmus.specs.files.catalogue import litmus_names as shipped
+from isolitmus.specs.files.catalogue import protocols
 
 
 class Tables:

@@ -4,11 +4,11 @@ from itertools import pairwise
 
 import pytest
 
-from isolitmus.checker.running.execute import execute, observed_run
-from isolitmus.checker.searching.universe import candidates
-from isolitmus.specs.cat import read
-from isolitmus.specs.litmus_file import read_litmus
-from isolitmus.specs.scope_file import read_scope
+from isolitmus.checker.execution.commit_loop import execute, observed_run
+from isolitmus.checker.universes.tables import candidates
+from isolitmus.specs.files.litmus_file import read_litmus
+from isolitmus.specs.files.scope_file import read_scope
+from isolitmus.specs.language.parser import read
 
 SCOPE = """
 title = "Statements that share files"

@@ -10,23 +10,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 from small_records import KEYS, recorded
 
-from isolitmus.checker.reading.histories import check_history
-from isolitmus.checker.recorded.choosing import Choosing
-from isolitmus.checker.recorded.clocks import clocks
-from isolitmus.checker.recorded.confirming import confirmed
-from isolitmus.checker.recorded.events import TIMED, Events
-from isolitmus.checker.recorded.explained import explained_record
-from isolitmus.checker.recorded.judging import ORDERED, POLYNOMIAL, judge_recorded
-from isolitmus.checker.recorded.observing import attributed
-from isolitmus.checker.recorded.ordering import order_of
-from isolitmus.checker.recorded.replaying import misread
-from isolitmus.checker.recorded_checks import check_recorded
+from isolitmus.checker.blackbox.clocks import clocks
+from isolitmus.checker.blackbox.events import TIMED, Events
+from isolitmus.checker.blackbox.explanation import explained_record
+from isolitmus.checker.blackbox.judgement import ORDERED, POLYNOMIAL, judge_recorded
+from isolitmus.checker.blackbox.ordering import order_of
+from isolitmus.checker.blackbox.read_from import attributed
+from isolitmus.checker.blackbox.recheck import confirmed
+from isolitmus.checker.blackbox.replaying import misread
+from isolitmus.checker.blackbox.version_order import Choosing
+from isolitmus.checker.checks.blackbox_check import check_recorded
+from isolitmus.checker.judge.history_verdict import check_history
+from isolitmus.model.blackbox_history import ABORTED, COMMITTED, INITIAL, UNKNOWN, RegisterHistory
 from isolitmus.model.budget import Budget
 from isolitmus.model.errors import UnknownName
 from isolitmus.model.history import History
 from isolitmus.model.operations import ItemRead, Transaction, Version, Write
-from isolitmus.model.register_history import ABORTED, COMMITTED, INITIAL, UNKNOWN, RegisterHistory
-from isolitmus.specs.catalogue import level
+from isolitmus.specs.files.catalogue import level
 
 AWDIT = Path(__file__).parents[3] / "shared" / "datasets" / "awdit-tests"
 FILES = sorted(path.relative_to(AWDIT).as_posix() for path in AWDIT.rglob("*.txt"))

@@ -13,28 +13,22 @@ from hypothesis import strategies as st
 from small_records import not_allowed
 
 from isolitmus.checker import check, compare
-from isolitmus.checker.reading.anomalies import anomalies
-from isolitmus.checker.recorded.abstracting import abstracted, forbidden_ways
-from isolitmus.checker.recorded.explained import explained_record
-from isolitmus.checker.recorded.judging import ORDERED, judge_recorded
-from isolitmus.checker.recorded.observing import attributed
-from isolitmus.checker.recorded.shrinking import part_of, shrunk
-from isolitmus.checker.recorded_checks import ASKED, check_recorded
+from isolitmus.checker.blackbox.abstracting import abstracted, forbidden_ways
+from isolitmus.checker.blackbox.explanation import explained_record
+from isolitmus.checker.blackbox.judgement import ORDERED, judge_recorded
+from isolitmus.checker.blackbox.read_from import attributed
+from isolitmus.checker.blackbox.shrinking import part_of, shrunk
+from isolitmus.checker.checks.blackbox_check import ASKED, check_recorded
+from isolitmus.checker.checks.strength import IMPLIES
+from isolitmus.checker.judge.anomalies import anomalies
+from isolitmus.checker.judge.completion import completions
+from isolitmus.checker.render.check_words import check_lines
 from isolitmus.checker.strategies import histories
-from isolitmus.checker.strength import IMPLIES
-from isolitmus.checker.telling.check_words import check_lines
+from isolitmus.model.blackbox_history import ABORTED, COMMITTED, INITIAL, UNKNOWN, RegisterHistory
 from isolitmus.model.budget import Budget
-from isolitmus.model.completion import completions
-from isolitmus.model.register_history import (
-    ABORTED,
-    COMMITTED,
-    INITIAL,
-    UNKNOWN,
-    RegisterHistory,
-)
 from isolitmus.model.verdict import Forbidden
-from isolitmus.specs.catalogue import level, levels, litmus
-from isolitmus.specs.recorded.finding import read_recorded
+from isolitmus.specs.files.catalogue import level, levels, litmus
+from isolitmus.specs.histories.recorded_history import read_recorded
 
 
 def plume(*sessions):
@@ -347,7 +341,7 @@ def test_a_budget_that_is_spent_still_explains():
 
 
 def test_where_versions_have_too_many_orders_the_cycle_of_the_judge_is_told(monkeypatch):
-    monkeypatch.setattr("isolitmus.checker.recorded.abstracting.COMPLETIONS", 1)
+    monkeypatch.setattr("isolitmus.checker.blackbox.abstracting.COMPLETIONS", 1)
     judged = judge_recorded(plume("r(x0) w(x1)", "r(x0) w(x2)"), "snapshot-isolation")
     lines = repr(explained_record(judged, Budget()))
     assert "else T" in lines

@@ -16,18 +16,19 @@ from xml.etree import ElementTree as ET
 import pytest
 from jinja2.filters import escape
 
-from isolitmus.checker import check, compare, run, runs, separate
-from isolitmus.checker.answer import Separation
-from isolitmus.checker.comparing import run_differences
-from isolitmus.checker.runs import Judged
-from isolitmus.checker.telling.figures import Made
-from isolitmus.checker.telling.lattice_page import lattices_page
-from isolitmus.checker.telling.notebook import separation_html
-from isolitmus.checker.telling.report import Advice, Demonstration, Replay, demo_page
-from isolitmus.checker.telling.sweep_page import CountedPair, Stops, SweepPage, sweep_page
+from isolitmus.checker import check, compare, run, separate
+from isolitmus.checker.execution import run_result as runs
+from isolitmus.checker.execution.run_diff import run_differences
+from isolitmus.checker.execution.run_result import Judged
+from isolitmus.checker.render.demo_page import Advice, Demonstration, Replay, demo_page
+from isolitmus.checker.render.lattice_pages import lattices_page
+from isolitmus.checker.render.notebook import separation_html
+from isolitmus.checker.render.page_parts import Made
+from isolitmus.checker.render.sweeps import CountedPair, Stops, SweepPage, sweep_page
+from isolitmus.checker.search.separation_result import Separation
 from isolitmus.model.verdict import Forbidden
 from isolitmus.specs import level, litmus, protocol, scope, spec
-from isolitmus.specs.litmus_file import read_litmus
+from isolitmus.specs.files.litmus_file import read_litmus
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "report.html"
 LEVELS = ["log-serializable", "serializable", "snapshot-isolation", "write-serializable"]

@@ -10,21 +10,21 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from isolitmus.checker import run
-from isolitmus.checker.robustness import dangers
-from isolitmus.checker.robustness.counterexamples import keeps
-from isolitmus.checker.robustness.prediction import predict_workload
-from isolitmus.checker.robustness.repairs import repaired
-from isolitmus.checker.robustness.robust import PROMISES, robust_answers, robustness
-from isolitmus.checker.robustness.robust_words import across_words, robust_lines
+from isolitmus.checker.render.robustness import across_words, robust_lines
+from isolitmus.checker.workloads import cycle_patterns as dangers
+from isolitmus.checker.workloads.counterexamples import keeps
+from isolitmus.checker.workloads.prediction import predict_workload
+from isolitmus.checker.workloads.repairs import repaired
+from isolitmus.checker.workloads.robustness import PROMISES, robust_answers, robustness
 from isolitmus.model.budget import Budget
 from isolitmus.model.errors import IsolitmusError
 from isolitmus.model.run import TOOK_EFFECT
 from isolitmus.model.verdict import Forbidden
 from isolitmus.specs import litmus, protocol
-from isolitmus.specs.job_files import workload
-from isolitmus.specs.litmus_file import read_litmus
-from isolitmus.specs.parameters import bound
-from isolitmus.specs.workload_file import read_workload
+from isolitmus.specs.files.litmus_file import read_litmus
+from isolitmus.specs.files.workload_file import read_workload
+from isolitmus.specs.files.workload_sources import workload
+from isolitmus.specs.sql.parameters import bound
 
 WRITE, LOG = "write-serializable", "log-serializable"
 WEAK = "delta-write-serializable"

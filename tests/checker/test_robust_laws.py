@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from small_jobs import APPENDS, OTHERS, PROMISES, STATEMENTS, SmallJobs
 
-from isolitmus.checker.robustness.robust import robust_answers
+from isolitmus.checker.workloads.robustness import robust_answers
 from isolitmus.specs import protocol
 
 READ = ("update-serializable", "log-serializable")

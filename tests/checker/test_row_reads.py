@@ -3,19 +3,19 @@
 import pytest
 from hypothesis import given
 
-from isolitmus.checker.checks import check
-from isolitmus.checker.delta_rs.read_sets import READ_SETS
-from isolitmus.checker.reading.graph import admits, judge
-from isolitmus.checker.running.execute import execute, execution_frame, judge_execution
-from isolitmus.checker.runs import run
+from isolitmus.checker.checks.history_check import check
+from isolitmus.checker.delta.delta_rs_read_set import READ_SETS
+from isolitmus.checker.execution.commit_loop import execute, execution_frame, judge_execution
+from isolitmus.checker.execution.run_result import run
+from isolitmus.checker.judge.graph_semantics import admits, judge
+from isolitmus.checker.judge.read_nodes import READ_RELATIONS, needs_reads
 from isolitmus.checker.strategies import litmus_tests
-from isolitmus.model.reads import READ_RELATIONS, needs_reads
 from isolitmus.model.relation import bits
 from isolitmus.model.verdict import Allowed
 from isolitmus.specs import level, litmus, protocol, spec
-from isolitmus.specs.cat import read
-from isolitmus.specs.catalogue import levels, protocols
-from isolitmus.specs.litmus_file import read_litmus
+from isolitmus.specs.files.catalogue import levels, protocols
+from isolitmus.specs.files.litmus_file import read_litmus
+from isolitmus.specs.language.parser import read
 
 OF_SNAPSHOTS = ["read-committed", "read-atomic", "causal", "prefix-consistency"]
 

@@ -6,21 +6,21 @@ from itertools import permutations
 import pytest
 
 from isolitmus.checker import run, separate
-from isolitmus.checker.reading.admission import admission
-from isolitmus.checker.reading.monotone import monotone
-from isolitmus.checker.running.execute import execute, execution_frame
-from isolitmus.checker.running.recorded import unchecked
-from isolitmus.checker.searching.universe import candidates
-from isolitmus.checker.sweeps import sweep
+from isolitmus.checker.execution.commit_loop import execute, execution_frame
+from isolitmus.checker.execution.recorded import unchecked
+from isolitmus.checker.judge.compiled_semantics import admission
+from isolitmus.checker.judge.read_nodes import needs_reads
+from isolitmus.checker.judge.spec_properties import monotone
+from isolitmus.checker.sweeps.table_sweep import sweep
+from isolitmus.checker.universes.tables import candidates
 from isolitmus.model.budget import Budget
 from isolitmus.model.errors import IsolitmusError
-from isolitmus.model.reads import needs_reads
 from isolitmus.specs import litmus, protocol, scope, spec
-from isolitmus.specs.cat import read
-from isolitmus.specs.catalogue import levels, protocols, relatives
-from isolitmus.specs.claims_file import claim
-from isolitmus.specs.litmus_file import read_litmus
-from isolitmus.specs.scope_file import read_scope
+from isolitmus.specs.files.catalogue import levels, protocols, relatives
+from isolitmus.specs.files.claims_file import claim
+from isolitmus.specs.files.litmus_file import read_litmus
+from isolitmus.specs.files.scope_file import read_scope
+from isolitmus.specs.language.parser import read
 
 
 @pytest.fixture(scope="module")

@@ -2,11 +2,11 @@
 
 import pytest
 
-from isolitmus.checker.running.execute import execute
-from isolitmus.checker.runs import run
+from isolitmus.checker.execution.commit_loop import execute
+from isolitmus.checker.execution.run_result import run
 from isolitmus.model.errors import LitmusError
 from isolitmus.specs import protocol
-from isolitmus.specs.litmus_file import read_litmus
+from isolitmus.specs.files.litmus_file import read_litmus
 
 SKIPPING = "spark.databricks.delta.stats.skipping"
 FEATURE = "ALTER TABLE t SET TBLPROPERTIES ('delta.feature.%s' = 'supported')"

@@ -5,22 +5,22 @@ from dataclasses import replace
 import pytest
 
 from isolitmus.checker import check, separate, sweep
-from isolitmus.checker.comparing import comparison
-from isolitmus.checker.matrix import predicted
-from isolitmus.checker.reading.graph import judge
-from isolitmus.checker.reading.histories import check_history
-from isolitmus.checker.running.refusals import refusals
-from isolitmus.checker.runs import run
-from isolitmus.checker.searching.universe import candidates
-from isolitmus.checker.telling.sweep_words import sweep_lines
-from isolitmus.checker.telling.words import refusal_words, verdict_words
-from isolitmus.checker.unbounded import separate_unbounded
+from isolitmus.checker.execution.conflict_matrix import predicted
+from isolitmus.checker.execution.refusals import refusals
+from isolitmus.checker.execution.run_diff import comparison
+from isolitmus.checker.execution.run_result import run
+from isolitmus.checker.judge.graph_semantics import judge
+from isolitmus.checker.judge.history_verdict import check_history
+from isolitmus.checker.render.sweep_words import sweep_lines
+from isolitmus.checker.render.verdicts import refusal_words, verdict_words
+from isolitmus.checker.search.unbounded_separation import separate_unbounded
+from isolitmus.checker.universes.tables import candidates
 from isolitmus.model.history import History
 from isolitmus.model.matrix import Place
 from isolitmus.specs import level, litmus, protocol, scope
-from isolitmus.specs.cat import read
-from isolitmus.specs.catalogue import matrix
-from isolitmus.specs.litmus_file import read_litmus
+from isolitmus.specs.files.catalogue import matrix
+from isolitmus.specs.files.litmus_file import read_litmus
+from isolitmus.specs.language.parser import read
 
 MISSED = "let missed = unseen & (removes-meets-reads | removes-meets-removes)"
 QUIET = read(

@@ -2,15 +2,15 @@
 
 import pytest
 
-from isolitmus.checker.delta.effects import effect
 from isolitmus.checker.delta.format import DELTA
-from isolitmus.checker.delta.outline import Unfit, outline
-from isolitmus.checker.running.execute import initial
+from isolitmus.checker.delta.partition_abstraction import Unfit, outline
+from isolitmus.checker.delta.statement_effects import effect
+from isolitmus.checker.execution.commit_loop import initial
 from isolitmus.model.errors import SqlError
-from isolitmus.model.expression import Compare
 from isolitmus.model.schema import Column, Schema
-from isolitmus.model.statement import Options
-from isolitmus.specs.sql import read_statement
+from isolitmus.model.sql.expression import Compare
+from isolitmus.model.sql.statement import Options
+from isolitmus.specs.sql.statements import read_statement
 
 COLUMNS = (Column("id", "INT"), Column("part", "INT"), Column("x", "INT"))
 VECTORS = {"delta.enableDeletionVectors": "true"}

@@ -9,30 +9,30 @@ from importlib import import_module
 import pytest
 from table_batches import candidate_batches, uncountable
 
-from isolitmus.checker.counting.kernel import LOG_ORDER, SOME_ORDER
-from isolitmus.checker.counting.pairs import Layout, Pairs, commit
-from isolitmus.checker.counting.space import Space
-from isolitmus.checker.counting.tally import Tallies, shards
-from isolitmus.checker.delta.commits import after
-from isolitmus.checker.delta.effects import effect
+from isolitmus.checker.delta.commit import after
 from isolitmus.checker.delta.format import DELTA
-from isolitmus.checker.delta.frames import BASIC, BASIC_SETS, delta_frame
-from isolitmus.checker.delta.table_symbolic import circuit
-from isolitmus.checker.reading.admission import admission
-from isolitmus.checker.reading.gates import Gates
-from isolitmus.checker.reading.solver import Solver
-from isolitmus.checker.reading.symbolic import admit, forbid
-from isolitmus.checker.running.execute import after_attempt, initial
-from isolitmus.checker.running.serial import ModelExecutor, gives
-from isolitmus.checker.searching.universe import candidate, candidates
-from isolitmus.checker.sweeps import sweep
+from isolitmus.checker.delta.frame import BASIC, BASIC_SETS, delta_frame
+from isolitmus.checker.delta.statement_effects import effect
+from isolitmus.checker.delta.table_solver import circuit
+from isolitmus.checker.execution.commit_loop import after_attempt, initial
+from isolitmus.checker.execution.serial_orders import ModelExecutor, gives
+from isolitmus.checker.judge.compiled_semantics import admission
+from isolitmus.checker.solver.circuit_semantics import admit, forbid
+from isolitmus.checker.solver.circuits import Gates
+from isolitmus.checker.solver.solver import Solver
+from isolitmus.checker.sweeps.kernel import LOG_ORDER, SOME_ORDER
+from isolitmus.checker.sweeps.pair_frames import Layout, Pairs, commit
+from isolitmus.checker.sweeps.space import Space
+from isolitmus.checker.sweeps.table_sweep import sweep
+from isolitmus.checker.sweeps.tally import Tallies, shards
+from isolitmus.checker.universes.tables import candidate, candidates
 from isolitmus.model.errors import IsolitmusError
 from isolitmus.model.execution import Event
 from isolitmus.model.litmus import Litmus
 from isolitmus.model.schedule import Schedule
 from isolitmus.specs import scope, spec
-from isolitmus.specs.cat import read
-from isolitmus.specs.scope_file import read_scope
+from isolitmus.specs.files.scope_file import read_scope
+from isolitmus.specs.language.parser import read
 
 PROTOCOLS = ("delta-serializable", "delta-write-serializable", "delta-write-serializable-repaired")
 LEVELS = ("log-serializable", "write-serializable")
@@ -342,9 +342,9 @@ def test_shards_and_processes_do_not_change_the_counts(small, monkeypatch):
         return counts(done), smallest, done.failed, done.failure
 
     whole = all_of(sweep(small, 2))
-    monkeypatch.setattr(import_module("isolitmus.checker.sweeps"), "FEW", 10)
+    monkeypatch.setattr(import_module("isolitmus.checker.sweeps.table_sweep"), "FEW", 10)
     assert all_of(sweep(small, 2, cores=2)) == whole
-    monkeypatch.setattr("isolitmus.checker.counting.kernel.MOST", 5)
+    monkeypatch.setattr("isolitmus.checker.sweeps.kernel.MOST", 5)
     assert all_of(sweep(small, 2)) == whole
 
 
@@ -376,7 +376,7 @@ statements = ["UPDATE t SET id = 2147483647 WHERE part = 0", "UPDATE t SET id = 
 
 @pytest.mark.slow
 def test_more_candidates_than_the_limit_are_refused_with_how_long_it_would_take(small, monkeypatch):
-    monkeypatch.setattr(import_module("isolitmus.checker.sweeps"), "SAMPLE", 0.2)
+    monkeypatch.setattr(import_module("isolitmus.checker.sweeps.table_sweep"), "SAMPLE", 0.2)
     with pytest.raises(IsolitmusError) as error:
         sweep(small, 5, limit=100_000, cores=2)
     assert "has 4,033,680 candidates with 5 transactions, more than the limit of 100,000; on 2 cores they take about " in str(error.value)  # fmt: skip

@@ -8,13 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from isolitmus.checker.templates.codes import Codes
-from isolitmus.checker.templates.terms import Terms
-from isolitmus.model.condition import holds
-from isolitmus.model.expression import Not
+from isolitmus.checker.templates.expression_formulas import Terms
 from isolitmus.model.schema import Column, Schema
-from isolitmus.model.sql_types import type_named
-from isolitmus.specs.sql import resolve
-from isolitmus.specs.sql_parse import Syntax
+from isolitmus.model.sql.condition import holds
+from isolitmus.model.sql.expression import Not
+from isolitmus.model.sql.types import type_named
+from isolitmus.specs.sql.statements import resolve
+from isolitmus.specs.sql.syntax import Syntax
 
 TYPES = {"id": "INT", "k": "INT", "s": "STRING"}
 SCHEMA = Schema("t", tuple(Column(name, type_named(word)) for name, word in TYPES.items()))

@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 from level_forms import FORMS, Executed, Reorderings, StepMemory, part
 
-from isolitmus.checker.reading.admission import admission
-from isolitmus.checker.reading.graph import judge
-from isolitmus.checker.running.execute import execute, execution_frame, judge_execution
-from isolitmus.checker.searching.universe import candidates
+from isolitmus.checker.execution.commit_loop import execute, execution_frame, judge_execution
+from isolitmus.checker.judge.compiled_semantics import admission
+from isolitmus.checker.judge.graph_semantics import judge
+from isolitmus.checker.universes.tables import candidates
 from isolitmus.model.relation import Relation
 from isolitmus.specs import level, protocol, scope
-from isolitmus.specs.cat import read
-from isolitmus.specs.litmus_file import read_litmus
+from isolitmus.specs.files.litmus_file import read_litmus
+from isolitmus.specs.language.parser import read
 
 FIRST_COMMITTER_WINS = read('"NC" empty ww & unseen as first-committer-wins', "nc")
 LEVELS = ("log-serializable", "write-serializable")

@@ -5,12 +5,12 @@ from dataclasses import replace
 import pytest
 
 from isolitmus.checker import run
-from isolitmus.checker.running.execute import execute, execution_frame
-from isolitmus.checker.running.refusals import refusals
+from isolitmus.checker.execution.commit_loop import execute, execution_frame
+from isolitmus.checker.execution.refusals import refusals
 from isolitmus.model.errors import LitmusError, SpecError, UndeterminedError
 from isolitmus.specs import litmus, protocol
-from isolitmus.specs.formats import FORMATS, format_named
-from isolitmus.specs.litmus_file import read_litmus
+from isolitmus.specs.files.litmus_file import read_litmus
+from isolitmus.specs.registries.formats import FORMATS, format_named
 
 SPARK, WEAK = protocol("delta-serializable"), protocol("delta-write-serializable")
 TEST = """

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from isolitmus.checker.reading.graph import admits
-from isolitmus.checker.separation import separate
+from isolitmus.checker.judge.completion import completions, frames
+from isolitmus.checker.judge.graph_semantics import admits
+from isolitmus.checker.search.separation import separate
 from isolitmus.checker.strategies import histories
-from isolitmus.model.completion import completions, frames
 from isolitmus.model.history import History
 from isolitmus.model.operations import ItemRead, PredicateRead, Version, Write
 from isolitmus.specs import level

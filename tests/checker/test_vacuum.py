@@ -2,13 +2,13 @@
 
 import pytest
 
-from isolitmus.checker.running.execute import execute
-from isolitmus.checker.runs import run
+from isolitmus.checker.execution.commit_loop import execute
+from isolitmus.checker.execution.run_result import run
 from isolitmus.model.errors import IsolitmusError
 from isolitmus.specs import protocol
-from isolitmus.specs.litmus_file import read_litmus
-from isolitmus.specs.scope_file import read_scope
-from isolitmus.specs.sql import read_statement
+from isolitmus.specs.files.litmus_file import read_litmus
+from isolitmus.specs.files.scope_file import read_scope
+from isolitmus.specs.sql.statements import read_statement
 
 FILE = """
 title = "T"

@@ -3,21 +3,21 @@
 import pytest
 
 from isolitmus.checker.auditing.frames import frames as of_commits
-from isolitmus.checker.delta.frames import BASIC, delta_frame
+from isolitmus.checker.delta.delta_rs_read_set import LEVEL_SETS, READ_SETS
+from isolitmus.checker.delta.frame import BASIC, delta_frame
 from isolitmus.checker.delta.relations import FLAGS
 from isolitmus.checker.delta.table_reads import with_reads
-from isolitmus.checker.delta.table_symbolic import circuit
-from isolitmus.checker.delta_rs.read_sets import LEVEL_SETS, READ_SETS
-from isolitmus.checker.reading.gates import Gates
-from isolitmus.checker.running import frames
-from isolitmus.checker.running.execute import execute
-from isolitmus.checker.searching import abstract
-from isolitmus.model.completion import completions
-from isolitmus.model.conflict import CONFLICTS
+from isolitmus.checker.delta.table_solver import circuit
+from isolitmus.checker.execution import frame as frames
+from isolitmus.checker.execution.commit_loop import execute
+from isolitmus.checker.judge.completion import completions
+from isolitmus.checker.solver.circuits import Gates
+from isolitmus.checker.universes import abstract
+from isolitmus.model.delta.conflict_part import CONFLICTS
 from isolitmus.model.history import History
 from isolitmus.model.vocabulary import BASE, BINDERS, RELATIONS, SETS, TERMS, relations_of, sets_of
 from isolitmus.specs import litmus, protocol, scope
-from isolitmus.specs.catalogue import protocols
+from isolitmus.specs.files.catalogue import protocols
 
 HISTORIES = {*relations_of("histories"), *sets_of("histories")}
 READS = {*relations_of("reads"), *sets_of("reads")}

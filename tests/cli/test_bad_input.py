@@ -14,7 +14,7 @@ from time import sleep
 
 import pytest
 
-from isolitmus.checker.compared import Predicted
+from isolitmus.checker.execution.expectation_report import Predicted
 from isolitmus.model.budget import Budget
 from isolitmus.model.errors import TimeLimit
 from isolitmus.specs import litmus
@@ -656,7 +656,7 @@ def test_scope_files(refusal, old, new, message):
 
 @pytest.mark.slow
 def test_scopes_that_cannot_be_swept(refusal, monkeypatch):
-    monkeypatch.setattr(import_module("isolitmus.checker.sweeps"), "SAMPLE", 0.1)
+    monkeypatch.setattr(import_module("isolitmus.checker.sweeps.table_sweep"), "SAMPLE", 0.1)
     Path("lines.toml").write_text(changed(SCOPE, ', "DELETE FROM t WHERE id = 1"', ',\n"DELETE FROM t",\n"DELETE FROM u"'))  # fmt: skip
     assert refusal("sweep", "lines.toml").startswith(
         "lines.toml:9, in statements:1:13: no table 'u'"

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from isolitmus.checker.recorded_checks import ASKED
-from isolitmus.specs.catalogue import levels
+from isolitmus.checker.checks.blackbox_check import ASKED
+from isolitmus.specs.files.catalogue import levels
 
 ELLE = """\
 {:index 0, :type :invoke, :process 0, :f :txn, :value [[:r :x nil] [:w :x 1]]}

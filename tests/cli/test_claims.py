@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from isolitmus.conformance.verifying import verified
-from isolitmus.specs.claims_file import claims
+from isolitmus.conformance.claim_evidence import verified
+from isolitmus.specs.files.claims_file import claims
 
 CLAIM = """\
 title = "A part"
@@ -129,7 +129,7 @@ def test_what_speaks_for_a_claim_that_is_recorded_as_refuted_contradicts_it(call
 
 @pytest.mark.slow
 def test_an_engine_that_cannot_be_started_has_no_answer(monkeypatch):
-    from isolitmus.conformance import verifying
+    from isolitmus.conformance import claim_evidence as verifying
     from isolitmus.model.errors import EngineUnavailable
 
     def none(_, tests):
@@ -145,7 +145,7 @@ def test_an_engine_that_cannot_be_started_has_no_answer(monkeypatch):
 
 def test_what_several_claims_cite_is_carried_out_once(monkeypatch):
     from isolitmus.checker import run
-    from isolitmus.conformance import verifying
+    from isolitmus.conformance import claim_evidence as verifying
 
     carried = []
 

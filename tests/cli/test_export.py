@@ -8,14 +8,14 @@ import keyword
 import pytest
 from case_checks import sample, sampled
 
-from isolitmus.checker.runs import run
-from isolitmus.conformance.exporting import exported
+from isolitmus.checker.execution.run_result import run
+from isolitmus.conformance.python_export import exported
 from isolitmus.model.litmus import Litmus
 from isolitmus.model.toml_text import quoted
 from isolitmus.specs import litmus, protocol
-from isolitmus.specs.catalogue import litmus_names
-from isolitmus.specs.litmus_file import read_litmus
-from isolitmus.specs.parameters import spark_literal
+from isolitmus.specs.files.catalogue import litmus_names
+from isolitmus.specs.files.litmus_file import read_litmus
+from isolitmus.specs.sql.parameters import spark_literal
 
 LEVELS = ("serializable", "snapshot_isolation", "write_serializable")
 SERIALIZABLE, WEAK = protocol("delta-serializable"), protocol("delta-write-serializable")

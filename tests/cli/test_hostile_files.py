@@ -7,18 +7,18 @@ from pathlib import Path
 
 import pytest
 
-from isolitmus.checker.telling.picture import marked_up
+from isolitmus.checker.render.timeline import marked_up
 from isolitmus.cli import output
 from isolitmus.model import History, HistoryTest
+from isolitmus.model.display import Readable
 from isolitmus.model.errors import LogError, SpecError, printable
-from isolitmus.model.readable import Readable
-from isolitmus.specs import limits
-from isolitmus.specs.cat import read
-from isolitmus.specs.catalogue import matrix, protocols, spec
-from isolitmus.specs.evidence_file import Evidence
-from isolitmus.specs.exploration_file import Exploration
-from isolitmus.specs.files import paths_below, read_lines
-from isolitmus.specs.writing import write_whole
+from isolitmus.specs.disk import limits
+from isolitmus.specs.disk.input_files import paths_below, read_lines
+from isolitmus.specs.disk.output_files import write_whole
+from isolitmus.specs.files.catalogue import matrix, protocols, spec
+from isolitmus.specs.files.evidence_files import Evidence
+from isolitmus.specs.files.exploration_file import Exploration
+from isolitmus.specs.language.parser import read
 
 PAIR = 'title = "T"\nschedule = "{schedule}"\n[table]\ncolumns = "{columns}"\ninit = {init}\n[transactions]\n{text}\n'
 ROW = ["INSERT INTO t VALUES (1)"]
@@ -76,19 +76,19 @@ def test_a_file_as_large_as_memory(refusal, tmp_path, monkeypatch):
     assert refusal("check", "reorder", "--level", "large.cat").startswith(
         "cannot read large.cat: it is larger"
     )
-    monkeypatch.setattr("isolitmus.specs.files.LINE", 8)
-    monkeypatch.setattr("isolitmus.specs.files.SMALL", 4)
+    monkeypatch.setattr("isolitmus.specs.disk.input_files.LINE", 8)
+    monkeypatch.setattr("isolitmus.specs.disk.input_files.SMALL", 4)
     Path("lines.json").write_bytes(b"12345678\n1\xff\n")
     with pytest.raises(LogError, match=r"a line in it is longer than 8 bytes"):
         list(read_lines(Path("lines.json"), LogError))
     Path("lines.json").write_bytes(b"1234567\n1\xff\n")
     for small in (4, 64):
-        monkeypatch.setattr("isolitmus.specs.files.SMALL", small)
+        monkeypatch.setattr("isolitmus.specs.disk.input_files.SMALL", small)
         with pytest.raises(LogError, match=r"it is not UTF-8 text \(byte 10\)"):
             list(read_lines(Path("lines.json"), LogError))
     Path("lines.json").write_bytes(b"1\r\n\n2\n")
     for small in (4, 64):
-        monkeypatch.setattr("isolitmus.specs.files.SMALL", small)
+        monkeypatch.setattr("isolitmus.specs.disk.input_files.SMALL", small)
         assert list(read_lines(Path("lines.json"), LogError)) == ["1", "", "2"]
 
 
@@ -166,7 +166,7 @@ def test_chains_and_webs_of_includes(refusal):
 def test_what_is_included_many_times_is_looked_for_once(tmp_path, monkeypatch):
     asked = []
     monkeypatch.setattr(
-        "isolitmus.specs.cat.is_there", lambda path: asked.append(path) or path.exists()
+        "isolitmus.specs.language.parser.is_there", lambda path: asked.append(path) or path.exists()
     )
     (tmp_path / "a.cat").write_text('"T" ' + 'include "b.cat" ' * 300 + "acyclic wr as x")
     (tmp_path / "b.cat").write_text('include "a.cat" ' * 300)

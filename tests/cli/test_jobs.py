@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from isolitmus.checker.robustness import prediction, repairs
+from isolitmus.checker.workloads import prediction, repairs
 from isolitmus.model.errors import TimeLimit
 from isolitmus.model.litmus import Litmus
 from isolitmus.specs import litmus

@@ -13,8 +13,9 @@ from pathlib import Path
 import pytest
 
 import isolitmus.conformance.matrix as on_engine
-from isolitmus.checker import judged_files, run
-from isolitmus.checker.comparing import BESIDE
+from isolitmus.checker import run
+from isolitmus.checker.checks import history_sources as judged_files
+from isolitmus.checker.execution.run_diff import BESIDE
 from isolitmus.conformance import agreement, engines
 from isolitmus.conformance.together import together
 from isolitmus.model.engine import Carries
@@ -22,9 +23,9 @@ from isolitmus.model.errors import EngineFailed, EngineUnavailable, Refused, Tim
 from isolitmus.model.matrix import Place
 from isolitmus.model.run import TransactionRun, Wait
 from isolitmus.specs import litmus, protocol
-from isolitmus.specs.catalogue import matrix
-from isolitmus.specs.engines import engine_named
-from isolitmus.specs.formats import format_named
+from isolitmus.specs.files.catalogue import matrix
+from isolitmus.specs.registries.engines import engine_named
+from isolitmus.specs.registries.formats import format_named
 
 TEXT = litmus("reorder").text
 FOREIGN = "[project]\nname = 'x'\n"
@@ -373,7 +374,7 @@ def test_at_once_is_a_number_and_of_an_engine(call):
 
 @pytest.mark.slow
 def test_work_that_nobody_waits_for_any_more_ends():
-    from isolitmus.conformance.threads import interruptible
+    from isolitmus.conformance.workers import interruptible
 
     begun, ended = threading.Event(), threading.Event()
 

@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 from case_checks import check_cases
 
-from isolitmus.checker.running.denoting import denote
-from isolitmus.checker.running.execute import execute, execution_frame
-from isolitmus.checker.triviality import triviality
+from isolitmus.checker.execution.commit_loop import execute, execution_frame
+from isolitmus.checker.execution.denotation import denote
+from isolitmus.checker.search.triviality import triviality
 from isolitmus.specs import level, litmus
-from isolitmus.specs.catalogue import every_level, litmus_names
+from isolitmus.specs.files.catalogue import every_level, litmus_names
 
 SPECS = Path(__file__).parents[2] / "specs"
 KINDS = {

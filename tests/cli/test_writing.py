@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 
 from isolitmus.cli.main import VERBS
-from isolitmus.specs import writing
-from isolitmus.specs.writing import only_writer, write_whole
+from isolitmus.specs.disk import output_files as writing
+from isolitmus.specs.disk.output_files import only_writer, write_whole
 
 WRITERS = {
     ("separate", "save"): ["serializable", "causal"],
@@ -88,7 +88,7 @@ def test_the_lock_of_a_process_that_was_killed_holds_nobody_up(tmp_path):
     code = f"""if 1:
         import time
         from pathlib import Path
-        from isolitmus.specs.writing import alone
+        from isolitmus.specs.disk.output_files import alone
         with alone(Path({str(target)!r})), alone(Path({str(tmp_path / "t")!r}), folder=True):
             print(flush=True)
             time.sleep(60)

@@ -4,9 +4,9 @@ import pytest
 
 from isolitmus.checker import run
 from isolitmus.conformance.agreement import explore, unlike
-from isolitmus.conformance.delta import DELTA, carries
+from isolitmus.conformance.delta.engine import DELTA, carries
 from isolitmus.specs import litmus, protocol
-from isolitmus.specs.formats import format_named
+from isolitmus.specs.registries.formats import format_named
 
 
 @pytest.mark.spark

@@ -2,7 +2,7 @@
 
 import pytest
 
-from isolitmus.checker.auditing.audit import audit
+from isolitmus.checker.auditing.log_audit import audit
 from isolitmus.conformance import replay
 from isolitmus.specs import litmus
 

@@ -8,14 +8,14 @@ from contextlib import closing
 import pytest
 from catalogue_runs import RecordedRuns
 
-from isolitmus.checker.auditing.judging import check_log
+from isolitmus.checker.checks.log_check import check_log
 from isolitmus.conformance import replay
-from isolitmus.conformance.delta import AT_ONCE
+from isolitmus.conformance.delta.engine import AT_ONCE
 from isolitmus.conformance.engines import joined
 from isolitmus.conformance.together import together
 from isolitmus.model.errors import EngineUnavailable
 from isolitmus.specs import level
-from isolitmus.specs.delta_log import open_log
+from isolitmus.specs.logs.delta_log import open_log
 
 
 def missing(test):

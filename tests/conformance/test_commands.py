@@ -15,10 +15,10 @@ from pathlib import Path
 
 import pytest
 
-import isolitmus.conformance.delta as engine
-import isolitmus.conformance.session as module
-from isolitmus.conformance.threads import interruptible
+import isolitmus.conformance.delta.session as module
+from isolitmus.conformance.delta import engine
 from isolitmus.conformance.together import together
+from isolitmus.conformance.workers import interruptible
 
 RUN = ("run", "hole-partitioned", "--engine", "delta", "--protocol", "delta-write-serializable")
 
@@ -156,7 +156,7 @@ WAITING = {interruptible.__code__, together.__code__}
 @contextmanager
 def interrupted_once(condition):
     """A Ctrl-C in this process, once the condition holds, while the main thread waits for replays: there it makes no
-    call to the JVM, whose answer the next call would get (``conformance.threads``).
+    call to the JVM, whose answer the next call would get (``conformance.workers``).
     """
     over = threading.Event()
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from isolitmus.conformance.connections import COMMIT, SqlFailure, StatementError
+from isolitmus.conformance.databases.connections import COMMIT, SqlFailure, StatementError
 from isolitmus.conformance.derby import server as derby_server
 from isolitmus.conformance.postgres import server as postgres_server
 from isolitmus.model.errors import EngineUnavailable

@@ -13,22 +13,22 @@ import duckdb
 import pytest
 from case_checks import sample
 
-from isolitmus.checker.comparing import run_differences
-from isolitmus.checker.runs import Judged, run
+from isolitmus.checker.execution.run_diff import run_differences
+from isolitmus.checker.execution.run_result import Judged, run
 from isolitmus.conformance import deltalake
 from isolitmus.conformance.deltalake import environment
+from isolitmus.conformance.deltalake.engine import _DeltalakeReplay
 from isolitmus.conformance.deltalake.rendering import render
-from isolitmus.conformance.deltalake.replaying import _DeltalakeReplay
 from isolitmus.conformance.deltalake.talk import EngineError
-from isolitmus.model.delta_log import live_files
+from isolitmus.model.delta.log import live_files
 from isolitmus.model.errors import EngineUnavailable, Refused, UnknownName
 from isolitmus.model.schema import Column, Schema
-from isolitmus.model.values import sort_rows
+from isolitmus.model.sql.values import sort_rows
 from isolitmus.specs import litmus, protocol
-from isolitmus.specs.delta_log import commits_since
-from isolitmus.specs.engines import engine_named
-from isolitmus.specs.litmus_file import read_litmus
-from isolitmus.specs.sql import read_statement
+from isolitmus.specs.files.litmus_file import read_litmus
+from isolitmus.specs.logs.delta_log import commits_since
+from isolitmus.specs.registries.engines import engine_named
+from isolitmus.specs.sql.statements import read_statement
 
 T = Schema("t", (Column("id", "INT"), Column("part", "INT")), ("part",))
 NEWEST = deltalake.RELEASES[0]

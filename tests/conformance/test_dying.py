@@ -11,8 +11,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from isolitmus.conformance import process as engine
-from isolitmus.conformance.failure import understand
+from isolitmus.conformance.delta import jvm as engine
+from isolitmus.conformance.delta.transaction_outcome import understand
 from isolitmus.model.errors import EngineUnavailable
 
 gateway = pytest.importorskip("py4j.java_gateway", reason="the extra spark is not installed")

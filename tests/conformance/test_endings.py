@@ -2,9 +2,9 @@
 
 import pytest
 
-from isolitmus.conformance.ending import Ending, overtakers
-from isolitmus.conformance.watching import Attempt, made_by, read_by
-from isolitmus.specs.delta_log import commits_since
+from isolitmus.conformance.delta.watching import Attempt, made_by, read_by
+from isolitmus.conformance.racing.ending import Ending, overtakers
+from isolitmus.specs.logs.delta_log import commits_since
 
 NO_COMMIT = ("no-op", None)
 FAILED = ("ConcurrentAppendException", ValueError())

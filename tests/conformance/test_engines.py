@@ -9,10 +9,10 @@ from isolitmus.checker import run
 from isolitmus.conformance import engines
 from isolitmus.model.engine import Carries, Engine
 from isolitmus.model.errors import Refused
-from isolitmus.specs import engines as known
 from isolitmus.specs import litmus, protocol
-from isolitmus.specs.engines import ENGINES
-from isolitmus.specs.formats import FORMATS, format_named
+from isolitmus.specs.registries import engines as known
+from isolitmus.specs.registries.engines import ENGINES
+from isolitmus.specs.registries.formats import FORMATS, format_named
 
 REORDER, UNDER = litmus("reorder"), protocol("delta-serializable")
 

@@ -6,10 +6,10 @@ from typing import NamedTuple
 import pytest
 
 from isolitmus.checker.auditing.diagnosis import carry_out_example
-from isolitmus.checker.explaining import explain
+from isolitmus.checker.auditing.explaining import explain
 from isolitmus.conformance import race, replay
-from isolitmus.specs.delta_log import open_log
-from isolitmus.specs.exceptions_file import exception_table
+from isolitmus.specs.files.exceptions_file import exception_table
+from isolitmus.specs.logs.delta_log import open_log
 
 pytestmark = pytest.mark.spark
 

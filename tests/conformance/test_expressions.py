@@ -13,19 +13,19 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from isolitmus.conformance.agreement import differences
-from isolitmus.conformance.delta import DELTA, carries
-from isolitmus.conformance.tables import tables_made
+from isolitmus.conformance.delta.engine import DELTA, carries
+from isolitmus.conformance.delta.table_versions import plain_row
+from isolitmus.conformance.delta.tables import tables_made
 from isolitmus.conformance.together import together
-from isolitmus.conformance.versions import plain_row
 from isolitmus.model.errors import SqlError, UndeterminedError
-from isolitmus.model.evaluating import evaluate
-from isolitmus.model.failing import EvaluationError
 from isolitmus.model.litmus import Litmus
 from isolitmus.model.run import SeveralRuns
 from isolitmus.model.schedule import Schedule
+from isolitmus.model.sql.evaluation import evaluate
+from isolitmus.model.sql.failing import EvaluationError
 from isolitmus.specs import protocol
-from isolitmus.specs.litmus_file import read_litmus
-from isolitmus.specs.sql import read_statement
+from isolitmus.specs.files.litmus_file import read_litmus
+from isolitmus.specs.sql.statements import read_statement
 
 pytestmark = pytest.mark.spark
 

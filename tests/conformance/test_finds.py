@@ -7,13 +7,13 @@ from itertools import product
 import pytest
 
 from isolitmus.checker import run, separate
-from isolitmus.checker.finds import distinct, everything, of_portrait
-from isolitmus.checker.portrait import portray
+from isolitmus.checker.search.discovered_tests import distinct, everything, of_portrait
+from isolitmus.checker.search.portrait import portray
 from isolitmus.cli.demo import QUESTIONS, UNIVERSE
 from isolitmus.cli.remedies import REMEDIES, followed
 from isolitmus.conformance.agreement import mismatches
-from isolitmus.conformance.delta import DELTA, carries
-from isolitmus.conformance.tables import PROTOCOLS
+from isolitmus.conformance.delta.engine import DELTA, carries
+from isolitmus.conformance.delta.tables import PROTOCOLS
 from isolitmus.specs import protocol, scope, spec
 
 LEVELS = ("delta-serializable", "delta-write-serializable")

@@ -5,10 +5,10 @@ from dataclasses import replace
 import pytest
 
 from isolitmus.conformance.agreement import differences
-from isolitmus.conformance.delta import carries
+from isolitmus.conformance.delta.engine import carries
 from isolitmus.model.schema import Column
 from isolitmus.specs import protocol
-from isolitmus.specs.litmus_file import read_litmus
+from isolitmus.specs.files.litmus_file import read_litmus
 
 pytestmark = pytest.mark.spark
 

@@ -7,11 +7,11 @@ import pytest
 from case_checks import sample
 from small_jobs import witnesses
 
-from isolitmus.checker.robustness.prediction import predict_workload
+from isolitmus.checker.workloads.prediction import predict_workload
 from isolitmus.conformance.agreement import digest, mismatches
-from isolitmus.conformance.delta import DELTA, carries
+from isolitmus.conformance.delta.engine import DELTA, carries
 from isolitmus.specs import protocol
-from isolitmus.specs.job_files import workload
+from isolitmus.specs.files.workload_sources import workload
 
 
 @pytest.mark.spark

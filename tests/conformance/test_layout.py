@@ -3,9 +3,9 @@
 import duckdb
 import pytest
 
-from isolitmus.conformance.tables import tables_made
+from isolitmus.conformance.delta.tables import tables_made
 from isolitmus.specs import litmus
-from isolitmus.specs.delta_log import commits_since, latest
+from isolitmus.specs.logs.delta_log import commits_since, latest
 
 pytestmark = pytest.mark.spark
 

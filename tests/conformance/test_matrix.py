@@ -7,11 +7,11 @@ from itertools import combinations, product
 
 import pytest
 
-from isolitmus.conformance.delta import DELTA, carries
+from isolitmus.conformance.delta.engine import DELTA, carries
 from isolitmus.conformance.matrix import observe
 from isolitmus.model.matrix import Place
 from isolitmus.specs import protocol
-from isolitmus.specs.catalogue import matrix
+from isolitmus.specs.files.catalogue import matrix
 
 PAIRS = matrix("pairs")
 LEVELS = ("delta-serializable", "delta-write-serializable")

@@ -5,12 +5,12 @@ import time
 
 import pytest
 
-from isolitmus.conformance.failure import understand
-from isolitmus.conformance.parking import Parking
-from isolitmus.conformance.tables import tables_made
-from isolitmus.conformance.threads import Interruption, interruptible
+from isolitmus.conformance.delta.parking import Parking
+from isolitmus.conformance.delta.tables import tables_made
+from isolitmus.conformance.delta.transaction_outcome import understand
+from isolitmus.conformance.workers import Interruption, interruptible
 from isolitmus.model.errors import TimeLimit
-from isolitmus.specs.delta_log import commits_since, latest
+from isolitmus.specs.logs.delta_log import commits_since, latest
 
 pytestmark = pytest.mark.spark
 

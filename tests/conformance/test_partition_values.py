@@ -5,15 +5,15 @@ from contextlib import closing
 import pytest
 from case_checks import PARTS, sample, sampled
 
-from isolitmus.checker.comparing import run_differences
-from isolitmus.checker.running.execute import execute
-from isolitmus.checker.runs import run
+from isolitmus.checker.execution.commit_loop import execute
+from isolitmus.checker.execution.run_diff import run_differences
+from isolitmus.checker.execution.run_result import run
 from isolitmus.conformance.agreement import mismatches
-from isolitmus.conformance.delta import DELTA, carries
+from isolitmus.conformance.delta.engine import DELTA, carries
 from isolitmus.conformance.engines import carried_out
 from isolitmus.model.errors import IsolitmusError, UndeterminedError
 from isolitmus.specs import protocol
-from isolitmus.specs.litmus_file import read_litmus
+from isolitmus.specs.files.litmus_file import read_litmus
 
 TEXTS = (
     "", " ", "a ", " a", "A", "a", "%41", "a%2Fb", "a/b", "a=b", "a:b", "__HIVE_DEFAULT_PARTITION__", "null", "NULL",

@@ -6,8 +6,8 @@ import sys
 import pytest
 from inner_runs import run_pytest, run_script
 
-from isolitmus.conformance import session as sessions
-from isolitmus.conformance.exporting import exported
+from isolitmus.conformance.delta import session as sessions
+from isolitmus.conformance.python_export import exported
 from isolitmus.specs import litmus, protocol
 
 pytest_plugins = ["pytester"]
@@ -130,7 +130,7 @@ from hypothesis import given, settings
 from isolitmus.checker.strategies import litmus_tests
 from isolitmus.conformance import interleave
 from isolitmus.conformance.agreement import differences
-from isolitmus.conformance.delta import carries
+from isolitmus.conformance.delta.engine import carries
 from isolitmus.specs import protocol
 
 EVENTS = "CREATE TABLE events (id INT, day INT) USING delta PARTITIONED BY (day)"

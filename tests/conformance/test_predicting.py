@@ -5,13 +5,13 @@ from dataclasses import replace
 
 import pytest
 
-from isolitmus.conformance.logged_table import logged_table
-from isolitmus.conformance.predicting import RaceRecord, as_litmus, predict, settings
-from isolitmus.model.delta_log import LogProtocol
+from isolitmus.conformance.delta.logged_table import logged_table
+from isolitmus.conformance.racing.race_prediction import RaceRecord, as_litmus, predict, settings
+from isolitmus.model.delta.log import LogProtocol
 from isolitmus.model.errors import IsolitmusError
 from isolitmus.model.run import TransactionRun
-from isolitmus.specs.delta_log import commits_since
-from isolitmus.specs.logged_tables import NotModelled
+from isolitmus.specs.files.logged_tables import NotModelled
+from isolitmus.specs.logs.delta_log import commits_since
 
 BASIC = ("appendOnly", "invariants")
 SERIALIZABLE = "Serializable"

@@ -15,13 +15,13 @@ from pathlib import Path
 import pytest
 
 from isolitmus.checker import run
-from isolitmus.checker.comparing import comparison
+from isolitmus.checker.execution.run_diff import comparison
 from isolitmus.conformance.engines import open_engine
-from isolitmus.conformance.postgres.replaying import SQL
+from isolitmus.conformance.postgres.engine import SQL
 from isolitmus.model.errors import EngineUnavailable, LitmusError, SqlError
 from isolitmus.model.toml_text import listed, quoted
 from isolitmus.specs import protocol
-from isolitmus.specs.litmus_file import read_litmus
+from isolitmus.specs.files.litmus_file import read_litmus
 
 DATASETS = Path(__file__).parents[3] / "shared" / "datasets"
 PAGES = sorted(

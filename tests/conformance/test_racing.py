@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from isolitmus.conformance import race
-from isolitmus.conformance.tables import tables_made
+from isolitmus.conformance.delta.tables import tables_made
 from isolitmus.model.errors import IsolitmusError, TimeLimit
 
 pytestmark = pytest.mark.spark

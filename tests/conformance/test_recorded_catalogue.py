@@ -14,14 +14,14 @@ from case_checks import PARTS, sample
 from catalogue_runs import ENGINES, EVIDENCE, RecordedRuns, cases
 from observed_runs import ObservedRun, case_digest, harness_digest, read_runs, write_runs
 
-from isolitmus.checker.matrix import predict_case
+from isolitmus.checker.execution.conflict_matrix import predict_case
 from isolitmus.conformance import derby
 from isolitmus.conformance.engines import carried_out
 from isolitmus.model.errors import EngineUnavailable, LitmusError, Refused, UndeterminedError
 from isolitmus.model.matrix import letter
 from isolitmus.specs import litmus, protocol
-from isolitmus.specs.catalogue import matrix, protocols
-from isolitmus.specs.evidence_file import Evidence
+from isolitmus.specs.files.catalogue import matrix, protocols
+from isolitmus.specs.files.evidence_files import Evidence
 
 NOT_EXECUTED = (Refused, UndeterminedError)
 """A statement that the engine does not have, or for which it takes another index than the test says."""

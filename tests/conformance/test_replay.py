@@ -5,20 +5,20 @@ from functools import partial
 import pytest
 
 from isolitmus.checker import run
-from isolitmus.checker.comparing import run_differences
-from isolitmus.checker.runs import Judged
+from isolitmus.checker.execution.run_diff import run_differences
+from isolitmus.checker.execution.run_result import Judged
 from isolitmus.conformance import replay
-from isolitmus.conformance.tables import PROTOCOLS, tables_made
-from isolitmus.conformance.versions import Chronicle, rows_by_version
+from isolitmus.conformance.delta.table_versions import Chronicle, rows_by_version
+from isolitmus.conformance.delta.tables import PROTOCOLS, tables_made
 from isolitmus.model.errors import LitmusError, TimeLimit, UnknownName
 from isolitmus.model.litmus import Litmus
 from isolitmus.model.run import TransactionRun
 from isolitmus.model.schedule import Schedule
 from isolitmus.model.schema import Column, Schema
-from isolitmus.model.statement import Insert, Read
+from isolitmus.model.sql.statement import Insert, Read
 from isolitmus.specs import protocol
-from isolitmus.specs.delta_log import latest
-from isolitmus.specs.litmus_file import read_litmus
+from isolitmus.specs.files.litmus_file import read_litmus
+from isolitmus.specs.logs.delta_log import latest
 
 pytestmark = pytest.mark.spark
 

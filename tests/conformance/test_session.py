@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from isolitmus.conformance import open_session
-from isolitmus.conformance import session as sessions
-from isolitmus.conformance.class_archive import archive_for, reading
+from isolitmus.conformance.delta import session as sessions
+from isolitmus.conformance.delta.class_archive import archive_for, reading
+from isolitmus.conformance.delta.jvm import gateway
 from isolitmus.conformance.java import find_java
-from isolitmus.conformance.process import gateway
 from isolitmus.model.errors import EngineUnavailable
 
 
@@ -156,7 +156,7 @@ from isolitmus.conformance import open_session, replay
 from isolitmus.model.litmus import Litmus
 from isolitmus.model.schedule import Schedule
 from isolitmus.model.schema import Column, Schema
-from isolitmus.model.statement import Delete, Insert
+from isolitmus.model.sql.statement import Delete, Insert
 
 table = Schema("t", (Column("id", "INT"),))
 parked, other = Delete("DELETE FROM t", "t", None), Insert(sys.argv[1], "t", ())

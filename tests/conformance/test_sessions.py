@@ -6,24 +6,24 @@ from dataclasses import replace
 import pytest
 
 from isolitmus.checker import run
-from isolitmus.checker.comparing import comparison
-from isolitmus.checker.locking.strategies import session_tests
-from isolitmus.conformance import scheduling
+from isolitmus.checker.execution.run_diff import comparison
+from isolitmus.checker.locking.random_tests import session_tests
 from isolitmus.conformance.agreement import differences, explore
-from isolitmus.conformance.connections import Connection, SqlFailure
-from isolitmus.conformance.database import database
-from isolitmus.conformance.derby import replaying as on_derby
+from isolitmus.conformance.databases import schedule_runner as scheduling
+from isolitmus.conformance.databases.connections import Connection, SqlFailure
+from isolitmus.conformance.databases.database import database
+from isolitmus.conformance.derby import engine as on_derby
 from isolitmus.conformance.derby import server as derby_server
 from isolitmus.conformance.engines import open_engine
-from isolitmus.conformance.postgres import replaying as on_postgres
+from isolitmus.conformance.postgres import engine as on_postgres
 from isolitmus.conformance.postgres import server as postgres_server
 from isolitmus.model.errors import EngineUnavailable, Refused, TimeLimit, WaitsForEver
 from isolitmus.model.run import SeveralRuns
 from isolitmus.specs import litmus as catalogued
 from isolitmus.specs import protocol
-from isolitmus.specs.cat import read as read_spec
-from isolitmus.specs.engines import ENGINES
-from isolitmus.specs.litmus_file import read_litmus
+from isolitmus.specs.files.litmus_file import read_litmus
+from isolitmus.specs.language.parser import read as read_spec
+from isolitmus.specs.registries.engines import ENGINES
 
 TABLE = """
 title    = "A test of sessions"

@@ -5,9 +5,9 @@ from collections import Counter
 
 import pytest
 
-from isolitmus.conformance.tables import tables_made
+from isolitmus.conformance.delta.tables import tables_made
 from isolitmus.model.client import DataFrameWrite
-from isolitmus.specs.litmus_file import read_litmus
+from isolitmus.specs.files.litmus_file import read_litmus
 
 pytestmark = pytest.mark.spark
 

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from isolitmus.conformance.threads import interruptible
+from isolitmus.conformance.workers import interruptible
 
 
 @pytest.mark.slow

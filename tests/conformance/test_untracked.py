@@ -6,11 +6,11 @@ from itertools import permutations
 
 import pytest
 
-from isolitmus.checker.running.duck import DuckExecutor
+from isolitmus.checker.execution.duckdb_executor import DuckExecutor
 from isolitmus.conformance import race
-from isolitmus.conformance.tables import tables_made
-from isolitmus.specs.delta_log import commits_since
-from isolitmus.specs.litmus_file import read_litmus
+from isolitmus.conformance.delta.tables import tables_made
+from isolitmus.specs.files.litmus_file import read_litmus
+from isolitmus.specs.logs.delta_log import commits_since
 
 pytestmark = pytest.mark.spark
 

@@ -3,7 +3,7 @@
 What it was observed to do with them is recorded (``catalogue_runs``).
 """
 
-from isolitmus.specs.litmus_file import read_litmus
+from isolitmus.specs.files.litmus_file import read_litmus
 
 __all__ = ["ADDED", "GONE", "concurrent", "condition_tests"]
 

@@ -2,7 +2,7 @@
 
 from hypothesis import strategies as st
 
-from isolitmus.specs.litmus_file import read_litmus
+from isolitmus.specs.files.litmus_file import read_litmus
 
 TEXT = """
 title    = "Drawn"

@@ -4,13 +4,13 @@ import pytest
 from formats.dictionary import DICTIONARY, carry
 from formats.test_store import FIRST, SKEW
 
-from isolitmus.checker.comparing import comparison
-from isolitmus.checker.runs import Judged, run
+from isolitmus.checker.execution.run_diff import comparison
+from isolitmus.checker.execution.run_result import Judged, run
 from isolitmus.conformance import engines
 from isolitmus.model.errors import LitmusError, Refused, UnknownName
 from isolitmus.specs import litmus, protocol
-from isolitmus.specs.engines import ENGINES
-from isolitmus.specs.litmus_file import read_litmus
+from isolitmus.specs.files.litmus_file import read_litmus
+from isolitmus.specs.registries.engines import ENGINES
 
 SCHEDULE = "a.start b.start a[1] b[1] a[2] b[2] a.commit b.commit"
 READER = '\nr = ["GET x", "GET y"]\n'

@@ -15,7 +15,7 @@ from formats.test_store import MATRIX
 
 from isolitmus.conformance.agreement import explore
 from isolitmus.model.engine import Carries
-from isolitmus.specs.engines import ENGINES
+from isolitmus.specs.registries.engines import ENGINES
 
 FIRST = '"First committer wins" format store empty unseen & ww as WriteConflict'
 UNDER = ("--protocol", "first.cat")

@@ -5,18 +5,18 @@ from itertools import product
 import pytest
 from formats.store import STORE
 
-from isolitmus.checker.checks import check
-from isolitmus.checker.matrix import predicted
-from isolitmus.checker.runs import run
-from isolitmus.checker.separation import separate
-from isolitmus.checker.sweeps import sweep
+from isolitmus.checker.checks.history_check import check
+from isolitmus.checker.execution.conflict_matrix import predicted
+from isolitmus.checker.execution.run_result import run
+from isolitmus.checker.search.separation import separate
+from isolitmus.checker.sweeps.table_sweep import sweep
 from isolitmus.model.errors import IsolitmusError, LitmusError, SpecError
 from isolitmus.specs import level, litmus, protocol
-from isolitmus.specs.cat import read
-from isolitmus.specs.formats import format_named, offer
-from isolitmus.specs.litmus_file import read_litmus
-from isolitmus.specs.matrix_file import read_matrix
-from isolitmus.specs.scope_file import read_scope
+from isolitmus.specs.files.litmus_file import read_litmus
+from isolitmus.specs.files.matrix_file import read_matrix
+from isolitmus.specs.files.scope_file import read_scope
+from isolitmus.specs.language.parser import read
+from isolitmus.specs.registries.formats import format_named, offer
 
 FIRST = read('"First committer wins" format store empty unseen & ww as WriteConflict', "first")
 ANY = read('"Anything goes" format store empty ww & ww^-1 as Never', "any")

@@ -4,22 +4,22 @@ import pytest
 from formats.store import DELETES, WRITES_READ
 from formats.test_store import SCOPE, SKEW
 
-from isolitmus.checker.running.execute import execute, execution_frame
-from isolitmus.checker.running.refusals import refusals
-from isolitmus.checker.runs import run
-from isolitmus.checker.separation import separate
-from isolitmus.checker.sweeps import sweep
-from isolitmus.checker.telling.figures import figure
-from isolitmus.checker.telling.graphs import graph
-from isolitmus.checker.telling.words import refusal_words
+from isolitmus.checker.execution.commit_loop import execute, execution_frame
+from isolitmus.checker.execution.refusals import refusals
+from isolitmus.checker.execution.run_result import run
+from isolitmus.checker.render.dependency_graph import graph
+from isolitmus.checker.render.page_parts import figure
+from isolitmus.checker.render.verdicts import refusal_words
+from isolitmus.checker.search.separation import separate
+from isolitmus.checker.sweeps.table_sweep import sweep
 from isolitmus.model.errors import FrameError, SpecError
 from isolitmus.model.frame import FrameBuilder
 from isolitmus.model.term import Term
 from isolitmus.model.vocabulary import terms_of
 from isolitmus.specs import level
-from isolitmus.specs.cat import read
-from isolitmus.specs.litmus_file import read_litmus
-from isolitmus.specs.scope_file import read_scope
+from isolitmus.specs.files.litmus_file import read_litmus
+from isolitmus.specs.files.scope_file import read_scope
+from isolitmus.specs.language.parser import read
 
 CHECKED = read(
     '"Reads are checked" format store empty [~Deletes] ; (unseen & writes-read) as ReadConflict',

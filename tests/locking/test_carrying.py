@@ -4,14 +4,14 @@ from dataclasses import replace
 
 import pytest
 
-from isolitmus.checker.comparing import comparison
-from isolitmus.checker.locking.locks import Lock, LockTable, Resource
-from isolitmus.checker.runs import run
+from isolitmus.checker.execution.run_diff import comparison
+from isolitmus.checker.execution.run_result import run
+from isolitmus.checker.locking.lock_table import Lock, LockTable, Resource
 from isolitmus.model.errors import IsolitmusError
 from isolitmus.model.run import SeveralRuns
 from isolitmus.specs import protocol
-from isolitmus.specs.litmus_file import read_litmus
-from isolitmus.specs.shelf import HOME
+from isolitmus.specs.disk.shelf import HOME
+from isolitmus.specs.files.litmus_file import read_litmus
 
 HEAD = """
 title    = "A test"

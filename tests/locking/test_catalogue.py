@@ -9,19 +9,19 @@ from case_checks import check_cases
 from catalogue_runs import predicted
 
 import isolitmus.specs
-from isolitmus.checker.checks import check
+from isolitmus.checker.checks.history_check import check
+from isolitmus.checker.execution import serial_orders as serial
+from isolitmus.checker.execution.run_result import run
 from isolitmus.checker.locking.format import LOCKING
 from isolitmus.checker.locking.hints import scan_hints
-from isolitmus.checker.mutating import what_is_said
-from isolitmus.checker.running import serial
-from isolitmus.checker.runs import run
-from isolitmus.checker.telling.words import verdict_words
+from isolitmus.checker.render.verdicts import verdict_words
+from isolitmus.checker.search.mutant_separation import what_is_said
 from isolitmus.model.errors import IsolitmusError, Refused
 from isolitmus.specs import level, litmus, protocol
-from isolitmus.specs.cat import read
-from isolitmus.specs.catalogue import levels, litmus_names, protocols
-from isolitmus.specs.formats import format_named
-from isolitmus.specs.litmus_file import read_litmus
+from isolitmus.specs.files.catalogue import levels, litmus_names, protocols
+from isolitmus.specs.files.litmus_file import read_litmus
+from isolitmus.specs.language.parser import read
+from isolitmus.specs.registries.formats import format_named
 
 SPECS = Path(isolitmus.specs.__file__).parent
 TESTS = litmus_names("locking")

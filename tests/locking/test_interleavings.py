@@ -8,14 +8,14 @@ from dataclasses import replace
 import pytest
 from case_checks import check_cases, sample, sampled
 
-from isolitmus.checker.locking.ends import Ends
+from isolitmus.checker.execution.run_result import run
+from isolitmus.checker.locking.final_state import Ends
 from isolitmus.checker.locking.interleavings import interleavings
-from isolitmus.checker.locking.walks import walks
-from isolitmus.checker.runs import run
-from isolitmus.checker.searching.orders import Orders
+from isolitmus.checker.locking.step_orders import walks
+from isolitmus.checker.universes.orders import Orders
 from isolitmus.model.errors import IsolitmusError
 from isolitmus.specs import litmus, protocol
-from isolitmus.specs.litmus_file import read_litmus
+from isolitmus.specs.files.litmus_file import read_litmus
 
 RC, RCSI = "locking-read-committed", "locking-read-committed-snapshot"
 ROWWISE, RR = "locking-latest-committed", "locking-repeatable-read"

@@ -7,19 +7,19 @@ import pytest
 from hypothesis import given
 
 from isolitmus.checker import run
-from isolitmus.checker.comparing import comparison
-from isolitmus.checker.locking.rules import rules
-from isolitmus.checker.locking.strategies import session_tests
+from isolitmus.checker.execution.run_diff import comparison
+from isolitmus.checker.locking.protocol_rules import rules
+from isolitmus.checker.locking.random_tests import session_tests
+from isolitmus.conformance.databases.schedule_runner import carried_out_on
 from isolitmus.conformance.engines import open_engine
-from isolitmus.conformance.postgres import replaying
+from isolitmus.conformance.postgres import engine as replaying
 from isolitmus.conformance.postgres.server import postgres_serving
-from isolitmus.conformance.scheduling import carried_out_on
 from isolitmus.model.errors import ClauseError, EngineUnavailable, UndeterminedError
 from isolitmus.model.spec import Clause
 from isolitmus.model.verdict import Allowed
 from isolitmus.specs import level, protocol
-from isolitmus.specs.cat import read
-from isolitmus.specs.litmus_file import read_litmus
+from isolitmus.specs.files.litmus_file import read_litmus
+from isolitmus.specs.language.parser import read
 
 SSI = protocol("postgresql-serializable")
 FILE = """

@@ -2,12 +2,12 @@
 
 import pytest
 
-from isolitmus.checker.locking.rules import rules_of
-from isolitmus.checker.proving import scans
-from isolitmus.checker.unbounded import separate_unbounded
+from isolitmus.checker.locking.protocol_rules import rules_of
+from isolitmus.checker.prove import scan_proof as scans
+from isolitmus.checker.search.unbounded_separation import separate_unbounded
 from isolitmus.model.errors import Disagreement, IsolitmusError
 from isolitmus.specs import level, protocol, scope
-from isolitmus.specs.shelf import shipped
+from isolitmus.specs.disk.shelf import shipped
 
 RC = "locking-read-committed"
 PROTOCOLS = [name for name in shipped("protocols") if protocol(name).format == "locking"]

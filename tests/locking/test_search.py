@@ -6,18 +6,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isolitmus.checker.locking.induction import each_row_once
-from isolitmus.checker.running.execute import execute
-from isolitmus.checker.runs import run
-from isolitmus.checker.searching.cast_orders import judged_orders
-from isolitmus.checker.searching.schedules import Scheduled, casts
-from isolitmus.checker.separation import separate
-from isolitmus.checker.sweeps import candidates_in, sweep
+from isolitmus.checker.execution.commit_loop import execute
+from isolitmus.checker.execution.run_result import run
+from isolitmus.checker.prove.induction import each_row_once
+from isolitmus.checker.search.separation import separate
+from isolitmus.checker.sweeps.table_sweep import candidates_in, sweep
+from isolitmus.checker.universes.cast_orders import judged_orders
+from isolitmus.checker.universes.schedules import Scheduled, casts
 from isolitmus.model.errors import IsolitmusError, StepBeyond
 from isolitmus.model.verdict import Forbidden
 from isolitmus.specs import level, protocol, scope
-from isolitmus.specs.formats import format_named
-from isolitmus.specs.litmus_file import read_litmus
+from isolitmus.specs.files.litmus_file import read_litmus
+from isolitmus.specs.registries.formats import format_named
 
 RC = "locking-read-committed"
 

@@ -7,15 +7,15 @@ import pytest
 from hypothesis.strategies import just
 
 from isolitmus.checker import run
-from isolitmus.checker.comparing import run_differences
+from isolitmus.checker.execution.run_diff import run_differences
 from isolitmus.checker.locking import threads
-from isolitmus.checker.locking.carrying import LitmusUnderWay
+from isolitmus.checker.locking.simulation import LitmusUnderWay
 from isolitmus.conformance.agreement import differences, explore
 from isolitmus.conformance.engines import open_engine
 from isolitmus.model.errors import UndeterminedError, WaitsForEver
 from isolitmus.model.run import SeveralRuns
 from isolitmus.specs import protocol
-from isolitmus.specs.litmus_file import read_litmus
+from isolitmus.specs.files.litmus_file import read_litmus
 
 TABLE = """
 title    = "A test of threads"

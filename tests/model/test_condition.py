@@ -6,16 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isolitmus.checker.running.execute import execute
-from isolitmus.checker.runs import run
-from isolitmus.model import expression as ex
-from isolitmus.model.condition import fallible, holds, may_hold
+from isolitmus.checker.execution.commit_loop import execute
+from isolitmus.checker.execution.run_result import run
 from isolitmus.model.errors import LitmusError
-from isolitmus.model.evaluating import evaluate
-from isolitmus.model.failing import EvaluationError
-from isolitmus.model.normal import columns
+from isolitmus.model.sql import expression as ex
+from isolitmus.model.sql.condition import fallible, holds, may_hold
+from isolitmus.model.sql.conditions import columns
+from isolitmus.model.sql.evaluation import evaluate
+from isolitmus.model.sql.failing import EvaluationError
 from isolitmus.specs import protocol
-from isolitmus.specs.litmus_file import read_litmus
+from isolitmus.specs.files.litmus_file import read_litmus
 
 X, Y = (ex.ColumnRef(0, i, name, "INT") for i, name in enumerate("xy"))
 LARGEST = 2**31 - 1

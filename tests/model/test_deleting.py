@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, reject
 from hypothesis import strategies as st
 
-from isolitmus.checker.reading.histories import check_history
+from isolitmus.checker.judge.history_verdict import check_history
 from isolitmus.checker.strategies import histories
 from isolitmus.model.errors import HistoryError
 from isolitmus.model.history import History

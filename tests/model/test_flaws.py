@@ -2,8 +2,8 @@
 
 import pytest
 
-from isolitmus.model.completion import frame_of, frames
-from isolitmus.model.flaws import flaws_of
+from isolitmus.checker.judge.completion import frame_of, frames
+from isolitmus.checker.judge.flaws import flaws_of
 from isolitmus.model.history import History
 
 WORDS = {

@@ -7,12 +7,12 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from isolitmus.model.completion import completions, frame_of, frames
+from isolitmus.checker.judge.completion import completions, frame_of, frames
+from isolitmus.checker.judge.flaws import read_versions
+from isolitmus.checker.judge.read_nodes import READ_RELATIONS
 from isolitmus.model.errors import HistoryError
-from isolitmus.model.flaws import read_versions
 from isolitmus.model.history import History
 from isolitmus.model.operations import ItemRead, Transaction, Version, Write
-from isolitmus.model.reads import READ_RELATIONS
 from isolitmus.model.relation import Relation, bits
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from isolitmus.specs.recorded.finding import read_recorded
+from isolitmus.specs.histories.recorded_history import read_recorded
 
 CASES = {  # what reads saw of key 1: its order, and the reads that it does not explain
     ("[1 2]", "[1]", "nil", "[]"): ([1, 2], []),

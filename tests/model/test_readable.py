@@ -9,24 +9,24 @@ import pytest
 from hypothesis import Phase, given, settings
 
 from isolitmus.checker import check, run, separate, sweep
-from isolitmus.checker.matrix import predicted
-from isolitmus.checker.portrait import Portrait
-from isolitmus.checker.proving.proof import Question, prove
-from isolitmus.checker.running.denoting import denote
-from isolitmus.checker.running.execute import execute
+from isolitmus.checker.execution.commit_loop import execute
+from isolitmus.checker.execution.conflict_matrix import predicted
+from isolitmus.checker.execution.denotation import denote
+from isolitmus.checker.prove.proof import Question, prove
+from isolitmus.checker.search.portrait import Portrait
 from isolitmus.checker.strategies import histories, litmus_tests
 from isolitmus.conformance.agreement import Explored, Mismatch
-from isolitmus.conformance.ending import Ending
-from isolitmus.conformance.predicting import Prediction
+from isolitmus.conformance.racing.ending import Ending
+from isolitmus.conformance.racing.race_prediction import Prediction
 from isolitmus.model import History
-from isolitmus.model.finding import Audit, Finding
+from isolitmus.model.audit import Audit, Finding
+from isolitmus.model.display import Command
 from isolitmus.model.matrix import Place
-from isolitmus.model.readable import Command
-from isolitmus.model.statement import Statement
+from isolitmus.model.sql.statement import Statement
 from isolitmus.specs import level, litmus, protocol, scope
-from isolitmus.specs.catalogue import litmus_names as names
-from isolitmus.specs.catalogue import matrix
-from isolitmus.specs.litmus_file import read_litmus
+from isolitmus.specs.files.catalogue import litmus_names as names
+from isolitmus.specs.files.catalogue import matrix
+from isolitmus.specs.files.litmus_file import read_litmus
 
 TAKEN_APART = re.compile(r"\b(?!History\.)[A-Z]\w+\(\w+=|object at 0x")
 

@@ -1,6 +1,6 @@
 """Reads as nodes: which there are, what relates them and why (laws: test_history.py)."""
 
-from isolitmus.model.completion import frame_of
+from isolitmus.checker.judge.completion import frame_of
 from isolitmus.model.history import History
 
 

@@ -7,7 +7,7 @@ import duckdb
 import pytest
 
 from isolitmus.checker import audit
-from isolitmus.pipeline.audits import AUDITS, auditor, audits_of
+from isolitmus.pipeline.audit_job import AUDITS, auditor, audits_of
 
 pa = pytest.importorskip("pyarrow", reason="the extra spark is not installed")
 

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from isolitmus.checker.counting.tally import shards
-from isolitmus.checker.sweeps import sweep
-from isolitmus.conformance import session
+from isolitmus.checker.sweeps.table_sweep import sweep
+from isolitmus.checker.sweeps.tally import shards
+from isolitmus.conformance.delta import session
 from isolitmus.conformance.java import find_java
 from isolitmus.pipeline.sweep_folder import SweepFolder
 from isolitmus.specs import scope

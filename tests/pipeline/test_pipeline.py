@@ -11,8 +11,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from isolitmus.checker.counting.tally import shards
-from isolitmus.checker.sweeps import sweep
+from isolitmus.checker.sweeps.table_sweep import sweep
+from isolitmus.checker.sweeps.tally import shards
 from isolitmus.model.errors import EngineUnavailable, IsolitmusError
 from isolitmus.pipeline import open_spark
 from isolitmus.pipeline import sweep as on_spark

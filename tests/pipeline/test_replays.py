@@ -13,9 +13,9 @@ from isolitmus.conformance.agreement import drawn, explore
 from isolitmus.model.engine import Carries
 from isolitmus.model.errors import IsolitmusError
 from isolitmus.pipeline.location import Location
-from isolitmus.pipeline.replays import REPLAYS, Replayed, Replays, Watched, refuse_no_replays
+from isolitmus.pipeline.replay_table import REPLAYS, Replayed, Replays, Watched, refuse_no_replays
 from isolitmus.specs import litmus, protocol
-from isolitmus.specs.litmus_file import read_litmus
+from isolitmus.specs.files.litmus_file import read_litmus
 
 SMALL = """
 title = "Small"

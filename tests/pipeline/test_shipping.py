@@ -8,15 +8,15 @@ from types import SimpleNamespace
 
 import pytest
 
-from isolitmus.checker.counting.tally import shards
-from isolitmus.checker.sweeps import sweep_work
-from isolitmus.pipeline.checks import bulk_judge
-from isolitmus.pipeline.shards import ShardTask, counter
+from isolitmus.checker.sweeps.table_sweep import sweep_work
+from isolitmus.checker.sweeps.tally import shards
+from isolitmus.pipeline.check_job import bulk_judge
 from isolitmus.pipeline.shipping import NEEDED, archive, elsewhere, with_package
 from isolitmus.pipeline.spark import failure
+from isolitmus.pipeline.sweep_shards import ShardTask, counter
 from isolitmus.pipeline.sweep_tables import kept, sweep_tables
 from isolitmus.specs import scope
-from isolitmus.specs.shelf import shipped
+from isolitmus.specs.disk.shelf import shipped
 
 pytest.importorskip("pyspark", reason="the extra spark is not installed")
 pa = pytest.importorskip("pyarrow", reason="the extra spark is not installed")

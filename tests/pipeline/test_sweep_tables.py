@@ -7,23 +7,23 @@ from itertools import pairwise, product
 import pytest
 
 from isolitmus.checker import check, run
-from isolitmus.checker.counting.tally import shards
-from isolitmus.checker.counting.verdicts import Broken
-from isolitmus.checker.running.execute import execute
-from isolitmus.checker.searching.universe import candidate
-from isolitmus.checker.sweeps import finished, sweep, sweep_work
+from isolitmus.checker.execution.commit_loop import execute
+from isolitmus.checker.sweeps.table_sweep import finished, sweep, sweep_work
+from isolitmus.checker.sweeps.tally import shards
+from isolitmus.checker.sweeps.verdicts import Broken
+from isolitmus.checker.universes.tables import candidate
 from isolitmus.model.errors import IsolitmusError
 from isolitmus.model.run import TOOK_EFFECT
 from isolitmus.specs import protocol, scope
-from isolitmus.specs.cat import read
+from isolitmus.specs.language.parser import read
 
 pa = pytest.importorskip("pyarrow", reason="the extra spark is not installed")
 
-from isolitmus.pipeline import shards as worker  # noqa: E402
 from isolitmus.pipeline import sweep as on_spark  # noqa: E402
+from isolitmus.pipeline import sweep_shards as worker  # noqa: E402
 from isolitmus.pipeline.findings import findings, rank_of  # noqa: E402
 from isolitmus.pipeline.listable import refuse_unlisted  # noqa: E402
-from isolitmus.pipeline.shards import ShardTask, counter, tallies_of  # noqa: E402
+from isolitmus.pipeline.sweep_shards import ShardTask, counter, tallies_of  # noqa: E402
 from isolitmus.pipeline.sweep_tables import KEEP, VERSION, kept, sweep_tables  # noqa: E402
 
 QUIET = read('"Quiet" format delta empty unseen & ww as lost silent unseen & rw as missed', "quiet")

@@ -3,12 +3,13 @@
 import pytest
 from formats.store import STORE
 
-from isolitmus.checker.running.execute import execute
+from isolitmus.checker.execution.commit_loop import execute
 from isolitmus.model.errors import IsolitmusError
-from isolitmus.specs import apart, protocol
-from isolitmus.specs.formats import offer
-from isolitmus.specs.litmus_file import read_litmus
-from isolitmus.specs.scope_file import read_scope
+from isolitmus.specs import protocol
+from isolitmus.specs.files.litmus_file import read_litmus
+from isolitmus.specs.files.scope_file import read_scope
+from isolitmus.specs.registries.formats import offer
+from isolitmus.specs.sql import unsupported_pairs as apart
 
 HEAD = 'title = "t"\n'
 PLAIN = '[table]\ncolumns = "id INT, part INT"\npartitioned_by = ["part"]\n'

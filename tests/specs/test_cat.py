@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from isolitmus.model.errors import SpecError, UnknownName
 from isolitmus.model.spec import Binary, Binder, Bracket, Label, Name, Unary
 from isolitmus.model.vocabulary import BINDERS, RELATIONS, SETS
-from isolitmus.specs import catalogue
-from isolitmus.specs.cat import read
-from isolitmus.specs.cat_text import spec_text
+from isolitmus.specs.files import catalogue
+from isolitmus.specs.language.parser import read
+from isolitmus.specs.language.printer import spec_text
 
 wr, ww, rw, so = map(Name, ["wr", "ww", "rw", "so"])
 

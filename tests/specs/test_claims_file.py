@@ -7,7 +7,7 @@ import pytest
 from isolitmus.conformance.observations import observation_named
 from isolitmus.model.claim import AskedObservation, ClaimEvidence, FigureStatement, derived
 from isolitmus.model.errors import LitmusError
-from isolitmus.specs.claims_file import claims, read_claims
+from isolitmus.specs.files.claims_file import claims, read_claims
 
 ENTRY = {
     "says": '"At Serializable such transactions fail."',

@@ -5,9 +5,9 @@ import json
 import duckdb
 import pytest
 
-from isolitmus.model.delta_log import LogFile, LogMetadata, LogProtocol, live_files
+from isolitmus.model.delta.log import LogFile, LogMetadata, LogProtocol, live_files
 from isolitmus.model.errors import LogError
-from isolitmus.specs.delta_log import commits_since, latest, open_log
+from isolitmus.specs.logs.delta_log import commits_since, latest, open_log
 
 VECTOR = {"storageType": "u", "pathOrInlineDv": "ab", "offset": 1, "cardinality": 3}
 

@@ -8,13 +8,18 @@ import pytest
 from case_checks import check_cases
 
 from isolitmus.checker.auditing.diagnosis import carry_out_example
-from isolitmus.model.conflict import CONFLICTS
-from isolitmus.model.conflict_exception import ConflictFacts
+from isolitmus.model.delta.conflict import ConflictFacts
+from isolitmus.model.delta.conflict_part import CONFLICTS
 from isolitmus.model.errors import LitmusError
 from isolitmus.model.litmus import Litmus
 from isolitmus.specs import litmus
-from isolitmus.specs.catalogue import litmus_names
-from isolitmus.specs.exceptions_file import FILE, exception_of, exception_table, read_exceptions
+from isolitmus.specs.files.catalogue import litmus_names
+from isolitmus.specs.files.exceptions_file import (
+    FILE,
+    exception_of,
+    exception_table,
+    read_exceptions,
+)
 
 TABLE = exception_table().exceptions
 CONDITIONS = exception_table().conditions

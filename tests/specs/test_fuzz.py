@@ -15,11 +15,11 @@ from hypothesis.extra.lark import from_lark
 from lark import Lark
 
 from isolitmus import specs as package
-from isolitmus.checker.reading.graph import judge
-from isolitmus.checker.reading.histories import check_history
-from isolitmus.checker.runs import Judged, run
+from isolitmus.checker.execution.run_result import Judged, run
+from isolitmus.checker.judge.graph_semantics import judge
+from isolitmus.checker.judge.history_verdict import check_history
+from isolitmus.checker.render.verdicts import serial_words, verdict_words
 from isolitmus.checker.strategies import transactions
-from isolitmus.checker.telling.words import serial_words, verdict_words
 from isolitmus.model.errors import IsolitmusError
 from isolitmus.model.frame import Frame
 from isolitmus.model.history import History
@@ -27,12 +27,13 @@ from isolitmus.model.litmus import Litmus
 from isolitmus.model.relation import Relation
 from isolitmus.model.schema import Column, Schema
 from isolitmus.model.vocabulary import RELATIONS, SETS
-from isolitmus.specs import cat, level, litmus, protocol
-from isolitmus.specs.catalogue import levels, litmus_names, protocols
-from isolitmus.specs.litmus_file import read_litmus
-from isolitmus.specs.scope_file import read_scope
-from isolitmus.specs.sql import read_statement
-from isolitmus.specs.toml_file import read_toml
+from isolitmus.specs import level, litmus, protocol
+from isolitmus.specs.files.catalogue import levels, litmus_names, protocols
+from isolitmus.specs.files.litmus_file import read_litmus
+from isolitmus.specs.files.scope_file import read_scope
+from isolitmus.specs.files.toml_reader import read_toml
+from isolitmus.specs.language import parser as cat
+from isolitmus.specs.sql.statements import read_statement
 
 HOME = Path(package.__file__).parent
 SPECS = [path.read_text("utf-8") for path in sorted(HOME.rglob("*.cat"))]
@@ -107,7 +108,7 @@ def soups(tokens, most=25):
 
 # Specs
 
-CAT = (HOME / "cat.lark").read_text("utf-8")
+CAT = (HOME / "language" / "cat.lark").read_text("utf-8")
 CAT_TOKENS = [
     *RELATIONS, *SETS, "acyclic", "empty", "irreflexive", "as", "x", "let", "=", "show", "with",
     "from", "versions", "include", '"stdlib.cat"', '"Title"', "|", ";", "\\", "&", "+", "*", "?",

@@ -15,10 +15,10 @@ from case_checks import check_cases
 from catalogue_runs import predicted
 
 from isolitmus.checker.delta.format import DELTA
-from isolitmus.checker.reading.histories import check_history
+from isolitmus.checker.judge.history_verdict import check_history
 from isolitmus.model.litmus import Litmus
 from isolitmus.specs import level, litmus
-from isolitmus.specs.catalogue import (
+from isolitmus.specs.files.catalogue import (
     every_level,
     history_names,
     levels,

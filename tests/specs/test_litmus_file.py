@@ -3,10 +3,10 @@
 import pytest
 
 from isolitmus.checker import run
-from isolitmus.checker.searching.universe import candidate
+from isolitmus.checker.universes.tables import candidate
 from isolitmus.model.errors import IsolitmusError
-from isolitmus.specs.litmus_file import read_litmus
-from isolitmus.specs.scope_file import read_scope
+from isolitmus.specs.files.litmus_file import read_litmus
+from isolitmus.specs.files.scope_file import read_scope
 
 GOOD = {
     "title": '"T"',

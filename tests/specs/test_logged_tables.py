@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from isolitmus.model.errors import IsolitmusError
-from isolitmus.specs.job_files import workload
-from isolitmus.specs.logged_tables import table_in
-from isolitmus.specs.workload_file import read_workload
+from isolitmus.specs.files.logged_tables import table_in
+from isolitmus.specs.files.workload_file import read_workload
+from isolitmus.specs.files.workload_sources import workload
 
 DAY = {"name": "day", "type": "date", "nullable": False, "metadata": {"comment": "of the order"}}
 ID = {"name": "id", "type": "long", "nullable": True, "metadata": {}}

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from isolitmus.model.conflict import CONFLICTS
-from isolitmus.model.conflict_exception import PastedException
-from isolitmus.specs.exceptions_file import exception_table
-from isolitmus.specs.pasted import NoConflict, conflict_in, read_pasted
+from isolitmus.model.delta.conflict import PastedException
+from isolitmus.model.delta.conflict_part import CONFLICTS
+from isolitmus.specs.files.exception_text import NoConflict, conflict_in, read_pasted
+from isolitmus.specs.files.exceptions_file import exception_table
 
 INFO = (
     '{"timestamp":1728639379364,"operation":"WRITE","operationParameters":{"mode":Append,"partitionBy":[]},'

@@ -4,13 +4,13 @@ import re
 
 import pytest
 
-from isolitmus.checker.runs import run
+from isolitmus.checker.execution.run_result import run
 from isolitmus.model.errors import IsolitmusError, LitmusError, UndeterminedError, near
 from isolitmus.specs import protocol
-from isolitmus.specs.confs import conf_problem
-from isolitmus.specs.litmus_file import read_litmus
-from isolitmus.specs.properties import MADE, SET, unmodelled
-from isolitmus.specs.scope_file import read_scope
+from isolitmus.specs.files.litmus_file import read_litmus
+from isolitmus.specs.files.scope_file import read_scope
+from isolitmus.specs.sql.configuration import conf_problem
+from isolitmus.specs.sql.properties import MADE, SET, unmodelled
 
 VALUES = {
     "delta.checkpointInterval": "3",

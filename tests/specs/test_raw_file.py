@@ -5,7 +5,7 @@ import re
 import pytest
 
 from isolitmus.model.errors import IsolitmusError
-from isolitmus.specs.litmus_file import read_litmus
+from isolitmus.specs.files.litmus_file import read_litmus
 
 RAW = """\
 title = "T"

@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from isolitmus.model.blackbox_history import ABORTED, COMMITTED, INITIAL, UNKNOWN
 from isolitmus.model.errors import RecordingError
 from isolitmus.model.list_history import ListHistory
-from isolitmus.model.register_history import ABORTED, COMMITTED, INITIAL, UNKNOWN
-from isolitmus.specs.recorded.finding import recorded_history
+from isolitmus.specs.histories.recorded_history import recorded_history
 
 DATASETS = Path(__file__).parents[3] / "shared" / "datasets"
 VERDICTS = DATASETS / "verdicts.csv"

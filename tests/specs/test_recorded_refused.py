@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from isolitmus.model.errors import RecordingError
-from isolitmus.specs.recorded.cobra import read_cobra
-from isolitmus.specs.recorded.finding import read_recorded, recorded_history
+from isolitmus.specs.histories.cobra import read_cobra
+from isolitmus.specs.histories.recorded_history import read_recorded, recorded_history
 
 LARGE = 2**63
 OK = "{:type :ok, :process 1, :value [[:r 1 nil]]}"

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from isolitmus.model.blackbox_history import ABORTED, COMMITTED, INITIAL, UNKNOWN
 from isolitmus.model.errors import RecordingError
 from isolitmus.model.list_history import ListHistory
-from isolitmus.model.register_history import ABORTED, COMMITTED, INITIAL, UNKNOWN
-from isolitmus.specs.recorded.cobra import read_cobra
-from isolitmus.specs.recorded.finding import RECORDED, read_recorded
+from isolitmus.specs.histories.cobra import read_cobra
+from isolitmus.specs.histories.recorded_history import RECORDED, read_recorded
 
 # A history is a list of sessions, a session a list of transactions, a transaction its end and its operations, an operation
 # whether it writes, a key and a value: of reads None where nothing was found.

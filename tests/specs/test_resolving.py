@@ -1,10 +1,10 @@
 """Each kind of statement is resolved by one reader, which says so."""
 
 from isolitmus.model.schema import Column, Schema
-from isolitmus.model.statement import Truncate
-from isolitmus.specs.resolving import kinds, resolves
-from isolitmus.specs.sql import KINDS, read_statement, syntax_of
-from isolitmus.specs.sql_literals import GIVES
+from isolitmus.model.sql.statement import Truncate
+from isolitmus.specs.sql.resolving import kinds, resolves
+from isolitmus.specs.sql.sql_literals import GIVES
+from isolitmus.specs.sql.statements import KINDS, read_statement, syntax_of
 
 
 def test_no_two_readers_resolve_one_statement():

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from isolitmus.checker.robustness.prediction import predict_workload
+from isolitmus.checker.workloads.prediction import predict_workload
 from isolitmus.model.schema import Column, Schema
 from isolitmus.specs import protocol
-from isolitmus.specs.standins import stand_ins
-from isolitmus.specs.workload_file import read_workload
+from isolitmus.specs.files.workload_file import read_workload
+from isolitmus.specs.sql.uninterpreted_sources import stand_ins
 
 DDL = """
 ddl = [

@@ -4,15 +4,15 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from isolitmus.checker.running.execute import execute
-from isolitmus.checker.runs import run
+from isolitmus.checker.execution.commit_loop import execute
+from isolitmus.checker.execution.run_result import run
 from isolitmus.checker.strategies import predicates
 from isolitmus.model.client import CacheTable, Client, DataFrameWrite, SetConf
 from isolitmus.model.errors import IsolitmusError, SqlError
 from isolitmus.model.run import same_bag
 from isolitmus.specs import protocol
-from isolitmus.specs.litmus_file import read_litmus
-from isolitmus.specs.parameters import bound, parameters
+from isolitmus.specs.files.litmus_file import read_litmus
+from isolitmus.specs.sql.parameters import bound, parameters
 
 SERIALIZABLE, WRITE_SERIALIZABLE = "delta-serializable", "delta-write-serializable"
 MODE = "spark.sql.sources.partitionOverwriteMode"

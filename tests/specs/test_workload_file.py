@@ -6,18 +6,18 @@ from pathlib import Path
 import pytest
 from case_checks import check_cases, sample, sampled
 
-from isolitmus.checker.robustness.casting import Instances
-from isolitmus.checker.robustness.prediction import predict_pair, predict_workload
-from isolitmus.checker.robustness.prediction_words import prediction_lines
+from isolitmus.checker.render.prediction import prediction_lines
+from isolitmus.checker.workloads.instances import Instances
+from isolitmus.checker.workloads.prediction import predict_pair, predict_workload
 from isolitmus.cli.main import VERBS
 from isolitmus.model.errors import IsolitmusError
 from isolitmus.model.schema import Column, Schema
 from isolitmus.specs import litmus, protocol
-from isolitmus.specs.inferring import inferred
-from isolitmus.specs.job_files import workload, workloads
-from isolitmus.specs.job_text import statements_in
-from isolitmus.specs.sql_parse import Syntax
-from isolitmus.specs.workload_file import read_workload
+from isolitmus.specs.files.job_text import statements_in
+from isolitmus.specs.files.workload_file import read_workload
+from isolitmus.specs.files.workload_sources import workload, workloads
+from isolitmus.specs.sql.parameter_types import inferred
+from isolitmus.specs.sql.syntax import Syntax
 
 DDL = 'ddl = "CREATE TABLE t (id INT, day DATE) USING delta PARTITIONED BY (day)"'
 

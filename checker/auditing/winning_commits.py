@@ -1,0 +1,239 @@
+"""Which commits of a log can have refused another one, with which exception, and where the two met.
+
+Of a commit that was refused the log shows nothing. What the other one did is there: that says whom it stops
+(docs/delta.md, 2.3), and whether it fits a message.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from isolitmus.checker.auditing.read_set import said
+from isolitmus.model.delta.conflict_part import CONFLICTS
+from isolitmus.model.display import Readable
+from isolitmus.model.errors import LogError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from isolitmus.model.delta.conflict import PastedException
+    from isolitmus.model.delta.log import LogCommit, LogFile
+    from isolitmus.specs.logs.delta_log import DeltaLog
+
+__all__ = [
+    "Stopper",
+    "find_stopper",
+    "meeting_files",
+    "partition_folder",
+    "stopper",
+    "stopper_at",
+    "stoppers",
+]
+
+FARTHEST = 10_000
+"""So many of the newest commits are looked through for what a message names."""
+FOLDERS = 4
+"""So many partitions are named."""
+RESOLVED = "delta.rowTracking"
+"""The metadata domain that two commits may both set (ConflictChecker.scala, checkIfDomainMetadataConflict)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stopper(Readable):
+    """A commit with the exceptions that it can have caused, each with whom it stops by that."""
+
+    commit: LogCommit
+    stops: Mapping[str, str]
+
+    def __repr__(self) -> str:
+        return "\n".join([self.commit.words, *(f"  {k}: {v}" for k, v in self.stops.items())])
+
+
+def partition_folder(file: LogFile) -> str | None:
+    """The partition of a file as a message names it; None if it has none.
+
+    >>> from isolitmus.model.delta.log import LogFile
+    >>> partition_folder(LogFile("f", partition={"day": "3", "part": None}))
+    'day=3, part=null'
+    """
+    values = file.partition or {}
+    return ", ".join(f"{k}={'null' if v is None else v}" for k, v in values.items()) or None
+
+
+def stopper(commit: LogCommit) -> Stopper:
+    """Whom a commit stops.
+
+    >>> from isolitmus.model.delta.log import LogCommit, LogFile
+    >>> info = {"operation": "WRITE", "isBlindAppend": True}
+    >>> for name, whom in stopper(LogCommit(2, info, (LogFile("f"),))).stops.items(): print(name, "-", whom)
+    ConcurrentAppendException - at Serializable whoever read the table; at WriteSerializable only who writes metadata, too
+    ConcurrentWriteException - a RESTORE, CLONE or CONVERT TO DELTA that was under way
+    """
+    return Stopper(commit, {name: whom for name in CONFLICTS if (whom := WHOM[name](commit))})
+
+
+def stoppers(log: DeltaLog, after: int) -> Iterator[Stopper]:
+    """The commits after a version, in their order; LogError if the log does not have that version."""
+    _within(log, after, log.oldest - 1)
+    return (stopper(log.commit(version)) for version in range(after + 1, log.last + 1))
+
+
+def stopper_at(log: DeltaLog, version: int) -> Stopper:
+    """A commit by its version; LogError if the log does not have it."""
+    _within(log, version, log.oldest)
+    return stopper(log.commit(version))
+
+
+def find_stopper(
+    log: DeltaLog, pasted: PastedException, version: int | None = None, after: int | None = None
+) -> Stopper:
+    """The commit that a message speaks of. ``version``: the one that it made, if the message does not say it;
+    ``after``: the version that the refused job had read. LogError if there is none that fits, or nothing says which.
+    """
+    named = pasted.version if version is None else version
+    if named is not None:
+        return _fitting(log, pasted, stopper_at(log, named))
+    if after is not None:
+        found = (one for one in stoppers(log, after) if not _unlike(pasted, one.commit))
+        first = next(found, None)
+        if first is None:
+            raise LogError(
+                f"{log.table}: no commit after version {after} can have caused {pasted.name}"
+                f"{_at(pasted)}; the version that your job had read is wanted"
+            )
+        return first
+    key = next((key for key in ("txnId", "timestamp") if key in pasted.commit), None)
+    if key is None:
+        raise LogError(
+            f"{log.table}: the message does not say which commit it was; name it with --version, or the version that"
+            " your job had read with --failed-after"
+        )
+    value, oldest = pasted.commit[key], max(log.oldest, log.last - FARTHEST)
+    versions = range(log.last, oldest - 1, -1)
+    same = [commit for commit in map(log.commit, versions) if commit.info.get(key) == value]
+    if not same:
+        raise LogError(
+            f"{log.table}: no commit from version {oldest} to {log.last} has {key} {value!r}, as the message says;"
+            " is it another table's?"
+        )
+    return _fitting(
+        log, pasted, stopper(next((one for one in same if not _unlike(pasted, one)), same[0]))
+    )
+
+
+def meeting_files(pasted: PastedException, commit: LogCommit) -> tuple[LogFile, ...]:
+    """The files of a commit that the other one may have met: in the partition that is named, if one is."""
+    adds = pasted.name == "ConcurrentAppendException"
+    removes = pasted.name in ("ConcurrentDeleteReadException", "ConcurrentDeleteDeleteException")
+    files = commit.adds if adds else commit.removes if removes else ()
+    if pasted.file is not None:
+        return tuple(f for f in files if f.path.endswith(pasted.file))
+    if pasted.partition is None:
+        return files
+    return tuple(f for f in files if _same_partition(partition_folder(f), pasted.partition))
+
+
+def _same_partition(here: str | None, named: str) -> bool:
+    """Whether a partition is the one that a message names, which may say its columns in another order."""
+    return set((here or "").split(", ")) == set(named.replace("%20", " ").split(", "))
+
+
+def _fitting(log: DeltaLog, pasted: PastedException, found: Stopper) -> Stopper:
+    unlike = _unlike(pasted, found.commit)
+    if unlike:
+        raise LogError(f"{log.table}: {unlike}; is it another version, or another table's?")
+    return found
+
+
+def _unlike(pasted: PastedException, commit: LogCommit) -> str:
+    """Why a commit cannot be the one that a message speaks of; nothing if it can."""
+    if pasted.name in CONFLICTS and pasted.name not in stopper(commit).stops:
+        return f"{commit.words} cannot have caused {pasted.name}"
+    one, other = pasted.operation, commit.operation
+    if one and other and one != "TRANSACTION" and one.upper() != other.upper():
+        return f"{said(commit)} is no {one}, of which the message speaks"
+    if (pasted.partition or pasted.file) is not None and not meeting_files(pasted, commit):
+        what = _at(pasted) if pasted.file is None else f" {pasted.file}"
+        return f"{commit.words} has no file{what}, which the message names"
+    return ""
+
+
+def _at(pasted: PastedException) -> str:
+    return "" if pasted.partition is None else f" in partition {pasted.partition}"
+
+
+def _within(log: DeltaLog, version: int, first: int) -> None:
+    if not first <= version <= log.last:
+        raise LogError(
+            f"{log.table}: there is no version {version} in the log; it has {log.oldest} to {log.last}"
+        )
+
+
+# Whom a commit stops, by the exception: a function that gives nothing if it stops nobody by that
+
+
+def _readers(files: tuple[LogFile, ...], did: str) -> str:
+    found = list(dict.fromkeys(partition_folder(file) for file in files))
+    if None in found:
+        return f"whoever {did} the table"
+    named = "; ".join(str(one) for one in found[:FOLDERS])
+    more = f" and {len(found) - FOLDERS:,} more" if len(found) > FOLDERS else ""
+    return f"whoever {did} partition{'s' if len(found) > 1 else ''} {named}{more}"
+
+
+def _append(commit: LogCommit) -> str:
+    if not commit.adds:
+        return ""
+    readers = _readers(commit.adds, "read")
+    if commit.blind:
+        return f"at Serializable {readers}; at WriteSerializable only who writes metadata, too"
+    return f"{readers}, unless it is a compaction"
+
+
+def _delete_read(commit: LogCommit) -> str:
+    if not commit.removes:
+        return ""
+    return f"{_readers(commit.removes, 'read a file that it removed, in')}, at every level"
+
+
+def _delete_delete(commit: LogCommit) -> str:
+    return "who removes one of the files that it removed, without having read it" * bool(
+        commit.removes
+    )
+
+
+def _application(commit: LogCommit) -> str:
+    domains = [name for name in commit.domains if name != RESOLVED]
+    said = (
+        ("another run of ", commit.applications, ""),
+        ("who sets the metadata domain ", domains, ", too"),
+    )
+    return "; ".join(
+        f"{before}{', '.join(names[:FOLDERS])}{after}" for before, names, after in said if names
+    )
+
+
+def _metadata(commit: LogCommit) -> str:
+    if commit.metadata is None:
+        return ""
+    return "whoever had begun before, unless what changed can be taken over (docs/delta.md, 2.4)"
+
+
+def _protocol(commit: LogCommit) -> str:
+    if commit.protocol is None:
+        return ""
+    if commit.version == 0:
+        return "whoever makes the table, too"
+    return "who writes a protocol, too, or knew a feature that is gone"
+
+
+WHOM: Mapping[str, Callable[[LogCommit], str]] = {
+    "ConcurrentAppendException": _append,
+    "ConcurrentDeleteReadException": _delete_read,
+    "ConcurrentDeleteDeleteException": _delete_delete,
+    "ConcurrentTransactionException": _application,
+    "ConcurrentWriteException": lambda _: "a RESTORE, CLONE or CONVERT TO DELTA that was under way",
+    "MetadataChangedException": _metadata,
+    "ProtocolChangedException": _protocol,
+}

@@ -1,0 +1,1 @@
+"""Black-box histories of other tools: polynomial checks, constraints, SAT, explanations."""

@@ -1,0 +1,128 @@
+"""Cycles of edges as steps that say why: what a reader saw, and what the other order of two versions would close."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from isolitmus.checker.blackbox.columnar_graph import cycle_of, path_of
+from isolitmus.checker.blackbox.precedence import KINDS, Arrows, Precedence, concatenated
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from isolitmus.checker.blackbox.read_from import Attributed
+    from isolitmus.checker.blackbox.version_order import Choosing
+
+__all__ = ["closing", "traced"]
+
+
+def traced(
+    seen: Attributed, level: str, edges: Arrows, cycle: Sequence[int]
+) -> tuple[Precedence, ...]:
+    """The steps of a cycle at a level that has the commit order from axioms."""
+    return tuple(_step(seen, level, edges, edge) for edge in cycle)
+
+
+def _step(seen: Attributed, level: str, edges: Arrows, edge: int) -> Precedence:
+    step = _plain(seen, edges, edge)
+    if step.kind != "co":
+        return step
+    assert step.read is not None
+    reader = int(seen.owner[step.read])
+    reads = Arrows.of("wr", seen.writer, seen.reader, seen.read)
+    if level == "read-committed-biswas-enea":
+        reads = reads.only(reads.read < step.read)
+    if level != "causal":
+        reads = reads.only((reads.source == step.source) & (reads.target == reader))
+    known = reads
+    if level != "read-committed-biswas-enea":
+        known = concatenated([reads, Arrows.of("so", *seen.sessions())])
+    path = path_of(seen.initial + 1, known.source, known.target, step.source, {reader})
+    assert path is not None
+    return Precedence(
+        seen.history,
+        step.source,
+        step.target,
+        "co",
+        step.read,
+        tuple(_plain(seen, known, one) for one in path),
+    )
+
+
+def _plain(seen: Attributed, edges: Arrows, edge: int) -> Precedence:
+    read = int(edges.read[edge])
+    return Precedence(
+        seen.history,
+        int(edges.source[edge]),
+        int(edges.target[edge]),
+        KINDS[edges.kind[edge]],
+        read if read >= 0 else None,
+    )
+
+
+def closing(choosing: Choosing) -> tuple[Precedence, ...]:
+    """The steps of a cycle among what is known at a level that asks for a version order."""
+    size = len(choosing.chain)
+    edges = concatenated(choosing.stages)
+    cycle = cycle_of(size, *choosing.events.of(edges))
+    assert cycle is not None
+    return _Trace(choosing).steps(cycle)
+
+
+class _Trace:
+    """Arrows of several rounds by one number, each with what made it certain."""
+
+    def __init__(self, choosing: Choosing) -> None:
+        self.choosing = choosing
+        self.edges = concatenated(choosing.stages)
+        self.ends = np.cumsum([len(stage) for stage in choosing.stages])
+        self.source, self.target = choosing.events.of(self.edges)
+        self.found: dict[int, Precedence] = {}
+        self.orders: dict[tuple[int, int, int, int], Precedence] = {}
+
+    def steps(self, edges: Sequence[int]) -> tuple[Precedence, ...]:
+        within = KINDS.index("within")
+        return tuple(self.step(edge) for edge in edges if self.edges.kind[edge] != within)
+
+    def step(self, edge: int) -> Precedence:
+        if edge not in self.found:
+            self.found[edge] = self._step(edge)
+        return self.found[edge]
+
+    def _step(self, edge: int) -> Precedence:
+        seen = self.choosing.seen
+        plain = _plain(seen, self.edges, edge)
+        stage = int(np.searchsorted(self.ends, edge, "right"))
+        if not stage:
+            return plain
+        if plain.kind == "ww":
+            return self._order(plain.source, plain.target, stage)
+        assert plain.read is not None
+        writer = int(seen.writer[np.flatnonzero(seen.read == plain.read)[0]])
+        order = self._order(writer, plain.target, stage)
+        return Precedence(seen.history, plain.source, plain.target, "rw", plain.read, (order,))
+
+    def _order(self, first: int, second: int, stage: int) -> Precedence:
+        """Why a version comes before another: what an edge of the opposite would close."""
+        seen, before = self.choosing.seen, int(self.ends[stage - 1])
+        size, known = len(self.choosing.chain), (self.source[:before], self.target[:before])
+        for other in self._opposite(first, second):
+            (source,), (target,) = self.choosing.events.of(other)
+            path = path_of(size, *known, int(target), {int(source)})
+            if path is not None:
+                because = (_plain(seen, other, 0), *self.steps(path))
+                return Precedence(seen.history, first, second, "ww", None, because)
+        raise AssertionError(f"{first} before {second} follows from nothing")
+
+    def _opposite(self, first: int, second: int) -> Iterator[Arrows]:
+        """What the other order of the two would say, an edge each."""
+        seen = self.choosing.seen
+        yield Arrows.of("ww", np.array([second]), np.array([first]))
+        own = seen.written_key[seen.written_by == first]
+        if first == seen.initial:
+            own = seen.written_key[seen.written_by == second]
+        reads = (seen.writer == second) & np.isin(seen.key, own) & (seen.reader != first)
+        for k in np.flatnonzero(reads).tolist():
+            yield Arrows.of("rw", seen.reader[[k]], np.array([first]), seen.read[[k]])

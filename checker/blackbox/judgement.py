@@ -1,0 +1,210 @@
+"""What a level says of a recorded history, of registers or of lists."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal
+
+from isolitmus.checker.blackbox.columnar_graph import cycle_of
+from isolitmus.checker.blackbox.cycles import closing, traced
+from isolitmus.checker.blackbox.events import TIMED, Events
+from isolitmus.checker.blackbox.lists import attributed_lists
+from isolitmus.checker.blackbox.naming import operation_name
+from isolitmus.checker.blackbox.ordering import order_of
+from isolitmus.checker.blackbox.precedence import concatenated
+from isolitmus.checker.blackbox.read_from import attributed
+from isolitmus.checker.blackbox.read_from_sat import elected
+from isolitmus.checker.blackbox.recheck import confirmed
+from isolitmus.checker.blackbox.replaying import misattributed, misbuilt, misread
+from isolitmus.checker.blackbox.saturation import saturated
+from isolitmus.checker.blackbox.seeking import sought
+from isolitmus.checker.blackbox.timing import timed
+from isolitmus.checker.blackbox.undecided import undecided
+from isolitmus.checker.blackbox.version_order import Choosing
+from isolitmus.model.budget import Budget
+from isolitmus.model.display import Readable, few
+from isolitmus.model.errors import Limit, UnknownName, near
+from isolitmus.model.list_history import ListHistory
+
+if TYPE_CHECKING:
+    from isolitmus.checker.blackbox.precedence import Precedence
+    from isolitmus.checker.blackbox.read_from import Attributed, Flaw
+    from isolitmus.model.blackbox_history import RegisterHistory
+
+__all__ = [
+    "ORDERED",
+    "POLYNOMIAL",
+    "SEEING_ORDER",
+    "JudgedRecord",
+    "contradiction",
+    "judge_recorded",
+    "seen_at",
+]
+
+POLYNOMIAL = ("read-committed", "read-committed-biswas-enea", "read-atomic", "causal")
+"""Levels that are decided in polynomial time."""
+ORDERED = ("prefix-consistency", "snapshot-isolation", "serializable")
+"""Levels that ask for a version order; to decide them is NP-complete. Those of TIMED ask for one, too."""
+SEEING_ORDER = ("read-committed", *ORDERED, *TIMED)
+"""Levels that look at an order of versions that was observed."""
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedRecord(Readable):
+    """What a level says of a recorded history, and why."""
+
+    history: RegisterHistory
+    """What was judged; of lists their last elements."""
+    level: str
+    """At which level."""
+    verdict: Literal["allowed", "forbidden", "unknown"]
+    """Allowed: some order of the transactions explains every read."""
+    flaws: tuple[Flaw, ...] = ()
+    """Reads that no order explains."""
+    cycle: tuple[Precedence, ...] = ()
+    """Where there is none of these: why there is no order, if it was found by following one step with another."""
+    reason: str = ""
+    """Of an unknown verdict, and of a forbidden one without a cycle, a clause."""
+    order: tuple[int, ...] = ()
+    """Where a version order was asked for and found: the transactions as they committed."""
+    lists: ListHistory | None = None
+    """The whole lists, where they were looked at."""
+
+    def __repr__(self) -> str:
+        because = f": {self.reason}" if self.reason else ""
+        names = ", ".join(str(number + 1) for number in self.order)
+        order = f", in the order {names}" if names and len(self.order) < 20 else ""
+        lines = [*map(repr, self.flaws), *map(repr, self.cycle)]
+        return few(
+            [f"{self.level}: {self.verdict}{because}{order}", *(f"  {line}" for line in lines)]
+        )
+
+
+def judge_recorded(
+    history: RegisterHistory | ListHistory, level: str, *, budget: Budget | None = None
+) -> JudgedRecord:
+    """What one of POLYNOMIAL, ORDERED or TIMED says of a history; UnknownName for another level, or for one of TIMED
+    where nobody recorded when transactions began and ended. Unknown if the
+    ``budget`` is spent before it is decided, or if several appended an element of a list. Lists are judged with the
+    order of versions that they show, as far as the level looks at it.
+
+    >>> import numpy as np
+    >>> from isolitmus.model.blackbox_history import RegisterHistory
+    >>> lost = RegisterHistory(  # two read nothing of x, and each wrote it
+    ...     ("x",), ("s", "t"), np.array([0, 1]), np.array([0, 0]), np.array([0, 2, 4]),
+    ...     np.array([False, True] * 2), np.zeros(4, int), np.array([-1, 1, -1, 2]), np.arange(1, 5),
+    ... )
+    >>> judge_recorded(lost, "causal")
+    causal: allowed
+    >>> judge_recorded(lost, "snapshot-isolation").verdict
+    'forbidden'
+    """
+    known = (*POLYNOMIAL, *ORDERED, *TIMED)
+    if level not in known:
+        raise UnknownName(f"no level '{level}' for recorded histories{near(level, known)}")
+    if level in TIMED and not timed(history.registers):
+        raise UnknownName(f"{level} needs rt, which this history does not have")
+    budget = budget or Budget()
+    seen = seen_at(history, level)
+    if seen.flaws:
+        return JudgedRecord(seen.history, level, "forbidden", flaws=seen.flaws)
+    try:
+        return (_polynomial if level in POLYNOMIAL else _ordered)(seen, level, budget)
+    except Limit as limit:
+        return JudgedRecord(seen.history, level, "unknown", reason=str(limit))
+
+
+def seen_at(history: RegisterHistory | ListHistory, level: str) -> Attributed:
+    """Who wrote what each read saw; of lists also the order of versions, if the level looks at it."""
+    if not isinstance(history, ListHistory):
+        return attributed(history)
+    seen = attributed_lists(history)
+    if seen.flaws or level in SEEING_ORDER:
+        return seen
+    return replace(attributed(seen.history), ambiguous=seen.ambiguous)
+
+
+def contradiction(seen: Attributed, level: str, budget: Budget) -> JudgedRecord | None:
+    """Why a level forbids what is known of who wrote what each read saw, whatever is unclear; None: it does not.
+    TimeLimit if the ``budget`` ends it.
+    """
+    if seen.flaws:
+        return JudgedRecord(seen.history, level, "forbidden", flaws=seen.flaws)
+    if level in POLYNOMIAL:
+        return _cyclic(seen, level, budget)
+    choosing = Choosing(seen, Events(level))
+    if not choosing.narrow(budget):
+        return _forbidden(seen, level, closing(choosing))
+    return None if order_of(choosing, budget) is not None else _unordered(choosing, budget)
+
+
+def _forbidden(seen: Attributed, level: str, cycle: tuple[Precedence, ...]) -> JudgedRecord:
+    given = dict(zip(seen.read.tolist(), seen.writer.tolist(), strict=True))
+    assert confirmed(seen.lists or seen.history, level, cycle, given), f"{level}: {cycle}"
+    return JudgedRecord(seen.history, level, "forbidden", cycle=cycle, lists=seen.lists)
+
+
+def _cyclic(seen: Attributed, level: str, budget: Budget) -> JudgedRecord | None:
+    edges = concatenated([saturated(seen, level, budget), seen.observed])
+    cycle = cycle_of(seen.initial + 1, edges.source, edges.target)
+    return None if cycle is None else _forbidden(seen, level, traced(seen, level, edges, cycle))
+
+
+def _unordered(choosing: Choosing, budget: Budget) -> JudgedRecord:
+    pairs = len(choosing.open(budget)) // 2
+    reason = f"none of the orders of {pairs} pairs of versions has no cycle"
+    seen, level = choosing.seen, choosing.events.level
+    return JudgedRecord(seen.history, level, "forbidden", reason=reason, lists=seen.lists)
+
+
+def _polynomial(seen: Attributed, level: str, budget: Budget) -> JudgedRecord:
+    budget.check()
+    forbidden = _cyclic(seen, level, budget)
+    if forbidden is not None:
+        return forbidden
+    if seen.ambiguous:
+        return JudgedRecord(seen.history, level, "unknown", reason=seen.ambiguous)
+    if len(seen.unclear):
+        found = sought(undecided(seen), level, budget)
+        if found is None:
+            return _without_writers(seen, level)
+        wrong = found.flaws or misattributed(found) or _cyclic(found, level, budget)
+        assert not wrong, f"{level}: the choice of writers does not explain {wrong}"
+    return JudgedRecord(seen.history, level, "allowed")
+
+
+def _ordered(seen: Attributed, level: str, budget: Budget) -> JudgedRecord:
+    choosing = Choosing(seen, Events(level))
+    if not choosing.narrow(budget):
+        return _forbidden(seen, level, closing(choosing))
+    if seen.ambiguous:
+        if order_of(choosing, budget) is None:
+            return _unordered(choosing, budget)
+        return JudgedRecord(seen.history, level, "unknown", reason=seen.ambiguous)
+    if len(seen.unclear):
+        found = elected(undecided(seen), choosing, budget)
+        if found is None:
+            return _without_writers(seen, level)
+        seen, events = found
+    else:
+        order_found = order_of(choosing, budget)
+        if order_found is None:
+            return _unordered(choosing, budget)
+        events = order_found
+    each = choosing.events.each
+    wrong = misread(seen, level, events) or misbuilt(seen, level, events)
+    assert not wrong, f"{level}: the order does not explain {wrong}"
+    ends = (number // each for number in events.tolist() if number % each == each - 1)
+    order = tuple(number for number in ends if number < seen.initial and seen.counts[number])
+    return JudgedRecord(seen.history, level, "allowed", order=order)
+
+
+def _without_writers(seen: Attributed, level: str) -> JudgedRecord:
+    """No candidates of the reads whose value several wrote explain the history."""
+    many, first = len(seen.unclear), operation_name(seen.history, int(seen.unclear[0]))
+    reason = f"none of those who wrote it can have been read from: {first}"
+    if many > 1:
+        reason = (
+            f"several wrote what {many} reads saw, and no choice explains them; the first: {first}"
+        )
+    return JudgedRecord(seen.history, level, "forbidden", reason=reason)

@@ -1,0 +1,136 @@
+"""Levels that are decided in polynomial time: what the axioms say of the commit order (co), added until it is said.
+
+Biswas and Enea, On the complexity of checking transactional consistency, OOPSLA 2019, Fig. 2: where t3 reads x
+from t1 and sees t2, which wrote x, too, t2 comes before t1. Seen is, at read committed, whom an earlier read of
+t3 read from; at read atomic, whom t3 read from, and who is before it in its session; at causal consistency,
+what leads to t3 by sessions and reads. None of these looks at co itself, so one round says all, and the
+level holds if co with the session order and wr has no cycle.
+
+What is added is linear in reads and sessions: of a session the latest writer of x that is seen is enough, as the
+session order has the rest.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from isolitmus.checker.blackbox.clocks import add, chained, clocks, reaches
+from isolitmus.checker.blackbox.precedence import Arrows, concatenated
+from isolitmus.checker.blackbox.writers import Writers, ranges, span
+from isolitmus.model.budget import Budget
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from isolitmus.checker.blackbox.read_from import Attributed
+
+__all__ = ["happens_before", "saturated"]
+
+
+def saturated(seen: Attributed, level: str, budget: Budget | None = None) -> Arrows:
+    """The edges that must have no cycle, at a level; for a level with a cycle of so and wr, these alone. TimeLimit
+    or MemoryLimit if the ``budget`` ends it.
+    """
+    budget = budget or Budget()
+    reads = Arrows.of("wr", seen.writer, seen.reader, seen.read)
+    if level == "read-committed":
+        return reads
+    known = concatenated([Arrows.of("so", *seen.sessions()), reads])
+    if level == "read-committed-biswas-enea":
+        return concatenated([known, _after_reads(seen, ordered=True)])
+    if level == "read-atomic":
+        clock = happens_before(seen, Arrows.of("so", *seen.sessions()), budget)
+        assert clock is not None
+        return concatenated(
+            [known, _after_reads(seen, ordered=False), _in_sessions(seen, clock, budget)]
+        )
+    clock = happens_before(seen, known, budget)
+    return known if clock is None else concatenated([known, _in_sessions(seen, clock, budget)])
+
+
+def happens_before(seen: Attributed, edges: Arrows, budget: Budget) -> NDArray[np.int32] | None:
+    """The clocks of transactions by some edges; None: these have a cycle."""
+    chain = seen.chains()
+    graph = chained(chain)
+    add(graph, chain, edges.source, edges.target)
+    return clocks(graph, chain, budget)
+
+
+def _after_reads(seen: Attributed, *, ordered: bool) -> Arrows:
+    """t2 is read from by t3, which reads x of t1 (``ordered``: later): t2 writes x."""
+    size = len(seen.counts) + 1
+    # Who sees whom, and by which read first; whose x is read last.
+    met, by = _first(seen.reader * size + seen.writer)
+    t3, t2, seen_at = met // size, met % size, seen.read[by]
+    cells, last = _last(seen)
+    # Of each pair either what t2 wrote is looked up among what t3 read, or the other way round.
+    wrote = np.argsort(seen.written_by, kind="stable")
+    by_writer = seen.written_by[wrote]
+    w_low, w_many = span(by_writer, t2)
+    r_low, r_many = span(seen.reader[last], t3)
+    few = w_many <= r_many
+    parts = []
+    for pick, low, many in ((few, w_low, w_many), (~few, r_low, r_many)):
+        pair = np.repeat(np.flatnonzero(pick), many[pick])
+        item = ranges(low[pick], many[pick])
+        if pick is few:
+            key = seen.written_key[wrote[item]]
+            width = int(seen.key.max(initial=0)) + 1
+            inside = key < width
+            pair, key = pair[inside], key[inside]
+            low_read, many_read = span(cells, t3[pair] * width + key)
+            read = last[ranges(low_read, many_read)]
+            pair = np.repeat(pair, many_read)
+        else:
+            read = last[item]
+            written = seen.written_key * size + seen.written_by
+            wanted = seen.key[read] * size + t2[pair]
+            at = np.minimum(np.searchsorted(written, wanted), max(len(written) - 1, 0))
+            found = written[at] == wanted if len(written) else np.zeros(len(wanted), bool)
+            pair, read = pair[found], read[found]
+        good = seen.writer[read] != t2[pair]
+        if ordered:
+            good &= seen_at[pair] < seen.read[read]
+        parts.append(
+            Arrows.of("co", t2[pair[good]], seen.writer[read[good]], seen.read[read[good]])
+        )
+    return concatenated(parts)
+
+
+def _last(seen: Attributed) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The reads that are the last of their reader, key and writer, and their readers and keys as one number."""
+    width = int(seen.key.max(initial=0)) + 1
+    cell = seen.reader * width + seen.key
+    order = np.lexsort((seen.read, seen.writer, cell))
+    cell, writer = cell[order], seen.writer[order]
+    ends = np.ones(len(order), bool)
+    ends[:-1] = (cell[1:] != cell[:-1]) | (writer[1:] != writer[:-1])
+    return cell[ends], order[ends]
+
+
+def _first(number: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    found, index = np.unique(number, return_index=True)
+    return found, index
+
+
+def _in_sessions(seen: Attributed, clock: NDArray[np.int32], budget: Budget) -> Arrows:
+    """t2 is, of each session, the latest one that writes x and that the clock of t3 has; those that come before t1 by
+    the clock are left out.
+    """
+    chain = seen.chains()
+    writers = Writers(seen.written_key, seen.written_by, chain)
+    _, one = _last(seen)
+    parts = [Arrows.of("co", one[:0], one[:0])]
+    for row, slot in writers.slots(seen.key[one]):
+        budget.check()
+        read = one[row]
+        bound = clock[seen.reader[read], writers.chain[slot]].astype(np.int64)
+        writer = writers.latest(slot, bound - (bound == seen.reader[read]))
+        found = (writer >= 0) & (writer != seen.writer[read])
+        read, writer = read[found], writer[found]
+        new = ~reaches(clock, chain, writer, seen.writer[read])
+        read, writer = read[new], writer[new]
+        parts.append(Arrows.of("co", writer, seen.writer[read], seen.read[read]))
+    return concatenated(parts)

@@ -1,0 +1,1 @@
+"""The verb check, of every kind of history."""

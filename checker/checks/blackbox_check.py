@@ -1,0 +1,103 @@
+"""``check`` of a history that another tool recorded: what levels say of it, each with its explanation."""
+
+from __future__ import annotations
+
+from time import monotonic
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from isolitmus.checker.blackbox.events import TIMED
+from isolitmus.checker.blackbox.explanation import explained_record
+from isolitmus.checker.blackbox.judgement import ORDERED, POLYNOMIAL, judge_recorded
+from isolitmus.checker.blackbox.timing import timed
+from isolitmus.checker.checks.history_check import Checked
+from isolitmus.checker.checks.strength import LISTED, UNOBSERVED, below
+from isolitmus.model.blackbox_history import UNKNOWN
+from isolitmus.model.budget import Budget
+from isolitmus.model.errors import UnknownName, near
+from isolitmus.model.list_history import ListHistory
+from isolitmus.model.verdict import Forbidden
+from isolitmus.specs.files.catalogue import level, spec
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+    from isolitmus.model.blackbox_history import RegisterHistory
+    from isolitmus.model.verdict import Verdict
+
+__all__ = ["ASKED", "check_recorded"]
+
+ASKED = POLYNOMIAL + ORDERED
+"""The levels that every recorded history can be asked, from the weakest to the strongest."""
+EVERY = (*ASKED, *TIMED)
+"""With those for histories of which somebody recorded when transactions began and ended."""
+RECORDED_NAMES = {"so", "wr", "ww", "rw", "rf", "po", "in", "rival"}
+"""The relations that every recorded history gives."""
+ASSUMED = "versions came in an order that suits the level, if there is one"
+UNREAD = "appends that nobody read came after the others, in an order that suits the level, if there is one"
+ENDS = "a transaction of which nobody saw the end committed if somebody read from it"
+
+
+def check_recorded(
+    name: str,
+    history: RegisterHistory | ListHistory,
+    asked: Sequence[str] | None = None,
+    *,
+    budget: Budget | None = None,
+) -> Checked:
+    r"""Judge a recorded history at levels by their names (default: all that it has what it takes for); UnknownName for
+    what it cannot be asked. What one of them forbids the stronger ones forbid for the same reason.
+
+    >>> from pathlib import Path
+    >>> from isolitmus.specs.histories.recorded_history import read_recorded
+    >>> lost = read_recorded(b"r(0,0,0,0)\nw(0,1,0,0)\nr(0,0,1,1)\nw(0,2,1,1)\n", Path("lost.txt"))
+    >>> checked = check_recorded("lost", lost)
+    >>> checked.standing.strongest, checked.standing.weakest
+    (('prefix-consistency',), ('snapshot-isolation',))
+    """
+    lists = isinstance(history, ListHistory)
+    registers = history.registers
+    in_time = timed(registers)
+    known = EVERY if in_time else ASKED
+    there = RECORDED_NAMES | ({"rt"} if in_time else set())
+    asked = asked or known
+    for one in asked:
+        if one not in known:
+            raise UnknownName(_refusal(name, one, known, there))
+    implies = LISTED if lists else UNOBSERVED
+    start = monotonic()
+    budget = budget or Budget()
+    verdicts: dict[str, Verdict] = {}
+    for one in sorted(asked, key=EVERY.index):
+        weaker = below(one, implies)
+        said = (verdict for name, verdict in verdicts.items() if name in weaker)
+        broken = next((verdict for verdict in said if isinstance(verdict, Forbidden)), None)
+        verdicts[one] = broken or explained_record(
+            judge_recorded(history, one, budget=budget), budget
+        )
+    assumed: tuple[str, ...] = (UNREAD if lists else ASSUMED,)
+    assumed += (ENDS,) if np.any(registers.status == UNKNOWN) else ()
+    return Checked(
+        name,
+        len(registers.session),
+        len(registers.key),
+        {one: verdicts[one] for one in asked},
+        monotonic() - start,
+        assumed,
+        implies=implies,
+        titles={one: level(one).title for one in asked},
+    )
+
+
+def _refusal(name: str, asked: str, levels: Sequence[str], there: Collection[str]) -> str:
+    """Why a level is not asked of a recorded history."""
+    try:
+        known = spec(asked)
+    except UnknownName:
+        return f"{name}: no level '{asked}' for recorded histories{near(asked, levels)}"
+    relations = {need for need in known.needs if need[:1].islower()}
+    lacking = sorted(relations.difference(there) | (known.needs & known.given.keys()))
+    if lacking:
+        return f"{name}: {asked} needs {', '.join(lacking)}, which this history does not have"
+    return f"{name}: {asked} is not asked of recorded histories yet; known: {', '.join(levels)}"

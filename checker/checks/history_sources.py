@@ -1,0 +1,192 @@
+"""The histories that ``check`` is given: litmus tests, logs of Delta tables, what other tools recorded, PostgreSQL's tests."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from isolitmus.checker.checks.history_check import check
+from isolitmus.checker.execution.form_verdicts import NAMED_FORMS
+from isolitmus.model.errors import IsolitmusError, Limit, RecordingError
+from isolitmus.model.litmus import HistoryTest
+from isolitmus.model.number import many
+from isolitmus.model.verdict import Needs
+from isolitmus.specs import litmus, spec
+from isolitmus.specs.disk.input_files import is_folder, is_there, paths_below
+from isolitmus.specs.files.catalogue import levels, litmus_files
+from isolitmus.specs.histories.recording import ENDINGS, RECORDED
+from isolitmus.specs.logs.delta_log import is_delta_table
+from isolitmus.specs.registries.formats import format_named
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from isolitmus.checker.checks.history_check import Checked
+    from isolitmus.model.budget import Budget
+    from isolitmus.model.litmus import Litmus
+    from isolitmus.model.spec import Spec
+    from isolitmus.model.verdict import Verdict
+
+    Refuse = Callable[[str, IsolitmusError], object]
+
+__all__ = ["FORMATS", "history_files", "judged_file", "judged_files"]
+
+FORMATS = ("auto", "litmus", "delta", "pg", *RECORDED)
+PERMUTED = ".spec"
+"""How the names of PostgreSQL's isolation tests end."""
+
+
+def judged_files(
+    names: Sequence[str],
+    asked: Sequence[str] | None,
+    format_: str,
+    budget: Budget,
+    refuse: Refuse,
+) -> Iterator[tuple[str, str, Checked]]:
+    """Each history by its file, with what was counted of it, in words; ``asked`` None: the levels that it can be asked.
+    What cannot be read, or be asked these levels, is refused by its name, and keeps no other from its turn; and so is
+    what comes after the first when the budget is spent.
+    """
+    begun = False
+    for name in names:
+        try:
+            found = history_files(name, format_)
+        except IsolitmusError as error:
+            refuse(name, error)
+            continue
+        for kind, path in found:
+            limit = budget.spent() if begun else None
+            begun = True
+            if limit is None:
+                yield from judged_file(kind, path, asked, budget, refuse)
+            else:
+                refuse(str(path), limit)
+
+
+def judged_file(
+    kind: str, path: Path, asked: Sequence[str] | None, budget: Budget, refuse: Refuse
+) -> Iterator[tuple[str, str, Checked]]:
+    """The histories of one file, as ``judged_files`` has them; ``kind`` is what it is, as ``history_files`` says."""
+    judged = _judged(kind, path, asked, budget, refuse)
+    try:
+        yield from judged
+    except IsolitmusError as error:
+        refuse(str(path), error)
+
+
+def history_files(name: str, format_: str) -> list[tuple[str, Path]]:
+    """The paths of the histories that a name stands for, each with its format. IsolitmusError for a name of none."""
+    path = Path(name)
+    kind = _format(name, format_)
+    if kind == "delta":
+        return [(kind, path)]
+    if kind == "litmus":
+        return [(kind, each) for each in litmus_files(name)]
+    from isolitmus.specs.histories.recorded_history import recorded_files
+
+    specs = paths_below(path, PERMUTED) if is_folder(path) else []
+    if kind == "pg":
+        return [(kind, each) for each in specs or [path]]
+    others = recorded_files(path)
+    if kind == "auto" and specs:
+        return [("pg", each) for each in specs] + [(kind, p) for p in others if p != path]
+    return [(kind, each) for each in others]
+
+
+def _judged(
+    kind: str,
+    path: Path,
+    asked: Sequence[str] | None,
+    budget: Budget,
+    refuse: Refuse,
+) -> Iterator[tuple[str, str, Checked]]:
+    """The histories of a file; IsolitmusError for a level that asks for more than they have."""
+    forms = [name for name in asked or () if name in NAMED_FORMS]
+    if forms and kind != "litmus":
+        raise _lacking(path.name, forms[0], Needs(("statements",)))
+    match kind:
+        case "delta":
+            counted, checked = _of_log(path, budget, _specs(asked, None))
+            yield str(path), counted, _answered(checked, asked, path.name)
+        case "litmus":
+            test = litmus(str(path))
+            checked = check(test, _specs(asked, test), forms=forms, budget=budget)
+            yield str(path), checked.counted, _answered(checked, asked, path.name)
+        case "pg":
+            yield from _permuted(path, asked, budget, refuse)
+        case recorded:
+            yield str(path), *_recorded(path, asked, recorded, budget)
+
+
+def _permuted(
+    path: Path, asked: Sequence[str] | None, budget: Budget, refuse: Refuse
+) -> Iterator[tuple[str, str, Checked]]:
+    """What levels say of each permutation; those that are not read are refused."""
+    from isolitmus.checker.pg_isolation.permutation_history import permutation_histories
+
+    for found in permutation_histories(path):
+        if isinstance(found, RecordingError):
+            refuse(str(path), found)
+            continue
+        test = HistoryTest(f"{path}, {found.name}", "", "", found.history)
+        checked = check(test, _specs(asked, test), budget=budget)
+        counted = "; ".join([checked.counted, *found.ends])
+        yield test.name, counted, _answered(checked, asked, test.name)
+
+
+def _format(name: str, format_: str) -> str:
+    """What a name stands for; of what other tools recorded, as much as was said."""
+    path = Path(name)
+    if format_ != "auto":
+        return format_
+    if is_delta_table(path):
+        return "delta"
+    if path.suffix == PERMUTED:
+        return "pg"
+    if name.endswith(".toml") or not (is_there(path) or path.suffix in ENDINGS):
+        return "litmus"
+    return "litmus" if is_folder(path) and paths_below(path, ".toml") else "auto"
+
+
+def _specs(asked: Sequence[str] | None, test: Litmus | HistoryTest | None) -> list[Spec]:
+    """The levels that are asked of a test, or of the log of a table; all: those of the catalogue."""
+    if asked:
+        return [spec(name) for name in asked if name not in NAMED_FORMS]
+    log = () if test is None or isinstance(test, HistoryTest) else (format_named(test.format).log,)
+    return [spec(name) for name in levels(*log)]
+
+
+def _answered(checked: Checked, asked: Sequence[str] | None, name: str) -> Checked:
+    """The verdicts without levels that need what the history does not have; IsolitmusError for one that was asked."""
+    said = {name: v for name, v in checked.levels.items() if not isinstance(v, Needs)}
+    lacking = [level for level in checked.levels if level not in said]
+    if asked and lacking:
+        raise _lacking(name, lacking[0], checked.levels[lacking[0]])
+    return replace(checked, levels=said)
+
+
+def _lacking(name: str, level: str, needs: Verdict) -> IsolitmusError:
+    return IsolitmusError(f"{name}: {level} {needs}, which this history does not have")
+
+
+def _of_log(table: Path, budget: Budget, specs: list[Spec]) -> tuple[str, Checked]:
+    from isolitmus.checker.checks.log_check import check_log
+
+    checked = check_log(table, specs, budget=budget)
+    files = many(checked.operations, "file added or removed", "files added and removed")
+    return f"{many(checked.transactions, 'commit')}, {files}", checked
+
+
+def _recorded(
+    path: Path, asked: Sequence[str] | None, format_: str, budget: Budget
+) -> tuple[str, Checked]:
+    from isolitmus.checker.checks.blackbox_check import check_recorded
+    from isolitmus.specs.histories.recorded_history import recorded_history
+
+    try:
+        with budget.interrupting():
+            history = recorded_history(path, format_)
+    except Limit as limit:
+        raise type(limit)(f"{path}: {limit} before it was read") from None
+    return repr(history), check_recorded(str(path), history, asked, budget=budget)

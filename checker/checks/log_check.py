@@ -1,0 +1,252 @@
+"""``check`` of a log: what levels say of the commits, the unknown apart from the certain.
+
+Forbidden is only what the certain dependencies break by themselves; allowed, what not even the possible
+ones break; everything else is unknown, with the reason.
+
+**Why stretches of the log are enough.** All dependencies go up in the log but the rw edges of a commit to
+what it missed. A cycle has to come down again by those, so it lies within a stretch of versions that
+the windows of such commits cover, one overlapping the next. That holds for a spec which only asks of
+unions, compositions and intersections of dependencies that they have no cycle (``stretchable``); others
+are asked of short logs as a whole.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from dataclasses import dataclass
+from time import monotonic
+from typing import TYPE_CHECKING
+
+from isolitmus.checker.auditing.dependencies import AuditedCommit
+from isolitmus.checker.auditing.frames import frames
+from isolitmus.checker.auditing.log_audit import Pass
+from isolitmus.checker.checks.history_check import Checked
+from isolitmus.checker.judge.graph_semantics import judge, missing
+from isolitmus.checker.judge.spec_properties import increasing
+from isolitmus.checker.render.verdicts import because
+from isolitmus.model.budget import Budget
+from isolitmus.model.errors import Limit
+from isolitmus.model.number import many
+from isolitmus.model.spec import Binary, Bracket, Name, Unary
+from isolitmus.model.verdict import Allowed, Forbidden, Needs, Unknown
+from isolitmus.specs.logs.delta_log import open_log
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from isolitmus.checker.auditing.windows import Missed
+    from isolitmus.model.delta.log import LogMetadata
+    from isolitmus.model.spec import CatExpr, Spec
+    from isolitmus.model.verdict import Verdict
+    from isolitmus.specs.logs.delta_log import DeltaLog
+
+__all__ = ["check_log", "stretchable"]
+
+MOST = 150
+"""So many commits are judged together."""
+WITNESS = 40
+"""Of a log with up to so many commits an order is shown that respects the level."""
+BROKEN = ("removed-twice", "two-live-entries", "blind-flag", "no-data-change", "read-version")
+"""Findings with which the versions of the table are not what its commits say; then nothing is judged."""
+ASSUMED = (
+    "commits say the truth of themselves: the version read, predicates, blind appends, statistics",
+    "each commit is a session of its own, for no log knows sessions",
+    "who only reads is not in the log, nor are reads that Delta does not track (subqueries in SET, caches)",
+    "only rows are judged, not changes of the table's metadata",
+    "what a commit's level makes Delta's check refuse was not missed",
+)
+
+
+@dataclass(slots=True)
+class _Stretch:
+    """Versions that windows cover, from the first commit that was missed to the last that missed one;
+    ``certain`` are the windows of commits that missed something certainly.
+    """
+
+    first: int
+    last: int
+    certain: list[tuple[int, int]]
+
+
+class _Seen:
+    """What one pass over the log gives: stretches, the table's metadata over time, what is unknown."""
+
+    def __init__(self, log: DeltaLog, budget: Budget) -> None:
+        self.log, self.budget = log, budget
+        self.windows: list[tuple[int, int, int | None]] = []
+        self.files = 0
+        self.silent = 0
+        self._since: list[int] = []
+        self._metadata: list[LogMetadata] = []
+        one = Pass(log, self._missed, self._commit, budget)
+        broken = (f.why for found in one.findings() for f in found if f.kind in BROKEN)
+        self.broken = next(broken, "")
+        others = sum(1 for _ in broken)
+        self.broken += f" (and {others:,} more such)" if others else ""
+        self.reasons = list(self._reasons(one))
+
+    def _missed(self, reader: AuditedCommit, passed: list[Missed]) -> None:
+        sure = [m.writer.version for m in passed if m.certainty == "certain"]
+        first = min(m.writer.version for m in passed)
+        self.windows.append((first, reader.version, min(sure, default=None)))
+
+    def _commit(self, seen: AuditedCommit) -> None:
+        commit, metadata = seen.commit, seen.metadata
+        self.files += len(commit.adds) + len(commit.removes)
+        known = commit.read_version
+        if (known is None or known >= commit.version) and seen.reads.kind != "nothing":
+            self.silent += 1
+        if not self._metadata or self._metadata[-1] is not metadata:
+            self._since.append(commit.version)
+            self._metadata.append(metadata)
+
+    def _reasons(self, one: Pass) -> Iterator[str]:
+        if self.silent:
+            does, it = ("does", "it") if self.silent == 1 else ("do", "they")
+            yield f"{many(self.silent, 'commit')} {does} not say which version {it} read"
+        if one.recent.before or one.recent.cut:
+            n = one.recent.before + one.recent.cut
+            yield f"{many(n, 'commit')} read a version so old that not all between was looked at"
+
+    def commits(self, first: int, last: int) -> list[AuditedCommit]:
+        return [
+            AuditedCommit.of(self.log.commit(v), self._metadata[bisect_right(self._since, v) - 1])
+            for v in range(max(first, self.log.first), last + 1)
+        ]
+
+    def stretches(self) -> list[_Stretch]:
+        found: list[_Stretch] = []
+        for first, last, sure in sorted(self.windows, key=lambda w: (w[0], w[1])):
+            if not found or first > found[-1].last:
+                found.append(_Stretch(first, last, []))
+            stretch = found[-1]
+            stretch.last = max(stretch.last, last)
+            if sure is not None:
+                stretch.certain.append((sure, last))
+        return found
+
+
+def check_log(table: Path, levels: Sequence[Spec], *, budget: Budget | None = None) -> Checked:
+    """Judge the log of the table at a path at each level; LogError if it is none that reads. What is not judged
+    once the ``budget`` (default: three quarters of the memory that is free) is spent is unknown.
+
+    The result counts commits as transactions, and as operations the files that they add and remove.
+    """
+    start = monotonic()
+    log = open_log(table)
+    commits = log.last - log.first + 1
+    assumed: tuple[str, ...] = ASSUMED
+    verdicts: dict[str, Verdict] = {}
+    files = 0
+    try:
+        seen = _Seen(log, budget or Budget())
+        files = seen.files
+        for spec in levels:
+            verdicts[spec.name] = _judge(seen, spec)
+    except Limit as limit:
+        read = f"; {limit.examined:,} of {commits:,} commits were read until then"
+        why = Unknown(f"{limit}{read if limit.examined else ''}")
+        verdicts |= {spec.name: why for spec in levels if spec.name not in verdicts}
+    if log.base is not None:
+        assumed = (*assumed, f"the commits to version {log.first - 1} are not judged")
+    titles = {spec.name: spec.title for spec in levels}
+    took = monotonic() - start
+    return Checked(str(table), commits, files, verdicts, took, assumed, titles=titles)
+
+
+def stretchable(spec: Spec) -> bool:
+    """Whether a spec only asks that no cycle of dependencies be there.
+
+    >>> from isolitmus.specs.files.catalogue import level, protocol
+    >>> stretchable(level("write-serializable")), stretchable(protocol("delta-serializable"))
+    (True, False)
+    """
+    return increasing(spec) and all(
+        not _inverse(axiom.expr, spec) and (axiom.test != "empty" or _of_the_aborted(axiom.expr))
+        for axiom in spec.axioms
+    )
+
+
+def _inverse(expr: CatExpr, spec: Spec) -> bool:
+    match expr:
+        case Name(name):
+            return name in spec.definitions and _inverse(spec.definitions[name], spec)
+        case Binary(_, left, right):
+            return _inverse(left, spec) or _inverse(right, spec)
+        case Unary(op, operand):
+            return op == "^-1" or _inverse(operand, spec)
+        case Bracket():
+            return False
+
+
+def _of_the_aborted(expr: CatExpr) -> bool:
+    """``[Aborted] ; …``: nobody aborted in a log."""
+    while isinstance(expr, Binary) and expr.op == ";":
+        expr = expr.left
+    return expr == Bracket(Name("Aborted"))
+
+
+def _judge(seen: _Seen, spec: Spec) -> Verdict:
+    log = seen.log
+    lone, _ = frames(seen.commits(log.first, log.first)) if log.first <= log.last else frames([])
+    lacking = missing(lone, spec)
+    if lacking:
+        return Needs(lacking)
+    if seen.broken:
+        return Unknown(f"the table's versions are not what its commits say: {seen.broken}")
+    stretches = seen.stretches()
+    if not stretchable(spec) or isinstance(judge(lone, spec), Forbidden):
+        if log.last - log.first >= MOST or not increasing(spec):
+            return Unknown(f"of a log this level is asked only of up to {MOST} commits as a whole")
+        stretches = [_Stretch(log.first, log.last, [])]
+    reasons = list(seen.reasons)
+    orders: dict[int, tuple[int, tuple[str, ...]]] = {}
+    maybe: list[str] = []
+    for stretch in stretches:
+        seen.budget.check()
+        if stretch.last - stretch.first >= MOST:
+            for first, last in stretch.certain:
+                if last - first < MOST:
+                    seen.budget.check()
+                    verdict = judge(frames(seen.commits(first, last))[0], spec)
+                    if isinstance(verdict, Forbidden):
+                        return verdict
+            reasons.append(
+                f"versions {stretch.first} to {stretch.last} overlap one another; up to {MOST} commits"
+                " are judged together"
+            )
+            continue
+        certain, possible = frames(seen.commits(stretch.first, stretch.last))
+        verdict = judge(certain, spec)
+        if isinstance(verdict, Forbidden):
+            return verdict
+        verdict = judge(possible, spec)
+        if isinstance(verdict, Forbidden):
+            maybe.append(_maybe(verdict))
+        elif isinstance(verdict, Allowed):
+            orders[stretch.first] = stretch.last, verdict.witness
+    if maybe:
+        places = "one place" if len(maybe) == 1 else f"{len(maybe):,} places"
+        reasons.insert(0, f"in {places} the log does not exclude a violation: {maybe[0]}")
+    if reasons:
+        return Unknown("; ".join(reasons))
+    return Allowed(_order(log, orders))
+
+
+def _maybe(verdict: Forbidden) -> str:
+    *steps, _ = because(verdict.violations[0])
+    return ", ".join(steps)
+
+
+def _order(log: DeltaLog, stretches: Mapping[int, tuple[int, tuple[str, ...]]]) -> tuple[str, ...]:
+    """The order of the log, with the order of each stretch in its place."""
+    if log.last - log.first >= WITNESS:
+        return ()
+    order: list[str] = []
+    version = log.first
+    while version <= log.last:
+        last, names = stretches.get(version, (version, (f"version {version}",)))
+        order += names
+        version = last + 1
+    return tuple(name.replace("version ", "v") for name in order)

@@ -1,0 +1,100 @@
+"""What delta-rs takes a statement to read: its condition, as it stands, on partitions and statistics.
+
+Delta's transactions record the files and predicates of their scans. delta-rs has one condition for each
+operation and compares it with what winners add and remove (conflict_checker.rs; protocol/mod.rs,
+read_predicate and read_whole_table). A frame has these relations only where a protocol asks for them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from isolitmus.checker.delta.data_skipping import target_filters_of
+from isolitmus.checker.delta.read_set import accesses
+from isolitmus.model.delta.log import LEVEL_KEY
+from isolitmus.model.errors import UndeterminedError
+from isolitmus.model.execution import ReadSet
+from isolitmus.model.sql import expression as ex
+from isolitmus.model.sql import statement as st
+from isolitmus.model.vocabulary import relations_of, sets_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from isolitmus.checker.delta.data_skipping import Filters
+    from isolitmus.model.delta.data_file import File
+    from isolitmus.model.execution import Event
+    from isolitmus.model.frame import FrameBuilder
+    from isolitmus.model.schema import Schema
+
+__all__ = ["LEVEL_SETS", "READ_SETS", "add_read_sets", "read_set"]
+
+READ_SETS = relations_of("delta-rs")
+"""The relations that a frame has where its transactions have read sets."""
+LEVEL_SETS = sets_of("delta-rs")
+"""The sets of it, by the level that a table declares."""
+SPELLINGS = {"writeSerializable": "RsWriteSerializable", "snapshotIsolation": "RsSnapshotIsolation"}
+"""The levels that delta-rs reads in a table's properties, each with its set (delta_kernel, table_properties.rs, where
+serializable is the third: what any other spelling is taken for)."""
+FILTERED = (st.Delete, st.Insert, st.Merge, st.Update)
+"""The statements whose condition is compared with what winners add."""
+
+
+def read_set(statement: st.Statement, schema: Schema, files: Sequence[File]) -> ReadSet:
+    """The read set of a statement on a table that has these files.
+
+    Without a condition an operation reads every file that is there, for what winners remove, and
+    nothing, for what they add; a MERGE whose ON says nothing of the target alone reads everything.
+
+    >>> from isolitmus.model.schema import Column, Schema
+    >>> from isolitmus.model.delta.data_file import File, TableRow
+    >>> from isolitmus.specs.sql.statements import read_statement
+    >>> t = Schema("t", (Column("id", "INT"),))
+    >>> file = File.of("f", (), (TableRow("a", "", (1,)),))
+    >>> delete = read_statement("DELETE FROM t WHERE id > 5", {"t": t})
+    >>> found = read_set(delete, t, [file])
+    >>> found.files, found.could_match(file)
+    (frozenset(), False)
+    """
+    reads = accesses(statement, {schema.name: schema}) if isinstance(statement, FILTERED) else ()
+    target = next((access for access in reads if access.role in ("target", "match")), None)
+    unconditional = target is None or target.where is None
+    if target is None or (unconditional and isinstance(statement, st.Delete | st.Insert)):
+        return ReadSet(frozenset(file.path for file in files), lambda _: False)
+    if any(isinstance(part, ex.Call | ex.Opaque) for part in ex.walk(target.where or ex.TRUE)):
+        raise UndeterminedError(
+            f"'{statement.sql}': what delta-rs makes of casts and functions in '{target.where}' is not modelled"
+        )
+    if target.role == "target":
+        return _filtered(target.filters(schema), schema, files)
+    filters = target_filters_of(schema, target.where)
+    return ReadSet(None, lambda _: True) if filters is None else _filtered(filters, schema, files)
+
+
+def _filtered(filters: Filters, schema: Schema, files: Sequence[File]) -> ReadSet:
+    return ReadSet(
+        frozenset(file.path for file in filters.files(schema, files)),
+        lambda file: bool(filters.files(schema, (file,))),
+    )
+
+
+def add_read_sets(events: Sequence[Event], builder: FrameBuilder) -> None:
+    """Add the relations of READ_SETS and the sets of LEVEL_SETS to the frame of some transactions."""
+    builder.have(*READ_SETS, sets=LEVEL_SETS)
+    for j, loser in enumerate(events):
+        known, read = loser.read_set, loser.effect.footprint
+        if known is None or read is None:
+            continue
+        declared = read.schema.properties.get(LEVEL_KEY)
+        if declared is not None:
+            builder.put(SPELLINGS.get(declared, "RsSerializable"), j)
+        for i, winner in enumerate(events):
+            wrote = winner.effect.footprint
+            if i == j or wrote is None or wrote.table != read.table:
+                continue
+            nouns = {"winner": winner.name, "loser": loser.name, "table": wrote.table}
+            if any(map(known.could_match, winner.effect.adds)):
+                builder.add("adds-could-match", i, j, "added, read set", **nouns)
+            gone = wrote.removes
+            if gone and (known.files is None or not gone.isdisjoint(known.files)):
+                builder.add("removes-could-match", i, j, "removed, read set", **nouns)

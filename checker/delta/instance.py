@@ -1,0 +1,427 @@
+"""Statements with parameters as Delta's commit check sees them: files that come and go, what is recorded.
+
+As ``checker.delta.statement_effects`` has it for values. A file stands for the rows of its partition: which of these
+share a file is up to the table, so files may meet where partitions do.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any
+
+from isolitmus.checker.delta.read_set import accesses
+from isolitmus.checker.delta.relations import FLAGS
+from isolitmus.checker.delta.statement_kinds import statement_kinds
+from isolitmus.checker.templates.instance_frames import Fact, Instance, TemplateRead
+from isolitmus.checker.templates.statement_template import same_partition
+from isolitmus.model.delta.footprint import Footprint, Settings
+from isolitmus.model.sql import expression as ex
+from isolitmus.model.sql import statement as st
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from isolitmus.checker.delta.read_set import Access
+    from isolitmus.checker.templates.expression_formulas import RowTerm
+    from isolitmus.checker.templates.statement_template import SourceRow, Template
+    from isolitmus.model.schema import Schema
+
+__all__ = ["DeltaInstance"]
+
+
+@dataclass
+class DeltaInstance:
+    """An instance on Delta. ``outside`` are queries of its client, which read outside of its transaction; ``besides``
+    are tables of which any row may count for what its query gives.
+    """
+
+    template: Template
+    outside: Sequence[st.Read] = ()
+    besides: Sequence[str] = ()
+
+    @cached_property
+    def _accesses(self) -> tuple[Access, ...]:
+        return accesses(self.template.statement, self.template.schemas)
+
+    @cached_property
+    def reads(self) -> tuple[TemplateRead, ...]:
+        """What it reads, also outside of its transaction."""
+        found = [self._read(access) for access in self._accesses if access.role != "compact"]
+        for query in self.outside:
+            found += [
+                self._read(access)._replace(recorded=None, files=False, outside=True)
+                for access in accesses(query, self.template.schemas)
+            ]
+        true = self.template.z3.BoolVal(True)
+        found += [TemplateRead(table, lambda _: true) for table in self.besides]
+        return tuple(found)
+
+    def _read(self, access: Access) -> TemplateRead:
+        schema = self.template.schemas[access.table]
+        removed = access.role in ("target", "using")
+        matches = partial(self._matches, access)
+        read = TemplateRead(
+            access.table, matches, removed=removed, doubtful=access.doubtful is not None
+        )
+        if access.tracked not in ("files", "predicate"):
+            return read
+        if removed and access.tracked == "predicate":  # the partitions that it writes to
+            recorded = self.template.removes
+        else:
+            filters = () if access.whole else access.filters(schema).partition
+            recorded = partial(self._all_hold, filters)
+        read = read._replace(recorded=recorded, files=access.tracked == "files")
+        if access.doubtful:
+            return read
+        every = read.files and (access.whole or not access.filters(schema).data)
+        return read._replace(surely=partial(self._certain, recorded), every_file=every)
+
+    def _all_hold(self, conditions: Sequence[ex.Expr], row: RowTerm) -> Any:
+        return self.template.z3.And(*(self._holds(part, (row,)) for part in conditions))
+
+    def _certain(self, recorded: Callable[[RowTerm], Any], row: RowTerm) -> Any:
+        """What is recorded of a row, if that has a formula; else nothing is certain."""
+        terms = self.template.terms
+        before, terms.exact = terms.exact, True
+        said = recorded(row)
+        certain, terms.exact = terms.exact, terms.exact and before
+        return said if certain else terms.z3.BoolVal(False)
+
+    def _holds(self, condition: ex.Expr | None, rows: Sequence[RowTerm | None]) -> Any:
+        return self.template.terms.holds(condition, rows)
+
+    def _matches(self, access: Access, row: RowTerm) -> Any:
+        if access.role == "match" and isinstance(self.template.statement, st.Merge):
+            return self.template.pairs(row)
+        if access.role in ("target", "using") and isinstance(self.template.statement, st.Insert):
+            return self.template.removes(row)
+        if access.subquery is not None:
+            around = [None] * access.subquery.side
+            return self._holds(access.subquery.where, (*around, row))
+        return self._holds(access.where, (row,))
+
+    @property
+    def _schema(self) -> Schema:
+        schema = self.template.target
+        assert schema is not None
+        return schema
+
+    @property
+    def blind(self) -> Any:
+        """That it only adds, and nothing that it reads is recorded."""
+        statement = self.template.statement
+        z3 = self.template.z3
+        if not isinstance(statement, st.Insert) or statement.overwrite:
+            return z3.BoolVal(isinstance(statement, st.Vacuum))
+        tracked = {access.tracked for access in self._accesses}
+        if tracked & {"predicate", "files"}:
+            return z3.BoolVal(False)
+        return z3.BoolVal(True) if tracked <= {"nothing"} else self.template.terms.some("blind")
+
+    @cached_property
+    def empty(self) -> Any:
+        """That it has no file to add or to remove."""
+        reads = isinstance(self.template.statement, st.Read)
+        if reads or self.template.always:
+            return self.template.z3.BoolVal(reads)
+        return self.template.z3.Bool(f"{self.template.terms.name} is empty")
+
+    @property
+    def writes(self) -> Any:
+        """That it is recorded, with rows that it changed."""
+        return self.template.z3.Not(self.empty)
+
+    @cached_property
+    def added(self) -> RowTerm:
+        """A row in whose partition it adds a file, if it writes anything."""
+        return self.template.terms.row(self._schema, f"{self._schema.name} beside what is added")
+
+    @cached_property
+    def removed(self) -> RowTerm:
+        """A row whose file it removes, if it removes any."""
+        return self.template.terms.row(self._schema, f"{self._schema.name} in what is removed")
+
+    @cached_property
+    def adds_file(self) -> Any:
+        """That its commit adds a file."""
+        if self.adding:
+            return self.writes
+        return self.template.z3.Bool(f"{self.template.terms.name} adds a file")
+
+    @cached_property
+    def removes_file(self) -> Any:
+        """That its commit removes a file."""
+        return self.template.z3.Bool(f"{self.template.terms.name} removes a file")
+
+    @cached_property
+    def known(self) -> list[Any]:
+        """That a commit which is not empty adds a file or removes one, and which these may be."""
+        z3 = self.template.z3
+        found = [z3.Implies(self.adds_file, self.puts(self.added))]
+        if not self.adding and not isinstance(self.template.statement, st.Vacuum):
+            found += [
+                z3.Implies(self.writes, z3.Or(self.adds_file, self.removes_file)),
+                z3.Implies(self.removes_file, self.touches(self.removed)),
+            ]
+        return found
+
+    @property
+    def adding(self) -> bool:
+        """Whether its commit adds a file unless it is empty."""
+        match self.template.statement:
+            case st.Insert(overwrite=True, options=options):
+                by_partition = bool(self._schema.partition_indexes) and not options.using
+                return options.dynamic and by_partition
+            case st.Insert():
+                return True
+            case st.Merge(matched=matched, by_source=by_source):
+                return all(clause.action == "update" for clause in (*matched, *by_source))
+        return isinstance(self.template.statement, st.Update | st.Optimize)
+
+    @property
+    def busy(self) -> Any:
+        """That there is a row of which it touches the file, or which it puts in."""
+        if self.template.certain or isinstance(self.template.statement, st.Vacuum):
+            return self.template.z3.BoolVal(True)
+        row = self.template.terms.row(self._schema, f"{self._schema.name} that it is about")
+        return self.template.z3.Or(self.touches(row), self.template.adds(row))
+
+    def sets(self) -> Mapping[str, Any]:
+        """In which sets of a frame it is."""
+        z3 = self.template.z3
+        reader = isinstance(self.template.statement, st.Read)
+        found = {"Writer": z3.BoolVal(not reader), "Reader": z3.BoolVal(reader)}
+        if reader:
+            always = ("NoData", "Empty")
+            return found | {name: z3.BoolVal(name in always) for name in FLAGS}
+        full, none = self._footprint(empty=False), self._footprint(empty=True)
+        for name, holds in FLAGS.items():
+            found[name] = z3.BoolVal(holds(full))
+            if holds(none) != holds(full):
+                found[name] = self.empty if holds(none) else z3.Not(self.empty)
+        return found | {"Blind": self.blind}
+
+    def _footprint(self, *, empty: bool) -> Footprint:
+        """A footprint that says what there is to say of the statement without its rows."""
+        statement = self.template.statement
+        kinds = statement_kinds(statement)
+        moves = isinstance(statement, st.Optimize | st.Vacuum)
+        kept = isinstance(statement, st.Insert) and not statement.options.data_change
+        unchecked = isinstance(statement, st.Truncate) and empty
+        return Footprint(
+            self._schema,
+            adds=() if empty else ((),),
+            removes=frozenset() if empty else frozenset({"some file"}),
+            data_change=not (empty or moves or kept),
+            changes_data=not (moves or unchecked),
+            orders=isinstance(statement, st.Optimize) and statement.rewrite == "all",
+            kinds=kinds,
+            settings=Settings(always=isinstance(statement, st.Vacuum)),
+        )
+
+    def touches(self, row: RowTerm) -> Any:
+        """That it may remove the file of a row, for what the row is."""
+        match self.template.statement:
+            case st.Optimize(where=where):
+                return self._holds(where, (row,))
+            case st.Merge(matched=matched, by_source=by_source):
+                if by_source:
+                    return self.template.z3.BoolVal(True)
+                return self.template.pairs(row) if matched else self.template.z3.BoolVal(False)
+        return self.template.removes(row)
+
+    def puts(self, row: RowTerm) -> Any:
+        """That it may add a file in the partition of a row."""
+        template = self.template
+        z3 = template.z3
+        new = template.adds(row)
+        if not self._rewrites:
+            return new
+        gone = template.terms.row(self._schema, "rewritten")
+        near = same_partition(template.terms, self._schema, gone, row)
+        return z3.Or(new, z3.And(self.touches(gone), near, self._keeps(gone)))
+
+    def _keeps(self, gone: RowTerm) -> Any:
+        """That a file with this row, which it rewrites, may have another one, which stays."""
+        template = self.template
+        z3 = template.z3
+        if isinstance(template.statement, st.Merge | st.Optimize):
+            return z3.BoolVal(True)
+        kept = template.terms.row(self._schema, "kept")
+        near = same_partition(template.terms, self._schema, kept, gone)
+        return z3.And(near, z3.Not(template.removes(kept)))
+
+    def clears(
+        self, row: RowTerm, seen: Callable[[RowTerm], Any], sources: Sequence[SourceRow] = ()
+    ) -> Any:
+        """That it may remove the file of a row and add none that is ``seen``: the file has only rows that it takes out,
+        or moves to partitions that are not. ``sources`` are rows that are there, each with its table.
+        """
+        template = self.template
+        z3, schema = template.z3, self._schema
+        match template.statement:
+            case st.Optimize() | st.Vacuum():
+                return z3.Not(seen(row))
+            case st.Insert(options=options):
+                if options.dynamic and schema.partition_indexes and not options.using:
+                    return z3.Not(seen(row))
+                put = [seen(one) for one in template.certain]
+                for table, known in ((schema.name, row), *sources):
+                    made = template.made_of(table, known)
+                    put += [z3.And(given.when, seen(given.values)) for given in made]
+                return z3.Not(z3.Or(*put))
+            case st.Update() | st.Merge():
+                ends = [
+                    z3.And(way.when, way.after is None or z3.Not(seen(way.after)))
+                    for way in template.ends(row)
+                ]
+                as_it_was = isinstance(template.statement, st.Merge)
+                return z3.Or(*ends, z3.And(as_it_was, z3.Not(seen(row))))
+        return z3.BoolVal(True)
+
+    def _source(self) -> tuple[list[SourceRow], Any]:
+        """The row of another table without which it writes nothing, if that is so, and what is known of it."""
+        template = self.template
+        table = template.needs_row_of
+        if table is None or table == self._schema.name:
+            return [], template.z3.BoolVal(True)
+        row = template.terms.row(template.schemas[table], f"{table} that is needed")
+        given = (made.when for made in template.made_of(table, row))
+        return [(table, row)], template.z3.Or(*given)
+
+    @property
+    def _rewrites(self) -> bool:
+        """Whether rows that stay may be written again, into the partition in which they were."""
+        match self.template.statement:
+            case st.Update() | st.Merge() | st.Optimize():
+                return True
+            case st.Delete() | st.Insert(overwrite=True):
+                return any(access.filters(self._schema).data for access in self._accesses[:1])
+        return False
+
+    def may(self, relation: str, winner: Instance) -> Any | None:
+        """What has to be met for a relation from the winner."""
+        assert isinstance(winner, DeltaInstance)
+        z3, terms, schema = self.template.z3, self.template.terms, self._schema
+        row = terms.row(schema, f"{schema.name} of both")
+        match relation:
+            case "adds-meets-reads":
+                known = z3.Or(*self._recorded(row)) if schema.partition_indexes else True
+                return z3.And(winner.puts(row), z3.Not(self.blind), known)
+            case "removes-meets-reads":
+                return z3.And(winner.touches(row), self._reads_file(row))
+            case "removes-meets-removes":
+                other = terms.row(schema, f"{schema.name} beside it")
+                near = same_partition(terms, schema, row, other)
+                return z3.And(winner.touches(row), self.touches(other), near)
+        return None
+
+    def without(self, relation: str, winner: Instance) -> tuple[str, Any] | None:
+        """A file that is removed and that this one has read was replaced by one that meets the read, unless it is
+        cleared, or what is recorded of the read is not certain; who removes a file has read it, but for a dynamic
+        overwrite.
+        """
+        assert isinstance(winner, DeltaInstance)
+        z3, terms, schema = self.template.z3, self.template.terms, self._schema
+        if relation == "removes-meets-removes" and self._reads_what_it_removes:
+            return "removes-meets-reads", z3.BoolVal(False)
+        if relation not in ("removes-meets-reads", "removes-meets-removes"):
+            return None
+        row = terms.row(schema, f"{schema.name} whose file goes")
+        met = self._reads_file(row) if relation == "removes-meets-reads" else z3.BoolVal(True)
+        # a dynamic overwrite records the partitions that it writes to
+        written = relation == "removes-meets-removes" and any(
+            access.tracked == "predicate" for access in self._accesses
+        )
+
+        def seen(added: RowTerm) -> Any:
+            here = z3.And(written, same_partition(terms, schema, added, row))
+            return z3.And(z3.Not(self.blind), z3.Or(here, self._surely_recorded(added)))
+
+        sources, known = self._source()
+        cleared = z3.Or(  # who writes nothing is checked at some levels, too, and needs no row
+            z3.And(known, self.writes, winner.clears(row, seen, sources)),
+            z3.And(self.empty, winner.clears(row, seen)),
+        )
+        return "adds-meets-reads", z3.And(winner.writes, winner.touches(row), met, cleared)
+
+    @property
+    def _own_reads(self) -> list[TemplateRead]:
+        """What it reads of the table that it writes to."""
+        return [read for read in self.reads if read.table == self._schema.name]
+
+    def _surely_recorded(self, row: RowTerm) -> Any:
+        """That a file in the partition of a row meets what is recorded of its reads, for certain."""
+        z3 = self.template.z3
+        if not self._schema.partition_indexes:
+            return z3.BoolVal(bool(self._own_reads))
+        return z3.Or(*(read.surely(row) for read in self._own_reads if read.surely is not None))
+
+    @property
+    def _reads_what_it_removes(self) -> bool:
+        """Whether each file that it removes is recorded as read."""
+        if isinstance(self.template.statement, st.Optimize):
+            return True
+        return any(
+            access.role in ("target", "match") and access.tracked == "files" and not access.doubtful
+            for access in self._accesses
+        )
+
+    def _recorded(self, row: RowTerm) -> list[Any]:
+        compact = [self._read(a) for a in self._accesses if a.role == "compact"]
+        return [
+            read.recorded(row) for read in (*self._own_reads, *compact) if read.recorded is not None
+        ]
+
+    def _reads_file(self, row: RowTerm) -> Any:
+        if isinstance(self.template.statement, st.Optimize):
+            return self.touches(row)
+        return self.template.z3.Or(
+            *(
+                read.recorded(row)
+                for read in self._own_reads
+                if read.files and read.recorded is not None
+            )
+        )
+
+    def must(self, relation: str, winner: Instance, *, alone: bool) -> Any:
+        """That a file which the winner adds or removes for certain is in what is recorded here."""
+        assert isinstance(winner, DeltaInstance)
+        z3 = self.template.z3
+        if relation == "removes-meets-reads":
+            if not alone:  # what it removes may have come after the snapshot of this one
+                return z3.BoolVal(False)
+            met = (
+                read.surely(winner.removed)
+                for read in self._own_reads
+                if read.surely is not None and read.every_file
+            )
+            return z3.And(winner.removes_file, z3.Or(*met))
+        if relation != "adds-meets-reads":
+            return z3.BoolVal(False)
+        said = [read.surely for read in self._own_reads if read.surely is not None]
+        found = [
+            z3.BoolVal(True) if not self._schema.partition_indexes else surely(row)
+            for row in winner.template.certain
+            for surely in said
+        ]
+        found += [z3.And(winner.adds_file, surely(winner.added)) for surely in said]
+        return z3.And(z3.Not(self.blind), z3.Or(*found))
+
+    def sure(self, relation: str, winner: Instance, fact: Fact) -> Any:
+        """That a row which came or went makes the relation hold: it lies in a file that the check looks at."""
+        assert isinstance(winner, DeltaInstance)
+        z3, read = self.template.z3, fact.read
+        own = read.table == self._schema.name
+        if relation == "adds-meets-reads" and fact.kind == "came":
+            read_it = z3.Not(self.blind)
+            if not self._schema.partition_indexes:
+                return read_it
+            if own and read.surely is not None:
+                return z3.And(read_it, read.surely(fact.row))
+        if relation == "removes-meets-reads" and fact.kind == "went":
+            return z3.BoolVal(own and read.files and not read.doubtful)
+        if relation == "removes-meets-removes" and fact.kind == "went":
+            return z3.BoolVal(own and read.removed)
+        return z3.BoolVal(False)

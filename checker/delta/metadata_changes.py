@@ -1,0 +1,530 @@
+"""What a statement does that changes what a table is: its metadata, its protocol, its clustering.
+
+At row level the definition of a table (its columns and constraints) is one item: everybody who
+touches the table reads it, and who changes it writes it (docs/semantics.md, 3.1). A comment, a property or
+the clustering is no part of it: no statement does anything else for them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+from operator import itemgetter
+from typing import TYPE_CHECKING
+
+from isolitmus.checker.delta.identity_columns import synced
+from isolitmus.checker.delta.raw_transaction import row_tracked
+from isolitmus.checker.delta.read_set import accesses
+from isolitmus.model.delta.data_file import TableRow
+from isolitmus.model.delta.footprint import FILES_ONLY, Actions, Footprint, Settings
+from isolitmus.model.delta.header import (
+    ASKING,
+    CLUSTERED,
+    CLUSTERING,
+    CONSTRAINT,
+    MAPPING_MODE,
+    ROW_TRACKING,
+    SUPPORTED,
+    Header,
+    features_named,
+    needed,
+    numbered,
+)
+from isolitmus.model.delta.log import LEVEL_KEY
+from isolitmus.model.delta.raw_transaction import Raw
+from isolitmus.model.delta.table import widened
+from isolitmus.model.errors import LitmusError, SqlError
+from isolitmus.model.execution import Effect, RowRead, RowWrite
+from isolitmus.model.schema import Schema
+from isolitmus.model.sql import definition as df
+from isolitmus.model.sql import expression as ex
+from isolitmus.model.sql import statement as st
+from isolitmus.model.sql.conditions import columns
+from isolitmus.model.sql.evaluation import evaluate
+from isolitmus.model.sql.failing import EvaluationError
+from isolitmus.specs.sql.properties import LEVELS, SEVERAL, UPGRADED
+from isolitmus.specs.sql.statements import resolve, resolved, syntax_of
+from isolitmus.specs.sql.syntax import Syntax
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+
+    from isolitmus.checker.delta.snapshot import Snapshot
+    from isolitmus.model.delta.header import Metadata
+    from isolitmus.model.errors import SqlProblem
+    from isolitmus.model.execution import Database, Event
+    from isolitmus.model.schema import Column
+
+__all__ = [
+    "analysed",
+    "current",
+    "define",
+    "definitions",
+    "described",
+    "idle",
+    "item",
+    "rebased",
+    "redefined",
+    "refuse_backfill",
+    "refuse_level",
+    "restore",
+    "with_definitions",
+]
+
+NAMES: Mapping[type[df.Change], str] = {
+    df.SetProperties: "SET TBLPROPERTIES",
+    df.UnsetProperties: "UNSET TBLPROPERTIES",
+    df.RemoveMapping: "REMOVE COLUMN MAPPING",
+    df.AddColumns: "ADD COLUMNS",
+    df.DropColumn: "DROP COLUMNS",
+    df.RenameColumn: "RENAME COLUMN",
+    df.CommentColumn: "CHANGE COLUMN",
+    df.DropNotNull: "CHANGE COLUMN",
+    df.AddConstraint: "ADD CONSTRAINT",
+    df.DropConstraint: "DROP CONSTRAINT",
+    df.DropFeature: "DROP FEATURE",
+    df.UpgradeUniform: "REORG TABLE UPGRADE UNIFORM",
+    df.ClusterBy: "CLUSTER BY",
+    df.SyncIdentity: "CHANGE COLUMN",
+}
+"""What the log calls each (DeltaOperations.scala)."""
+VECTORS = "delta.enableDeletionVectors"
+UNASKED = {MAPPING_MODE: "none", "delta.checkpointPolicy": "classic"}
+"""What the properties of features become when these go, where that is not false."""
+REMOVABLE = ("checkConstraints", "materializePartitionColumns")
+"""The features that one commit removes, if nothing in the table needs them."""
+
+
+def current(database: Database, schemas: Mapping[str, Schema]) -> Mapping[str, Schema]:
+    """The schemas of the tables as they are by now."""
+    altered = {
+        name: _schema(schemas[name], state.header)
+        for name, state in database.items()
+        if state.header is not None
+    }
+    return {**schemas, **altered} if altered else schemas
+
+
+def _schema(declared: Schema, header: Header) -> Schema:
+    metadata = header.metadata
+    return replace(
+        declared,
+        columns=metadata.columns,
+        partitioned_by=metadata.partitioned_by,
+        properties=metadata.configuration,
+    )
+
+
+def define(snapshot: Snapshot, statement: df.Definition) -> Effect:
+    """The effect of a definition on a snapshot; ADD CONSTRAINT reads every row and every file, and who removes
+    column mapping writes every file anew, however many rows it has then (RemoveColumnMappingCommand.scala).
+    """
+    schema = snapshot.schemas[statement.target]
+    header = snapshot.header(statement.target)
+    change = statement.change
+    if isinstance(change, df.ClusterBy):
+        return _clustered(schema, header, change)
+    if isinstance(change, df.SyncIdentity):
+        return synced(snapshot, statement, change.name, NAMES[df.SyncIdentity])
+    documented = snapshot.outside.documented
+    if not documented:
+        _refuse_several(statement.sql, change, header)
+    metadata = _changed(header.metadata, change, documented=documented)
+    features = _features(header, metadata, change)
+    metadata = row_tracked(header, metadata, features or header.features, snapshot.writer)
+    found = accesses(statement, snapshot.schemas)
+    reads = tuple(snapshot.read(access) for access in found if access.role != "compact")
+    gone = snapshot.files(schema.name) if isinstance(change, df.RemoveMapping) else ()
+    whole = replace(schema, rows_per_file=None)
+    adds = snapshot.written(whole, [[row for file in gone for row in file.rows]])
+    if isinstance(change, df.AddConstraint):
+        for row in (row for read in reads for row in read.matched):
+            if evaluate(change.condition, (row.values,)) is not True:
+                raise EvaluationError("DeltaAnalysisException", f"a row is not {change.text}")
+    footprint = replace(
+        snapshot.footprint(schema, found, adds, gone),
+        data_change=False,
+        changes_data=False,
+        actions=Actions(metadata, features),
+        settings=Settings(default_level=not metadata.levelled),
+    )
+    writes = redefined(schema.name, header.metadata, metadata)
+    return Effect(reads, writes, adds, footprint.removes, footprint, NAMES[type(change)])
+
+
+def _clustered(schema: Schema, header: Header, change: df.ClusterBy) -> Effect:
+    """CLUSTER BY sets a domain; a table that is not clustered gets the feature first, and one that is not to
+    be is left alone (AlterTableClusterByDeltaCommand).
+    """
+    if schema.partitioned_by:
+        raise EvaluationError("DeltaAnalysisException", f"{schema.name} is partitioned")
+    actions = Actions(domains=frozenset({CLUSTERING}))
+    if not header.features >= CLUSTERED:
+        features = header.features | CLUSTERED
+        actions = (
+            Actions(header.metadata, features, actions.domains) if change.columns else FILES_ONLY
+        )
+    footprint = Footprint(schema, data_change=False, changes_data=False, actions=actions)
+    return Effect(footprint=footprint, operation=NAMES[type(change)])
+
+
+def _features(header: Header, metadata: Metadata, change: df.Change) -> frozenset[str] | None:
+    """The protocol that a definition writes, None if it writes none: with the features that it asks
+    for, even those that an old protocol has by its number, and those that its properties need
+    (OptimisticTransaction.scala, updateMetadataInternal); or without one.
+    """
+    has = header.features
+    if isinstance(change, df.UpgradeUniform):
+        return (has | {"columnMapping"}) - {"deletionVectors"}
+    if isinstance(change, df.DropFeature):
+        if change.name not in has or change.name not in {*REMOVABLE, *SEVERAL}:
+            raise EvaluationError("DeltaTableFeatureException", f"{change.name} cannot go")
+        if change.name == "checkConstraints" and _constraints(metadata.configuration):
+            raise EvaluationError("DeltaAnalysisException", "there are constraints")
+        return has - {change.name}
+    wanted = (
+        features_named(change.properties) if isinstance(change, df.SetProperties) else frozenset()
+    )
+    again = bool(wanted) and numbered(has)
+    lacking = (wanted | needed(metadata.configuration)) - has
+    return has | lacking if lacking or again else None
+
+
+def restore(snapshot: Snapshot, declared: Mapping[str, Schema], statement: df.Restore) -> Effect:
+    """The files, the metadata and at least the features of an earlier version; nothing that it reads is
+    recorded, and commitLarge needs no record (RestoreTableCommand.scala). At row level it reads every
+    row: what it takes out or puts back depends on them.
+    """
+    name = statement.target
+    earlier = snapshot.outside.inits[statement.version][name]
+    if snapshot.database[name] is earlier:  # no commit since then (DeltaAnalysis.scala)
+        return idle(snapshot, name, "RESTORE")
+    header = earlier.header or Header.of(declared[name])
+    now = snapshot.header(name)
+    read = snapshot.read(accesses(statement, snapshot.schemas)[0])
+    here, there = snapshot.files(name), earlier.files
+    live = {row.id: row.values for row in read.matched}
+    wanted = {row.id: row.values for file in there for row in file.rows}
+    writes = tuple(
+        RowWrite(name, id_, live.get(id_), wanted.get(id_))
+        for id_ in sorted(live.keys() | wanted.keys())
+        if live.get(id_) != wanted.get(id_)
+    )
+    changed = {write.id for write in writes}
+    known = {(file.path, file.dead) for file in here}
+    adds = tuple(
+        replace(
+            file,
+            rows=tuple(
+                replace(row, writer=snapshot.writer) if row.id in changed else row
+                for row in file.rows
+            ),
+        )
+        for file in there
+        if (file.path, file.dead) not in known
+    )
+    kept = {(file.path, file.dead) for file in there}
+    removes = frozenset(file.path for file in here if (file.path, file.dead) not in kept)
+    features = header.features | now.features
+    domains = (header.domains | now.domains) & {CLUSTERING}
+    footprint = Footprint(
+        snapshot.schemas[name],
+        adds=tuple(file.partition for file in adds),
+        removes=removes,
+        actions=Actions(header.metadata, features, domains),
+        settings=Settings(large=True),
+        header=now,
+    )
+    writes += redefined(name, now.metadata, header.metadata)
+    return Effect((read,), writes, adds, removes, footprint, "RESTORE")
+
+
+def idle(snapshot: Snapshot, table: str, name: str) -> Effect:
+    """The effect of what leaves a table alone because it is as it is to be."""
+    schema, header = snapshot.schemas[table], snapshot.header(table)
+    footprint = Footprint(schema, data_change=False, changes_data=False, header=header)
+    return Effect(footprint=footprint, operation=name)
+
+
+def redefined(table: str, before: Metadata | None, after: Metadata) -> tuple[RowWrite, ...]:
+    """The write of the item that stands for the definition of a table, if that changes; before a table is
+    there, there is none.
+    """
+    old = None if before is None else described(before)
+    new, name = described(after), item(table)
+    return () if old == new else (RowWrite(name, name, old, new),)
+
+
+def definitions(
+    database: Database, schemas: Mapping[str, Schema], names: Collection[str]
+) -> dict[str, tuple[str, ...]]:
+    """The definitions of some tables, which everybody reads who touches them."""
+    headers = {
+        name: database[name].header or Header.of(schemas[name]) for name in names & database.keys()
+    }
+    return {name: described(header.metadata) for name, header in headers.items()}
+
+
+def item(table: str) -> str:
+    """What the item is called that stands for the definition of a table."""
+    return f"the definition of {table}"
+
+
+def described(metadata: Metadata) -> tuple[str, ...]:
+    """The definition as a row: its columns and constraints.
+
+    >>> from isolitmus.model.delta.header import Metadata
+    >>> from isolitmus.model.schema import Column
+    >>> described(Metadata((Column("id", "INT"),), (), {"delta.constraints.small": "id < 9"}))
+    ('id INT', 'CHECK (id < 9)')
+    """
+    columns = (f"{c.name} {c.type}" for c in metadata.columns if c.name)
+    checks = (f"CHECK ({text})" for _, text in _constraints(metadata.configuration))
+    return (*columns, *checks)
+
+
+def _constraints(configuration: Mapping[str, str]) -> list[tuple[str, str]]:
+    return sorted((k, v) for k, v in configuration.items() if k.startswith(CONSTRAINT))
+
+
+def _changed(metadata: Metadata, change: df.Change, *, documented: bool) -> Metadata:
+    configuration = dict(metadata.configuration)
+    match change:
+        case df.SetProperties(properties):
+            own = (k for k in properties if k != "comment" and not k.startswith(SUPPORTED))
+            rest = {key: properties[key] for key in own}
+            if LEVEL_KEY in rest:
+                # the catalog wraps what it raises
+                refuse_level(rest, "SparkException", documented=documented)
+                metadata = replace(metadata, levelled=False)
+            text = properties.get("comment", metadata.description)
+            return replace(metadata, configuration=configuration | rest, description=text)
+        case df.UnsetProperties(
+            keys
+        ):  # IF EXISTS or not (AbstractDeltaCatalog.scala, RemoveProperty)
+            for key in keys:
+                configuration.pop(key, None)
+        case df.RemoveMapping(unset):
+            configuration[MAPPING_MODE] = "none"
+            if unset:
+                configuration.pop(MAPPING_MODE)
+        case df.AddColumns(columns):
+            return replace(metadata, columns=(*metadata.columns, *columns))
+        case df.DropColumn(name):
+            return _renamed(metadata, name, "")
+        case df.RenameColumn(name, other):
+            return _renamed(metadata, name, other)
+        case df.CommentColumn(name, text):
+            return replace(metadata, comments={**metadata.comments, name.lower(): text})
+        case df.AddConstraint(name, text):
+            if CONSTRAINT + name in configuration:
+                raise EvaluationError("DeltaAnalysisException", f"there is a constraint {name}")
+            configuration[CONSTRAINT + name] = text
+        case df.DropConstraint(name, if_exists):
+            if CONSTRAINT + name not in configuration and not if_exists:
+                raise EvaluationError("DeltaAnalysisException", f"no constraint {name}")
+            configuration.pop(CONSTRAINT + name, None)
+        case df.DropFeature(name):
+            asked = [key for key, (feature, _) in ASKING.items() if feature == name]
+            configuration |= {
+                key: UNASKED.get(key, "false") for key in asked if key in configuration
+            }
+        case df.UpgradeUniform(version):
+            configuration |= {
+                "delta.universalFormat.enabledFormats": "iceberg",
+                f"delta.enableIcebergCompatV{version}": "true",
+                MAPPING_MODE: "name",
+            }
+            if VECTORS in configuration:
+                configuration[VECTORS] = "false"
+        case df.ClusterBy() | df.SyncIdentity() | df.DropNotNull():
+            return metadata
+    return replace(metadata, configuration=configuration)
+
+
+def _refuse_several(sql: str, change: df.Change, header: Header) -> None:
+    """Refuse what open-source Delta does in several commits; LitmusError says which protocols take it for one."""
+    match change:
+        case df.UpgradeUniform():
+            why = UPGRADED
+        case df.DropFeature(name) if name in SEVERAL and name in header.features:
+            why = SEVERAL[name]
+        case _:
+            return
+    raise LitmusError(
+        f"'{sql}' is several commits in open-source Delta, which are not modelled: {why}. The first"
+        " changes the table's metadata, and ends what it overtakes with MetadataChangedException. Under"
+        " databricks-* it is one change of metadata, as the page has it"
+    )
+
+
+def _tracks(properties: Mapping[str, str]) -> bool:
+    return properties.get(ROW_TRACKING, "").lower() == "true"
+
+
+def refuse_backfill(
+    snapshot: Snapshot, declared: Mapping[str, Schema], statement: df.Definition
+) -> None:
+    """Refuse that row tracking is switched on where files may be there without row ids: then it is several commits.
+
+    Not in init, where nothing goes on beside it (writers there are ``+0``, …), and not on a table that had the feature
+    from the start, or tracked rows after init: each of its files has row ids, and the property is all that is written
+    (RowTrackingFeature.validateAndBackfill; RowTrackingBackfillCommand.scala).
+    """
+    name, change = statement.target, statement.change
+    asked = isinstance(change, df.SetProperties) and _tracks(change.properties)
+    if not asked or name not in snapshot.database or snapshot.writer.startswith("+"):
+        return
+    inits = [state[name] for state in snapshot.outside.inits if name in state]
+    headers = [state.header or Header.of(declared[name]) for state in inits]
+    first = headers[0] if headers else Header.of(declared[name])
+    if "rowTracking" not in first.features and not (
+        headers and _tracks(headers[-1].metadata.configuration)
+    ):
+        raise LitmusError(
+            f"'{statement.sql}' is up to three commits in open-source Delta, which are not modelled: the feature, row"
+            " ids for the files that are there, the property. Say it in init, or give the table the feature when it is"
+            ' declared, properties = { "delta.feature.rowTracking" = "supported" }; then it is one'
+        )
+
+
+def refuse_level(
+    properties: Mapping[str, str], exception: str, *, documented: bool = False
+) -> None:
+    """Fail with the exception for an isolation level that Delta takes from no user: it takes Serializable
+    only, which is what a table is that says nothing (DeltaConfig.scala, ISOLATION_LEVEL). What is ``documented``
+    takes WriteSerializable, too.
+    """
+    level = properties.get(LEVEL_KEY, LEVELS[0]).lower()
+    known = [one.lower() for one in LEVELS]
+    if level not in known:
+        raise EvaluationError(
+            "DeltaIllegalArgumentException",
+            f"no isolation level {level}",
+            "DELTA_INVALID_ISOLATION_LEVEL",
+        )
+    if level not in known[: 1 + documented]:
+        raise EvaluationError(exception, f"{LEVEL_KEY} must be {LEVELS[0]}")
+
+
+def _renamed(metadata: Metadata, name: str, other: str) -> Metadata:
+    """The metadata with another name for a column, in the schema and where partitions are by it; with
+    none it is dropped. Only what is mapped by name can be; not what a constraint is about, and what
+    partitions the table, or is all that it holds, cannot be dropped.
+    """
+    here = Schema("t", metadata.columns, metadata.partitioned_by)
+    index = here.index(name)
+    held = set(here.shown) - set(here.partition_indexes)
+    if not metadata.mapped or (not other and (index not in held or len(held) == 1)):
+        raise EvaluationError("DeltaAnalysisException", f"{name} is not mapped, or needed")
+    for _, text in _constraints(metadata.configuration):
+        if any(column.index == index for column in columns(_condition("t", here.columns, text))):
+            raise EvaluationError("DeltaAnalysisException", f"CHECK {text}")
+    there = here.renamed(name, other)
+    return replace(metadata, columns=there.columns, partitioned_by=there.partitioned_by)
+
+
+def analysed(statement: st.Statement, schemas: Mapping[str, Schema]) -> st.Statement:
+    """The statement on the tables as they are by now, resolved again if it was on others; an error of
+    Spark's analysis if it is none.
+    """
+    if isinstance(statement, Raw) or statement.origin is None:
+        return statement
+    before = statement.origin.tables
+    if all(_columns(before.get(name)) == _columns(now) for name, now in schemas.items()):
+        return statement
+    try:
+        return resolved(statement, syntax_of(statement), schemas)
+    except SqlError as error:
+        # Spark's exception comes with the plan, where it has one: for a name that is not resolved,
+        # and for a column that is there already
+        definition = isinstance(statement, df.Definition)
+        planned: SqlProblem = "column there" if definition else "no column"
+        plan = "Extended" if error.kind == planned else ""
+        raise EvaluationError(f"{plan}AnalysisException", str(error)) from None
+
+
+def _columns(schema: Schema | None) -> object:
+    return None if schema is None else (schema.columns, schema.partitioned_by)
+
+
+def rebased(snapshot: Snapshot, effect: Effect) -> Effect:
+    """An effect on tables that were altered: its constraints are checked, its footprint knows what the
+    log says, and its reads take rows that have fewer columns for what they are.
+    """
+    footprint = effect.footprint
+    if footprint is not None:
+        broken = violated_constraint(footprint.schema, effect)
+        if broken is not None:
+            raise EvaluationError("DeltaInvariantViolationException", f"CHECK {broken}")
+        header = snapshot.header(footprint.schema.name)
+        footprint = replace(footprint, header=header)
+        if not header.metadata.levelled:
+            settings = replace(footprint.settings, default_level=True)
+            footprint = replace(footprint, settings=settings)
+        effect = replace(effect, footprint=footprint)
+    return replace(effect, reads=tuple(_widened(snapshot, read) for read in effect.reads))
+
+
+def _widened(snapshot: Snapshot, read: RowRead) -> RowRead:
+    width, matches = len(snapshot.schemas[read.table].columns), read.matches
+    return replace(read, matches=lambda row: matches(widened(row, width)))
+
+
+def with_definitions(events: Sequence[Event]) -> Sequence[Event]:
+    """The events, each with a read of the definition of every table that it touches, where somebody
+    changes that, and of whatever else it writes that is no row.
+    """
+    written: dict[str, list[tuple[int, RowWrite]]] = {}
+    for event in events:
+        for write in event.effect.writes if event.version is not None else ():
+            if write.id == write.table and event.version is not None:
+                written.setdefault(write.table, []).append((event.version, write))
+    return [_reading(event, written, events) for event in events] if written else events
+
+
+def _reading(
+    event: Event, written: Mapping[str, list[tuple[int, RowWrite]]], events: Sequence[Event]
+) -> Event:
+    footprint = event.effect.footprint
+    touched = {read.table for read in event.effect.reads}
+    touched |= set() if footprint is None else {footprint.schema.name}
+    items = {item(table) for table in touched}
+    items |= {write.id for write in event.effect.writes if write.id == write.table}
+    reads: list[RowRead] = []
+    for name in sorted(items):
+        if name not in written:
+            continue
+        seen = [
+            (v, w) for v, w in sorted(written[name], key=itemgetter(0)) if v <= event.read_version
+        ]
+        values = seen[-1][1].after if seen else min(written[name], key=itemgetter(0))[1].before
+        writer = next((e.name for e in events if seen and e.version == seen[-1][0]), "")
+        row = TableRow(name, writer, values or ())
+        reads.append(RowRead(name, name, lambda _: False, (row,)))
+    return replace(event, effect=replace(event.effect, reads=(*event.effect.reads, *reads)))
+
+
+def violated_constraint(schema: Schema, effect: Effect) -> str | None:
+    """The constraint that a row breaks which a statement writes; None if none does."""
+    for key, text in _constraints(schema.properties):
+        condition = _condition(schema.name, schema.columns, text)
+        for write in effect.writes:
+            row = write.after
+            if row is None or write.table != schema.name:
+                continue
+            if evaluate(condition, (row,)) is not True:
+                return key.removeprefix(CONSTRAINT)
+    return None
+
+
+@cache
+def _constraint(name: str, text: str) -> Syntax:
+    return Syntax(f"DELETE FROM {name} WHERE {text}")
+
+
+@cache
+def _condition(name: str, columns: tuple[Column, ...], text: str) -> ex.Expr:
+    statement = resolve(_constraint(name, text), {name: Schema(name, columns)})
+    condition: ex.Expr = statement.where  # type: ignore[union-attr, assignment]
+    return condition

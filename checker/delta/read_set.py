@@ -1,0 +1,271 @@
+"""What a statement reads, and what of it its transaction records: the one place where that is said.
+
+Who wants the predicates and files of a footprint, the files that an effect depends on, the partitions that a
+solver follows, what delta-rs compares, or the table of docs/statements.md, folds over these. The order
+is that of the reads of an effect: the target first, then the queries branch by branch, then the values.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import reduce
+from typing import TYPE_CHECKING, Literal
+
+from isolitmus.checker.delta.data_skipping import (
+    Filters,
+    command_filters,
+    in_partitions,
+    merge_filters,
+    query_filters,
+)
+from isolitmus.checker.delta.joining import scanned_by
+from isolitmus.model.delta import raw_transaction as rw
+from isolitmus.model.memo import by_object
+from isolitmus.model.sql import definition as df
+from isolitmus.model.sql import expression as ex
+from isolitmus.model.sql import query as qu
+from isolitmus.model.sql import statement as st
+from isolitmus.model.sql.conditions import columns, normal
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from isolitmus.model.schema import Schema
+
+__all__ = ["Access", "Role", "Tracked", "accesses", "of_branch"]
+
+Role = Literal["target", "using", "match", "compact", "query", "subquery", "value"]
+"""For what a table is read: its rows by a condition, because they are changed (``target``) or because they
+equal a new one in some columns (``using``, replaceUsing); its rows that ON pairs (``match``); its files, but
+no row (``compact``); FROM (``query``); in a subquery, of a query or of a ``value`` in SET or of a MERGE.
+"""
+Tracked = Literal["nothing", "plan", "predicate", "files"]
+"""What the transaction records: nothing; only that the table is in a plan, which counts where nothing is
+skipped; the predicate on partitions; and the files that pruning and skipping leave, too.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """One read of a table by a statement."""
+
+    table: str
+    """The table that is read."""
+    where: ex.Expr | None
+    """The condition as written, None for all rows; where it depends on the rows that are written (a
+    dynamic overwrite, replaceUsing) None until they are known."""
+    role: Role
+    """For what."""
+    tracked: Tracked = "files"
+    """What the transaction records of it as read."""
+    whole: bool = False
+    """The transaction is marked as reading the whole table."""
+    planned: bool = False
+    """It reads the database as it was when the statement was planned, before the snapshot is taken."""
+    version: int | None = None
+    """It reads what that init statement has left: a constant, and no read at row level."""
+    clauses: tuple[ex.Expr | None, ...] = ()
+    """Conditions of which a row that ON pairs must meet one."""
+    subquery: ex.Subquery | None = None
+    """The subquery itself."""
+    doubtful: tuple[qu.Joined, int] | None = None
+    """The join that it stands in, and where, if what Spark's optimizer makes of that is not modelled: then at most
+    this is recorded."""
+
+    @property
+    def scan(self) -> bool:
+        """Whether it is one that Delta prepares while the transaction is active (PrepareDeltaScan.scala)."""
+        return self.role in ("query", "subquery") and not self.planned
+
+    def filters(self, schema: Schema) -> Filters:
+        """The condition as pruning and skipping have it; ``schema`` is the table's."""
+        return _filters(self, schema)
+
+
+def accesses(statement: st.Statement, schemas: Mapping[str, Schema]) -> tuple[Access, ...]:
+    """The reads of a statement on tables with these schemas.
+
+    >>> from isolitmus.model.schema import Column, Schema
+    >>> from isolitmus.specs.sql.statements import read_statement
+    >>> t = {"t": Schema("t", (Column("id", "INT"), Column("part", "INT")), ("part",))}
+    >>> (target, value) = accesses(read_statement(
+    ...     "UPDATE t SET id = (SELECT max(id) FROM t) WHERE part = 1", t), t)
+    >>> str(target.where), target.role, target.tracked, value.role, value.tracked
+    ('part = 1', 'target', 'files', 'value', 'nothing')
+    """
+    return _remembered(statement, *schemas.values())
+
+
+@by_object
+def _filters(access: Access, schema: Schema) -> Filters:
+    match access.role:
+        case "target" | "compact":
+            return command_filters(schema, access.where)
+        case "using":
+            return Filters((), () if access.where is None else (access.where,))
+        case "match":
+            return merge_filters(schema, access.where, access.clauses)
+        case "query":
+            return query_filters(schema, None if access.whole else access.where)
+        case "subquery" | "value":
+            assert access.subquery is not None
+            return query_filters(schema, _own(access.subquery))
+
+
+@by_object
+def _remembered(statement: st.Statement, *schemas: Schema) -> tuple[Access, ...]:
+    return tuple(_accesses(statement, {schema.name: schema for schema in schemas}))
+
+
+def _accesses(statement: st.Statement, schemas: Mapping[str, Schema]) -> Iterator[Access]:
+    match statement:
+        case st.Read(query=query) | df.Create(query=tuple(query)):
+            yield from _of_query(query)
+        case st.Insert(target=target, query=query, options=st.Options(stream=stream)):
+            if statement.overwrite:
+                yield _replaced(statement, schemas[target])
+            yield from _of_query(query, target, stream=stream)
+        case st.Delete(target=target, where=where):
+            yield Access(target, where, "target")
+            yield from _of_subqueries(target, where)
+        case st.Update(target=target, where=where, sets=sets):
+            yield Access(target, where, "target")
+            yield from _of_subqueries(target, where)
+            yield from _of_values(value for _, value in sets)
+        case st.Merge(target=target):
+            yield _matched(statement)
+            yield from _of_query(statement.source, target)
+            stored = [v for c in (*statement.matched, *statement.by_source) for _, v in c.sets]
+            yield from _of_values((*stored, *(v for c in statement.not_matched for v in c.values)))
+        case st.Truncate(target=target):
+            yield Access(target, None, "target")
+        case st.Optimize(target=target, where=where):
+            yield Access(target, where, "compact", "predicate")
+        case df.Replace(target=target, query=replacing):
+            yield Access(target, None, "target")
+            yield from _of_query(replacing or (), target)
+        case df.Restore(target=target, version=init):
+            yield Access(target, None, "target", "nothing")
+            yield Access(target, None, "query", "nothing", version=init)
+        case df.Clone(source=source, version=past):
+            yield Access(source, None, "query", "nothing", planned=past is None, version=past)
+        case df.Definition(target=target, change=df.AddConstraint() | df.SyncIdentity() as change):
+            yield Access(target, None, "target", whole=isinstance(change, df.SyncIdentity))
+        case df.Definition(target=target, change=df.RemoveMapping()):
+            yield Access(target, None, "compact")
+        case rw.Raw(target=target, reads=reads):
+            for read in reads:
+                yield from _of_raw(read, schemas[target])
+
+
+def _replaced(statement: st.Insert, schema: Schema) -> Access:
+    """The rows of the target that an overwrite replaces; the partitions that are written to are found without
+    recording a file as read.
+    """
+    if statement.options.using:
+        return Access(schema.name, None, "using")
+    dynamic = statement.options.dynamic and bool(schema.partition_indexes)
+    return Access(schema.name, statement.where, "target", "predicate" if dynamic else "files")
+
+
+def _matched(statement: st.Merge) -> Access:
+    """What MERGE records of its read of the target: all of it if rows that no source row matches
+    count (ClassicMergeExecutor.scala, findTouchedFiles).
+    """
+    if statement.by_source:
+        return Access(statement.target, None, "match")
+    conditions = () if statement.not_matched else tuple(c.condition for c in statement.matched)
+    return Access(statement.target, statement.on, "match", clauses=conditions)
+
+
+def _of_query(
+    query: qu.Query, target: str | None = None, *, stream: bool = False
+) -> Iterator[Access]:
+    for branch in query:
+        yield from of_branch(branch, target, stream=stream)
+
+
+def of_branch(
+    branch: qu.Branch, target: str | None = None, *, stream: bool = False
+) -> Iterator[Access]:
+    """The reads of a branch: what it is FROM, then its subqueries. Recorded are those of the ``target``
+    that are not by another path to its files, or of another version.
+
+    The query of a micro-batch (``stream``) is planned before its transaction starts, which notices no
+    scan. One that finds the target in the plan, by whatever version, is marked as reading the whole
+    table; a subquery is an expression, in which it does not look (DeltaSink.scala 113-175).
+    """
+    items = branch.rows if isinstance(branch, qu.Values) else (branch.items,)
+    if isinstance(branch, qu.Joined):
+        for side, source in enumerate(branch.sources):
+            for read in _of_query(source.query, target, stream=stream):
+                yield _in_join(read, branch, side)
+    if isinstance(branch, qu.Select):
+        known = branch.table == target and not branch.alias
+        access = Access(branch.table, branch.where, "query", "nothing", version=branch.version)
+        if branch.where is not None and normal(branch.where) == ex.Const(False, "BOOLEAN"):
+            yield replace(access, planned=stream)  # Spark plans no scan of it
+        elif stream:
+            kind: Tracked = "predicate" if known else "nothing"
+            yield replace(access, tracked=kind, whole=known, planned=True)
+        elif known:
+            yield replace(access, tracked="files" if branch.version is None else "plan")
+        else:
+            yield access
+    values = (item for row in items for item in row)
+    yield from _of_subqueries(target, branch.where, *values, stream=stream)
+
+
+def _of_subqueries(
+    target: str | None, *exprs: ex.Expr | None, stream: bool = False
+) -> Iterator[Access]:
+    for subquery in ex.subqueries(*exprs):
+        kind: Tracked = "files" if subquery.table == target and not stream else "nothing"
+        yield Access(
+            subquery.table, subquery.where, "subquery", kind, planned=stream, subquery=subquery
+        )
+
+
+def _in_join(access: Access, branch: qu.Joined, side: int) -> Access:
+    """The read of a source of a join, by what Spark makes of the whole."""
+    if access.tracked != "files" or access.role != "query":
+        return access
+    where, certain = scanned_by(branch, side)
+    return replace(access, where=where, doubtful=None if certain else (branch, side))
+
+
+def _of_values(values: Iterator[ex.Expr] | tuple[ex.Expr, ...]) -> Iterator[Access]:
+    """The values of subqueries are read, but nobody records it (docs/delta.md, H1)."""
+    for found in ex.subqueries(*values):
+        yield Access(found.table, found.where, "value", "nothing", planned=True, subquery=found)
+
+
+def _of_raw(read: rw.RawRead, schema: Schema) -> Iterator[Access]:
+    table = schema.name
+    match read:
+        case rw.Filter(where=where):
+            yield Access(table, where, "match")
+        case rw.Scan(query=query):
+            yield from _of_query(query, table)
+        case rw.WholeTable():
+            yield Access(table, None, "match", "predicate", whole=True)
+        case rw.InPartitions(partitions):
+            yield Access(table, in_partitions(schema, partitions), "target", "predicate")
+        case rw.Application():
+            pass
+
+
+def _own(subquery: ex.Subquery) -> ex.Expr | None:
+    """What a subquery's condition says of its own table alone, as of a table that stands alone."""
+
+    def alone(part: ex.ColumnRef | ex.Subquery) -> ex.Expr:
+        if isinstance(part, ex.Subquery):
+            return part
+        return replace(part, side=0, name=part.name.rpartition(".")[2])
+
+    own = [
+        ex.mapped(c, alone)
+        for c in ex.conjuncts(subquery.where)
+        if all(column.side == subquery.side for column in columns(c))
+    ]
+    return reduce(ex.And, own) if own else None

@@ -1,0 +1,360 @@
+"""What a statement does on a snapshot: rows read and written, files added and removed, footprint.
+
+Command by command as Delta 4.4.0 on Spark does it (docs/statements.md; commands/*.scala), in the default
+layout: one file per partition and write; a rewrite merges the files that it touched into one per
+partition. A statement's effect depends on nothing but the snapshot and the name of its transaction.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from isolitmus.checker.delta.cloning import cloned
+from isolitmus.checker.delta.converting import converted
+from isolitmus.checker.delta.data_skipping import in_partitions, like_some
+from isolitmus.checker.delta.growing import grown
+from isolitmus.checker.delta.guesses import guessed, refuse_opaque, refuse_random, refuse_subquery
+from isolitmus.checker.delta.identity_columns import generated, with_next_values
+from isolitmus.checker.delta.metadata_changes import (
+    analysed,
+    current,
+    define,
+    rebased,
+    refuse_backfill,
+    restore,
+)
+from isolitmus.checker.delta.planned_conditions import fold
+from isolitmus.checker.delta.raw_transaction import raw_effect
+from isolitmus.checker.delta.read_set import accesses
+from isolitmus.checker.delta.removing import removal
+from isolitmus.checker.delta.replacing import replaced
+from isolitmus.checker.delta.row_changes import merge_effect
+from isolitmus.checker.delta.snapshot import DELTA_CAST, INSIDE, SPARK_CAST, OutsideReads, Snapshot
+from isolitmus.checker.delta.statement_kinds import statement_kinds
+from isolitmus.checker.delta.table_creation import created, first_written
+from isolitmus.model.delta.data_file import File, TableRow
+from isolitmus.model.delta.footprint import Footprint, Settings
+from isolitmus.model.delta.header import CLUSTERING
+from isolitmus.model.delta.raw_transaction import Raw
+from isolitmus.model.errors import LitmusError, UndeterminedError, brief
+from isolitmus.model.execution import Effect, RowWrite, births
+from isolitmus.model.nondeterminism import OpenQuestion
+from isolitmus.model.sql import statement as st
+from isolitmus.model.sql.condition import holds
+from isolitmus.model.sql.definition import Clone, Convert, Create, Definition, Replace, Restore
+from isolitmus.model.sql.failing import EvaluationError
+from isolitmus.model.sql.values import sort_rows
+from isolitmus.specs.sql.configuration import VACUUM_LOGGING
+from isolitmus.specs.sql.unsupported_pairs import refuse_together
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from typing import NoReturn
+
+    from isolitmus.checker.delta.read_set import Access
+    from isolitmus.model.execution import Database, RowRead
+    from isolitmus.model.schema import Schema
+    from isolitmus.model.sql.values import Row, Rows
+
+__all__ = ["effect"]
+
+STREAMING = "STREAMING UPDATE"
+"""What the log calls a micro-batch of the streaming sink."""
+
+
+def effect(
+    statement: st.Statement,
+    database: Database,
+    writer: str,
+    schemas: Mapping[str, Schema],
+    outside: OutsideReads = INSIDE,
+) -> Effect:
+    """The effect of the statement when the transaction ``writer`` runs it on the snapshot; some of what
+    it reads may be ``outside`` the transaction.
+
+    A failure at run time (overflow, a MERGE that matches a row twice) is an effect with ``error``.
+
+    >>> from isolitmus.model.schema import Column, Schema
+    >>> from isolitmus.model.delta.table import TableState
+    >>> from isolitmus.specs.sql.statements import read_statement
+    >>> t = Schema("t", (Column("id", "INT"),))
+    >>> insert = read_statement("INSERT INTO t VALUES (1), (2)", {"t": t})
+    >>> done = effect(insert, {"t": TableState()}, "a", {"t": t})
+    >>> done.footprint.blind, [row.values for row in done.adds[0].rows]
+    (True, [(1,), (2,)])
+    """
+    altered = current(database, schemas)
+    snapshot = Snapshot(database, writer, altered, outside)
+    try:
+        if not outside.documented and getattr(statement, "target", None) in database:
+            refuse_random(statement)
+        refuse_opaque(statement)
+        return _kept(_of_kind(statement, _any_effect(snapshot, schemas, statement)))
+    except EvaluationError as error:
+        return Effect(error=error)
+    except OpenQuestion:
+        raise
+    except UndeterminedError as error:
+        raise UndeterminedError(f"'{brief(statement.sql, 120)}': {error}") from None
+
+
+def _any_effect(
+    snapshot: Snapshot, schemas: Mapping[str, Schema], statement: st.Statement
+) -> Effect:
+    """The effect of a statement; what it evaluates may fail."""
+    altered, database = snapshot.schemas, snapshot.database
+    if isinstance(statement, Restore):
+        return restore(snapshot, schemas, statement)
+    if isinstance(statement, Replace) and statement.target in database:
+        _refuse_removal(altered[statement.target])
+        return replaced(snapshot, schemas, statement)
+    if isinstance(statement, Create | Replace):
+        return created(snapshot, schemas, statement)
+    if (
+        isinstance(statement, st.Insert)
+        and statement.options.makes
+        and statement.target not in database
+    ):
+        return first_written(snapshot, schemas, statement)
+    if isinstance(statement, Convert):
+        return converted(snapshot, schemas, statement)
+    if isinstance(statement, Clone):
+        return cloned(snapshot, schemas, statement)
+    if isinstance(statement, st.Insert) and statement.options.grows is not None:
+        return grown(snapshot, schemas, statement, _effect)
+    if isinstance(statement, Definition) and not snapshot.outside.documented:
+        refuse_backfill(snapshot, schemas, statement)
+    statement = guessed(analysed(statement, altered))
+    if altered is schemas and not isinstance(statement, Definition):
+        return _effect(snapshot, statement)
+    return rebased(snapshot, _effect(snapshot, statement))
+
+
+def _refuse_removal(schema: Schema) -> None:
+    """Fail as what takes rows out of a table fails, whatever it finds there, where rows may only come
+    (DeltaLog.scala, assertRemovable).
+    """
+    if schema.append_only:
+        raise EvaluationError(
+            "DeltaUnsupportedOperationException",
+            f"{schema.name} is for appends only",
+            "DELTA_CANNOT_MODIFY_APPEND_ONLY",
+        )
+
+
+def _of_kind(statement: st.Statement, done: Effect) -> Effect:
+    """The effect, its footprint of the kinds of its statement."""
+    found = statement_kinds(statement)
+    if done.footprint is None or not found:
+        return done
+    return replace(done, footprint=replace(done.footprint, kinds=found))
+
+
+def _kept(effect: Effect) -> Effect:
+    """The effect, unless its commit would take rows out of a table where they may only come
+    (OptimisticTransaction.scala, prepareCommit; commitLarge does not ask).
+    """
+    footprint = effect.footprint
+    changes = footprint is not None and footprint.data_change and not footprint.settings.large
+    if footprint is not None and changes and footprint.removes:
+        _refuse_removal(footprint.schema)
+    return effect
+
+
+def _effect(snapshot: Snapshot, statement: st.Statement) -> Effect:
+    target = getattr(statement, "target", None)
+    if target is None or target in snapshot.database:  # else analysis fails, which comes before
+        if not snapshot.outside.documented:
+            refuse_subquery(statement)
+        schema = None if target is None else snapshot.schemas[target]
+        fold(statement, schema, insert=SPARK_CAST, update=DELTA_CAST)
+    match statement:
+        case st.Read():
+            return _read(snapshot, statement)
+        case st.Insert():
+            return _insert(snapshot, statement)
+        case st.Delete():
+            return _delete(snapshot, statement)
+        case st.Update():
+            return _update(snapshot, statement)
+        case st.Merge():
+            return merge_effect(snapshot, statement)
+        case st.Truncate():
+            return _truncate(snapshot, statement)
+        case st.Optimize():
+            return _optimize(snapshot, statement)
+        case st.Vacuum():
+            return _vacuum(snapshot, statement)
+        case Raw():
+            return raw_effect(snapshot, statement)
+        case Definition():
+            return define(snapshot, statement)
+        case Restore() | Replace() | Create() | Clone() | Convert() | st.Block():
+            raise AssertionError(f"'{statement.sql}' is dealt with before")
+
+
+def _read(snapshot: Snapshot, statement: st.Read) -> Effect:
+    result = snapshot.query(statement.query)
+    rows: Rows = sort_rows(row for branch in result.branches for row in branch)
+    return Effect(reads=result.reads, rows=rows)
+
+
+def _insert(snapshot: Snapshot, statement: st.Insert) -> Effect:
+    """Append, or replace everything, the rows of a condition, or the partitions written to
+    (WriteIntoDelta.scala).
+    """
+    schema = snapshot.schemas[statement.target]
+    if statement.overwrite:
+        _refuse_removal(schema)
+    result = (snapshot.planned() if statement.options.stream else snapshot).query(statement.query)
+    branches = snapshot.inserted(schema, generated(snapshot, statement, result.branches))
+    new = [row for branch in branches for row in branch]
+    writes = births(schema.name, new)
+    found, reads, adds = (
+        accesses(statement, snapshot.schemas),
+        result.reads,
+        snapshot.written(schema, branches),
+    )
+    removes: tuple[File, ...] = ()
+    scanned = False
+    if statement.overwrite:
+        replaced = found[0]
+        if replaced.role == "using":
+            where = like_some(schema, statement.options.using, (row.values for row in new))
+            replaced = replace(replaced, where=where)
+        elif replaced.tracked == "predicate":
+            where = in_partitions(schema, (file.partition for file in adds))
+            replaced = replace(replaced, where=where)
+        gone = removal(snapshot, schema, replaced)
+        if statement.where is not None and not all(
+            holds(replaced.where, (row.values,)) for row in new
+        ):
+            raise EvaluationError("DeltaInvariantViolationException", f"not {replaced.where}")
+        reads, writes = (gone.read, *reads), (*gone.writes, *writes)
+        adds = (*gone.marked, *snapshot.written(schema, [gone.kept, *branches]))
+        removes, scanned = gone.removes, gone.scanned
+        found = (replaced, *found[1:])
+    footprint = snapshot.footprint(schema, found, adds, removes, scanned=scanned)
+    if not statement.options.data_change:
+        footprint = replace(footprint, data_change=False)
+    if statement.options.using and schema.partition_indexes:
+        partitions = set(statement.options.using) <= set(schema.partition_indexes)
+        footprint = replace(footprint, unbound=partitions)
+    done = Effect(reads, writes, adds, footprint.removes, footprint, "WRITE")
+    if statement.options.stream:
+        return replace(done, operation=STREAMING)
+    return with_next_values(snapshot, statement, len(new), done)
+
+
+def _delete(snapshot: Snapshot, statement: st.Delete) -> Effect:
+    schema = snapshot.schemas[statement.target]
+    _refuse_removal(schema)
+    target, *queried = snapshot.accesses(statement)
+    gone = removal(snapshot, schema, _bound(snapshot, target))
+    adds = (*gone.marked, *snapshot.written(schema, [gone.kept]))
+    found = [target, *queried]
+    footprint = snapshot.footprint(schema, found, adds, gone.removes, scanned=gone.scanned)
+    reads = (gone.read, *_queried(snapshot, target, queried))
+    return Effect(reads, gone.writes, adds, footprint.removes, footprint, "DELETE")
+
+
+def _bound(snapshot: Snapshot, target: Access) -> Access:
+    """The access with what the subqueries of its condition range over."""
+    if target.where is None:
+        return target
+    return replace(target, where=snapshot.bound((target.where,))[0])
+
+
+def _queried(snapshot: Snapshot, target: Access, queried: Sequence[Access]) -> Iterator[RowRead]:
+    """What the subqueries in the condition of a DELETE or UPDATE read."""
+    around = [row.values for file in snapshot.files(target.table) for row in file.rows]
+    return (snapshot.read(access, around) for access in queried if access.role == "subquery")
+
+
+def _update(snapshot: Snapshot, statement: st.Update) -> Effect:
+    """Touched files are rewritten together, rows that move among them; with deletion vectors only
+    the new rows are written, unless whole partitions change (UpdateCommand.scala).
+    """
+    schema = snapshot.schemas[statement.target]
+    _refuse_removal(schema)
+    target, *others = snapshot.accesses(statement)
+    values = [access for access in others if access.role == "value"]
+    gone = removal(snapshot, schema, _bound(snapshot, target), "update")
+    planned = snapshot.planned()
+    sets = tuple((i, planned.bound((value,))[0]) for i, value in statement.sets)
+    vectors = snapshot.vectors(schema, "update")
+    after = {
+        row.id: snapshot.assigned(schema, sets, row.values, (row.values,))
+        for row in gone.read.matched
+    }
+    rewritten = [
+        TableRow(row.id, snapshot.writer, after[row.id]) if row.id in after else row
+        for file in gone.removes
+        for row in file.rows
+        if row.id in after or not vectors
+    ]
+    writes = tuple(RowWrite(schema.name, r.id, r.values, after[r.id]) for r in gone.read.matched)
+    adds = (*gone.marked, *snapshot.written(schema, [rewritten]))
+    scanned = gone.scanned or bool(gone.removes)
+    footprint = snapshot.footprint(schema, [target, *others], adds, gone.removes, scanned=scanned)
+    reads = (gone.read, *_queried(snapshot, target, others))
+    reads += tuple(snapshot.read(value) for value in values if gone.read.matched)
+    return Effect(reads, writes, adds, footprint.removes, footprint, "UPDATE")
+
+
+def _truncate(snapshot: Snapshot, statement: st.Truncate) -> Effect:
+    """A DELETE of all rows; of an empty table it does not even try to commit
+    (TruncateDeltaTableCommand.scala).
+    """
+    schema = snapshot.schemas[statement.target]
+    _refuse_removal(schema)
+    found = accesses(statement, snapshot.schemas)
+    gone = removal(snapshot, schema, found[0])
+    footprint = snapshot.footprint(schema, found, (), gone.removes)
+    footprint = replace(footprint, changes_data=bool(gone.removes))
+    return Effect((gone.read,), gone.writes, (), footprint.removes, footprint, "TRUNCATE")
+
+
+def _optimize(snapshot: Snapshot, statement: st.Optimize) -> Effect:
+    """The chosen files of each partition become one; no row changes (OptimizeTableCommand.scala).
+    It records its predicate and just the files it rewrites.
+    """
+    schema = snapshot.schemas[statement.target]
+    if CLUSTERING in snapshot.header(schema.name).domains and statement.rewrite != "vector":
+        refuse_together({"OPTIMIZE", "a clustered table"}, _refuse, f"'{statement.sql}'")
+    (target,) = accesses(statement, snapshot.schemas)
+    by_partition: dict[Row, list[File]] = {}
+    for file in target.filters(schema).files(schema, snapshot.files(schema.name)):
+        if statement.rewrite != "vector" or file.dead:
+            by_partition.setdefault(file.partition, []).append(file)
+    least = 2 if statement.rewrite == "several" else 1
+    removed = [f for files in by_partition.values() if len(files) >= least for f in files]
+    adds = snapshot.written(schema, [[row for file in removed for row in file.rows]])
+    footprint = snapshot.footprint(schema, [target], adds, removed)
+    footprint = replace(
+        footprint,
+        files=footprint.removes,
+        data_change=False,
+        changes_data=False,
+        orders=statement.rewrite == "all",
+    )
+    operation = "REORG" if statement.rewrite == "vector" else "OPTIMIZE"
+    return Effect((), (), adds, footprint.removes, footprint, operation)
+
+
+def _vacuum(snapshot: Snapshot, statement: st.Vacuum) -> Effect:
+    """Two empty commits, recorded all the same, unless the log is not to have them
+    (VacuumCommand.scala, logVacuumStart and logVacuumEnd).
+    """
+    schema = snapshot.schemas[statement.target]
+    snapshot.files(schema.name)  # the table is there
+    footprint = Footprint(schema, data_change=False, changes_data=False)
+    if snapshot.outside.confs.get(VACUUM_LOGGING, "").lower() == "false":
+        return Effect(footprint=footprint, operation="VACUUM")
+    footprint = replace(footprint, settings=Settings(always=True))
+    return Effect(footprint=footprint, operation="VACUUM START", closing="VACUUM END")
+
+
+def _refuse(problem: str) -> NoReturn:
+    raise LitmusError(problem)

@@ -1,0 +1,263 @@
+"""The table universe searched by a solver: propose statements and read versions, execute, ask again.
+
+Proposals come in the order in which the enumeration has its candidates (``checker.universes.tables``), so
+both ways give the same answer. A proposal that execution refuses, because values had a say that the
+circuit leaves open or because some serial order explains it, is ruled out and the solver asked again;
+when it has nothing left to propose, there is none.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from isolitmus.checker.delta.partition_abstraction import Unfit, outline, partitions
+from isolitmus.checker.delta.table_circuit import TableCircuit
+from isolitmus.checker.delta.table_reads import with_reads
+from isolitmus.checker.execution.commit_loop import initial
+from isolitmus.checker.judge.read_nodes import needs_reads
+from isolitmus.checker.solver.circuit_semantics import admit, forbid
+from isolitmus.checker.solver.circuits import Gates
+from isolitmus.checker.solver.refutation import refuted_clauses
+from isolitmus.checker.solver.solver import Solver
+from isolitmus.checker.universes.tables import candidate
+from isolitmus.model.budget import Budget
+from isolitmus.model.errors import Limit
+from isolitmus.model.number import many
+from isolitmus.specs.registries.formats import format_named
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from isolitmus.checker.delta.partition_abstraction import Outline
+    from isolitmus.checker.solver.refutation import Refutation
+    from isolitmus.checker.solver.solver import Model
+    from isolitmus.checker.universes.tables import Candidate
+    from isolitmus.model.scope import Scope
+    from isolitmus.model.spec import Spec
+    from isolitmus.model.sql.statement import Statement
+
+    Accept = Callable[[Candidate], bool]
+
+__all__ = ["circuit", "search", "unfit"]
+
+Choice = tuple[int, int]
+"""A statement (or reader) of the scope by its number, and the version that it reads."""
+
+
+def unfit(scope: Scope) -> str | None:
+    """Why the solver cannot search this scope exactly; None if it can.
+
+    >>> from isolitmus.specs import scope
+    >>> unfit(scope("table")) is None
+    True
+    """
+    if len(scope.tables) != 1:
+        return "the universe has several tables"
+    try:
+        for init in scope.inits:
+            outlines(scope, init)
+    except Unfit as error:
+        return str(error)
+    return None
+
+
+def outlines(
+    scope: Scope, init: tuple[Statement, ...]
+) -> tuple[list[Outline], list[Outline], list[int], int]:
+    """The outlines of a scope's statements and of its readers, the partitions of the initial files,
+    and how many partitions there are. Unfit if there are none.
+    """
+    ((name, schema),) = scope.tables.items()
+    live = [
+        file.partition
+        for file in initial(format_named(scope.format), scope.tables, init)[name].files
+    ]
+    menu = [positions[0] for positions in scope.statements]
+    known = partitions(schema, menu, live)
+    return (
+        [outline(statement, schema, known) for statement in menu],
+        [outline(statement, schema, known) for statement in scope.readers],
+        [known.index(partition) for partition in live],
+        len(known),
+    )
+
+
+def circuit(
+    gates: Gates, scope: Scope, init: tuple[Statement, ...], writers: int, readers: int
+) -> TableCircuit[int]:
+    """The circuit of a scope's candidates with so many writers and readers, on one initial table."""
+    (schema,) = scope.tables.values()
+    statements, queries, live, count = outlines(scope, init)
+    menu = [statements] * writers + [queries] * readers
+    runs = [[gates.new() for _ in choices] for choices in menu]
+    for choices in runs:
+        gates.one_of(choices)
+    sees = [[gates.new() for _ in range(min(j, writers))] for j in range(writers + readers)]
+    for versions in sees:
+        for earlier, later in pairwise(versions):
+            gates.add(earlier, -later)
+    made = TableCircuit(
+        gates, schema, menu, live, count, runs=runs, sees=sees, writers=writers,
+        free=gates.new, require=gates.add,
+    )  # fmt: skip
+    if scope.noops == "skip":
+        for j in range(writers):
+            gates.add(made.acts(j))
+    return made
+
+
+def search(
+    a: Spec,
+    b: Spec,
+    scope: Scope,
+    n: int,
+    accept: Accept,
+    *,
+    budget: Budget | None = None,
+    refuted: list[Refutation] | None = None,
+) -> tuple[Candidate | None, int]:
+    """The first candidate with n transactions that the circuit takes for admitted by ``a`` and
+    forbidden by ``b``, and that ``accept`` accepts (it must execute and judge), or None; and how many
+    were proposed. A Limit, with how many, once the budget is spent. ``refuted`` gets the questions that have no
+    answer, one for each number of writers and each initial table.
+    """
+    budget = budget or Budget()
+    examined = 0
+    try:
+        for writers in range(1, n + 1):
+            if writers < n and not scope.readers:
+                continue
+            for k, init in enumerate(scope.inits, 1):
+                space = _CandidateSpace(a, b, scope, init, (writers, n - writers), budget)
+                apart = []
+                for chosen in space.proposals():
+                    examined += 1
+                    proposal = candidate(scope, init, chosen[:writers], chosen[writers:])
+                    if proposal is not None and accept(proposal):
+                        return proposal, examined
+                    apart.append(chosen)
+                if refuted is not None:
+                    refuted.append(
+                        space.refuted(f"{n}-transactions-{writers}-writers-table-{k}", apart)
+                    )
+    except Limit as limit:
+        limit.examined = examined
+        raise
+    return None, examined
+
+
+class _CandidateSpace:
+    """All candidates of one shape (writers, readers) that the first spec admits and the second forbids."""
+
+    def __init__(  # noqa: PLR0917
+        self,
+        a: Spec,
+        b: Spec,
+        scope: Scope,
+        init: tuple[Statement, ...],
+        shape: tuple[int, int],
+        budget: Budget,
+    ) -> None:
+        writers, readers = shape
+        self.scope, self.init, self.writers = scope, init, writers
+        self.specs = a, b
+        self.gates = Gates()
+        self.circuit = circuit(self.gates, scope, init, writers, readers)
+        plain = self.circuit.frames(a.needs | b.needs)
+        for spec, say in ((a, admit), (b, forbid)):
+            say(self.gates, with_reads(self.circuit, plain) if needs_reads(spec) else plain, spec)
+        self.options = [self._options(j) for j in range(writers + readers)]
+        for j in range(writers, writers + readers - 1):
+            self._ascending(self.options[j], self.options[j + 1])
+        self.solver = Solver(self.gates, budget)
+
+    def _options(self, j: int) -> list[tuple[Choice, int]]:
+        """What transaction j may choose, in order, each with its literal."""
+        sees = self.circuit.sees[j]
+        versions = [
+            self.gates.conj([*sees[:v], *(-later for later in sees[v:])])
+            for v in range(len(sees) + 1)
+        ]
+        return [
+            ((k, v), self.gates.both(run, version))
+            for k, run in enumerate(self.circuit.runs[j])
+            for v, version in enumerate(versions)
+        ]
+
+    def _ascending(self, first: list[tuple[Choice, int]], second: list[tuple[Choice, int]]) -> None:
+        """Readers have no order: of two the first has the smaller choice."""
+        for k, (_, one) in enumerate(first):
+            for _, other in second[:k]:
+                self.gates.add(-one, -other)
+
+    def proposals(self) -> Iterator[list[Choice]]:
+        """Everything that the solver proposes, each once."""
+        if self.solver.check() is None:
+            return
+        runs = self.circuit.runs[: self.writers]
+        for vocabulary in range(1, len(self.scope.statements) + 1):
+            uses = self.gates.disj(run[vocabulary - 1] for run in runs)
+            beyond = [-literal for run in runs for literal in run[vocabulary:]]
+            yield from self._below([uses, *beyond], [])
+
+    def refuted(self, name: str, apart: Sequence[Sequence[Choice]]) -> Refutation:
+        """That nothing is left to propose but what execution refuses, which is left ``apart``."""
+        first, second = self.specs
+        clauses = {}
+        for chosen in apart:
+            literals = [
+                dict(options)[one] for options, one in zip(self.options, chosen, strict=True)
+            ]
+            clauses[tuple(-literal for literal in literals)] = self._words(chosen)
+        readers = len(self.options) - self.writers
+        shape = many(self.writers, "writer")
+        shape += f" and {many(readers, 'reader')}" if readers else ""
+        start = "; ".join(str(statement) for statement in self.init) or "an empty table"
+        but = (
+            f", but for {many(len(apart), 'one', 'those')} that execution refuses" if apart else ""
+        )
+        says = f"no candidate with {shape} on {start} is admitted by {first.name} and forbidden by {second.name}{but}"
+        return refuted_clauses(name, says, self.gates, clauses)
+
+    def _words(self, chosen: Sequence[Choice]) -> str:
+        """What the transactions of a candidate do."""
+        menu = [[one[0] for one in self.scope.statements]] * self.writers
+        menu += [list(self.scope.readers)] * (len(chosen) - self.writers)
+        done = (f"{menu[j][k]} at version {v}" for j, (k, v) in enumerate(chosen))
+        return "; ".join(done)
+
+    def _below(self, assumed: Sequence[int], chosen: list[Choice]) -> Iterator[list[Choice]]:
+        """The proposals that extend some choices, in order."""
+        depth = len(chosen)
+        if depth == len(self.options):
+            yield chosen
+            return
+        options = self.options[depth]
+        start = 0
+        while True:
+            k = self._least(assumed, options, start)
+            if k is None:
+                return
+            choice, literal = options[k]
+            yield from self._below([*assumed, literal], [*chosen, choice])
+            start = k + 1
+
+    def _least(
+        self, assumed: Sequence[int], options: list[tuple[Choice, int]], start: int
+    ) -> int | None:
+        """The first option from ``start`` on with which the assumptions can hold."""
+        best: int | None = None
+        end = len(options)
+        while True:
+            outside = [-literal for k, (_, literal) in enumerate(options) if not start <= k < end]
+            model = self.solver.check([*assumed, *outside])
+            if model is None:
+                return best
+            best = end = _chosen(model, options)
+            if best == start:
+                return best
+
+
+def _chosen(model: Model, options: list[tuple[Choice, int]]) -> int:
+    return next(k for k, (_, literal) in enumerate(options) if model[literal])

@@ -1,1 +1,0 @@
-"""delta-rs on the log of Delta: what it takes a statement to read."""

@@ -1,0 +1,1 @@
+"""Schedules executed by the model, serial orders by two executors, runs compared."""

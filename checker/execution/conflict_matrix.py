@@ -1,0 +1,128 @@
+"""The verb ``matrix``: which statements conflict, by who wins, layout and protocol, as the model has it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from math import gcd
+from typing import TYPE_CHECKING
+
+from isolitmus.checker.execution.commit_loop import execute, observed_run
+from isolitmus.model.display import Readable, few
+from isolitmus.model.errors import IsolitmusError
+from isolitmus.model.matrix import NOT_MODELLED, Cell, Place
+from isolitmus.model.number import many
+from isolitmus.model.records import Records, Tabular
+from isolitmus.specs.files.catalogue import protocol as named
+from isolitmus.specs.files.matrix_file import case
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from isolitmus.model.matrix import Matrix
+    from isolitmus.specs.files.spec_catalogue import SpecLike
+
+__all__ = ["Cells", "covering", "grid", "predict_case", "predicted"]
+
+
+def predict_case(matrix: Matrix, place: Place, protocol: SpecLike) -> Cell:
+    """What the model says of a case.
+
+    >>> from isolitmus.model.matrix import Place
+    >>> from isolitmus.specs import protocol
+    >>> from isolitmus.specs.files.catalogue import matrix
+    >>> place = Place("delete-row", "insert", "same partition")
+    >>> predict_case(matrix("pairs"), place, protocol("delta-serializable")).predicted
+    'ConcurrentAppendException'
+    """
+    protocol = named(protocol)
+    try:
+        test = case(matrix, place)
+        seen = observed_run(test, execute(test, protocol), protocol.name)
+    except IsolitmusError:
+        return Cell(place, protocol.name, "model", NOT_MODELLED)
+    return Cell(place, protocol.name, "model", seen.transactions["a"].outcome)
+
+
+@dataclass(frozen=True, slots=True)
+class Cells(Readable, Tabular):
+    """What became of cases of a matrix."""
+
+    matrix: Matrix
+    cells: tuple[Cell, ...]
+
+    @property
+    def records(self) -> Records:
+        """A row for each case."""
+        return Records(
+            (*Place._fields, "protocol", "engine", "predicted", "observed", "differences"),
+            tuple(
+                (*c.place, c.protocol, c.engine, c.predicted, c.observed, "; ".join(c.differences))
+                for c in self.cells
+            ),
+        )
+
+    def __repr__(self) -> str:
+        """How many cases end how, by protocol."""
+        lines = [f"{self.matrix.name}: {many(len(self.cells), 'case')}"]
+        for protocol in dict.fromkeys(cell.protocol for cell in self.cells):
+            ends = Counter(c.observed or c.predicted for c in self.cells if c.protocol == protocol)
+            words = ", ".join(f"{number:,} {end}" for end, number in ends.most_common())
+            lines.append(f"  {protocol}: {words}")
+        return few(lines)
+
+
+def predicted(
+    matrix: Matrix, protocols: Sequence[SpecLike], places: Iterable[Place] | None = None
+) -> Cells:
+    """What the model says of these places of a matrix, by default all of them, under each protocol, by itself or by its name or file.
+
+    >>> from isolitmus.model.matrix import Place
+    >>> from isolitmus.specs.files.catalogue import matrix
+    >>> predicted(matrix("pairs"), ["delta-serializable"], [Place("insert", "insert", "same partition")])
+    pairs: 1 case
+      delta-serializable: 1 committed
+    """
+    every = list(matrix.places() if places is None else places)
+    return Cells(
+        matrix,
+        tuple(predict_case(matrix, p, under) for under in map(named, protocols) for p in every),
+    )
+
+
+def grid(matrix: Matrix, letters: dict[tuple[str, str], str]) -> list[str]:
+    """A layout as lines: rows are parked, columns win, their names above in full.
+
+    >>> from isolitmus.specs.files.catalogue import matrix
+    >>> lines = grid(matrix("pairs"), {("insert", "insert"): "."})
+    >>> len(lines[-1]) - len(lines[-1].rstrip())
+    0
+    """
+    names = list(matrix.statements)
+    width = max(map(len, names))
+    numbers = [f"{k:>2}" for k in range(1, len(names) + 1)]
+    lines = [
+        " " * (width + 5) + "".join(f" {number[row]}" for number in numbers)
+        for row in range(2)
+        if len(names) > 9 or row
+    ]
+    for k, a in enumerate(names, 1):
+        row = "".join(f" {letters.get((a, winner), ' ')}" for winner in names)
+        lines.append(f"{k:>3}  {a:<{width}}{row}".rstrip())
+    return lines
+
+
+def covering(matrix: Matrix, places: Iterable[Place]) -> list[Place]:
+    """The places in an order of which a beginning has much: the first layouts · statements places have every
+    statement on either side in every layout, and no pair of statements twice unless there are more layouts
+    than statements.
+    """
+    row = {name: k for k, name in enumerate(matrix.statements)}
+    layer = {name: k for k, name in enumerate(matrix.layouts)}
+    size = len(row)
+    step = next(step for step in range(7, size + 8) if gcd(step, size) == 1)
+
+    def diagonal(place: Place) -> tuple[int, int]:
+        return (row[place.winner] - row[place.a] * step - layer[place.layout]) % size, row[place.a]
+
+    return sorted(places, key=diagonal)

@@ -1,0 +1,121 @@
+"""What a spec sees of a litmus test: its frame, and what every let, axiom and label denotes on it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from isolitmus.checker.execution.commit_loop import execute, execution_frame, seen_by
+from isolitmus.checker.judge.completion import frames
+from isolitmus.checker.judge.graph_semantics import BitsetAlgebra, missing
+from isolitmus.checker.judge.read_nodes import needs_operations, needs_reads
+from isolitmus.checker.judge.total_orders import linearised
+from isolitmus.model.display import Readable
+from isolitmus.model.errors import SpecError
+from isolitmus.model.litmus import HistoryTest
+from isolitmus.model.relation import bits
+from isolitmus.model.spec import Fold, Name
+from isolitmus.model.spec_algebra import names_in
+from isolitmus.specs.files.catalogue import litmus
+from isolitmus.specs.files.catalogue import spec as named
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from isolitmus.model.frame import Frame
+    from isolitmus.model.litmus import Litmus
+    from isolitmus.model.spec import CatExpr, Spec
+    from isolitmus.specs.files.spec_catalogue import NameOrPath, SpecLike
+
+__all__ = ["Denotation", "Denoted", "denote"]
+
+
+@dataclass(frozen=True, slots=True)
+class Denotation:
+    """What a statement of a spec denotes: pairs of nodes, or single nodes where it is a set.
+
+    ``statement`` is ``let``, ``show`` or the test of an axiom.
+    """
+
+    statement: str
+    name: str
+    items: tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Denoted(Readable):
+    """A frame, what a spec makes of it, and what was taken for granted to have it: ``failed`` are
+    transactions that are not in it, ``unknown`` what the history leaves open and one completion
+    settles.
+    """
+
+    frame: Frame
+    values: tuple[Denotation, ...] = ()
+    failed: tuple[str, ...] = ()
+    unknown: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        return repr(self.frame)
+
+
+def denote(test: Litmus | HistoryTest | NameOrPath, spec: SpecLike | None = None) -> Denoted:
+    """The frame of a schedule in which every commit goes through, or of an abstract history.
+
+    With a spec: only the names that it uses, with the reads as nodes if it uses them. A let that no
+    axiom uses is left out where the frame lacks its names; what an axiom lacks is a SpecError.
+
+    >>> from isolitmus.specs import level, litmus
+    >>> seen = denote(litmus("history-write-skew"), level("update-serializable"))
+    >>> [value.items for value in seen.values if value.name == "update"]
+    [(('T1', 'T2'), ('T2', 'T1'))]
+    """
+    test = litmus(test)
+    spec = None if spec is None else named(spec)
+    reads = spec is not None and needs_reads(spec)
+    operations = spec is not None and needs_operations(spec)
+    failed: tuple[str, ...] = ()
+    unknown: tuple[str, ...] = ()
+    if isinstance(test, HistoryTest):
+        unknown = test.history.undetermined()
+        if spec is not None and "co" in spec.bound:
+            frame = next(linearised(test.history, spec)).frame(reads=reads, operations=operations)
+            unknown = (*unknown, "nobody observed in what order they commit")
+        else:
+            frame = next(frames(test.history, reads=reads, operations=operations))
+    else:
+        execution = execute(test)
+        frame = execution_frame(execution) if spec is None else seen_by(spec, execution)
+        failed = tuple(event.name for event in execution.events if event.aborted)
+    if spec is None:
+        return Denoted(frame, (), failed, unknown)
+    lacking = missing(frame, spec)
+    if lacking:
+        raise SpecError(f"{spec.name} needs {', '.join(lacking)}, which {test.name} does not have")
+    lets = {name: names_in([Name(name)], spec.definitions) for name in spec.definitions}
+    lets = {name: names for name, names in lets.items() if names <= set(frame.names())}
+    used = spec.needs.union(*lets.values())
+    seen = replace(
+        frame,
+        relations={name: r for name, r in frame.relations.items() if name in used},
+        sets={name: members for name, members in frame.sets.items() if name in used},
+    )
+    return Denoted(seen, tuple(_values(seen, spec, lets)), failed, unknown)
+
+
+def _values(frame: Frame, spec: Spec, lets: Iterable[str]) -> Iterator[Denotation]:
+    fold = Fold(BitsetAlgebra(frame), spec.definitions)
+
+    def items(expr: CatExpr) -> tuple[tuple[str, ...], ...]:
+        if expr.kind == "set":
+            return tuple((frame.nodes[i],) for i in bits(fold.members(expr)))
+        pairs = fold.relation(expr).pairs()
+        return tuple((frame.nodes[i], frame.nodes[j]) for i, j in pairs)
+
+    for name in lets:
+        yield Denotation("let", name, items(Name(name)))
+    for axiom in spec.axioms:
+        yield Denotation(axiom.test, axiom.name, items(axiom.expr))
+    for silence in spec.silences:
+        yield Denotation("silent", silence.name, items(silence.expr))
+    for label in spec.labels:
+        yield Denotation("show", label.name, items(label.expr))

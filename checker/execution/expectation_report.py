@@ -1,0 +1,176 @@
+"""A litmus test carried out, beside what its file expects and what the model says: in numbers and in words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from isolitmus.checker.execution.refusals import refusals
+from isolitmus.checker.execution.run_diff import Comparison, comparison
+from isolitmus.checker.execution.run_result import Judged
+from isolitmus.checker.execution.run_result import run as predict
+from isolitmus.checker.execution.several import Several
+from isolitmus.checker.render.text_pictures import timeline
+from isolitmus.checker.render.verdicts import refusal_words, serial_words
+from isolitmus.model.errors import IsolitmusError
+from isolitmus.model.run import SeveralRuns
+from isolitmus.model.sql.values import show_row
+from isolitmus.specs import protocol
+from isolitmus.specs.files.catalogue import protocols, relatives
+from isolitmus.specs.registries.engines import engine_named
+from isolitmus.specs.registries.formats import format_named
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from isolitmus.model.litmus import Litmus
+    from isolitmus.model.run import Run
+    from isolitmus.model.spec import Spec
+    from isolitmus.model.verdict import Violation
+
+__all__ = ["Compared", "Predicted", "expected"]
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """A run with what it was compared with: the model's if it is another one's, what is expected."""
+
+    judged: Judged
+    beside: Comparison | None
+    model: Predicted
+    """What the model says of the test."""
+    at_most: str = ""
+    """Why what the model commits may still not be there (``at-most``)."""
+
+    @property
+    def differences(self) -> tuple[str, ...]:
+        """Where it is not as expected or as predicted."""
+        return self.judged.differences + (() if self.beside is None else self.beside.differences)
+
+    @property
+    def uncompared(self) -> tuple[str, ...]:
+        """What nobody could compare."""
+        apart = ("the model, from which this release is known to differ",)
+        more = (
+            (apart if self.judged.apart else ()) if self.beside is None else self.beside.uncompared
+        )
+        return tuple(dict.fromkeys((*self.judged.uncompared, *more)))
+
+    @property
+    def end(self) -> str:
+        """``met`` or ``not met``; ``predicted`` if nothing is expected and the model predicts it, ``none`` if it is
+        the model's own.
+        """
+        if self.differences:
+            return "not met"
+        if self.judged.expected == "met":
+            return "met"
+        return "none" if self.beside is None else "predicted"
+
+    @property
+    def run(self) -> Run:
+        """What was carried out."""
+        return self.judged.run
+
+    @property
+    def word(self) -> str:
+        """The run in one word."""
+        return self.judged.word
+
+    @property
+    def lines(self) -> Iterator[str]:
+        """Its timeline, what each transaction read and why it aborted, of a run that is not as expected also in the
+        engine's words, the tables, the levels, and the comparison.
+        """
+        judged, run = self.judged, self.judged.run
+        yield from timeline(judged.litmus.schedule, run).splitlines()
+        for who, transaction in run.transactions.items():
+            if transaction.emitted:
+                yield f"{who} scanned {' '.join(map(show_row, transaction.emitted))}"
+            if transaction.rows is not None:
+                yield f"{who} read {' '.join(map(show_row, transaction.rows)) or 'no rows'}"
+            why = self.model.why.get(who)
+            if why is not None and transaction.outcome in {why.axiom, why.kind}:
+                yield from refusal_words(why)
+            if transaction.message and self.differences:
+                yield f"{who} ended with {transaction.exception}: {transaction.message}"
+        if self.at_most and any(t.outcome == "committed" for t in run.transactions.values()):
+            yield f"committed at most: {self.at_most}"
+        for table, rows in run.tables.items():
+            yield f"{table} at the end: {' '.join(map(show_row, rows)) or 'no rows'}"
+        yield serial_words(judged.serial.orders, judged.serial.unexplained)
+        if judged.breaks:
+            yield f"breaks {', '.join(judged.breaks)}"
+        for verdict in ("allowed", "forbidden", "silent", "unknown"):
+            levels = [name for name, v in judged.levels.items() if str(v) == verdict]
+            if levels:
+                yield f"{verdict}: {', '.join(levels)}"
+        if self.uncompared:
+            yield f"not compared: {', '.join(self.uncompared)}"
+        match self.end:
+            case "not met":
+                yield "NOT as expected:"
+                yield from (f"  {difference}" for difference in self.differences)
+            case "met":
+                yield "as expected"
+            case "predicted":
+                yield "as predicted; nothing is expected of it"
+            case "none":
+                yield "nothing is expected of it"
+
+    def to_json(self) -> dict[str, object]:
+        """The run as docs/interface.md, 6, has it."""
+        compared = {"differences": list(self.differences), "uncompared": list(self.uncompared)}
+        return {**self.judged.to_json(), **compared, "at_most": self.at_most or None}
+
+
+class Predicted:
+    """What the model says of a test under a protocol, to be held beside what engines do."""
+
+    def __init__(self, test: Litmus, spec: Spec) -> None:
+        self._test, self._spec = test, spec
+        self._known: tuple[Judged, Mapping[str, Violation]] | None = None
+
+    def beside(self, answer: Run | IsolitmusError | None) -> Compared | Several:
+        """A run beside the model's (None: it is that one), or beside all that may be; raises the error if there is
+        none, or what the model refuses the test with.
+        """
+        if isinstance(answer, IsolitmusError):
+            raise answer
+        try:
+            judged = self._predicted if answer is None else Judged(self._test, answer)
+            apart = answer is None or judged.apart
+            beside = None if apart else comparison(self._predicted.run, judged.run)
+        except SeveralRuns as several:
+            return Several(self._test, several, answer)
+        return Compared(judged, beside, self, self._spec.at_most if answer is None else "")
+
+    @property
+    def _predicted(self) -> Judged:
+        return self._says[0]
+
+    @property
+    def why(self) -> Mapping[str, Violation]:
+        """Why transactions aborted."""
+        return self._says[1]
+
+    @property
+    def _says(self) -> tuple[Judged, Mapping[str, Violation]]:
+        if self._known is None:
+            judged = predict(self._test, self._spec)
+            assert judged.execution is not None
+            self._known = judged, refusals(judged.execution, self._spec)
+        return self._known
+
+
+def expected(test: Litmus, engine: str) -> list[Spec]:
+    """What an engine is asked for where nobody says: the protocols that a test expects something of, or
+    those of its format if it expects nothing; and those of an engine of another format. If it implements
+    none of them, all that it does implement.
+    """
+    known = protocols(format_named(test.format).log)
+    names = [name for name in known if name in test.expect] or relatives(form=test.format)
+    of = engine_named(engine)
+    own = (of.protocols or ()) if of.format != test.format else ()
+    able = [name for name in dict.fromkeys((*names, *own)) if of.implements(name)]
+    return [protocol(name) for name in able or known if of.implements(name)]

@@ -1,0 +1,322 @@
+"""A run compared with another one, and with what is expected of it.
+
+Each point is met, not met, or not compared, because one side does not say it: that is no agreement, and is
+told apart. The fields are walked, so that a new one is compared or nothing runs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from functools import partial
+from typing import TYPE_CHECKING, Any, Protocol
+
+from isolitmus.model.litmus import Expectation
+from isolitmus.model.run import SILENT, Run, TransactionRun, same_bag, same_rows
+from isolitmus.model.sql.values import show_row
+from isolitmus.specs.files.catalogue import level
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+
+    from isolitmus.checker.execution.serial_orders import Serial
+    from isolitmus.model.litmus import Litmus
+    from isolitmus.model.spec import Spec
+    from isolitmus.model.sql.values import Rows, Value
+    from isolitmus.model.verdict import Verdict
+
+__all__ = ["Comparison", "comparison", "held_against", "run_differences"]
+
+ComparedPoint = tuple[bool | None, str]
+"""Whether two sides agree (None: one of them does not say), and in words: how they differ, or what it is."""
+
+BESIDE = ("unsaid", "message")
+"""What a run says of a transaction that is no point of its own."""
+WHO = ("engine", "engine_version", "base")
+"""What a run says of who saw it, in which two runs of one test may differ."""
+FOLLOWS = {"exception": "outcome", "error_class": "outcome", "commits": "version"}
+"""Fields that cannot but differ where another one does, of which that is said."""
+LOG = {"blind": "blind", "level": "isolation_level", "operation": "operation"}
+"""What a file calls the fields that a commit says of itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """How many points were compared, where the two sides differ, a sentence each, and what could not be
+    compared.
+    """
+
+    points: int
+    differences: tuple[str, ...]
+    uncompared: tuple[str, ...]
+
+    @classmethod
+    def of(cls, points: Iterable[ComparedPoint]) -> Comparison:
+        """These points."""
+        every = list(points)
+        open_ = dict.fromkeys(words for agree, words in every if agree is None)
+        return cls(
+            sum(agree is not None for agree, _ in every),
+            tuple(words for agree, words in every if agree is False),
+            tuple(open_),
+        )
+
+
+class Judgement(Protocol):
+    """A run of a litmus test, and what is said of it."""
+
+    @property
+    def litmus(self) -> Litmus: ...
+    @property
+    def run(self) -> Run: ...
+    @property
+    def serial(self) -> Serial: ...
+    @property
+    def breaks(self) -> tuple[str, ...] | None: ...
+    def verdict(self, spec: Spec) -> Verdict: ...
+
+
+def run_differences(predicted: Run, seen: Run) -> tuple[str, ...]:
+    """Where a real run differs from the model's, a sentence each; empty if in nothing that both say."""
+    return comparison(predicted, seen).differences
+
+
+def comparison(predicted: Run, seen: Run) -> Comparison:
+    """A real run beside the model's, step by step, in all that a run has but WHO saw it.
+
+    >>> from dataclasses import replace
+    >>> from isolitmus.checker import run
+    >>> from isolitmus.specs import litmus, protocol
+    >>> done = run(litmus("reorder"), protocol("delta-write-serializable")).run
+    >>> comparison(done, done).differences
+    ()
+    >>> comparison(done, replace(done, versions=done.versions[:-1])).differences
+    ('2 versions predicted, 1 observed',)
+    """
+    return Comparison.of(_points(predicted, seen))
+
+
+def held_against(expect: Expectation, judged: Judgement) -> Comparison:
+    """A run beside what is expected of it."""
+    return Comparison.of(
+        point
+        for field in fields(Expectation)
+        for point in POINTS[field.name](getattr(expect, field.name), judged)
+    )
+
+
+# Two runs
+
+
+def _points(predicted: Run, seen: Run) -> Iterator[ComparedPoint]:
+    ended = any(t.outcome == SILENT for t in predicted.transactions.values())
+    for field in fields(Run):
+        ours, theirs = getattr(predicted, field.name), getattr(seen, field.name)
+        match field.name:
+            case "transactions":
+                for name in dict.fromkeys((*ours, *theirs)):
+                    yield from _transaction(name, ours.get(name), theirs.get(name))
+            case "versions":
+                unread = predicted.unread | seen.unread
+                yield from _versions(ours, theirs, unread, ended=ended)
+            case "unread":
+                yield from ((None, f"the tables at version {k}") for k in sorted(ours | theirs))
+            case name if name not in WHO:
+                yield ours == theirs, f"{name} predicted {ours}, observed {theirs}"
+
+
+def _transaction(
+    name: str, ours: TransactionRun | None, theirs: TransactionRun | None
+) -> Iterator[ComparedPoint]:
+    if ours is None or theirs is None:
+        said = (t.outcome if t is not None else "no such transaction" for t in (ours, theirs))
+        yield False, "{}: predicted {}, observed {}".format(name, *said)
+        return
+    if ours.outcome == SILENT:
+        yield None, f"what becomes of {name}, of which the protocol says nothing"
+        return
+    unsaid = ours.unsaid | theirs.unsaid
+    unlike = set()
+    for key in (field.name for field in fields(TransactionRun) if field.name not in BESIDE):
+        a, b = getattr(ours, key), getattr(theirs, key)
+        words = key.replace("_", " ")
+        if key == "rows" and key not in unsaid:
+            yield _rows_point(f"{name} read", a, b, "predicted", "observed")
+        elif key in unsaid:
+            if (a, b) != (None, None):
+                yield None, f"{name}'s {words}"
+        elif FOLLOWS.get(key) not in unlike:
+            same = same_rows(a, b) if key == "emitted" else a == b
+            alike = same or (key == "outcome" and "exception" in unsaid and _both_fail(a, b))
+            if not alike:
+                unlike.add(key)
+            yield alike, f"{name}: {words} predicted {a}, observed {b}"
+
+
+def _both_fail(a: str, b: str) -> bool:
+    """Whether two outcomes are errors, of whatever class."""
+    return a.startswith("error:") and b.startswith("error:")
+
+
+def _versions(
+    ours: tuple[Mapping[str, Rows], ...],
+    theirs: tuple[Mapping[str, Rows], ...],
+    unread: frozenset[int],
+    *,
+    ended: bool,
+) -> Iterator[ComparedPoint]:
+    """The versions of a run, and those that were predicted: if that ``ended`` in a silence, there may be more."""
+    yield (
+        len(ours) == len(theirs) or (ended and len(ours) < len(theirs)),
+        f"{len(ours) - 1} versions predicted, {len(theirs) - 1} observed",
+    )
+    for k, (a, b) in enumerate(
+        zip(ours, theirs, strict=False)
+    ):  # one that is too many has been said
+        for table in () if k in unread else dict.fromkeys((*a, *b)):
+            what = f"table {table} at version {k}"
+            yield _rows_point(what, a.get(table), b.get(table), "predicted", "observed")
+
+
+def _rows_point(
+    what: str, a: Rows | None, b: Rows | None, first: str, second: str
+) -> ComparedPoint:
+    alike = a is b if a is None or b is None else same_bag(a, b)
+    return alike, f"{what}: {first} {_rows(a)}, {second} {_rows(b)}"
+
+
+def _rows(rows: Rows | None) -> str:
+    if rows is None:
+        return "nothing"
+    return " ".join(map(show_row, rows)) or "no rows"
+
+
+# What is expected
+
+
+def _outcomes(
+    expected: Mapping[str, tuple[str, ...]], judged: Judgement
+) -> Iterator[ComparedPoint]:
+    for name, options in expected.items():
+        seen = judged.run.transactions[name]
+        met = any(_meets(option, seen) for option in options)
+        yield met, f"{name}: expected {' or '.join(options)}, got {seen.outcome}"
+
+
+def _meets(option: str, seen: TransactionRun) -> bool:
+    return seen.aborted if option == "aborted" else option in (seen.outcome, seen.exception)
+
+
+def _error_classes(expected: Mapping[str, str], judged: Judgement) -> Iterator[ComparedPoint]:
+    for name, wanted in expected.items():
+        seen = judged.run.transactions[name]
+        got = seen.error_class
+        if "error_class" in seen.unsaid:
+            yield None, f"{name}'s error class"
+        else:
+            met = got is not None and (got == wanted or got.startswith(f"{wanted}."))
+            yield met, f"{name}: expected error class {wanted}, got {got or 'none'}"
+
+
+def _log(expected: Mapping[str, Mapping[str, Value]], judged: Judgement) -> Iterator[ComparedPoint]:
+    for name, entry in expected.items():
+        seen = judged.run.transactions[name]
+        for key, wanted in entry.items():
+            got = getattr(seen, LOG[key])
+            if LOG[key] in seen.unsaid:
+                yield None, f"{name}'s {LOG[key].replace('_', ' ')}"
+            else:
+                yield got == wanted, f"{name}: expected {key} {wanted}, got {got}"
+
+
+def _reads(expected: Mapping[str, Rows], judged: Judgement) -> Iterator[ComparedPoint]:
+    for name, rows in expected.items():
+        seen = judged.run.transactions[name].rows
+        yield _rows_point(f"{name} read", rows, seen, "expected", "got")
+
+
+def _emitted(expected: Mapping[str, Rows], judged: Judgement) -> Iterator[ComparedPoint]:
+    for name, rows in expected.items():
+        seen = judged.run.transactions[name]
+        if "emitted" in seen.unsaid:
+            yield None, f"{name}'s emitted"
+        else:
+            got = seen.emitted
+            yield same_rows(got, rows), f"{name}'s scans: expected {_rows(rows)}, got {_rows(got)}"
+
+
+def _waits(
+    expected: Mapping[str, tuple[str, ...]] | None, judged: Judgement
+) -> Iterator[ComparedPoint]:
+    for name, seen in judged.run.transactions.items() if expected is not None else ():
+        wanted = (expected or {}).get(name, ())
+        got = tuple(" and ".join(wait.behind) for wait in seen.waits)
+        if "waits" in seen.unsaid:
+            yield None, f"{name}'s waits"
+        else:
+            ours, theirs = (", ".join(names) or "nobody" for names in (wanted, got))
+            yield got == wanted, f"{name}: expected to wait for {ours}, waited for {theirs}"
+
+
+def _tables(expected: Mapping[str, Rows], judged: Judgement) -> Iterator[ComparedPoint]:
+    return _contents({len(judged.run.versions) - 1: expected}, judged)
+
+
+def _contents(
+    expected: Mapping[int, Mapping[str, Rows]], judged: Judgement
+) -> Iterator[ComparedPoint]:
+    versions = judged.run.versions
+    for k, tables in expected.items():
+        if k >= len(versions):
+            yield False, f"version {k} is expected, the run ends at {len(versions) - 1}"
+            continue
+        for table, rows in tables.items():
+            what = f"table {table} at version {k}"
+            yield _rows_point(what, rows, versions[k].get(table), "expected", "got")
+
+
+def _breaks(expected: tuple[str, ...] | None, judged: Judgement) -> Iterator[ComparedPoint]:
+    if expected is None:
+        return
+    got = judged.breaks
+    if got is None:
+        yield False, "postconditions: nobody can tell what was written"
+        return
+    wanted, seen = (", ".join(sorted(names)) or "none" for names in (expected, got))
+    yield wanted == seen, f"postconditions broken: expected {wanted}, got {seen}"
+
+
+def _serial(expected: tuple[str, ...] | None, judged: Judgement) -> Iterator[ComparedPoint]:
+    if expected is None:
+        return
+    wanted = ", ".join(expected) or "none"
+    if judged.litmus.raw:
+        yield False, f"serial orders: expected {wanted}, got no rows that could tell"
+        return
+    got = judged.serial.orders
+    yield (
+        set(expected) == set(got),
+        f"serial orders: expected {wanted}, got {', '.join(got) or 'none'}",
+    )
+
+
+def _verdicts(wanted: str, names: tuple[str, ...], judged: Judgement) -> Iterator[ComparedPoint]:
+    for name in names:
+        verdict = str(judged.verdict(level(name)))
+        yield verdict == wanted, f"{name}: expected {wanted}, got {verdict}"
+
+
+POINTS: Mapping[str, Callable[[Any, Judgement], Iterator[ComparedPoint]]] = {
+    "outcome": _outcomes,
+    "error_class": _error_classes,
+    "log": _log,
+    "reads": _reads,
+    "emitted": _emitted,
+    "waits": _waits,
+    "tables": _tables,
+    "versions": _contents,
+    "breaks": _breaks,
+    "serial": _serial,
+    "holds": partial(_verdicts, "allowed"),
+    "fails": partial(_verdicts, "forbidden"),
+}
+"""The points of each field of an expectation."""

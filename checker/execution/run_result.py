@@ -1,0 +1,379 @@
+"""The verb ``run``: a run judged, explained serially, and compared with what is expected of it.
+
+A run is judged by what anyone can observe of it. Its transactions are retraced: each statement is
+evaluated by the model on the version that the run says it read, in the order that the run says the
+log has. If the tables of the retraced execution are those of the run at every version, its frame is
+the run's; if not, the levels are unknown, and why is said.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from isolitmus.checker.execution.commit_loop import execute, execution_frame, observed_run, stages
+from isolitmus.checker.execution.explaining import explanations
+from isolitmus.checker.execution.possible import possible
+from isolitmus.checker.execution.postconditions import Postconditions, rows_left
+from isolitmus.checker.execution.run_diff import Comparison, held_against, run_differences
+from isolitmus.checker.execution.serial_orders import ModelExecutor, Serial, explain_serially
+from isolitmus.checker.execution.times import in_real_time, needs_times
+from isolitmus.checker.judge.graph_semantics import judge
+from isolitmus.checker.judge.read_nodes import needs_reads
+from isolitmus.checker.render.drawn import Drawn
+from isolitmus.checker.render.worded import Paged
+from isolitmus.model.errors import LitmusError, UndeterminedError
+from isolitmus.model.execution import Event, Execution
+from isolitmus.model.litmus import Expectation, HistoryTest
+from isolitmus.model.records import Tabular
+from isolitmus.model.run import SILENT, TOOK_EFFECT, SeveralRuns, same_bag
+from isolitmus.model.sql.statement import statements_of
+from isolitmus.model.sql.values import to_json
+from isolitmus.model.verdict import Forbidden, Unknown
+from isolitmus.specs.files.catalogue import level, levels, protocol
+from isolitmus.specs.files.catalogue import litmus as named_litmus
+from isolitmus.specs.files.catalogue import protocol as named_protocol
+from isolitmus.specs.registries.formats import format_named
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from isolitmus.checker.execution.explaining import Explanation
+    from isolitmus.checker.render.dependency_graph import DependencyGraph
+    from isolitmus.checker.render.timelines import Timeline
+    from isolitmus.model.frame import Frame
+    from isolitmus.model.litmus import Litmus
+    from isolitmus.model.records import Records
+    from isolitmus.model.run import Run, TransactionRun
+    from isolitmus.model.spec import Spec
+    from isolitmus.model.sql.values import Rows
+    from isolitmus.model.verdict import Verdict
+    from isolitmus.specs.files.spec_catalogue import NameOrPath, SpecLike
+
+__all__ = ["Judged", "retrace", "run"]
+
+
+def run(litmus: Litmus | NameOrPath, protocol: SpecLike) -> Judged:
+    """Carry a litmus test out on the model, under a protocol; of either the name or the path of its file will do. SeveralRuns if it has a part that the model cannot
+    compute, with all runs that may come of it.
+
+    >>> done = run("reorder", "delta-write-serializable")
+    >>> done.serial.orders, str(done.levels["log-serializable"])
+    (('delete insert',), 'forbidden')
+    """
+    test, under = named_litmus(litmus), named_protocol(protocol)
+    if isinstance(test, HistoryTest):
+        raise LitmusError(
+            f"{test.name} is an abstract history, without statements; check judges it"
+        )
+    try:
+        execution = execute(test, under)
+    except SeveralRuns:
+        raise
+    except UndeterminedError as undecided:
+        raise possible(test, under, undecided) from None
+    return Judged(test, observed_run(test, execution, under.name), execution)
+
+
+def retrace(litmus: Litmus, observed: Run) -> Execution:
+    """The model's execution along a run's own read versions and log order, without any check."""
+    form = format_named(litmus.format)
+    inits = stages(form, litmus.tables, litmus.init)
+    driver, now = form.drive(litmus, inits), 0
+    for step in litmus.schedule.steps:
+        driver.take(step, now)
+        seen = observed.transactions[step.transaction]
+        if step.ends:
+            now = max(now, *seen.commits, 0)
+            if seen.outcome in TOOK_EFFECT:
+                driver.ended(step.transaction)
+    states = [inits[-1]]
+    events: list[Event] = []
+    by_version = sorted(
+        (t.version if t.version is not None else t.read_version or 0, t.version is None, name)
+        for name, t in observed.transactions.items()
+        if t.outcome in TOOK_EFFECT
+    )
+    for _, _, name in by_version:
+        seen = observed.transactions[name]
+        read_version = seen.read_version or 0
+        if read_version >= len(states):
+            break
+        done = None
+        for _ in statements_of(litmus.transactions[name]):
+            done = driver.effect(name, states, read_version, done)
+        assert done is not None
+        first = min(seen.commits, default=None)
+        event = Event(name, done, read_version, first, session=litmus.client(name).session)
+        events.append(event)
+        if first is not None and done.footprint is not None:
+            states += [form.after(states[-1], event)] * len(event.commits)
+    return Execution(tuple(events), tuple(states), litmus.format, litmus.schedule)
+
+
+def by_rows(litmus: Litmus, execution: Execution) -> Execution:
+    """What took effect in an execution of the model's own, as ``retrace`` has it: in the order of the log, and
+    with the tables that the test's own format gives, whatever that of the protocol made of the files.
+    """
+    took = [replace(event, read_set=None) for event in execution.events if not event.aborted]
+    took.sort(key=lambda e: ((e.commits or (e.read_version,))[-1], e.version is None, e.name))
+    states, form = [execution.states[0]], format_named(litmus.format)
+    for event in took:
+        states += [form.after(states[-1], event)] * len(event.commits)
+    return Execution(tuple(took), tuple(states), litmus.format, execution.schedule)
+
+
+@dataclass(frozen=True)
+class Judged(Paged, Drawn, Tabular):
+    """A run with its frame, its serial explanation, its levels, and how far it met expectations."""
+
+    litmus: Litmus
+    """What was carried out."""
+    run: Run
+    """What was observed."""
+    execution: Execution | None = field(default=None, repr=False, compare=False)
+    """The model's, if the run is its own; of any other it is retraced."""
+
+    @cached_property
+    def serial(self) -> Serial:
+        """The serial explanation, from the rows that the run shows."""
+        if self.litmus.raw:
+            return Serial((), ())
+        return explain_serially(self.litmus, self.run, self.executor)
+
+    @cached_property
+    def breaks(self) -> tuple[str, ...] | None:
+        """The postconditions of the litmus test that do not hold at the end; None if the model cannot retrace the run."""
+        execution, _ = self._retraced
+        if execution is None:
+            return None
+        left = rows_left(event for event in execution.events if not event.aborted)
+        return tuple(Postconditions(self.litmus).broken(self.run.tables, left))
+
+    @cached_property
+    def executor(self) -> ModelExecutor:
+        """The model's own, which keeps what it has executed."""
+        return ModelExecutor(self.litmus)
+
+    @cached_property
+    def _retraced(self) -> tuple[Execution | None, str]:
+        if self.litmus.raw:
+            return None, "raw transactions have no rows"
+        own = self.execution
+        if format_named(self.litmus.format).carry_out is not None:
+            return (own, "") if own is not None else _predicted(self.litmus, self.run)
+        execution = retrace(self.litmus, self.run) if own is None else by_rows(self.litmus, own)
+        problem = _unlike(self.litmus, self.run, execution)
+        return (None, problem) if problem else (execution, "")
+
+    @cached_property
+    def frame(self) -> Frame | None:
+        """The frame of what took effect; None if the model cannot retrace the run."""
+        execution, _ = self._retraced
+        return None if execution is None else execution_frame(execution)
+
+    @cached_property
+    def _frame_with_reads(self) -> Frame | None:
+        execution, _ = self._retraced
+        return None if execution is None else execution_frame(execution, reads=True)
+
+    def frame_for(self, spec: Spec) -> Frame | None:
+        """The frame on which a spec judges the run: with its reads as nodes, and what was when, if it asks for them."""
+        frame = self._frame_with_reads if needs_reads(spec) else self.frame
+        execution, _ = self._retraced
+        if frame is None or execution is None or execution.schedule is None:
+            return frame
+        return in_real_time(frame, execution.schedule) if needs_times(spec) else frame
+
+    def verdict(self, spec: Spec) -> Verdict:
+        """What a spec says of the run."""
+        frame = self.frame_for(spec)
+        return Unknown(self._retraced[1]) if frame is None else judge(frame, spec)
+
+    @cached_property
+    def levels(self) -> Mapping[str, Verdict]:
+        """The verdict of every level that ships."""
+        log = format_named(self.litmus.format).log
+        return {name: self.verdict(level(name)) for name in levels(log)}
+
+    @cached_property
+    def explained(self) -> Mapping[str, Explanation]:
+        """What a serial order explains, by the levels that forbid the run for its conflicts."""
+        execution, _ = self._retraced
+        forbidden = [name for name, v in self.levels.items() if isinstance(v, Forbidden)]
+        if execution is None:
+            return {}
+        return explanations(self.litmus, execution, forbidden, self.serial, self.executor)
+
+    @property
+    def expectation(self) -> Expectation | None:
+        """What the litmus test expects of this engine by name and release, or of this protocol; None if that
+        is nothing.
+        """
+        expect = self.litmus.expect
+        found = (expect.get(name, Expectation()) for name in (self._release, self.run.protocol))
+        return next((each for each in found if each != Expectation()), None)
+
+    @property
+    def apart(self) -> bool:
+        """Whether the litmus test says of this engine's release what it does: it differs from the model."""
+        return self.expectation is not None and self.expectation is self.litmus.expect.get(
+            self._release
+        )
+
+    @property
+    def _release(self) -> str:
+        return f"{self.run.engine}-{self.run.engine_version}"
+
+    @property
+    def word(self) -> str:
+        """The run in one word: ``anomaly`` (at some version no serial order gives the table), ``aborted``
+        (a conflict ended a transaction), ``silent`` (the protocol's source does not say how one ends), ``error``
+        (something else ended one), or ``allowed``.
+        """
+        seen = self.run.transactions.values()
+        if self.serial.unexplained:
+            return "anomaly"
+        if any(t.aborted for t in seen):
+            return "aborted"
+        others = [t.outcome for t in seen if t.outcome not in TOOK_EFFECT]
+        words = (word for word in (SILENT, "unknown") if word in others)
+        return next(words, "error" if others else "allowed")
+
+    @cached_property
+    def held(self) -> Comparison:
+        """The run beside what the litmus test expects of it."""
+        return (
+            Comparison.of(()) if self.expectation is None else held_against(self.expectation, self)
+        )
+
+    @property
+    def differences(self) -> tuple[str, ...]:
+        """Where the run is not what the litmus test expects, a sentence each."""
+        return self.held.differences
+
+    @property
+    def uncompared(self) -> tuple[str, ...]:
+        """What nobody can compare, because the engine does not tell it or nobody can read it."""
+        return (
+            *self.held.uncompared,
+            *(f"the rows of {name}" for name in sorted(self.litmus.opaque)),
+        )
+
+    @property
+    def expected(self) -> str:
+        """``met``, ``not met``, or ``none`` where nothing is expected that could be compared."""
+        if not self.held.points:
+            return "none"
+        return "not met" if self.differences else "met"
+
+    @property
+    def graph(self) -> DependencyGraph:
+        """The transactions, and the dependencies between those that took effect."""
+        from isolitmus.checker.render.dependency_graph import between
+
+        return between(self.litmus, self.frame)
+
+    @property
+    def timeline(self) -> Timeline:
+        """When each transaction started and ended, and what became of it."""
+        from isolitmus.checker.render.timelines import Timeline
+
+        return Timeline(self.litmus.schedule, self.run)
+
+    @property
+    def records(self) -> Records:
+        """What each transaction did, a row each."""
+        return self.run.records
+
+    def __repr__(self) -> str:
+        return repr(self.run)
+
+    def to_json(self) -> dict[str, object]:
+        """The run as docs/interface.md, 6, has it."""
+        observed = self.run
+        return {
+            "engine": observed.engine,
+            "engine_version": observed.engine_version,
+            "protocol": observed.protocol,
+            "base": observed.base,
+            "transactions": {n: _transaction_json(t) for n, t in observed.transactions.items()},
+            "versions": [
+                {"version": k, "tables": _tables_json(tables)}
+                for k, tables in enumerate(observed.versions)
+            ],
+            "tables": _tables_json(observed.tables),
+            "serial": list(self.serial.orders),
+            "unexplained": list(self.serial.unexplained),
+            **({"breaks": list(self.breaks or ())} if self.litmus.postconditions else {}),
+            "levels": {name: str(verdict) for name, verdict in self.levels.items()},
+            "explained": {name: one.to_json() for name, one in self.explained.items()},
+            "expected": self.expected,
+            "differences": list(self.differences),
+            "uncompared": list(self.uncompared),
+        }
+
+
+def _predicted(litmus: Litmus, seen: Run) -> tuple[Execution | None, str]:
+    """The model's execution of what another engine has carried out, if nobody can tell the two apart; else why not."""
+    execution = execute(litmus, protocol(seen.protocol))
+    unlike = run_differences(observed_run(litmus, execution, seen.protocol), seen)
+    return (None, unlike[0]) if unlike else (execution, "")
+
+
+def _unlike(litmus: Litmus, run: Run, execution: Execution) -> str:
+    """Where the retraced execution is not the run; empty if nowhere."""
+    retraced = {event.name: event.effect for event in execution.events}
+    for name, seen in run.transactions.items():
+        if seen.outcome not in TOOK_EFFECT:
+            continue
+        if name not in retraced:
+            return f"{name} read version {seen.read_version}, which the run does not have"
+        done = retraced[name]
+        if done.error is not None:
+            return f"{name} ended well, and its statement fails on version {seen.read_version}"
+        if (done.rows is None) != (seen.rows is None) or not same_bag(
+            done.rows or (), seen.rows or ()
+        ):
+            return f"{name} read what version {seen.read_version} does not have"
+        if seen.outcome == "no-op" and done.writes:
+            return f"{name} wrote nothing, and its statement does on version {seen.read_version}"
+    for k, (ours, theirs) in enumerate(zip(execution.states, run.versions, strict=False)):
+        for name in litmus.tables:
+            a = ours[name].rows() if name in ours and name not in litmus.opaque else None
+            b = theirs.get(name)
+            if (a is None) != (b is None) or not same_bag(a or (), b or ()):
+                return f"table {name} at version {k} is not what its statements give"
+    if len(execution.states) != len(run.versions):
+        return "the run has versions that no statement wrote"
+    return ""
+
+
+def _tables_json(tables: Mapping[str, Rows]) -> dict[str, object]:
+    return {name: to_json(rows) for name, rows in tables.items()}
+
+
+def _scanned_json(transaction: TransactionRun) -> dict[str, object]:
+    """What there is to say of one whose statements are scans."""
+    if transaction.emitted is None and not transaction.waits:
+        return {}
+    waits = [{"step": wait.step, "behind": list(wait.behind)} for wait in transaction.waits]
+    return {"emitted": to_json(transaction.emitted or ()), "waits": waits}
+
+
+def _transaction_json(transaction: TransactionRun) -> dict[str, object]:
+    t = transaction
+    return {
+        "outcome": t.outcome,
+        "exception": t.exception,
+        "error_class": t.error_class,
+        "read_version": t.read_version,
+        "version": t.version,
+        "commits": list(t.commits),
+        "blind": t.blind,
+        "isolation_level": t.isolation_level,
+        "operation": t.operation,
+        "rows": None if t.rows is None else to_json(t.rows),
+        **_scanned_json(t),
+    }

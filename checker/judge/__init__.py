@@ -1,0 +1,1 @@
+"""The core: a history and a level give a verdict with a witness."""

@@ -1,0 +1,139 @@
+"""The name of an anomaly, from the shape of the cycle or the flaw that shows it.
+
+G0, G1a to G1c, G2 and G-single are Adya's (Weak consistency, MIT 1999; Adya, Liskov, O'Neil, ICDE 2000), lost update,
+read skew and write skew Berenson's (A critique of ANSI SQL isolation levels, SIGMOD 1995), fractured reads Bailis'
+(Scalable atomic visibility with RAMP transactions, SIGMOD 2014), long forks Cerone's (A framework for transactional
+consistency models with atomic visibility, CONCUR 2015), the session guarantees Terry's (PDIS 1994).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from isolitmus.checker.judge.flaws import FLAWS
+from isolitmus.model.verdict import Forbidden
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from isolitmus.model.edge import Edge
+    from isolitmus.model.verdict import Verdict, Violation
+
+__all__ = ["DISAGREEMENT", "anomalies", "anomaly_of", "missed_by"]
+
+GUARANTEES = {
+    ("so",): "read your writes broken",
+    ("wr", "so"): "monotonic reads broken",
+    ("so", "wr"): "monotonic writes broken",
+    ("wr", "so", "wr"): "writes follow reads broken",
+}
+"""By how a reader sees who wrote what it misses."""
+MISSES = (
+    "lost update",
+    "non-repeatable read",
+    "phantom read",
+    "non-monotonic read",
+    "fractured read",
+    "causality violation",
+    "read skew (G-single)",
+)
+"""Of one miss, by how a reader comes before whom it misses."""
+WITHOUT_A_MISS = (
+    ({"ww"}, "dirty write (G0)"),
+    ({"wr", "ww"}, "circular information flow (G1c)"),
+    ({"so", "wr", "ww"}, "circular information flow with sessions (G1c)"),
+)
+
+
+IN_TIME = (
+    "circular information flow in real time (G1c)",
+    "stale read in real time (G-single)",
+    "anti-dependency cycle in real time (G2)",
+)
+"""Of a cycle with real time in it, by how many misses it has."""
+DISAGREEMENT = "readers that disagree on an order"
+"""Of several reads of older versions than what their readers see."""
+ITEMS = {"version overwritten", "overwritten", "recorded missed", "recorded missed all"}
+"""The kinds of reasons of misses that are of an item, and not of a predicate."""
+
+
+def anomalies(verdict: Verdict) -> tuple[str, ...]:
+    """The names of what a level forbids, each once; none for what has no name.
+
+    >>> from isolitmus.model.verdict import Violation
+    >>> anomalies(Forbidden((Violation("thin-air read", "flaw", ()), Violation("log-order", "acyclic", ()))))
+    ('thin-air read',)
+    """
+    if not isinstance(verdict, Forbidden):
+        return ()
+    given = {*FLAWS.values(), *GUARANTEES.values(), *MISSES, DISAGREEMENT}
+    found = (
+        violation.axiom if violation.axiom in given else _named(violation)
+        for violation in verdict.violations
+    )
+    return tuple(dict.fromkeys(name for name in found if name))
+
+
+def _named(violation: Violation) -> str:
+    if violation.kind == "empty":  # a chain, and no circle
+        return FLAWS["aborted-read"] if violation.axiom == "no-aborted-read" else ""
+    return anomaly_of(violation.cycle)
+
+
+def anomaly_of(cycle: Sequence[Edge]) -> str:
+    """The name of a cycle of so, wr, ww, rw and rt; empty for one of other relations.
+
+    >>> from isolitmus.model.edge import Edge
+    >>> from isolitmus.model.reason import Reason
+    >>> edge = lambda a, b, kind, of="x": Edge(a, b, kind, Reason.of("recorded missed", key=of))
+    >>> anomaly_of([edge("a", "b", "rw"), edge("b", "a", "rw", "y")])
+    'write skew (G2-item)'
+    >>> anomaly_of([edge("a", "b", "rw"), edge("b", "a", "ww")])
+    'lost update'
+    >>> anomaly_of([edge("a", "b", kind) for kind in ("wr", "rw", "wr", "rw")])
+    'long fork'
+    """
+    kinds = [edge.kind for edge in cycle]
+    if "intermediate" in kinds:
+        return FLAWS["intermediate-read"]
+    if not kinds or not {*kinds} <= {"so", "wr", "ww", "rw", "rt"}:
+        return ""
+    if "rt" in kinds:
+        return IN_TIME[min(kinds.count("rw"), 2)]
+    misses = [place for place, kind in enumerate(kinds) if kind == "rw"]
+    if not misses:
+        return next(name for shape, name in WITHOUT_A_MISS if {*kinds} <= shape)
+    if len(misses) == 1:
+        miss, *way = [*cycle[misses[0] :], *cycle[: misses[0]]]
+        return missed_by(miss, way)
+    if any(kinds[place - 1] == "rw" for place in misses):
+        of = "G2-item" if all(cycle[place].reason.kind in ITEMS for place in misses) else "G2"
+        return f"{'write skew' if kinds == ['rw', 'rw'] else 'anti-dependency cycle'} ({of})"
+    if len(misses) == 2 and {*kinds} <= {"so", "wr", "rw"}:
+        return "long fork"
+    return "anti-dependency cycle (G-nonadjacent)"
+
+
+def missed_by(miss: Edge, way: Sequence[Edge], *, ordered: bool = False) -> str:
+    """The name of a miss (rw) by a reader to which a way of other relations leads from whom it misses; ``ordered``:
+    where the level looks at the order of reads in a transaction alone.
+    """
+    kinds = tuple(edge.kind for edge in way)
+    same = _object(miss) is not None and {_object(miss)} == {_object(edge) for edge in way}
+    lost, repeated, phantom, monotonic, fractured, causality, skew = MISSES
+    if kinds == ("ww",):
+        return lost if same else skew
+    if kinds == ("wr",):
+        if same:
+            return repeated if miss.reason.kind in ITEMS else phantom
+        return monotonic if ordered else fractured
+    if {*kinds} <= {"so", "wr"}:
+        return GUARANTEES.get(kinds, causality)
+    return skew
+
+
+def _object(edge: Edge) -> object:
+    """What was read or overwritten, where the reason says it."""
+    nouns = edge.reason.nouns
+    version = nouns.get("version", nouns.get("item"))
+    return nouns.get("key", getattr(version, "object", getattr(version, "id", None)))

@@ -1,0 +1,128 @@
+"""The graph reading for counting: a spec compiled once into a function from frames to bool.
+
+It says the same as ``checker.judge.graph_semantics.admits``, several times faster, by a second algebra over the same
+fold: its values are functions of a frame, so the tree of the spec is walked only when compiled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from isolitmus.model.relation import Relation
+from isolitmus.model.spec import Fold
+
+if TYPE_CHECKING:
+    from isolitmus.model.frame import Frame
+    from isolitmus.model.spec import Axiom, Spec
+
+__all__ = ["admission"]
+
+Bits = Sequence[int]
+Reading = Callable[["Frame"], Bits]
+SetReading = Callable[["Frame"], int]
+
+
+def admission(spec: Spec) -> Callable[[Frame], bool]:
+    """Whether a frame has no flaw and satisfies every axiom of the spec, which is silent on nothing in it, as a
+    function to call millions of times.
+
+    The frame must have the names that the spec needs; a KeyError names one that it lacks.
+
+    >>> from isolitmus.model.frame import Frame
+    >>> from isolitmus.specs.language.parser import read
+    >>> admits = admission(read('"Mine" acyclic rw as order', "mine"))
+    >>> admits(Frame(("a", "b"), {"rw": Relation.of(2, [(0, 1), (1, 0)])}, {}))
+    False
+    """
+    fold = Fold(_Compiler(), spec.definitions)
+    tests = [_test(axiom, fold.relation(axiom.expr)) for axiom in spec.demands]
+    return lambda frame: not frame.flaws and all(test(frame) for test in tests)
+
+
+def _test(axiom: Axiom, reading: Reading) -> Callable[[Frame], bool]:
+    match axiom.test:
+        case "acyclic":
+            return lambda frame: Relation(tuple(reading(frame))).acyclic()
+        case "irreflexive":
+            return lambda frame: not any(row >> i & 1 for i, row in enumerate(reading(frame)))
+        case "empty":
+            return lambda frame: not any(reading(frame))
+
+
+@dataclass(frozen=True, slots=True)
+class _IdentityReading:
+    """``[S]``, kept apart because composing with it only masks rows or columns."""
+
+    on: SetReading
+
+    def __call__(self, frame: Frame) -> Bits:
+        members = self.on(frame)
+        return [members & 1 << i for i in range(len(frame.nodes))]
+
+
+class _Compiler:
+    """Relations as functions from a frame to bitset rows, sets as functions to a bitset."""
+
+    def relation(self, name: str) -> Reading:
+        return lambda frame: frame.relations[name].rows
+
+    def members(self, name: str) -> SetReading:
+        return lambda frame: frame.sets[name]
+
+    def union(self, a: Reading, b: Reading) -> Reading:
+        return lambda frame: [x | y for x, y in zip(a(frame), b(frame), strict=True)]
+
+    def intersection(self, a: Reading, b: Reading) -> Reading:
+        return lambda frame: [x & y for x, y in zip(a(frame), b(frame), strict=True)]
+
+    def difference(self, a: Reading, b: Reading) -> Reading:
+        return lambda frame: [x & ~y for x, y in zip(a(frame), b(frame), strict=True)]
+
+    def compose(self, a: Reading, b: Reading) -> Reading:
+        if isinstance(a, _IdentityReading):
+            return _from(a.on, b)
+        if isinstance(b, _IdentityReading):
+            return _to(a, b.on)
+        return lambda frame: (Relation(tuple(a(frame))) @ Relation(tuple(b(frame)))).rows
+
+    def plus(self, a: Reading) -> Reading:
+        return lambda frame: Relation(tuple(a(frame))).plus().rows
+
+    def reflexive(self, a: Reading) -> Reading:
+        return lambda frame: [row | 1 << i for i, row in enumerate(a(frame))]
+
+    def inverse(self, a: Reading) -> Reading:
+        return lambda frame: Relation(tuple(a(frame))).inverse().rows
+
+    def identity(self, on: SetReading) -> Reading:
+        return _IdentityReading(on)
+
+    def set_union(self, a: SetReading, b: SetReading) -> SetReading:
+        return lambda frame: a(frame) | b(frame)
+
+    def set_intersection(self, a: SetReading, b: SetReading) -> SetReading:
+        return lambda frame: a(frame) & b(frame)
+
+    def set_difference(self, a: SetReading, b: SetReading) -> SetReading:
+        return lambda frame: a(frame) & ~b(frame)
+
+    def complement(self, a: SetReading) -> SetReading:
+        return lambda frame: (1 << len(frame.nodes)) - 1 & ~a(frame)
+
+
+def _from(on: SetReading, reading: Reading) -> Reading:
+    def rows(frame: Frame) -> Bits:
+        members = on(frame)
+        return [row if members >> i & 1 else 0 for i, row in enumerate(reading(frame))]
+
+    return rows
+
+
+def _to(reading: Reading, on: SetReading) -> Reading:
+    def rows(frame: Frame) -> Bits:
+        members = on(frame)
+        return [row & members for row in reading(frame)]
+
+    return rows

@@ -1,0 +1,350 @@
+"""Completions: a history with everything resolved that nobody observed, and its frame.
+
+What may be unknown is whether a transaction committed and in which order committed versions of an
+object came. A completion has Adya's dependencies (Adya, Liskov, O'Neil, Generalized isolation level
+definitions, ICDE 2000) for items and predicates.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import combinations, islice, pairwise, product
+from typing import TYPE_CHECKING, Any
+
+from isolitmus.checker.judge.flaws import FLAWS, flaws_of
+from isolitmus.checker.judge.read_nodes import add_reads
+from isolitmus.model.errors import HistoryError
+from isolitmus.model.frame import FrameBuilder
+from isolitmus.model.matches import Matches
+from isolitmus.model.operations import INITIAL, ItemRead, PredicateRead, Version
+from isolitmus.model.reason import Reason
+from isolitmus.model.recorded import observed_orders, writers_of_objects
+from isolitmus.model.term import named_set
+from isolitmus.model.vocabulary import relations_of, sets_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from isolitmus.model.frame import Frame
+    from isolitmus.model.history import History
+    from isolitmus.model.operations import Status, Transaction
+    from isolitmus.model.recorded import Recorded
+    from isolitmus.model.term import Term
+
+__all__ = ["Completion", "completions", "frame_of", "frames", "linear_extensions"]
+
+RELATIONS = relations_of("histories", "items")
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """Which transactions committed, and the committed versions of each object in order.
+
+    ``orders[x]`` are the numbers of the writers of x, without the initial one.
+    """
+
+    history: Recorded
+    committed: frozenset[int]
+    orders: Mapping[str, tuple[int, ...]]
+
+    def supposing(self) -> tuple[Reason, ...]:
+        """What this completion supposes of what nobody observed.
+
+        >>> from isolitmus.model.history import History
+        >>> [str(*c.supposing()) for c in completions(History.parse("w1(x1) w2(x2)"))]
+        ['x1 came before x2', 'x2 came before x1']
+        """
+        ends = [
+            Reason.of("committed" if t.number in self.committed else "aborted", node=t.name)
+            for t in self.history.transactions
+            if t.status == "unknown"
+        ]
+        observed = observed_orders(self.history)
+        orders = [
+            Reason.of("came in order", versions=[Version(name, number) for number in order])
+            for name, order in sorted(self.orders.items())
+            if any({(i, j), (j, i)}.isdisjoint(observed[name]) for i, j in combinations(order, 2))
+        ]
+        return (*ends, *orders)
+
+    def frame(
+        self, *, reasons: bool = True, reads: bool = False, operations: bool = False
+    ) -> Frame:
+        """The frame; ``reasons`` False leaves out why, for counting; ``reads`` True gives
+        it the initial transaction and the reads as nodes, ``operations`` the writes, too: see ``checker.judge.read_nodes``.
+        """
+        made = _CompletionFrame(self, reasons)
+        builder = made.build()
+        if reads or operations:
+            following = made.overwriting if operations else None
+            add_reads(self.history, self.committed, self.orders, builder, following)
+        return builder.build()
+
+
+def completions(history: Recorded, *, orders: bool = True) -> Iterator[Completion]:
+    """Every completion of a history, lazily: committed before aborted, orders by their numbers.
+
+    ``orders`` False takes the first version order only, for who does not look at it.
+
+    >>> from isolitmus.model.history import History
+    >>> history = History.parse("w1(x1) w2(x2) w3(x3) [x1 < x3]")
+    >>> [completion.orders["x"] for completion in completions(history)]
+    [(1, 2, 3), (1, 3, 2), (2, 1, 3)]
+    """
+    observed = observed_orders(history)
+    ends: dict[Status, tuple[bool, ...]] = {
+        "committed": (True,),
+        "aborted": (False,),
+        "unknown": (True, False),
+    }
+    for choice in product(*(ends[t.status] for t in history.transactions)):
+        chosen = zip(history.transactions, choice, strict=True)
+        committed = frozenset(t.number for t, yes in chosen if yes)
+        possible = _orders(sorted(writers_of_objects(history, committed).items()), observed)
+        for order in possible if orders else islice(possible, 1):
+            yield Completion(history, committed, order)
+
+
+def frames(history: Recorded, *, reads: bool = False, operations: bool = False) -> Iterator[Frame]:
+    """The frames of all completions: relations so, wr, ww, rw; sets Writer, Reader, Aborted.
+
+    The nodes are all transactions in the order of their numbers. Relations hold between
+    committed ones, but ``wr`` also leads from aborted ones to those who read from them.
+    With ``reads`` the initial transaction and the reads follow as nodes, and there are rf, po,
+    in and rival; with ``operations`` the writes, too (see ``checker.judge.read_nodes``).
+    """
+    return (
+        completion.frame(reads=reads, operations=operations) for completion in completions(history)
+    )
+
+
+def frame_of(history: History, *, reads: bool = False, operations: bool = False) -> Frame:
+    """The frame, if nothing is unknown; else a HistoryError says what is.
+
+    >>> from isolitmus.model.history import History
+    >>> skew = History.parse("r1(x0) r1(y0) w1(x1) r2(x0) r2(y0) w2(y2) c1 c2")
+    >>> frame = frame_of(skew)
+    >>> frame.relations["rw"].pairs(), str(frame.reasons["rw", 0, 1])
+    ([(0, 1), (1, 0)], 'T1 read y0 and T2 wrote the next version y2')
+    """
+    unknown = history.undetermined()
+    if unknown:
+        raise HistoryError(f"the history does not determine a frame: {unknown[0]}")
+    return next(frames(history, reads=reads, operations=operations))
+
+
+def _orders(
+    objects: Sequence[tuple[str, list[int]]], observed: Mapping[str, set[tuple[int, int]]]
+) -> Iterator[dict[str, tuple[int, ...]]]:
+    """Every choice of an order for each object, that of the last one changing fastest."""
+    names = [name for name, _ in objects]
+    iterators = [linear_extensions(writers, observed[name]) for name, writers in objects]
+    chosen = [next(iterator) for iterator in iterators]
+    while True:
+        yield dict(zip(names, chosen, strict=True))
+        for k in reversed(range(len(objects))):
+            following = next(iterators[k], None)
+            if following is not None:
+                chosen[k] = following
+                break
+            iterators[k] = linear_extensions(objects[k][1], observed[names[k]])
+            chosen[k] = next(iterators[k])
+        else:
+            return
+
+
+def linear_extensions(
+    writers: list[int], before: set[tuple[int, int]]
+) -> Iterator[tuple[int, ...]]:
+    """The linear extensions of a partial order, smallest first; without recursion, for long ones.
+
+    >>> list(linear_extensions([1, 2, 3], {(1, 3)}))
+    [(1, 2, 3), (1, 3, 2), (2, 1, 3)]
+    """
+    if not writers:
+        yield ()
+        return
+    chosen: list[int] = []
+    stack = [_first(writers, before)]
+    while stack:
+        writer = next(stack[-1], None)
+        if writer is None:
+            stack.pop()
+            if chosen:
+                chosen.pop()
+            continue
+        chosen.append(writer)
+        if len(chosen) == len(writers):
+            yield tuple(chosen)
+            chosen.pop()
+        else:
+            left = set(writers) - set(chosen)
+            stack.append(_first([w for w in writers if w in left], before))
+
+
+def _first(writers: list[int], before: set[tuple[int, int]]) -> Iterator[int]:
+    return (w for w in writers if not any((other, w) in before for other in writers))
+
+
+class _CompletionFrame:
+    def __init__(self, completion: Completion, reasons: bool) -> None:
+        self.history = completion.history
+        self.committed = completion.committed
+        self.orders = {name: (INITIAL, *order) for name, order in completion.orders.items()}
+        self.observed = observed_orders(self.history) if reasons else {}
+        self.place = {t.number: i for i, t in enumerate(self.history.transactions)}
+        names = [t.name for t in self.history.transactions]
+        own = [named_set(name) for name, _ in self.history.sets]
+        sets: list[str | Term] = [*sets_of("histories"), *own]
+        self.builder = FrameBuilder(names, RELATIONS, sets, reasons=reasons)
+        self.matches = Matches.of(self.history.matches())
+        self.written = self.history.versions()
+
+    def build(self) -> FrameBuilder:
+        for session in self.history.sessions:
+            self.session([number for number in session if number in self.committed])
+        if self.history.schedule:
+            self.real_time()
+        for name, members in self.history.sets:
+            for number in members:
+                self.builder.put(name, self.place[number])
+        for name, order in self.orders.items():
+            self.versions(name, order)
+        for i, transaction in enumerate(self.history.transactions):
+            self.builder.put("Writer" if transaction.writes else "Reader", i)
+            if transaction.number not in self.committed:
+                self.builder.put("Aborted", i)
+                continue
+            for operation in transaction.operations:
+                if isinstance(operation, ItemRead):
+                    self.item(transaction, operation.version)
+                elif isinstance(operation, PredicateRead):
+                    self.predicate(transaction, operation)
+        for kind, transaction, why in flaws_of(self.history):
+            if transaction.number in self.committed:
+                self.builder.flaw(FLAWS[kind], self.place[transaction.number], why)
+        return self.builder
+
+    def add(self, relation: str, i: int, j: int, kind: str, /, **nouns: Any) -> None:
+        """A pair by the numbers of its transactions; none with T0, none of one with itself."""
+        if INITIAL not in {i, j} and i != j:
+            self.builder.add(relation, self.place[i], self.place[j], kind, **nouns)
+
+    def session(self, numbers: list[int]) -> None:
+        for i, j in combinations(numbers, 2):
+            self.add("so", i, j, "session", first=f"T{i}", second=f"T{j}")
+
+    def real_time(self) -> None:
+        """Who had ended when somebody else began."""
+        self.builder.have("rt")
+        ended: list[int] = []
+        for number, moment in self.history.schedule:
+            if number not in self.committed:
+                continue
+            if moment == "end":
+                ended.append(number)
+            if moment != "start":
+                continue
+            for earlier in ended:
+                self.add(
+                    "rt", earlier, number, "ended before", first=f"T{earlier}", second=f"T{number}"
+                )
+
+    def depends(self, kind: str, of: str, i: int, j: int, why: str, /, **nouns: Any) -> None:
+        """A dependency, also by what was read: an item, or by predicate."""
+        self.add(kind, i, j, why, **nouns)
+        self.add(f"{kind}-{of}", i, j, why, **nouns)
+
+    def versions(self, name: str, order: tuple[int, ...]) -> None:
+        for i, j in pairwise(order):
+            self.add(
+                "ww", i, j, "next version",
+                writer=f"T{j}", version=Version(name, j), before=Version(name, i), other=f"T{i}",
+                doubt=self.doubt(name, i, j),
+            )  # fmt: skip
+
+    def item(self, transaction: Transaction, version: Version) -> None:
+        """An edge wr from the writer of the version, and rw to the writer of the next one; none if nobody wrote it."""
+        if version.writer != INITIAL and version not in self.written:
+            return
+        number, writer = transaction.number, version.writer
+        reader = f"T{number}"
+        self.depends(
+            "wr",
+            "item",
+            writer,
+            number,
+            "read version",
+            reader=reader,
+            version=version,
+            writer=f"T{writer}",
+        )
+        if version.part and writer in self.committed - {number}:
+            self.add(
+                "intermediate", writer, number, "read halfway",
+                reader=reader, version=version, writer=f"T{writer}",
+            )  # fmt: skip
+        overwriting = None if writer == number else self.overwriting(version)
+        if overwriting is None:
+            return
+        following, doubt = overwriting
+        self.depends(
+            "rw", "item", number, following.writer, "version overwritten",
+            reader=reader, version=version, writer=f"T{following.writer}",
+            following=following, doubt=doubt,
+        )  # fmt: skip
+
+    def overwriting(self, version: Version) -> tuple[Version, bool] | None:
+        """The version that came next, which is its writer's own if that overwrote it itself; and whether that is supposed.
+        None if there is none, or if the writer aborted.
+        """
+        name, writer = version.object, version.writer
+        if version.part:
+            return (self.following(version), False) if writer in self.committed else None
+        order = self.orders.get(name, (INITIAL,))
+        if writer not in order or writer == order[-1]:
+            return None
+        following = order[order.index(writer) + 1]
+        return Version(name, following), self.doubt(name, writer, following)
+
+    def following(self, version: Version) -> Version:
+        """The next version of the same writer."""
+        writer = next(t for t in self.history.transactions if t.number == version.writer)
+        later = Version(version.object, version.writer, version.part + 1)
+        return later if later in writer.written else version.last
+
+    def doubt(self, name: str, i: int, j: int) -> bool:
+        """Whether j's version does not follow i's in every completion: this is supposed."""
+        sure = self.observed.get(name, set())
+        others = set(self.orders[name]) - {i, j, INITIAL}
+        follows = i == INITIAL or (i, j) in sure
+        alone = all((j, k) in sure or (k, i) in sure for k in others)
+        return not (follows and alone)
+
+    def predicate(self, transaction: Transaction, read: PredicateRead) -> None:
+        """Edges wr from the versions up to the one seen, rw to the later ones, that change matches."""
+        number, predicate = transaction.number, read.predicate
+        reader = f"T{number}"
+
+        def add(relation: str, i: int, j: int, kind: str, writer: int) -> None:
+            version = Version(name, writer)
+            self.depends(
+                relation, "predicate", i, j, kind,
+                reader=reader, predicate=predicate, version=version, writer=f"T{writer}",
+            )  # fmt: skip
+
+        for name, seen in self.matches.seen(read).items():
+            if seen != INITIAL and Version(name, seen) not in self.written:
+                continue
+            order = self.orders.get(name, (INITIAL,))
+            if seen not in order:
+                add("wr", seen, number, "read with", seen)
+                continue
+            last = order.index(seen)
+            for k, (i, j) in enumerate(pairwise(order)):
+                if not self.matches.changes(predicate, Version(name, i), Version(name, j)):
+                    continue
+                if k < last:
+                    add("wr", j, number, "after change", j)
+                else:
+                    add("rw", number, j, "without change", j)

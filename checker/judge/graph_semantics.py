@@ -1,0 +1,364 @@
+"""The graph reading of specs: judge one frame, over bitsets.
+
+A frame is determined, so binders are of no account here: who has a history with unobserved orders
+asks ``checker.judge.history_verdict``. Nodes that a commit loop compares are numbered in the order of their
+commits.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import reduce
+from typing import TYPE_CHECKING
+
+from isolitmus.checker.judge.membership import membership
+from isolitmus.checker.judge.witness import Reasons, joined_reasons, serial_order, shortest_cycle
+from isolitmus.model.reason import Reason
+from isolitmus.model.relation import Relation, bits
+from isolitmus.model.spec import Binary, Bracket, Fold, Name
+from isolitmus.model.verdict import Allowed, Forbidden, Needs, Silent, Verdict, Violation
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from isolitmus.model.edge import Edge
+    from isolitmus.model.frame import Frame
+    from isolitmus.model.spec import Axiom, CatExpr, Spec
+
+__all__ = [
+    "BitsetAlgebra",
+    "admits",
+    "conflict",
+    "first_conflict",
+    "first_silence",
+    "judge",
+    "labels",
+    "last_word",
+    "missing",
+    "violations",
+]
+
+
+LOOKS = ("wr", "rw")
+"""What a transaction saw of others, and missed."""
+
+
+@dataclass(frozen=True, slots=True)
+class BitsetAlgebra:
+    """Relations as bitset rows and sets as bitsets, named as in one frame."""
+
+    frame: Frame
+
+    def relation(self, name: str) -> Relation:
+        return self.frame.relations[name]
+
+    def members(self, name: str) -> int:
+        return self.frame.sets[name]
+
+    def union(self, a: Relation, b: Relation) -> Relation:
+        return a | b
+
+    def intersection(self, a: Relation, b: Relation) -> Relation:
+        return a & b
+
+    def difference(self, a: Relation, b: Relation) -> Relation:
+        return a - b
+
+    def compose(self, a: Relation, b: Relation) -> Relation:
+        return a @ b
+
+    def plus(self, a: Relation) -> Relation:
+        return a.plus()
+
+    def reflexive(self, a: Relation) -> Relation:
+        return a.reflexive()
+
+    def inverse(self, a: Relation) -> Relation:
+        return a.inverse()
+
+    def identity(self, on: int) -> Relation:
+        return Relation.identity(len(self.frame.nodes), on)
+
+    def set_union(self, a: int, b: int) -> int:
+        return a | b
+
+    def set_intersection(self, a: int, b: int) -> int:
+        return a & b
+
+    def set_difference(self, a: int, b: int) -> int:
+        return a & ~b
+
+    def complement(self, a: int) -> int:
+        return (1 << len(self.frame.nodes)) - 1 & ~a
+
+
+def judge(frame: Frame, spec: Spec) -> Verdict:
+    """What a spec says of a frame.
+
+    ``Allowed`` with an order of the transactions that respects the acyclic axioms, ``Forbidden`` with the frame's
+    flaws if it has any, else with one violation for each broken axiom, ``Silent`` if none is broken and something is left unsaid, or ``Needs``
+    the names that the frame does not have.
+
+    >>> from isolitmus.model.frame import Frame
+    >>> from isolitmus.specs.language.parser import read
+    >>> missed = Relation.of(2, [(0, 1), (1, 0)])
+    >>> frame = Frame(("a", "b"), {"rw": missed}, {})
+    >>> verdict = judge(frame, read('"Mine" acyclic rw as order', "mine"))
+    >>> [(edge.source, edge.kind, edge.target) for edge in verdict.violations[0].cycle]
+    [('a', 'rw', 'b'), ('b', 'rw', 'a')]
+    >>> print(judge(frame, read('"Mine" acyclic rw | log as order', "mine")))
+    needs log
+    """
+    lacking = missing(frame, spec)
+    if lacking:
+        return Needs(lacking)
+    if frame.flaws:
+        return Forbidden(frame.flaws)
+    fold = _fold(frame, spec)
+    reasons = Reasons(frame, fold, spec.definitions)
+    broken = tuple(
+        v for v in (_violation(axiom, fold, reasons, frame, spec) for axiom in spec.axioms) if v
+    )
+    if broken:
+        return Forbidden(broken)
+    unsaid = (_violation(silence.broken, fold, reasons, frame, spec) for silence in spec.silences)
+    silences = tuple(replace(v, kind="silent") for v in unsaid if v)
+    return Silent(silences) if silences else _witness(frame, spec, fold)
+
+
+def _witness(frame: Frame, spec: Spec, fold: Fold[Relation, int]) -> Allowed:
+    """An order of the transactions that the acyclic axioms are about; and if axioms forbid single cycles of
+    the others, one for each of these, with what it read and missed.
+    """
+    exprs = [axiom.expr for axiom in spec.axioms if axiom.test == "acyclic"]
+    orders = [fold.relation(expr) for expr in exprs]
+    everyone = (1 << frame.transactions) - 1
+    about = everyone if not exprs else 0
+    for expr in exprs:
+        about |= _related(expr, fold, spec) & everyone
+
+    def named(order: list[int], nodes: int) -> tuple[str, ...]:
+        return tuple(frame.nodes[i] for i in order if nodes >> i & 1)
+
+    n = len(frame.nodes)
+    alone = []
+    if any(axiom.test == "irreflexive" for axiom in spec.axioms):
+        for node in bits(everyone & ~about):
+            self = Relation.identity(n, 1 << node)
+            looks = [frame.relations[name] for name in LOOKS if name in spec.needs]
+            touching = [self @ look | look @ self for look in looks]
+            own = reduce(Relation.__or__, [*orders, *touching])
+            if own.acyclic():
+                alone.append(named(serial_order(n, [own]), about | 1 << node))
+    return Allowed(named(serial_order(n, orders), about), tuple(alone))
+
+
+def _related(expr: CatExpr, fold: Fold[Relation, int], spec: Spec) -> int:
+    """The nodes that an expression may relate, as far as its text says so: all, unless it begins and
+    ends with ``[S]``.
+    """
+    match expr:
+        case Name(name) if name in spec.definitions:
+            return _related(spec.definitions[name], fold, spec)
+        case Binary("|", left, right):
+            return _related(left, fold, spec) | _related(right, fold, spec)
+        case Binary(";", _, _):
+            parts = _composed(expr)
+            if isinstance(parts[0], Bracket) and isinstance(parts[-1], Bracket):
+                return fold.members(parts[0].operand) | fold.members(parts[-1].operand)
+    return -1
+
+
+def missing(frame: Frame, spec: Spec) -> tuple[str, ...]:
+    """The names that the spec uses and the frame does not have, sorted."""
+    return tuple(sorted(spec.needs - frame.relations.keys() - frame.sets.keys()))
+
+
+def violations(frame: Frame, spec: Spec) -> tuple[Violation, ...]:
+    """One violation for each broken axiom, in the order of the text; the frame has every name."""
+    verdict = judge(frame, spec)
+    return verdict.violations if isinstance(verdict, Forbidden) else ()
+
+
+def admits(frame: Frame, spec: Spec) -> bool:
+    """Whether the frame has no flaw, every axiom holds and nothing is left unsaid, without a witness: for counting.
+
+    The frame must have the names that the spec needs; a KeyError names one that it lacks.
+    """
+    fold = _fold(frame, spec)
+    return not frame.flaws and all(
+        _holds(axiom, fold.relation(axiom.expr)) for axiom in spec.demands
+    )
+
+
+def labels(frame: Frame, spec: Spec) -> dict[str, int]:
+    """The members of each set that the spec shows, as bitsets, by the name it is shown as.
+
+    >>> from isolitmus.model.frame import Frame
+    >>> from isolitmus.specs.language.parser import read
+    >>> spec = read('"Mine" show ~Blind as checked empty unseen as conflict', "mine")
+    >>> labels(Frame(("a", "b"), {"unseen": Relation.empty(2)}, {"Blind": 0b01}), spec)
+    {'checked': 2}
+    """
+    fold = _fold(frame, spec)
+    shown: dict[str, int] = {}
+    for label in spec.labels:
+        shown[label.name] = shown.get(label.name, 0) | fold.members(label.expr)
+    return shown
+
+
+def first_conflict(frame: Frame, spec: Spec, loser: int) -> tuple[int, str] | None:
+    """The first winner that a commit conflicts with, and the axiom that this breaks, or None.
+
+    Only ``empty`` axioms are asked: winners in the order of their numbers, for each the axioms in
+    the order of the text. This is the check that a protocol makes at each commit.
+
+    >>> from isolitmus.model.frame import Frame
+    >>> from isolitmus.specs.language.parser import read
+    >>> spec = read('"Mine" empty unseen as Conflict', "mine")
+    >>> first_conflict(Frame(("a", "b"), {"unseen": Relation.of(2, [(0, 1)])}, {}), spec, 1)
+    (0, 'Conflict')
+    """
+    checks = [axiom for axiom in spec.axioms if axiom.test == "empty"]
+    found = _first(checks, frame, spec, loser)
+    return None if found is None else (found[0], found[1].name)
+
+
+def first_silence(frame: Frame, spec: Spec, loser: int) -> tuple[int, str] | None:
+    """The first winner of which, beside a commit, the spec says nothing, and the silence; None if all is said.
+
+    Asked of a commit that conflicts with nobody: silences excuse from no axiom.
+
+    >>> from isolitmus.model.frame import Frame
+    >>> from isolitmus.specs.language.parser import read
+    >>> spec = read('"Mine" empty log as Conflict silent unseen as restore', "mine")
+    >>> first_silence(Frame(("a", "b"), {"unseen": Relation.of(2, [(0, 1)])}, {}), spec, 1)
+    (0, 'restore')
+    """
+    found = _first([silence.broken for silence in spec.silences], frame, spec, loser)
+    return None if found is None else (found[0], found[1].name)
+
+
+def last_word(frame: Frame, spec: Spec) -> object:
+    """All that a protocol says of a commit, the last node of a frame: what it is shown as, ``first_conflict`` and
+    ``first_silence``; for comparison.
+    """
+    fold, loser = _fold(frame, spec), len(frame.nodes) - 1
+    shown = {label.name for label in spec.labels if fold.members(label.expr) >> loser & 1}
+    checks = [axiom for axiom in spec.axioms if axiom.test == "empty"]
+    silences = [silence.broken for silence in spec.silences]
+    conflict = _first(checks, frame, spec, loser, fold)
+    found = conflict or _first(silences, frame, spec, loser, fold)
+    return frozenset(shown), conflict is None, found and (found[0], found[1].name)
+
+
+def _first(
+    checks: Sequence[Axiom],
+    frame: Frame,
+    spec: Spec,
+    loser: int,
+    fold: Fold[Relation, int] | None = None,
+) -> tuple[int, Axiom] | None:
+    """The first node that some checks have something against beside a later one, and the first of these."""
+    fold = fold or _fold(frame, spec)
+    found = [(axiom, fold.relation(axiom.expr)) for axiom in checks]
+    for winner in range(len(frame.nodes)):
+        for axiom, relation in found:
+            if (winner, loser) in relation:
+                return winner, axiom
+    return None
+
+
+def conflict(frame: Frame, spec: Spec, loser: int) -> Violation | None:
+    """The first conflict of a commit with its reasons: what the commit would have violated. If there is none,
+    the first silence, which is of kind ``silent``.
+
+    >>> from isolitmus.model.frame import Frame
+    >>> from isolitmus.specs.language.parser import read
+    >>> spec = read('"Mine" empty [~Blind] ; unseen as Conflict', "mine")
+    >>> pair = {("unseen", 0, 1): Reason("b missed a")}
+    >>> frame = Frame(("a", "b"), {"unseen": Relation.of(2, [(0, 1)])}, {"Blind": 0}, pair)
+    >>> conflict(frame, spec, 1).cycle[0].why
+    'b missed a; a is no blind append'
+    """
+    checks = [axiom for axiom in spec.axioms if axiom.test == "empty"]
+    silences = [silence.broken for silence in spec.silences]
+    found = _first(checks, frame, spec, loser) or _first(silences, frame, spec, loser)
+    if found is None:
+        return None
+    winner, axiom = found
+    reasons = Reasons(frame, _fold(frame, spec), spec.definitions)
+    violation = _broken(axiom, [(winner, loser)], reasons, frame, spec)
+    return replace(violation, kind="silent") if axiom in silences else violation
+
+
+def _fold(frame: Frame, spec: Spec) -> Fold[Relation, int]:
+    return Fold(BitsetAlgebra(frame), spec.definitions)
+
+
+def _holds(axiom: Axiom, relation: Relation) -> bool:
+    match axiom.test:
+        case "acyclic":
+            return relation.acyclic()
+        case "irreflexive":
+            return not any(row >> i & 1 for i, row in enumerate(relation.rows))
+        case "empty":
+            return not relation
+
+
+def _violation(
+    axiom: Axiom, fold: Fold[Relation, int], reasons: Reasons, frame: Frame, spec: Spec
+) -> Violation | None:
+    relation = fold.relation(axiom.expr)
+    match axiom.test:
+        case "acyclic":
+            steps = _around(shortest_cycle(relation))
+        case "irreflexive":
+            steps = [(i, i) for i, row in enumerate(relation.rows) if row >> i & 1][:1]
+        case "empty":
+            steps = [(i, next(bits(row))) for i, row in enumerate(relation.rows) if row][:1]
+    return _broken(axiom, steps, reasons, frame, spec) if steps else None
+
+
+def _broken(
+    axiom: Axiom, steps: list[tuple[int, int]], reasons: Reasons, frame: Frame, spec: Spec
+) -> Violation:
+    edges: list[Edge] = []
+    for i, j in steps:
+        edges += reasons.edges(axiom.expr, i, j)
+    if axiom.test == "empty":
+        ((first, last),) = steps
+        parts = _composed(axiom.expr)
+        for which, node, ends in ((0, first, parts), (-1, last, parts[::-1])):
+            standing = _standing(ends, node, frame, spec)
+            reason = joined_reasons("with", [*_parts(edges[which].reason), *standing])
+            edges[which] = replace(edges[which], reason=reason)
+    return Violation(axiom.name, axiom.test, tuple(edges))
+
+
+def _composed(expr: CatExpr) -> list[CatExpr]:
+    """The parts of ``a ; b ; c``."""
+    if isinstance(expr, Binary) and expr.op == ";":
+        return _composed(expr.left) + _composed(expr.right)
+    return [expr]
+
+
+def _parts(reason: Reason) -> tuple[Reason, ...]:
+    parts: tuple[Reason, ...] = reason["parts"] if reason.kind == "with" else (reason,)
+    return parts
+
+
+def _standing(parts: list[CatExpr], node: int, frame: Frame, spec: Spec) -> list[Reason]:
+    """Why a node at the end of a chain is in the sets that stand there."""
+    reasons: list[Reason] = []
+    for part in parts:
+        if not isinstance(part, Bracket):
+            break
+        for name, inside in membership(part.operand, node, frame, spec.definitions):
+            term = frame.term(name)
+            reasons.append(Reason.of("member", node=frame.nodes[node], term=term, inside=inside))
+    return reasons
+
+
+def _around(cycle: list[int]) -> list[tuple[int, int]]:
+    return [(i, cycle[(k + 1) % len(cycle)]) for k, i in enumerate(cycle)]

@@ -1,0 +1,201 @@
+"""Judge histories in which something was not observed: by every completion, or those that a solver proposes.
+
+Choices. A read that nothing explains (``checker.judge.flaws``), of a transaction that committed, is forbidden at once: no completion is
+without it. How an unknown transaction ended is always ours to suppose. The version order is, only if
+the spec says so (``with ww from versions``); else a spec that uses it gets the answer "needs version
+order". What is supposed is supposed in the history's favour: one completion that the spec admits is
+enough; if of one it is silent, it is silent on the history. When none is, the violation shown is one that every completion has, if there is one; else
+one of each of the first completions, with what it supposes.
+
+Up to FEW completions are tried. With more, what they share is judged first; then a solver proposes some, if the
+spec can be asked so (``checker.judge.completion_search``), else they are tried up to a limit.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from isolitmus.checker.judge.compiled_semantics import admission
+from isolitmus.checker.judge.completion import completions
+from isolitmus.checker.judge.completion_search import Proposing, proposable
+from isolitmus.checker.judge.graph_semantics import admits, judge, missing
+from isolitmus.checker.judge.read_nodes import needs_operations, needs_reads
+from isolitmus.checker.judge.spec_properties import increasing
+from isolitmus.checker.judge.total_orders import Linearised, linearised
+from isolitmus.model.budget import Budget
+from isolitmus.model.errors import Limit
+from isolitmus.model.spec_algebra import outspoken
+from isolitmus.model.verdict import Allowed, Forbidden, Needs, Silent, Unknown
+from isolitmus.model.vocabulary import BY_VERSIONS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from isolitmus.checker.judge.completion import Completion
+    from isolitmus.model.frame import Frame
+    from isolitmus.model.history import History
+    from isolitmus.model.reason import Reason
+    from isolitmus.model.spec import Spec
+    from isolitmus.model.verdict import Verdict, Violation
+
+__all__ = ["check_history"]
+
+SHOWN = 3
+"""The most completions of which a violation is shown."""
+FEW = 200
+"""So many completions are tried one after another, whatever the spec."""
+
+
+def check_history(
+    history: History, spec: Spec, *, limit: int = 100_000, budget: Budget | None = None
+) -> Verdict:
+    """What a spec says of a history; the witness is an order of the committed transactions.
+
+    ``limit`` is the number of completions to try, or to propose; with more to try the verdict is Unknown, and so
+    it is once the ``budget`` (default: three quarters of the memory that is free) is spent.
+
+    >>> from isolitmus.model.history import History
+    >>> from isolitmus.specs.files.catalogue import level
+    >>> lost = History.parse("r1(x0) r2(x0) w1(x1) w2(x2) c1 c2")
+    >>> print(check_history(lost, level("snapshot-isolation")))
+    forbidden
+    >>> check_history(History.parse("r1(x0) w1(x1) r2(x1) c1 c2"), level("serializable")).witness
+    ('T1', 'T2')
+    """
+    budget = budget or Budget()
+    orders = _uses_orders(history, spec)
+    first = next(_possible(history, spec, orders=orders))
+    bare = _frame(first, spec, reasons=False)
+    lacking = missing(bare, spec)
+    if lacking:
+        return Needs(lacking)
+    flaws = _certain_flaws(history, bare)
+    if flaws:
+        return Forbidden(flaws)
+    if orders and "ww" not in spec.bound and history.unordered():
+        return Needs(("version order",))
+    many = next(islice(_possible(history, spec, orders=orders), FEW, None), None) is not None
+    if many and proposable(spec):
+        return _proposed(Proposing(history, spec, orders=orders), limit, budget)
+    holds, permits = admission(spec), admission(outspoken(spec))
+    silent: Completion | Linearised | None = None
+    common: Frame | None = None
+    for tried, completion in enumerate(islice(_possible(history, spec, orders=orders), limit + 1)):
+        if tried == limit:
+            return Unknown(f"none of the first {limit} completions is allowed, and there are more")
+        ended = budget.spent()
+        if ended is not None:
+            return Unknown(f"{ended}; {tried:,} completions until then, none allowed")
+        frame = _frame(completion, spec, reasons=False)
+        if holds(frame):
+            return _allowed(completion, spec)
+        if spec.silences and silent is None and permits(frame):
+            silent = completion
+        common = frame if common is None else _meet(common, frame)
+    if silent is not None:
+        verdict = judge(_frame(silent, spec), spec)
+        assert isinstance(verdict, Silent)
+        return verdict
+    shown = _frame(first, spec)
+    if common is not None and common.sets == shown.sets and increasing(spec):
+        forced = judge(replace(common, reasons=shown.reasons), spec)
+        if isinstance(forced, Forbidden):
+            return forced
+    if not tried:
+        return judge(shown, spec)
+    violations = _some_violations(history, spec, orders=orders)
+    return Forbidden(violations, tried + 1 - len(violations))
+
+
+def _certain_flaws(history: History, frame: Frame) -> tuple[Violation, ...]:
+    """The flaws of those who committed for certain."""
+    committed = {t.name for t in history.transactions if t.status == "committed"}
+    return tuple(flaw for flaw in frame.flaws if flaw.cycle[0].target in committed)
+
+
+def _frame(completion: Completion | Linearised, spec: Spec, *, reasons: bool = True) -> Frame:
+    """The frame of a completion with the nodes that the spec looks at."""
+    operations = needs_operations(spec)
+    return completion.frame(reasons=reasons, reads=needs_reads(spec), operations=operations)
+
+
+def _possible(history: History, spec: Spec, *, orders: bool) -> Iterator[Completion | Linearised]:
+    """Everything that may be supposed of what nobody observed."""
+    if "co" in spec.bound:
+        return linearised(history, spec, orders=orders)
+    return completions(history, orders=orders)
+
+
+def _proposed(proposing: Proposing, limit: int, budget: Budget) -> Verdict:
+    """The verdict where there are too many completions to try."""
+    history, spec, orders = proposing.history, proposing.spec, proposing.orders
+    common = proposing.common()
+    if common is not None and not admits(common, spec):
+        shown = _frame(proposing.first, spec)
+        return judge(replace(common, reasons=shown.reasons), spec)
+    try:
+        found = proposing.admitted(limit, budget)
+    except Limit as ended:
+        return Unknown(str(ended))
+    if found is not None:
+        return _allowed(found, spec)
+    return Forbidden(_some_violations(history, spec, orders=orders), None)
+
+
+def _allowed(completion: Completion | Linearised, spec: Spec) -> Allowed:
+    """What the spec says of a completion that it admits."""
+    verdict = judge(_frame(completion, spec), spec)
+    assert isinstance(verdict, Allowed)
+    committed = {f"T{number}" for number in completion.committed}
+    found = [
+        tuple(name for name in order if name in committed)
+        for order in (verdict.witness, *verdict.alone)
+    ]
+    return Allowed(found[0], tuple(found[1:]))
+
+
+def _some_violations(history: History, spec: Spec, *, orders: bool) -> tuple[Violation, ...]:
+    """What the spec forbids of each of the first completions."""
+    some = islice(_possible(history, spec, orders=orders), SHOWN)
+    return tuple(_supposing(completion, spec) for completion in some)
+
+
+def _supposing(completion: Completion | Linearised, spec: Spec) -> Violation:
+    """What the spec forbids of one completion; what is supposed stands in front, not at each edge."""
+    verdict = judge(_frame(completion, spec), spec)
+    assert isinstance(verdict, Forbidden)
+    violation = verdict.violations[0]
+    cycle = tuple(replace(edge, reason=_supposed(edge.reason)) for edge in violation.cycle)
+    return replace(violation, cycle=cycle, supposing=completion.supposing())
+
+
+def _supposed(reason: Reason) -> Reason:
+    """The reason, which no longer says of itself that it is supposed."""
+    if "doubt" in reason.nouns:
+        return reason.but(doubt=False)
+    if "parts" in reason.nouns:
+        return reason.but(parts=tuple(map(_supposed, reason["parts"])))
+    if "steps" in reason.nouns:
+        return reason.but(
+            steps=tuple((_supposed(one), instead) for one, instead in reason["steps"])
+        )
+    return reason
+
+
+def _uses_orders(history: History, spec: Spec) -> bool:
+    """Whether the version order has a say: in ww, rw and fr, and in wr where predicates were read."""
+    by_predicate = any(True for _ in history.predicate_reads())
+    of_predicates = {"wr", "wr-predicate", "wr-read"} if by_predicate else set()
+    return bool(spec.needs & (BY_VERSIONS | of_predicates))
+
+
+def _meet(a: Frame, b: Frame) -> Frame:
+    """What two frames on the same nodes have in common."""
+    return replace(
+        a,
+        relations={name: relation & b.relations[name] for name, relation in a.relations.items()},
+        sets={name: members & b.sets[name] for name, members in a.sets.items()},
+        flaws=tuple(flaw for flaw in a.flaws if flaw in b.flaws),
+    )

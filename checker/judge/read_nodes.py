@@ -1,0 +1,322 @@
+"""Reads as nodes, and writes: the frame of a completion with the initial transaction and single operations.
+
+After the transactions, whose positions stay, comes T0, then one node for each read, transaction by
+transaction in the order of operations: an item read is one node (``T2 r(x0)``), a read by predicate
+one for each object of its version set (``T2 r(P: x0)``), so that what is said of one object is never
+mixed with what is said of another. A transaction that reads its own version reads nothing from
+outside: that is no node. Of a read of what nobody wrote (``checker.judge.flaws``) only ``in`` and ``po`` say anything.
+T0 is in the set ``Initial``, and no other node beside transactions is in a set.
+
+- ``rf``: from a transaction, or T0, to a read that took its value from it;
+- ``po``: between operations of one transaction, from each to all of its later ones (what one
+  predicate read saw is not ordered);
+- ``in``: from an operation to its transaction;
+- ``rival``: from every other committed transaction, or T0, that writes the object, to the read: not
+  from the reader's own, nor from the one that it read from, unless that one overwrote what was read;
+- ``so`` also leads from T0 to every committed transaction, ``wr`` to those that read from it, so that
+  who must come before T0 is on a cycle.
+
+A spec that looks at operations one by one has more: each write is a node (``T2 w(x2)``), and each read of a
+transaction's own version, in the order of operations. These are in the sets ``ItemRead``, ``PredicateRead``, ``Write``.
+
+- ``fr`` (herd's from-reads): from a read to another transaction, which wrote the next version, by the rule of
+  ``rw``; so ``in^-1 ; fr`` is ``rw``;
+- ``wr-read``: from a transaction to a read, by the rule of ``wr``; so ``wr-read ; in`` is ``wr``. Of a read of an item it
+  is ``rf``; a read by predicate depends on all who changed what matches, and they need not have written what it saw last;
+- ``loc`` (herd's): between operations on one object; two reads by predicate are of one predicate, too. A write is of what
+  such a read reads only if that saw what was written, or it changes the matches;
+- ``time``, where the schedule says so: from what came before in time, operations, and transactions as they ended.
+
+Choices. A writer is the rival of a predicate read only if its version changes the matches relative
+to the version seen, the rule of ``ww`` and ``rw`` (see ``model.matches``): it needs no version order.
+T0 is a rival, too: it wrote every object. Operations of transactions that did not commit are nodes, so that
+all completions of a history have the same; their reads are in no pairs but ``in``, ``po``, ``loc`` and ``time``, and in none
+where writes are no nodes. A read of an own version is in these alone, too.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from dataclasses import dataclass
+from itertools import combinations, pairwise
+from typing import TYPE_CHECKING, Any
+
+from isolitmus.model.matches import Matches
+from isolitmus.model.operations import INITIAL, ItemRead, PredicateRead, Version
+from isolitmus.model.vocabulary import relations_of, sets_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+
+    from isolitmus.model.frame import FrameBuilder
+    from isolitmus.model.recorded import Recorded
+    from isolitmus.model.spec import Spec
+
+__all__ = ["NODE_SETS", "READ_RELATIONS", "add_reads", "needs_operations", "needs_reads"]
+
+READ_RELATIONS, NODE_SETS = relations_of("reads"), sets_of("reads")
+OPERATION_RELATIONS, OPERATION_SETS = relations_of("operations"), sets_of("operations")
+ONE_BY_ONE = frozenset((*OPERATION_RELATIONS, *OPERATION_SETS, *relations_of("moments")))
+READ_BY_READ = ONE_BY_ONE.union(READ_RELATIONS, NODE_SETS)
+
+
+def needs_reads(spec: Spec) -> bool:
+    """Whether a spec looks at the reads one by one, so that its frames need them as nodes."""
+    return not spec.needs.isdisjoint(READ_BY_READ)
+
+
+def needs_operations(spec: Spec) -> bool:
+    """Whether it looks at all operations one by one, so that the writes are nodes, too."""
+    return not spec.needs.isdisjoint(ONE_BY_ONE)
+
+
+def add_reads(
+    history: Recorded,
+    committed: frozenset[int],
+    orders: Mapping[str, tuple[int, ...]],
+    builder: FrameBuilder,
+    following: Callable[[Version], tuple[Version, bool] | None] | None = None,
+) -> None:
+    """Add T0 and the reads of a completion of a history to the frame of its transactions.
+
+    ``following``, where all operations are to be nodes: the version after one, and whether that is supposed.
+
+    >>> from isolitmus.model.history import History
+    >>> from isolitmus.checker.judge.completion import completions
+    >>> (first,) = completions(History.parse("w1(x1) w1(y1) r2(x1) r2(y0) c1 c2"))
+    >>> frame = first.frame(reads=True)
+    >>> frame.nodes
+    ('T1', 'T2', 'T0', 'T2 r(x1)', 'T2 r(y0)')
+    >>> [(i, j, str(frame.reasons["rival", i, j])) for i, j in frame.relations["rival"].pairs()]
+    [(0, 4, 'T1 wrote y1'), (2, 3, 'T0 wrote x0')]
+    """
+    pairs = _ReadPairs(history, committed, orders, builder, everything=following is not None)
+    pairs.add_reads()
+    if following is not None:
+        pairs.add_operations(following)
+
+
+@dataclass(frozen=True, slots=True)
+class _OperationNode:
+    """One read or write: which operation of which transaction, of which version, by which predicate."""
+
+    by: int
+    place: int
+    version: Version
+    kind: str = "ItemRead"
+    predicate: str | None = None
+
+    @property
+    def words(self) -> str:
+        if self.kind == "Write":
+            return f"w({self.version})"
+        return f"r({self.predicate}: {self.version})" if self.predicate else f"r({self.version})"
+
+    @property
+    def external(self) -> bool:
+        """Whether it reads what another transaction wrote."""
+        return self.kind != "Write" and self.version.writer != self.by
+
+
+def _nodes(history: Recorded, matches: Matches) -> Iterator[_OperationNode]:
+    for transaction in history.transactions:
+        n = transaction.number
+        for k, operation in enumerate(transaction.operations, 1):
+            if isinstance(operation, ItemRead):
+                yield _OperationNode(n, k, operation.version)
+            elif isinstance(operation, PredicateRead):
+                predicate = operation.predicate
+                for pair in matches.seen(operation).items():
+                    yield _OperationNode(n, k, Version(*pair), "PredicateRead", predicate)
+            else:
+                yield _OperationNode(n, k, operation.version, "Write")
+
+
+class _ReadPairs:
+    def __init__(
+        self,
+        history: Recorded,
+        committed: frozenset[int],
+        orders: Mapping[str, tuple[int, ...]],
+        builder: FrameBuilder,
+        *,
+        everything: bool,
+    ) -> None:
+        self.history, self.committed, self.orders = history, committed, orders
+        self.builder, self.everything = builder, everything
+        self.matches = Matches.of(history.matches())
+        self.nodes = [n for n in _nodes(history, self.matches) if everything or n.external]
+        self.written = history.versions()
+        self.together: dict[int, list[_OperationNode]] = defaultdict(list)
+        for node in self.nodes:
+            self.together[node.by].append(node)
+        first = len(history.transactions)
+        self.place: dict[int | _OperationNode, int] = {
+            t.number: i for i, t in enumerate(history.transactions)
+        }
+        self.place[INITIAL] = first
+        self.place |= {node: first + 1 + i for i, node in enumerate(self.nodes)}
+
+    def add_reads(self) -> None:
+        self.builder.have(*READ_RELATIONS, sets=NODE_SETS)
+        self.builder.beside(f"T{INITIAL}", *_names(self.nodes))
+        self.builder.put("Initial", self.place[INITIAL])
+        for node in self.nodes:
+            if node.by in self.committed or self.everything:
+                self.belongs(node)
+            if self.sees(node):
+                self.connect(node)
+        for number in sorted(self.committed):
+            self.add("so", INITIAL, number, "initial", init=f"T{INITIAL}", node=f"T{number}")
+
+    def add(
+        self,
+        relation: str,
+        source: int | _OperationNode,
+        target: int | _OperationNode,
+        kind: str,
+        /,
+        **nouns: Any,
+    ) -> None:
+        self.builder.add(relation, self.place[source], self.place[target], kind, **nouns)
+
+    def sees(self, node: _OperationNode) -> bool:
+        """Whether it is a read, of a transaction that committed, of what there was outside of that."""
+        there = node.version.writer == INITIAL or node.version in self.written
+        return node.by in self.committed and node.external and there
+
+    def belongs(self, node: _OperationNode) -> None:
+        """To whom it belongs, and what comes after it there."""
+        number, reader = node.by, f"T{node.by}"
+        self.add("in", node, number, "node in", read=node.words, reader=reader)
+        for later in self.together[number]:
+            if later.place > node.place:
+                self.add(
+                    "po", node, later, "program order",
+                    read=node.words, later=later.words, reader=reader,
+                )  # fmt: skip
+
+    def connect(self, read: _OperationNode) -> None:
+        number, seen = read.by, read.version
+        kind = "saw with" if read.predicate else "read version"
+        why = {"reader": f"T{number}", "version": seen, "writer": f"T{seen.writer}"}
+        if read.predicate:
+            why["predicate"] = read.predicate
+        self.add("rf", seen.writer, read, kind, **why)
+        if seen.writer == INITIAL:
+            self.add("wr", INITIAL, number, kind, **why)
+        for writer in (INITIAL, *self.orders.get(seen.object, ())):
+            version = Version(seen.object, writer)
+            if writer == number or (writer == seen.writer and not seen.part):
+                continue
+            name = f"T{writer}"
+            if read.predicate is None:
+                self.add("rival", writer, read, "item wrote", writer=name, version=version)
+            elif self.matches.changes(read.predicate, seen, version):
+                self.add(
+                    "rival", writer, read, "item changes",
+                    writer=name, version=version, predicate=read.predicate,
+                )  # fmt: skip
+
+    def add_operations(self, following: Callable[[Version], tuple[Version, bool] | None]) -> None:
+        """What is said of operations one by one."""
+        self.builder.have(*OPERATION_RELATIONS, sets=OPERATION_SETS)
+        for node in self.nodes:
+            self.builder.put(node.kind, self.place[node])
+            if self.sees(node):
+                self.depends(node)
+                self.overwritten(node, following)
+        for one, other in combinations(self.nodes, 2):
+            if self.alike(one, other):
+                for first, second in ((one, other), (other, one)):
+                    self.add(
+                        "loc", first, second, "same object",
+                        first=self.called(first), second=self.called(second),
+                        name=one.version.object,
+                    )  # fmt: skip
+        moments = self.history.moments()
+        if moments is not None:
+            self.in_time(moments)
+
+    def depends(self, read: _OperationNode) -> None:
+        """``wr-read``."""
+        seen, predicate = read.version, read.predicate
+        nouns = {"reader": f"T{read.by}", "version": seen, "writer": f"T{seen.writer}"}
+        order = (INITIAL, *self.orders.get(seen.object, ()))
+        if predicate is None:
+            self.add("wr-read", seen.writer, read, "read version", **nouns)
+        elif seen.writer == INITIAL or seen.writer not in order:
+            self.add("wr-read", seen.writer, read, "saw with", **nouns, predicate=predicate)
+        else:
+            earlier = order[: order.index(seen.writer) + 1]
+            for before, version in pairwise(Version(seen.object, n) for n in earlier):
+                if self.matches.changes(predicate, before, version) and version.writer != read.by:
+                    self.add(
+                        "wr-read", version.writer, read, "after change",
+                        reader=f"T{read.by}", predicate=predicate, version=version,
+                        writer=f"T{version.writer}",
+                    )  # fmt: skip
+
+    def overwritten(
+        self, read: _OperationNode, following: Callable[[Version], tuple[Version, bool] | None]
+    ) -> None:
+        """``fr``: to the next version's writer; of a read by predicate to those of all later ones that change matches."""
+        seen, reader = read.version, f"T{read.by}"
+        if read.predicate is None:
+            found = following(seen)
+            if found is not None and found[0].writer != read.by:
+                self.add(
+                    "fr", read, found[0].writer, "version overwritten",
+                    reader=reader, version=seen, writer=f"T{found[0].writer}", following=found[0],
+                    doubt=found[1],
+                )  # fmt: skip
+            return
+        order = (INITIAL, *self.orders.get(seen.object, ()))
+        later = order[order.index(seen.writer) :] if seen.writer in order else ()
+        for before, version in pairwise(Version(seen.object, n) for n in later):
+            changes = self.matches.changes(read.predicate, before, version)
+            if changes and version.writer != read.by:
+                self.add(
+                    "fr", read, version.writer, "without change",
+                    reader=reader, predicate=read.predicate, version=version,
+                    writer=f"T{version.writer}",
+                )  # fmt: skip
+
+    def alike(self, one: _OperationNode, other: _OperationNode) -> bool:
+        """Whether two operations are on one object."""
+        if one.version.object != other.version.object:
+            return False
+        predicates = {node.predicate for node in (one, other)} - {None}
+        for read, write in ((one, other), (other, one)):
+            if read.predicate is not None and write.kind == "Write":
+                seen, wrote = read.version, write.version
+                return seen == wrote or self.matches.changes(read.predicate, seen, wrote)
+        return len(predicates) < 2
+
+    def in_time(self, moments: Iterable[tuple[int, int | None]]) -> None:
+        """``time``, between operations, and transactions where they ended."""
+        self.builder.have(*relations_of("moments"))
+        at = defaultdict(list)
+        for node in self.nodes:
+            at[node.by, node.place].append(node)
+        steps: list[list[int | _OperationNode]] = [
+            [number] if place is None else [*at[number, place]] for number, place in moments
+        ]
+        for earlier, later in combinations(steps, 2):
+            for first in earlier:
+                for second in later:
+                    nouns = {"first": self.called(first), "second": self.called(second)}
+                    self.add("time", first, second, "came before", **nouns)
+
+    def called(self, node: int | _OperationNode) -> str:
+        name = self.builder.nodes[self.place[node]]
+        return f"the end of {name}" if isinstance(node, int) else name
+
+
+def _names(nodes: list[_OperationNode]) -> Iterator[str]:
+    """A name for each operation; the second ``r(x0)`` of T2 is ``T2 r(x0) (2)``."""
+    count: Counter[str] = Counter()
+    for node in nodes:
+        name = f"T{node.by} {node.words}"
+        count[name] += 1
+        yield name if count[name] == 1 else f"{name} ({count[name]})"

@@ -1,0 +1,210 @@
+"""What SQL says to an engine that scans: queries that may be ordered and cut off, and subqueries anywhere.
+
+The nouns are those of ``model.sql.statement``; an ``Ordered`` SELECT and a ``Lookup`` in an expression have an order
+and a limit besides.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal
+
+from sqlglot import expressions as exp
+
+from isolitmus.checker.locking.hints import scan_hints
+from isolitmus.model.sql import expression as ex
+from isolitmus.model.sql import query as qu
+from isolitmus.model.sql import statement as st
+from isolitmus.specs.sql.expressions import read_expression
+from isolitmus.specs.sql.row_statements import InsertReader
+from isolitmus.specs.sql.source_text import NameScope, only
+from isolitmus.specs.sql.sql_rows import RowsReader
+from isolitmus.specs.sql.syntax import Syntax, portable
+from isolitmus.specs.sql.unsupported_pairs import OUTSIDE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from isolitmus.model.schema import Schema
+    from isolitmus.model.sql.types import Type
+    from isolitmus.specs.sql.source_text import Side
+
+__all__ = ["Lookup", "Ordered", "SortOrder", "scanned", "statement"]
+
+SortOrder = tuple[tuple[int, bool], ...]
+"""Columns of the table that is scanned by their place, each with whether it descends."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ordered(qu.Select):
+    """``SELECT … FROM t WHERE … ORDER BY day DESC LIMIT 1``."""
+
+    order: SortOrder = ()
+    limit: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Lookup(ex.Subquery):
+    """``(SELECT id FROM t WHERE … ORDER BY day LIMIT 1)``: its first row, or the value of its aggregate."""
+
+    order: SortOrder = ()
+    limit: int | None = None
+
+
+def statement(sql: str, schemas: Mapping[str, Schema], label: str = "SQL") -> st.Statement:
+    """The statement of a text, on these tables; SqlError with the place for what is none. TOP and COUNT_BIG of
+    Transact-SQL are read, too, and table hints (``hints``), with which the text stays as it is.
+    """
+    hinted = any(scan_hints(sql, label))
+    found = _read(portable(sql), schemas, label)
+    return replace(found, sql=sql) if hinted else found
+
+
+def _read(sql: str, schemas: Mapping[str, Schema], label: str) -> st.Statement:
+    syntax = Syntax(sql, label)
+    tree = syntax.tree()
+    reader = _Reader(syntax, schemas)
+    match tree:
+        case exp.Select():
+            return st.Read(sql, (reader.select(tree, None),))
+        case exp.Insert():
+            return reader.insert(tree)
+        case exp.Update():
+            return reader.update(tree)
+        case exp.Delete():
+            return reader.delete(tree)
+    return reader.place.refuse(
+        tree, f"a statement that begins '{sql.split(maxsplit=1)[0]}' {OUTSIDE}"
+    )
+
+
+class _Reader(InsertReader, RowsReader):
+    """Delta's refusals are left out: they are about its log and about Spark's plans."""
+
+    def __init__(self, syntax: Syntax, schemas: Mapping[str, Schema]) -> None:
+        super().__init__(syntax, schemas)
+        self.place = replace(self.place, plain=True)
+
+    def condition(self, scope: NameScope, node: exp.Expr) -> ex.Expr:
+        condition = read_expression(scope, node)
+        if condition.type != "BOOLEAN":
+            written = self.place.written(node)
+            self.place.refuse(node, f"'{written}' is {condition.type}; a condition is wanted")
+        return condition
+
+    def foreseen(self, where: ex.Expr | None, node: exp.Expr | None) -> None:
+        """Any condition will do."""
+
+    def evaluated(self, schema: Schema, where: ex.Expr | None, node: exp.Expr | None) -> None:
+        """Any aggregate will do."""
+
+    def command_where(self, side: Side, node: exp.Expr | None) -> ex.Expr | None:
+        return self.where(NameScope(self.place, (side,), self.subquery), node)
+
+    def query(self, node: exp.Expr, types: tuple[Type, ...] | None = None) -> qu.Query:
+        if isinstance(node, exp.Union):
+            self.place.refuse(node, f"UNION ALL {OUTSIDE} in format locking")
+        return super().query(node, types)
+
+    def select(self, node: exp.Select, types: tuple[Type, ...] | None) -> qu.Branch:
+        if node.args.get("group"):
+            self.place.refuse(node, f"GROUP BY {OUTSIDE} in format locking")
+        plain = self.plain(node)
+        found = super().select(plain, types)
+        assert not isinstance(found, qu.Joined), "joins are refused where engines scan"
+        if isinstance(found, qu.Values):
+            if plain is not node:
+                self.place.refuse(node, "ORDER BY and LIMIT are of a SELECT … FROM a table")
+            return found
+        _, side = self.table(node.args["from_"].this)
+        order, limit = self.cut(node, self.scope(side), 0)
+        if found.grouped and (order or limit is not None):
+            self.place.refuse(
+                node, "ORDER BY and LIMIT are of rows, and this SELECT is an aggregate"
+            )
+        return Ordered(
+            found.table, found.items, found.where, found.grouped, order=order, limit=limit
+        )
+
+    def plain(self, node: exp.Select) -> exp.Select:
+        """The SELECT without its ORDER BY and LIMIT."""
+        if not node.args.get("order") and not node.args.get("limit"):
+            return node
+        copy = node.copy()
+        copy.set("order", None)
+        copy.set("limit", None)
+        return copy
+
+    def cut(self, node: exp.Select, scope: NameScope, side: int) -> tuple[SortOrder, int | None]:
+        """What ORDER BY and LIMIT say."""
+        order: list[tuple[int, bool]] = []
+        given = node.args.get("order")
+        for part in given.expressions if given is not None else ():
+            if not isinstance(part, exp.Ordered) or not isinstance(part.this, exp.Column):
+                self.place.refuse(part, f"ORDER BY anything but columns {OUTSIDE}")
+            column = scope.resolve(part.this)
+            if column.side != side:
+                self.place.refuse(part, "ORDER BY takes columns of the table that is scanned")
+            order.append((column.index, bool(part.args.get("desc"))))
+        limit = node.args.get("limit")
+        if limit is not None and limit.args.get("limit_options"):
+            self.place.refuse(limit, f"LIMIT with PERCENT or TIES {OUTSIDE}")
+        if limit is None:
+            return tuple(order), None
+        number = limit.expression
+        if not isinstance(number, exp.Literal) or number.is_string or not number.this.isdecimal():
+            self.place.refuse(limit, "LIMIT takes a whole number")
+        return tuple(order), int(number.this)
+
+    def subquery(
+        self, around: NameScope, kind: Literal["exists", "in", "scalar"], node: exp.Expr
+    ) -> ex.Subquery:
+        if not isinstance(node, exp.Select) or node.args.get("from_") is None:
+            self.place.refuse(node, "a subquery is a SELECT … FROM one table")
+        only(self.place, node, "expressions", "from_", "where", "order", "limit")
+        schema, side = self.table(node.args["from_"].this)
+        inner = len(around.sides)
+        within = f"a subquery in a subquery {OUTSIDE}"
+        scope = NameScope(self.place, (*around.sides, side), within, inner)
+        item, grouped = self.subquery_item(scope, kind, node, plain=True)
+        order, limit = self.cut(node, scope, inner)
+        if kind == "scalar" and not grouped and limit != 1:
+            self.place.refuse(
+                node, "a subquery that gives one value is an aggregate here, or has LIMIT 1"
+            )
+        return Lookup(
+            kind, schema.name, item, self.where(scope, node.args.get("where")), inner,
+            "BOOLEAN" if kind != "scalar" else item.type, grouped=grouped, order=order, limit=limit,
+        )  # fmt: skip
+
+
+def scanned(one: st.Statement) -> Iterator[str]:
+    """The tables that a statement scans: its own first, then those of its subqueries from left to right."""
+    yield from outer(one)
+    yield from (lookup.table for lookup in lookups(one))
+
+
+def outer(one: st.Statement) -> Iterator[str]:
+    """The table whose rows the statement is about, if it scans one."""
+    match one:
+        case st.Update(target=target) | st.Delete(target=target):
+            yield target
+        case st.Read(query=query) | st.Insert(query=query):
+            yield from (branch.table for branch in query if isinstance(branch, qu.Select))
+
+
+def lookups(one: st.Statement) -> tuple[Lookup, ...]:
+    """Its subqueries from left to right."""
+    match one:
+        case st.Update(sets=sets, where=where):
+            found = ex.subqueries(*(value for _, value in sets), where)
+        case st.Delete(where=where):
+            found = ex.subqueries(where)
+        case st.Read(query=query) | st.Insert(query=query):
+            found = ()
+            for branch in query:
+                rows = branch.rows if isinstance(branch, qu.Values) else (branch.items,)
+                found += ex.subqueries(*(item for row in rows for item in row), branch.where)
+        case _:
+            found = ()
+    return tuple(part for part in found if isinstance(part, Lookup))

@@ -1,0 +1,120 @@
+"""Litmus tests of sessions that are drawn at random: two or three transactions on a table of three rows."""
+
+from __future__ import annotations
+
+from itertools import chain
+from typing import TYPE_CHECKING, cast
+
+from hypothesis import strategies as st
+
+from isolitmus.checker.execution.commit_loop import execute
+from isolitmus.model.errors import LitmusError, UndeterminedError
+from isolitmus.model.toml_text import listed, quoted
+from isolitmus.specs.files.catalogue import protocol, protocols
+from isolitmus.specs.files.litmus_file import read_litmus
+
+if TYPE_CHECKING:
+    from hypothesis.strategies import DrawFn, SearchStrategy
+
+    from isolitmus.model.litmus import Litmus
+
+__all__ = ["can_be_carried_out", "session_tests"]
+
+KEYS = (5, 15, 25, 35)
+"""Keys that rows move to: before, between and after those that there are."""
+ROWS = ((1, 10), (2, 20), (3, 30))
+NAMES = "abc"
+CONDITIONS = {
+    "by_id": ("id = 1", "id = 2", "id = 3", "id >= 2"),
+    "by_k": ("k > 0", "k >= 20", "k > 20", "k = 20", "k < 30"),
+    "heap": ("", "v > 0", "v = 2"),
+}
+"""What a statement is about, by the index that it then goes by."""
+
+
+def session_tests(transactions: int = 3) -> SearchStrategy[Litmus]:
+    """Litmus tests of format locking: from two to so many transactions of one or two statements each, some of which
+    stop at a row, and some roll back. The protocols of real databases can carry them out.
+    """
+    return _tests(transactions).filter(can_be_carried_out)
+
+
+@st.composite
+def _tests(draw: DrawFn, transactions: int) -> Litmus:
+    names = NAMES[: draw(st.integers(2, transactions))]
+    down = draw(st.booleans())
+    texts: list[str] = []
+    steps: list[list[str]] = []
+    for number, name in enumerate(names):
+        made = [draw(_statements(number, k)) for k in range(draw(st.integers(1, 2)))]
+        sql = listed(quoted(text) for text, _ in made)
+        scan = listed(quoted(index) for _, index in made if index)
+        texts.append(f"{name} = {{ sql = {sql}, scan = {scan} }}")
+        steps.append(draw(_steps(name, made)))
+    order = draw(
+        st.permutations(
+            list(chain.from_iterable([name] * len(s) for name, s in zip(names, steps, strict=True)))
+        )
+    )
+    queues = {name: iter(own) for name, own in zip(names, steps, strict=True)}
+    schedule = " ".join(next(queues[name]) for name in order)
+    rows = ", ".join(f"({id_}, {k}, {v})" for (id_, k), v in zip(ROWS, (1, 2, 3), strict=True))
+    text = f"""
+title = "Drawn at random"
+format = "locking"
+schedule = {quoted(schedule)}
+[table]
+columns = "id INT, k INT, v INT"
+index = {{ by_id = "unique id", by_k = "k{" desc" if down else ""}" }}
+init = ["INSERT INTO t VALUES {rows}"]
+[transactions]
+{chr(10).join(texts)}
+"""
+    return cast("Litmus", read_litmus(text, "drawn"))
+
+
+@st.composite
+def _statements(draw: DrawFn, number: int, k: int) -> tuple[str, str]:
+    """A statement, and the index that it goes by; none if it scans nothing."""
+    kind = draw(st.sampled_from(("select", "count", "update", "delete", "insert")))
+    if kind == "insert":
+        return f"INSERT INTO t VALUES ({10 * number + k + 4}, {draw(st.sampled_from(KEYS))}, 0)", ""
+    index = draw(st.sampled_from(tuple(CONDITIONS)))
+    about = draw(st.sampled_from(CONDITIONS[index]))
+    where = f" WHERE {about}" if about else ""
+    match kind:
+        case "select":
+            return f"SELECT id, k, v FROM t{where}", index
+        case "count":
+            return f"SELECT COUNT(*), SUM(v) FROM t{where}", index
+        case "delete":
+            return f"DELETE FROM t{where}", index
+    column = draw(st.sampled_from(("k", "v")))
+    value = draw(st.sampled_from((*map(str, KEYS), f"{column} + 15")))
+    return f"UPDATE t SET {column} = {value}{where}", index
+
+
+@st.composite
+def _steps(draw: DrawFn, name: str, made: list[tuple[str, str]]) -> list[str]:
+    """The steps of a transaction: stops at rows, the ends of statements, its own end."""
+    steps: list[str] = []
+    for k, (_, index) in enumerate(made, 1):
+        if index and k == 1 and draw(st.booleans()):
+            steps.append(f"{name}.scan[{draw(st.integers(1, 2))}]")
+        steps.append(f"{name}[{k}]")
+    if draw(st.integers(0, 5)) == 0:
+        return [*steps[: draw(st.integers(1, len(steps)))], f"{name}.rollback"]
+    return [*steps, f"{name}.commit"]
+
+
+def can_be_carried_out(test: Litmus) -> bool:
+    """Whether no protocol of a database finds a step that cannot be: a scan that gives no such row."""
+    for name in protocols("locking"):
+        if not name.startswith("locking-"):
+            try:
+                execute(test, protocol(name))
+            except UndeterminedError:
+                continue
+            except LitmusError:
+                return False
+    return True

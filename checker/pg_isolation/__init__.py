@@ -1,0 +1,1 @@
+"""PostgreSQL's isolation tests, executed on versions of rows."""

@@ -1,0 +1,405 @@
+"""The arguments: which lemmas make a proof that a spec admits nothing which another one forbids.
+
+The specs enter as their texts, by ``Formulas``; what is written here is for any two of them. A lemma is a
+formula that a solver proves from what the first spec demands and the premises on tables; what then
+follows of it by induction stands beside it, and later lemmas may use it.
+
+**By steps** (docs/semantics.md, Theorems 5 to 7). Each ``acyclic r`` of the second spec: every pair of r goes up in the order of
+the log. Or every second does: who is led back by r, is led on, by any second step, past where it came
+from. Then a cycle, walked by single steps where they go up and by double steps where not, would go up
+for ever, and it is finite. (Two steps back in a row, and one back to oneself, cannot be: the second step
+must end above.) With at most n transactions there is another way: no n of them make a cycle.
+
+For Corollary 6b this covers a case that the proof of Theorem 6 on paper leaves out. It says that every
+step back from a transaction A leads to a blind append I; a later X that takes I's row out again is also
+behind a step back from A. But then A, I and X are the triple already that the protocol forbids.
+
+**First committer wins** (Theorem 4). The first spec has an acyclic axiom, which gives an order. Two writers
+of one row stand in it as in the log: by induction on how many write the row in between. So who writes a
+row that another one wrote unseen would stand before that one, of which it missed the write, and behind
+it: it cannot be. Then by steps.
+
+**Readers pin the log** (Theorem 2). If every version is read, the order of the first spec has a writer before
+the next: the one's version is read by a reader who misses the other's. By induction on the number of
+versions in between it has the whole log; so it serves the second spec, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from isolitmus.checker.prove.domain import PREDICATE, ROW, TRANSACTION, Z3Expr
+from isolitmus.checker.prove.formula_semantics import Formulas, RelationFormula, contained, demands
+from isolitmus.checker.prove.premises import EVERY_VERSION_READ, PREMISES
+from isolitmus.checker.prove.tables import TableVocabulary
+from isolitmus.model.spec import Fold
+from isolitmus.model.vocabulary import SETS
+
+if TYPE_CHECKING:
+    from isolitmus.checker.prove.domain import Domain
+    from isolitmus.checker.prove.premises import Premise
+    from isolitmus.model.spec import Axiom, Spec
+
+__all__ = ["Lemma", "Question", "Theory", "arguments"]
+
+T = TRANSACTION
+
+PLAIN = frozenset({"snapshot", "put-if-absent", "sessions", "committed"})
+FILES = frozenset({"read-files", "files"})
+DEFINITIONS = frozenset({"definitions"})
+ROWS = frozenset({"read-before-written", "born-once"})
+PREDICATES = frozenset({"read-predicates", "rows", "blind", "compactions", "backfills", "metadata"})
+WRITTEN = frozenset({"something-written"})
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """Whether ``a`` admits nothing that ``b`` forbids: with any number of transactions, or at most so
+    many; in all histories, or in those of which every version is read.
+    """
+
+    a: Spec
+    b: Spec
+    transactions: int | None = None
+    every_version_read: bool = False
+
+    @property
+    def premises(self) -> tuple[Premise, ...]:
+        """What may be assumed."""
+        return PREMISES + (EVERY_VERSION_READ if self.every_version_read else ())
+
+
+class Theory:
+    """A question in a domain: the tables, what the first spec says, the relations of the second."""
+
+    def __init__(self, question: Question, domain: Domain) -> None:
+        self.tables = TableVocabulary(domain)
+        self.formulas = Formulas(self.tables)
+        self.facts = [*domain.facts, *self.tables.facts, *demands(self.formulas, question.a)]
+        self._fold = Fold(self.formulas, question.b.definitions)
+        names = question.a.needs | question.b.needs
+        self.sets = [name for name in SETS if name in names and name != "Writer"]
+
+    def relation(self, axiom: Axiom) -> RelationFormula:
+        """What an axiom of the second spec is about."""
+        return self._fold.relation(axiom.expr)
+
+    def order(self, name: str) -> RelationFormula:
+        """An order that there is: that of the log, or one by an axiom of the first spec."""
+        return self.formulas.orders[name]
+
+
+FormulaClaim = Callable[[Theory], Z3Expr]
+
+
+@dataclass(frozen=True, slots=True)
+class Lemma:
+    """A claim to be proved."""
+
+    name: str
+    """What later lemmas call it."""
+    words: str
+    """What it says."""
+    tools: frozenset[str]
+    """The premises and lemmas that it may use."""
+    claim: FormulaClaim
+    """What it says, as a formula."""
+    hence: FormulaClaim | None = None
+    """What later lemmas may use of it where that is not the claim but what follows by induction."""
+    helps: bool = False
+    """It may fail."""
+
+
+def arguments(question: Question) -> list[list[Lemma]]:
+    """The lemmas of a proof, in order; of each list one is enough, and the last claims least."""
+    orders = [axiom.name for axiom in question.a.axioms if axiom.test == "acyclic"]
+    if not orders:
+        first = [_as_defined(), _as_read(), _saw_what_it_wrote()]
+        tools = PLAIN | ROWS | PREDICATES
+    elif question.every_version_read:
+        of_order = (_reader, _missed, _next, _log)
+        first = [_next_is_first(), *(lemma(orders[0]) for lemma in of_order)]
+        tools = PLAIN
+    else:
+        first = [_rows(orders[0]), _first_committer(orders[0])]
+        tools = PLAIN
+    goals = [_goal(axiom, orders, question.transactions, tools) for axiom in question.b.axioms]
+    return [*([lemma] for lemma in first), *goals]
+
+
+def _goal(axiom: Axiom, orders: list[str], most: int | None, tools: frozenset[str]) -> list[Lemma]:
+    name = axiom.name
+    match axiom.test:
+        case "empty":
+            return [Lemma(name, f"{axiom.expr} relates nothing", tools, _empty(axiom))]
+        case "irreflexive":
+            words = f"{axiom.expr} relates nobody to itself"
+            return [Lemma(name, words, tools, _irreflexive(axiom))]
+        case "acyclic":
+            choices = []
+            for order in [*orders, "log"]:
+                where = "the log" if order == "log" else f"the order by {order}"
+                words = f"every step of {axiom.expr} goes up in {where}"
+                choices.append(Lemma(name, words, tools, _steps(axiom, order)))
+            if most is None:
+                words = (
+                    f"every step of {axiom.expr}, or every two that begin with it, go up in the log"
+                )
+                return [*choices, Lemma(name, words, tools, _leaps(axiom, "log"))]
+            words = f"{axiom.expr} has no cycle of at most {most} transactions"
+            return [*choices, Lemma(name, words, tools, _no_cycle(axiom, most))]
+
+
+def _empty(axiom: Axiom) -> FormulaClaim:
+    def claim(theory: Theory) -> Z3Expr:
+        tables, r = theory.tables, theory.relation(axiom)
+        return tables.domain.forall((T, T), lambda i, j: tables.z3.Not(r(i, j)))
+
+    return claim
+
+
+def _irreflexive(axiom: Axiom) -> FormulaClaim:
+    def claim(theory: Theory) -> Z3Expr:
+        tables, r = theory.tables, theory.relation(axiom)
+        return tables.domain.forall((T,), lambda i: tables.z3.Not(r(i, i)))
+
+    return claim
+
+
+def _steps(axiom: Axiom, order: str) -> FormulaClaim:
+    return lambda theory: contained(theory.tables, theory.relation(axiom), theory.order(order))
+
+
+def _leaps(axiom: Axiom, order: str) -> FormulaClaim:
+    def claim(theory: Theory) -> Z3Expr:
+        tables, r, up = theory.tables, theory.relation(axiom), theory.order(order)
+        z3 = tables.z3
+        return tables.domain.forall(
+            (T, T, T),
+            lambda i, j, k: z3.Implies(z3.And(r(i, j), z3.Not(up(i, j)), r(j, k)), up(i, k)),
+        )
+
+    return claim
+
+
+def _no_cycle(axiom: Axiom, most: int) -> FormulaClaim:
+    def claim(theory: Theory) -> Z3Expr:
+        tables, r = theory.tables, theory.relation(axiom)
+        z3 = tables.z3
+
+        def none(*cycle: Z3Expr) -> Z3Expr:
+            steps = zip(cycle, [*cycle[1:], cycle[0]], strict=True)
+            return z3.Not(z3.And([r(i, j) for i, j in steps]))
+
+        return z3.And([tables.domain.forall((T,) * k, none) for k in range(1, most + 1)])
+
+    return claim
+
+
+def _as_defined() -> Lemma:
+    def claim(theory: Theory) -> Z3Expr:
+        tables = theory.tables
+        z3 = tables.z3
+        return tables.domain.forall(
+            (T, T, ROW),
+            lambda i, j, x: z3.Implies(
+                z3.And(tables.definition(x), tables.writes(i, x), tables.writer(j)),
+                z3.Not(tables.relation("unseen")(i, j)),
+            ),
+        )
+
+    words = "nobody changes, unseen, the columns or constraints of the table that a writer writes"
+    return Lemma("as-it-was-defined", words, DEFINITIONS, claim, claim, helps=True)
+
+
+def _as_read() -> Lemma:
+    def claim(theory: Theory) -> Z3Expr:
+        tables = theory.tables
+        z3 = tables.z3
+        return tables.domain.forall(
+            (T, T, PREDICATE, ROW),
+            lambda i, j, p, x: z3.Implies(
+                z3.And(
+                    tables.writer(j),
+                    tables.matches(j, p, x, tables.read(j)),
+                    tables.writes(i, x),
+                    tables.relation("unseen")(i, j),
+                ),
+                False,
+            ),
+        )
+
+    words = "nobody writes, unseen, a row that a writer read"
+    return Lemma("as-it-was-read", words, FILES, claim, claim, helps=True)
+
+
+def _saw_what_it_wrote() -> Lemma:
+    def claim(theory: Theory) -> Z3Expr:
+        tables = theory.tables
+        z3 = tables.z3
+        return tables.domain.forall(
+            (T, T, ROW),
+            lambda i, j, x: z3.Implies(
+                z3.And(tables.writes(i, x), tables.writes(j, x)),
+                z3.Not(tables.relation("unseen")(i, j)),
+            ),
+        )
+
+    words = "nobody writes a row that another wrote unseen"
+    return Lemma("first-committer-wins", words, ROWS, claim, claim, helps=True)
+
+
+def _rows(order: str) -> Lemma:
+    def claim(theory: Theory) -> Z3Expr:
+        tables, before = theory.tables, theory.order(order)
+        z3, version = tables.z3, tables.version
+
+        def step(a: Z3Expr, k: Z3Expr, b: Z3Expr, x: Z3Expr) -> Z3Expr:
+            next_one = z3.And(
+                tables.first(k, x, version(a)), z3.Or(k == b, version(k) < version(b))
+            )
+            so_far = z3.Or(k == b, before(k, b))
+            return z3.Implies(z3.And(_both(tables, a, b, x), next_one, so_far), before(a, b))
+
+        return tables.domain.forall((T, T, T, ROW), step)
+
+    def hence(theory: Theory) -> Z3Expr:
+        tables, before = theory.tables, theory.order(order)
+        return tables.domain.forall(
+            (T, T, ROW),
+            lambda a, b, x: tables.z3.Implies(_both(tables, a, b, x), before(a, b)),
+        )
+
+    words = f"a writer of a row is before a later one in the order by {order}, if the first one after it is"
+    return Lemma("row-order", words, frozenset(), claim, hence, helps=True)
+
+
+def _both(tables: TableVocabulary, a: Z3Expr, b: Z3Expr, x: Z3Expr) -> Z3Expr:
+    return tables.z3.And(
+        a != b, tables.writes(a, x), tables.writes(b, x), tables.version(a) < tables.version(b)
+    )
+
+
+def _first_committer(order: str) -> Lemma:
+    def missed(theory: Theory, i: Z3Expr, j: Z3Expr, x: Z3Expr) -> Z3Expr:
+        tables = theory.tables
+        unseen = tables.relation("unseen")(i, j)
+        return tables.z3.And(tables.writes(i, x), tables.writes(j, x), unseen)
+
+    def claim(theory: Theory) -> Z3Expr:
+        tables = theory.tables
+        z3 = tables.z3
+        return tables.domain.forall(
+            (T, T, T, ROW),
+            lambda i, j, k, x: z3.Implies(
+                z3.And(
+                    missed(theory, i, j, x),
+                    tables.first(k, x, tables.read(j)),
+                    z3.Or(k == i, tables.version(k) < tables.version(i)),
+                ),
+                False,
+            ),
+        )
+
+    def hence(theory: Theory) -> Z3Expr:
+        tables = theory.tables
+        return tables.domain.forall(
+            (T, T, ROW), lambda i, j, x: tables.z3.Not(missed(theory, i, j, x))
+        )
+
+    words = f"nobody writes a row of which he missed the first write, or the order by {order} had a cycle"
+    return Lemma(
+        "first-committer-wins", words, ROWS | {"snapshot", "no-restores"}, claim, hence, helps=True
+    )
+
+
+def _next_is_first() -> Lemma:
+    def claim(theory: Theory) -> Z3Expr:
+        tables = theory.tables
+        z3, version = tables.z3, tables.version
+
+        def of_two(i: Z3Expr, j: Z3Expr, x: Z3Expr) -> Z3Expr:
+            return z3.Implies(
+                z3.And(_next_to(tables, i, j), tables.writes(j, x)), tables.first(j, x, version(i))
+            )
+
+        def of_one(i: Z3Expr, x: Z3Expr) -> Z3Expr:
+            return z3.Implies(tables.writes(i, x), tables.last(i, x, version(i)))
+
+        return z3.And(
+            tables.domain.forall((T, T, ROW), of_two), tables.domain.forall((T, ROW), of_one)
+        )
+
+    words = (
+        "a row's last writer up to its version and, if it is the next one, first after a version"
+    )
+    return Lemma("next-is-first", words, frozenset(), claim, claim)
+
+
+def _next_to(tables: TableVocabulary, i: Z3Expr, j: Z3Expr) -> Z3Expr:
+    z3, version = tables.z3, tables.version
+    return z3.And(tables.relation("log")(i, j), version(j) == version(i) + 1)
+
+
+def _reader(order: str) -> Lemma:
+    def claim(theory: Theory) -> Z3Expr:
+        tables, before = theory.tables, theory.order(order)
+        z3 = tables.z3
+        return tables.domain.forall(
+            (T, T, PREDICATE),
+            lambda i, r, p: z3.Implies(
+                z3.And(tables.writer(i), tables.reads_all(r, p, i)), before(i, r)
+            ),
+        )
+
+    words = f"a writer is before a reader of all of its version in the order by {order}"
+    return Lemma("before-its-reader", words, WRITTEN, claim, claim)
+
+
+def _missed(order: str) -> Lemma:
+    def claim(theory: Theory) -> Z3Expr:
+        tables, before = theory.tables, theory.order(order)
+        z3 = tables.z3
+        return tables.domain.forall(
+            (T, T, T, PREDICATE),
+            lambda i, j, r, p: z3.Implies(
+                z3.And(_next_to(tables, i, j), tables.reads_all(r, p, i)), before(r, j)
+            ),
+        )
+
+    words = f"and such a reader is before the next writer in the order by {order}"
+    return Lemma("behind-its-reader", words, WRITTEN, claim, claim)
+
+
+def _next(order: str) -> Lemma:
+    def claim(theory: Theory) -> Z3Expr:
+        tables, before = theory.tables, theory.order(order)
+        return tables.domain.forall(
+            (T, T), lambda i, j: tables.z3.Implies(_next_to(tables, i, j), before(i, j))
+        )
+
+    words = f"a writer is before the next one in the order by {order}"
+    return Lemma("next-version", words, frozenset({"readers"}), claim, claim)
+
+
+def _log(order: str) -> Lemma:
+    def claim(theory: Theory) -> Z3Expr:
+        tables, before = theory.tables, theory.order(order)
+        z3, log = tables.z3, tables.relation("log")
+
+        def step(i: Z3Expr, j: Z3Expr) -> Z3Expr:
+            between = tables.domain.forall(
+                (T,), lambda k: z3.Implies(z3.And(log(i, k), log(k, j)), before(k, j))
+            )
+            return z3.Implies(z3.And(log(i, j), between), before(i, j))
+
+        return tables.domain.forall((T, T), step)
+
+    def hence(theory: Theory) -> Z3Expr:
+        tables = theory.tables
+        return contained(tables, tables.relation("log"), theory.order(order))
+
+    words = f"two writers are in the order by {order} as in the log, if those between are"
+    return Lemma("whole-log", words, frozenset({"gapless"}), claim, hence)

@@ -1,0 +1,278 @@
+"""What is known of a history that a level admits: laws, what the level demands, and lemmas.
+
+``acyclic r`` is: there is a total order of all nodes that contains r. Where the level supposes an order ``co`` and what is
+acyclic contains it, r goes along with it between those that committed, for it is total. Lemmas are tried, and kept where a
+solver derives them: that a closure lies in what is transitive and has its steps; that what is said of who misses a version
+is so of who misses a later one.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from isolitmus.checker.prove.closing import Closures
+from isolitmus.checker.prove.history_laws import LAWS, TIMED
+from isolitmus.checker.prove.restricting import (
+    COMMITTED,
+    INITIAL,
+    composed,
+    kind_of,
+    restricted,
+    with_orders,
+)
+from isolitmus.checker.prove.sentences import (
+    EVERY,
+    MISSED,
+    SAME,
+    Sentence,
+    branches_of,
+    of_law,
+    question,
+)
+from isolitmus.checker.solver.refutation import Refutation
+from isolitmus.checker.solver.solver import answer
+from isolitmus.model.spec import Binary, Bracket, Name, Unary
+from isolitmus.model.spec_algebra import unfolded
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from isolitmus.model.budget import Budget
+    from isolitmus.model.spec import Axiom, CatExpr, Spec
+
+__all__ = ["TheoryOfLaws", "initial_first", "said_of"]
+
+CORE = 1_500_000
+"""And on which facts a question takes; if that does not suffice, it has all."""
+BRIEF = (60_000, 0)
+"""So many units of the solver's work are spent on a lemma, with so much chance."""
+OF_VERSIONS = frozenset({"so", "wr", "ww", "rw", "rf", "in", "rival"})
+"""What speaks of rivals and versions, whatever a level looks at."""
+ALL = Bracket(Binary("|", INITIAL, Unary("~", INITIAL)))
+
+
+class TheoryOfLaws:
+    """What is known of any history that ``a`` admits, to be asked what ``b`` demands."""
+
+    def __init__(self, a: Spec, b: Spec, budget: Budget) -> None:
+        self.a, self.budget = a, budget
+        self.facts: list[Sentence] = []
+        self.orders: dict[str, CatExpr] = {}
+        self.lemmas: list[Refutation] = []
+        self.known: dict[tuple[CatExpr, int], _Excluded] = {}
+        used = a.needs | b.needs
+        laws = (*LAWS, *(TIMED if "time" in used else ()))
+        said = [said_of(a, axiom) for axiom in a.demands]
+        asked = [said_of(b, axiom) for axiom in b.demands]
+        closures = Closures([*(r for law in laws for r in law.relations), *said, *asked])
+        self.steps = {*closures.steps}
+        self.facts += map(of_law, laws)
+        self.nodes()
+        if "co" in a.bound:
+            self.supposed()
+        for axiom, expr in zip(a.demands, said, strict=True):
+            self.demand(axiom, expr)
+        self.facts += closures.facts
+        self.near = used | {"so", "every"}
+        for axiom, expr in zip(a.demands, said, strict=True):
+            if axiom.test == "irreflexive":
+                self.never_back(expr)
+        for closure in closures.closures:
+            for other in (*self.orders.values(), *closures.closures):
+                if closure != other:
+                    self.least(closure, other)
+        for axiom, expr in zip(a.demands, said, strict=True):
+            self.missing_later(axiom, expr)
+        for closure in closures.closures:
+            for name, order in self.orders.items():
+                later = Binary("\\", composed(closure, MISSED), order)
+                self.lemma(
+                    later, f"{closure} and then missing a version goes along with {name}", later
+                )
+
+    def none(self, words: str, expr: CatExpr) -> None:
+        """That a relation relates nothing."""
+        self.facts.append(Sentence.none(words, expr))
+
+    def nodes(self) -> None:
+        """What there is."""
+        one = Binary("\\", composed(Bracket(INITIAL), EVERY, Bracket(INITIAL)), SAME)
+        self.none("there is one initial transaction", one)
+        served, external = Name("Served"), Name("External")
+        self.none(
+            "a read that has a source is served",
+            Binary("\\", Name("rf"), composed(Name("rf"), Bracket(served))),
+        )
+        self.none("what is served is from outside", Bracket(Binary("\\", served, external)))
+
+    def supposed(self) -> None:
+        """The level's own orders."""
+        co, vis = Name("co"), Name("vis")
+        among = Bracket(COMMITTED)
+        self.order("co", co, among)
+        self.none("co is of those that committed", Binary("\\", co, composed(among, co, among)))
+        self.none("co begins with the initial transaction", Binary("\\", initial_first(), co))
+        if "vis" in self.a.bound:
+            self.none("vis is a part of co", Binary("\\", vis, co))
+            self.none("vis is a prefix of co", Binary("\\", composed(co, vis), vis))
+            seen = Binary("\\", composed(Bracket(INITIAL), co), vis)
+            self.none("everybody sees the initial transaction", seen)
+
+    def demand(self, axiom: Axiom, expr: CatExpr) -> None:
+        """What an axiom of the level says."""
+        words = f"{axiom.name} of {self.a.name}"
+        co, among = Name("co"), Bracket(COMMITTED)
+        if axiom.test == "acyclic" and co in branches_of(expr):
+            for case in branches_of(expr):
+                if case != co:
+                    self.none(words, Binary("\\", composed(among, case, among), co))
+        elif axiom.test == "acyclic":
+            self.total(f"the order of {axiom.name}", expr, words)
+        else:
+            self.none(words, expr if axiom.test == "empty" else Binary("&", expr, SAME))
+
+    def order(self, name: str, order: CatExpr, of: CatExpr) -> None:
+        """A total order of some nodes."""
+        self.none(f"{name} leads nobody back", Binary("&", order, SAME))
+        self.none(f"{name} goes on", Binary("\\", composed(order, order), order))
+        either = composed(order, Unary("^-1", order), SAME, op="|")
+        self.none(f"{name} is total", Binary("\\", composed(of, EVERY, of), either))
+        self.orders[name] = order
+
+    def total(self, name: str, inside: CatExpr, words: str) -> None:
+        """A total order of all nodes, in which an acyclic relation lies. Where that says nothing of the initial transaction, it
+        comes first.
+        """
+        order = Name(name)
+        self.order(name, order, ALL)
+        self.none(words, Binary("\\", inside, order))
+        if kind_of(self.a) == "transactions":
+            first = Binary("\\", composed(Bracket(INITIAL), EVERY), Binary("|", order, SAME))
+            self.none(f"{name} begins with the initial transaction", first)
+
+    def never_back(self, expr: CatExpr) -> None:
+        """An order for each closure in what is irreflexive, if that leads nobody back."""
+        for closure in Closures([expr]).closures:
+            words = f"{closure} leads nobody back"
+            if self.lemma(Binary("&", closure, SAME), words, Binary("&", closure, SAME)):
+                self.total(f"the order of closure {len(self.orders) + 1}", closure.operand, words)
+
+    def least(self, closure: Unary, other: CatExpr) -> None:
+        """A closure lies in what is transitive and has its steps; or lies in it but for what leads from T0."""
+        words = f"the steps of {closure} are in {other}"
+        then = Binary("\\", closure, other)
+        if not self.lemma(Binary("\\", closure.operand, other), words, then):
+            more = Binary("|", other, composed(Bracket(INITIAL), EVERY))
+            goes_on = self.refuted(
+                Binary("\\", composed(more, more), more), BRIEF, words, lemma=True
+            )
+            if goes_on is not None:
+                then = Binary("\\", closure, more)
+                self.lemma(Binary("\\", closure.operand, more), words, then, goes_on)
+
+    def missing_later(self, axiom: Axiom, expr: CatExpr) -> None:
+        """What is said of who misses a version, said of who misses a later one, if that follows."""
+        order = self.orders.get(f"the order of {axiom.name}")
+        for case in branches_of(expr):
+            later = with_orders(case, {"rw": MISSED})
+            if later == case or (axiom.test == "acyclic" and order is None):
+                continue
+            if order is not None:
+                goal: CatExpr = Binary("\\", later, order)
+            else:
+                goal = later if axiom.test == "empty" else Binary("&", later, SAME)
+            self.lemma(goal, f"{axiom.name} of later versions", goal)
+
+    def lemma(
+        self, goal: CatExpr, words: str, then: CatExpr, before: Sequence[Refutation] = ()
+    ) -> bool:
+        """What follows of a claim, if that can be derived."""
+        found = self.refuted(goal, BRIEF, words, lemma=True)
+        if found is not None:
+            self.lemmas += (*before, *found)
+            self.none(words, then)
+        return found is not None
+
+    def refuted(
+        self, goal: CatExpr, trial: tuple[int, int], words: str, *, lemma: bool = False
+    ) -> list[Refutation] | None:
+        """The questions whether the goal relates something, case by case, if none has an answer."""
+        steps: list[Refutation] = []
+        for case in branches_of(goal):
+            asked = self.excluded(case, trial, lemma=lemma)
+            if asked is None:
+                return None
+            steps.append(Refutation("", words, "smt2", asked))
+        return steps
+
+    def excluded(self, case: CatExpr, trial: tuple[int, int], *, lemma: bool) -> _Excluded | None:
+        """The question whether a relation relates something where all that is known holds, if it has no answer: asked with
+        what speaks of the names at hand first, then with more.
+        """
+        if (case, len(self.facts)) in self.known:
+            return self.known[case, len(self.facts)]
+        denied = Sentence.some(f"denied: {case} relates nothing", case)
+        for facts in self.choices(lemma=lemma):
+            solver = _solver(*trial)
+            solver.from_string(question([*facts, denied]))
+            if answer(solver, (), self.budget) == "unsat":
+                found = self.known[case, len(self.facts)] = _Excluded(facts, denied)
+                return found
+        return None
+
+    def choices(self, *, lemma: bool) -> list[list[Sentence]]:
+        """What is known that speaks of the names at hand; also of versions; also how closures begin and end; and all."""
+        near = self.near | {one.name for one in self.orders.values() if isinstance(one, Name)}
+        every = frozenset(name for fact in self.facts for name in fact.names)
+        more = near | OF_VERSIONS
+        wanted = (
+            [(near, False), (more, True)]
+            if lemma
+            else [(near, False), (more, False), (more, True), (every, True)]
+        )
+        found: list[list[Sentence]] = []
+        for names, steps in wanted:
+            some = [f for f in self.facts if f.names <= names and (steps or f not in self.steps)]
+            if some not in found:
+                found.append(some)
+        return found
+
+
+class _Excluded:
+    """A question that has no answer: the facts, and what is denied."""
+
+    def __init__(self, known: list[Sentence], denied: Sentence) -> None:
+        self.known, self.denied = known, denied
+
+    def __call__(self) -> tuple[str]:
+        """Its text, with the facts that it takes."""
+        import z3
+
+        solver = _solver(CORE)
+        whole = z3.parse_smt2_string(question([*self.known, self.denied]), ctx=solver.ctx)
+        for k, said in enumerate(whole):
+            solver.assert_and_track(said, f"fact {k}")
+        if answer(solver) != "unsat":
+            return (question([*self.known, self.denied]),)
+        took = {str(one) for one in solver.unsat_core()}
+        known = [one for k, one in enumerate(self.known) if f"fact {k}" in took]
+        return (question([*known, self.denied]),)
+
+
+def _solver(units: int = 0, chance: int = 0) -> Any:
+    import z3
+
+    solver = z3.Solver(ctx=z3.Context())
+    solver.set("rlimit", units)
+    solver.set("random_seed", chance)
+    return solver
+
+
+def said_of(spec: Spec, axiom: Axiom) -> CatExpr:
+    """What an axiom is about, in frames whose nodes are all operations."""
+    return restricted(unfolded(axiom.expr, spec.definitions), kind_of(spec))
+
+
+def initial_first() -> CatExpr:
+    """From the initial transaction to all others that committed."""
+    return composed(Bracket(INITIAL), EVERY, Bracket(Binary("\\", COMMITTED, INITIAL)))

@@ -1,0 +1,174 @@
+"""What is said of the nodes of a frame, as sentences in SMT-LIB: relations and sets as predicates, of any number of nodes.
+
+The closure of a relation is a predicate of its own, and so is ``MISSED``; what is known of them is said beside
+(``checker.prove.closing``). The same text is asked of our solver, and is the certificate.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from isolitmus.checker.prove.history_laws import relation
+from isolitmus.model.errors import printable
+from isolitmus.model.spec import Binary, Bracket, Name, Unary
+from isolitmus.model.spec_algebra import names_in
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from isolitmus.checker.prove.history_laws import Law
+    from isolitmus.model.spec import CatExpr
+
+__all__ = ["EVERY", "MISSED", "SAME", "Sentence", "branches_of", "of_law", "question"]
+
+SAME = Unary("?", Binary("\\", Name("so"), Name("so")))
+"""The identity: what nothing has, or staying where one is."""
+EVERY = Name("every")
+"""What relates all nodes with each other."""
+MISSED = Binary(";", Name("rw"), Unary("*", Name("ww")))
+"""From a reader to whoever wrote the next version of what it read, or a later one."""
+
+
+class Sentence:
+    """A closed sentence with the predicates that it names."""
+
+    def __init__(self, words: str, text: str, exprs: Iterable[CatExpr]) -> None:
+        self.words, self.text = words, text
+        self.exprs = tuple(exprs)
+        self.names = frozenset(
+            name for name in names_in(self.exprs, {}) if Name(name).kind == "relation"
+        )
+
+    @classmethod
+    def none(cls, words: str, expr: CatExpr) -> Sentence:
+        """That a relation relates nothing."""
+        texts = [_none(case) for case in branches_of(expr)]
+        return cls(words, texts[0] if len(texts) == 1 else f"(and {' '.join(texts)})", [expr])
+
+    @classmethod
+    def some(cls, words: str, expr: CatExpr) -> Sentence:
+        """That it relates something."""
+        return cls(words, f"(not {_none(expr)})", [expr])
+
+
+def of_law(law: Law) -> Sentence:
+    """A law as a sentence."""
+    given = [_holds(relation(text), i, j, 0) for i, text, j in law.given]
+    then = [_holds(relation(text), i, j, 0) for i, text, j in law.then]
+    nodes = " ".join(f"({node} Node)" for node in law.nodes)
+    text = f"(forall ({nodes}) (=> (and true {' '.join(given)}) (or false {' '.join(then)})))"
+    return Sentence(law.sentence, text, law.relations)
+
+
+def question(sentences: Sequence[Sentence]) -> str:
+    """The text that asks whether all of these can be so at once."""
+    exprs = [expr for one in sentences for expr in one.exprs]
+    declared = dict.fromkeys(part for expr in exprs for part in _predicates(expr))
+    lines = ["(set-logic UF)", "(declare-sort Node 0)"]
+    for symbol, arity in declared:
+        lines.append(f"(declare-fun {symbol} ({' '.join(['Node'] * arity)}) Bool)")
+    for one in sentences:
+        lines += [f"; {printable(one.words)}", f"(assert {one.text})"]
+    return "\n".join([*lines, "(check-sat)"]) + "\n"
+
+
+def branches_of(expr: CatExpr) -> list[CatExpr]:
+    """Relations whose union is the expression: what is said of each is easier to use than of all."""
+    match expr:
+        case Binary("|", left, right) if expr.kind == "relation":
+            return [*branches_of(left), *branches_of(right)]
+        case Binary("\\", left, right) if expr.kind == "relation":
+            return [Binary("\\", one, right) for one in branches_of(left)]
+        case Binary(";" | "&" as op, left, right) if expr.kind == "relation":
+            return [
+                Binary(op, one, other) for one in branches_of(left) for other in branches_of(right)
+            ]
+    return [expr]
+
+
+def _none(expr: CatExpr) -> str:
+    match expr:
+        case Binary("&", left, right) if right == SAME:
+            return f"(forall ((a Node)) (not {_holds(left, 'a', 'a', 0)}))"
+        case Binary("\\", left, right):
+            inner, outer = _holds(left, "a", "b", 0), _holds(right, "a", "b", 0)
+            return f"(forall ((a Node) (b Node)) (=> {inner} {outer}))"
+    return f"(forall ((a Node) (b Node)) (not {_holds(expr, 'a', 'b', 0)}))"
+
+
+def _holds(expr: CatExpr, i: str, j: str, depth: int) -> str:
+    """That a relation leads from one node to another; ``depth``: how many nodes in between have names already."""
+    if expr == SAME:
+        return f"(= {i} {j})"
+    symbol = _symbol(expr)
+    if symbol is not None:
+        return f"({symbol} {i} {j})"
+    match expr:
+        case Name("every"):
+            return "true"
+        case Bracket(operand):
+            return f"(and (= {i} {j}) {_member(operand, i)})"
+        case Binary("|", left, right):
+            return f"(or {_holds(left, i, j, depth)} {_holds(right, i, j, depth)})"
+        case Binary("&", left, right):
+            return f"(and {_holds(left, i, j, depth)} {_holds(right, i, j, depth)})"
+        case Binary("\\", left, right):
+            return f"(and {_holds(left, i, j, depth)} (not {_holds(right, i, j, depth)}))"
+        case Binary(";", Bracket(operand), right):
+            return f"(and {_member(operand, i)} {_holds(right, i, j, depth)})"
+        case Binary(";", left, Bracket(operand)):
+            return f"(and {_holds(left, i, j, depth)} {_member(operand, j)})"
+        case Binary(";", left, right):
+            via = f"v{depth}"
+            both = f"{_holds(left, i, via, depth + 1)} {_holds(right, via, j, depth + 1)}"
+            return f"(exists (({via} Node)) (and {both}))"
+        case Unary("*", operand):
+            return f"(or (= {i} {j}) {_holds(Unary('+', operand), i, j, depth)})"
+        case Unary("?", operand):
+            return f"(or (= {i} {j}) {_holds(operand, i, j, depth)})"
+        case Unary("^-1", operand):
+            return _holds(operand, j, i, depth)
+    raise AssertionError(f"{expr} is no relation")
+
+
+def _member(expr: CatExpr, i: str) -> str:
+    match expr:
+        case Name(name):
+            return f"({name} {i})"
+        case Unary("~", operand):
+            return f"(not {_member(operand, i)})"
+        case Binary("|", left, right):
+            return f"(or {_member(left, i)} {_member(right, i)})"
+        case Binary("&", left, right):
+            return f"(and {_member(left, i)} {_member(right, i)})"
+        case Binary("\\", left, right):
+            return f"(and {_member(left, i)} (not {_member(right, i)}))"
+    raise AssertionError(f"{expr} is no set")
+
+
+def _symbol(expr: CatExpr) -> str | None:
+    """What a relation is called, if it is a predicate of its own."""
+    match expr:
+        case Name("every"):
+            return None
+        case Name(name):
+            return f"|{name}|"
+        case Unary("+", _):
+            return f"|{str(expr).replace('|', 'or').replace(chr(92), 'less')}|"
+        case _ if expr == MISSED:
+            return "|missed|"
+    return None
+
+
+def _predicates(expr: CatExpr) -> Iterable[tuple[str, int]]:
+    symbol = _symbol(expr)
+    match expr:
+        case _ if symbol is not None:
+            yield (symbol, 2) if expr.kind == "relation" else (expr.name, 1)  # type: ignore[union-attr]
+        case Binary(_, left, right):
+            yield from _predicates(left)
+            yield from _predicates(right)
+        case Unary("*", operand):
+            yield from _predicates(Unary("+", operand))
+        case Unary(_, operand) | Bracket(operand):
+            yield from _predicates(operand)

@@ -1,0 +1,152 @@
+"""The overview of a log in words, and as a picture: a line for each commit, from what it had read to what it made."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from isolitmus.checker.render.timeline import LINE, WIDTH, coordinate, label, svg
+from isolitmus.model.audit import KINDS
+from isolitmus.model.number import many
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from isolitmus.checker.render.colours import Theme
+    from isolitmus.model.audit import Audit
+    from isolitmus.model.overview import CommitSpan, Overview
+
+__all__ = ["nothing_found", "overview_lines", "overview_svg", "when_written"]
+
+SHOWN = 5
+"""So many near misses are said."""
+LISTED = 6
+"""So many counts of a kind."""
+NAMED = 16
+"""So long is the name of a commit in the picture."""
+LEFT, RIGHT = 126.0, WIDTH - 8.0
+"""Where the oldest and the newest version of the picture stand; the names are to the left."""
+
+
+def when_written(overview: Overview) -> str:
+    """When the commits were made, after a comma; nothing if they do not say.
+
+    >>> from isolitmus.model.overview import Overview
+    >>> when_written(Overview({}, {}, {}, 1767225600000, 1767312000000))
+    ', 2026-01-01 00:00 to 2026-01-02 00:00 UTC'
+    """
+    times = [_time(milliseconds) for milliseconds in (overview.first, overview.last)]
+    if not all(times):
+        return ""
+    return f", {times[0]} to {times[1]} UTC"
+
+
+def overview_lines(overview: Overview) -> Iterator[str]:
+    """The overview for a person.
+
+    >>> from isolitmus.model.overview import Overview
+    >>> for line in overview_lines(Overview({"WRITE": 3}, {"Serializable": 3}, {"x": 3}, overlapping=1,
+    ...     pairs={"WRITE beside WRITE": 1})): print(line)
+    operations: 3 WRITE
+    levels: 3 Serializable
+    writers: 3 x
+    overlaps: 1 commit had not seen another one (1 WRITE beside WRITE)
+    by a hair: no pair of these would have conflicted or changed places with another timing
+    """
+    for name in ("operations", "levels", "writers"):
+        yield f"{name}: {_counts(getattr(overview, name))}"
+    if not overview.overlapping:
+        yield "overlaps: none, each commit had seen all before it"
+        return
+    have = many(overview.overlapping, "commit")
+    yield f"overlaps: {have} had not seen another one ({_counts(overview.pairs or {})})"
+    if not overview.near_counts:
+        yield "by a hair: no pair of these would have conflicted or changed places with another timing"
+        return
+    pairs = many(sum(overview.near_counts.values()), "pair")
+    yield f"by a hair: {pairs} with another timing ({_counts(overview.near_counts)})"
+    operations = {span.version: span.operation for span in overview.spans}
+    surest = sorted(overview.near, key=lambda one: one.certainty != "certain")
+    for near in surest[:SHOWN]:
+        yield f"  {near.words(operations)}"
+
+
+def nothing_found(audit: Audit) -> str:
+    """What was looked at, where nothing was found.
+
+    >>> from isolitmus.model.audit import Audit
+    >>> nothing_found(Audit("t", 0, 4, ()))
+    'Nothing found: 5 commits were held against 12 kinds of findings (docs/auditing.md). That is what the log shows, \
+not all that may have happened.'
+    """
+    over = 0 if audit.overview is None else audit.overview.overlapping
+    of = f" ({over:,} had not seen all before them)" if over else ""
+    were = "was" if audit.commits == 1 else "were"
+    return (
+        f"Nothing found: {many(audit.commits, 'commit')}{of} {were} held against {len(KINDS)} kinds of findings"
+        " (docs/auditing.md). That is what the log shows, not all that may have happened."
+    )
+
+
+def _counts(counts: Mapping[str, int]) -> str:
+    shown = [f"{number:,} {name}" for name, number in list(counts.items())[:LISTED]]
+    more = sum(list(counts.values())[LISTED:])
+    return ", ".join([*shown, *([f"{more:,} others"] if more else [])])
+
+
+def _time(milliseconds: int) -> str:
+    if not 0 < milliseconds < 1 << 47:
+        return ""
+    return datetime.fromtimestamp(milliseconds / 1000, UTC).strftime("%Y-%m-%d %H:%M")
+
+
+def overview_svg(overview: Overview, theme: Theme = "auto") -> str:
+    """The newest commits as a picture that stands alone: each a line of the log's versions, from the one that it had
+    read to the one that it made. Who had not seen others is drawn as a bar, and dotted lines lead to these; all others are
+    dots.
+
+    >>> from isolitmus.model.overview import CommitSpan, Overview
+    >>> spans = (CommitSpan(1, 0, "WRITE", True), CommitSpan(2, 0, "DELETE", False))
+    >>> overview_svg(Overview({}, {}, {}, spans=spans)).count('class="bar"')
+    1
+    """
+    spans = overview.spans
+    if not spans:
+        return svg("A log without commits", "", (0, 0, WIDTH, LINE), [])
+    first = min(_from(span) for span in spans)
+    steps = max(1, spans[-1].version - first)
+
+    def at(version: int) -> float:
+        return LEFT + (RIGHT - LEFT) * (max(version, first) - first) / steps
+
+    rows = {span.version: LINE * (k + 1.0) - 4 for k, span in enumerate(spans)}
+    parts: list[str] = []
+    for k, span in enumerate(spans):
+        y = LINE * (k + 1.0)
+        end, height = coordinate(at(span.version)), coordinate(y - 4)
+        if span.version - _from(span) > 1:
+            begun = coordinate(at(_from(span)))
+            for missed in range(_from(span) + 1, span.version):
+                if missed in rows:
+                    x, top = coordinate(at(missed)), coordinate(rows[missed] + 4)
+                    parts.append(f'<path class="drop" d="M{x} {top}V{height}"/>')
+            parts.append(f'<path class="bar" d="M{begun} {coordinate(y - 7)}v6m0 -3H{end}"/>')
+        kind = "start" if span.blind else "commit"
+        parts.append(f'<circle class="{kind}" cx="{end}" cy="{height}" r="4"/>')
+        parts.append(label(0, y, _short(f"{span.version} {span.operation}"), "fate"))
+    title = f"Versions {spans[0].version} to {spans[-1].version} of the log"
+    said = "; ".join(
+        f"version {s.version}, {s.operation}, had read version {s.read}"
+        for s in spans
+        if s.version - _from(s) > 1
+    )
+    return svg(title, said, (0, 0, WIDTH, LINE * (len(spans) + 1.0)), parts, theme)
+
+
+def _from(span: CommitSpan) -> int:
+    read = span.read
+    return span.version - 1 if read is None or not -1 <= read < span.version else read
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= NAMED else f"{text[: NAMED - 1]}…"

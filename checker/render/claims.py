@@ -1,0 +1,361 @@
+"""The page of the documents: claim by claim, with what was found; the editions side by side; the matrices cell by cell."""
+
+from __future__ import annotations
+
+import fnmatch
+from collections import Counter
+from itertools import groupby
+from typing import TYPE_CHECKING, NamedTuple
+
+from isolitmus.checker.execution.conflict_matrix import predict_case
+from isolitmus.checker.render.page_parts import render_template
+from isolitmus.model.claim import (
+    EDITIONS,
+    VERDICTS,
+    AskedCells,
+    AskedObservation,
+    AskedRun,
+    AskedSweep,
+    cited_claims,
+)
+from isolitmus.model.litmus import Expectation
+from isolitmus.model.matrix import LETTERS, NOT_MODELLED, Place
+from isolitmus.model.run import TOOK_EFFECT
+from isolitmus.model.sql.values import show_row
+from isolitmus.specs import litmus, protocol
+from isolitmus.specs.disk.shelf import shipped
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from isolitmus.model.claim import Claim, ClaimEvidence, ClaimQuestion, FigureStatements
+    from isolitmus.model.matrix import Matrix
+    from isolitmus.model.sql.values import Rows
+
+__all__ = ["CELLS", "cell_table", "documents_page"]
+
+PAGES = {"PT": "newest", "JA": "middle", "AR": "oldest"}
+"""The editions of Databricks' page, as the protocols call them that stand for them."""
+READ_IN_PART = "EN"
+"""The edition of which only the pages on levels and on row-level concurrency are in the claims; from 14.3 LTS on its
+matrix is that of the newest before it, and so is its protocol.
+"""
+CHANGES = ("delete-row", "update-row", "merge")
+SIDES: Mapping[str, tuple[str, ...]] = {
+    "INSERT": ("insert",),
+    "UPDATE, DELETE, MERGE": CHANGES,
+    "OPTIMIZE": ("optimize",),
+}
+"""What stands for the statements of the page in the matrix of pairs."""
+LEVELS = ("serializable", "write-serializable")
+
+
+class MatrixCell(NamedTuple):
+    """A cell of the page's matrices."""
+
+    claim: str
+    """The number of its claim."""
+    sides: tuple[str, str]
+    """The statements, of SIDES."""
+    by_row: bool
+    """Whether it is of the matrix with row-level concurrency."""
+    layouts: tuple[str, ...]
+    """The layouts that stand for its tables."""
+    levels: tuple[str, ...] = LEVELS
+    """The levels that it is of."""
+
+
+_ROWS = ("unpartitioned with vectors",)
+_FILES = ("unpartitioned", "same partition")
+_VECTORS = ("same partition", "same partition with vectors")
+INSERT, CHANGE, OPTIMIZE = SIDES
+CELLS = (
+    MatrixCell("D7", (INSERT, INSERT), True, _ROWS),
+    MatrixCell("D8", (CHANGE, INSERT), True, _ROWS, LEVELS[1:]),
+    MatrixCell("D9", (CHANGE, INSERT), True, _ROWS, LEVELS[:1]),
+    MatrixCell("D10", (CHANGE, CHANGE), True, _ROWS),
+    MatrixCell("D11", (OPTIMIZE, INSERT), True, _ROWS),
+    MatrixCell("D12", (OPTIMIZE, CHANGE), True, _ROWS),
+    MatrixCell("D13", (OPTIMIZE, OPTIMIZE), True, _ROWS),
+    MatrixCell("D14", (INSERT, INSERT), False, _FILES),
+    MatrixCell("D15", (CHANGE, INSERT), False, _FILES),
+    MatrixCell("D16", (CHANGE, CHANGE), False, _FILES),
+    MatrixCell("D17", (OPTIMIZE, INSERT), False, _FILES),
+    MatrixCell("D18", (OPTIMIZE, CHANGE), False, _VECTORS),
+    MatrixCell("D19", (OPTIMIZE, OPTIMIZE), False, _VECTORS),
+)
+"""The cells of both matrices."""
+
+
+def documents_page(claims: Sequence[Claim], cells: str) -> str:
+    """The page as Markdown; ``cells`` is the table of the matrices (``cell_table``)."""
+    citing: dict[str, list[str]] = {}
+    for test in shipped("litmus"):
+        for number in cited_claims(litmus(test).source):
+            citing.setdefault(number, []).append(test)
+    parts = {part: list(of) for part, of in groupby(_in_parts(claims), key=lambda c: c.part)}
+
+    def also(claim: Claim) -> str:
+        shown = {e.question.litmus for e in claim.evidence if isinstance(e.question, AskedRun)}
+        return ", ".join(f"`{name}`" for name in citing.get(claim.name, ()) if name not in shown)
+
+    return render_template(
+        "documents.j2",
+        editions=EDITIONS,
+        verdicts=VERDICTS,
+        counts=Counter(claim.verdict for claim in claims),
+        parts=parts,
+        shown=_shown,
+        also=also,
+        answered=_answered,
+        pages=[READ_IN_PART, *PAGES],
+        in_part=READ_IN_PART,
+        differing=[
+            c
+            for c in claims
+            if c.apart
+            or {*PAGES} & {*c.editions} not in ({*PAGES}, set())
+            or c.editions == (READ_IN_PART,)
+        ],
+        cells=cells,
+    )
+
+
+def _in_parts(claims: Sequence[Claim]) -> list[Claim]:
+    """The claims with those of one part beside each other, parts in the order of their first."""
+    order = list(dict.fromkeys(claim.part for claim in claims))
+    return sorted(claims, key=lambda claim: order.index(claim.part))
+
+
+# Evidence
+
+WHO: Mapping[str, str] = {
+    "model": "the model",
+    "delta": "open-source Delta 4.4.0",
+    "derby": "Apache Derby",
+    "postgres": "PostgreSQL",
+}
+"""Who answers questions, as a reader knows them."""
+
+
+def _answered(claim: Claim) -> str:
+    """Return who has answered the questions of a claim, in brackets; nothing if none was asked."""
+    engines = {name for piece in claim.evidence if not piece.of_page for name in piece.engines}
+    found = [words for name, words in WHO.items() if name in engines]
+    found += ["the page's protocols"] * any(piece.of_page for piece in claim.evidence)
+    return f" ({', '.join(found)})" if found else ""
+
+
+def _shown(claim: Claim) -> Iterator[str]:
+    """A line for each question that was asked; one for those that differ in their protocol alone."""
+
+    def alike(piece: ClaimEvidence) -> object:
+        question = piece.question
+        apart = (
+            question._replace(protocol="")
+            if isinstance(question, AskedRun | AskedCells)
+            else question
+        )
+        return apart, piece.claimed, piece.found, piece.words, piece.of_page, piece.engines
+
+    left = list(claim.evidence)
+    while left:
+        first = left[0]
+        group = [piece for piece in left if alike(piece) == alike(first)]
+        left = [piece for piece in left if piece not in group]
+        under = [
+            piece.question.protocol
+            for piece in group
+            if isinstance(piece.question, AskedRun | AskedCells)
+        ]
+        yield _line(first, [f"`{name}`" for name in _short(under)])
+
+
+def _short(protocols: list[str]) -> list[str]:
+    """Return the names of protocols, with a pattern in the place of all those of Databricks that it matches."""
+    shipped_ones = [name for name in shipped("protocols") if name.startswith("databricks-")]
+    wanted = [
+        "databricks-*",
+        "databricks-*-rows",
+        "databricks-serializable-*",
+        "databricks-write-serializable-*",
+    ]
+    for pattern in wanted:
+        some = fnmatch.filter(shipped_ones, pattern)
+        if {*some} <= {*protocols}:
+            protocols = [pattern, *(name for name in protocols if name not in some)]
+    return protocols
+
+
+def _line(piece: ClaimEvidence, protocols: list[str]) -> str:
+    who = "the page's protocols" if piece.of_page else " and ".join(piece.engines)
+    what = _asked(piece.question, ", ".join(protocols))
+    came = _came(piece.recorded, piece.question)
+    words = f" {piece.words}" if piece.words else ""
+    if piece.agrees:
+        return f"{what} ({who}): {came}.{words}"
+    return f"{what} ({who}): **{came}**; claimed: {_came(piece.claimed, piece.question)}.{words}"
+
+
+def _asked(question: ClaimQuestion, under: str) -> str:
+    match question:
+        case AskedRun(name):
+            return f"`{name}` under {under}"
+        case AskedCells(_, parked, winners, layouts):
+            sides = " beside ".join(
+                ", ".join(f"`{name}`" for name in side) for side in (parked, winners)
+            )
+            return f"{sides}, {', '.join(layouts)}, under {under}"
+        case AskedObservation(name):
+            return f"observed in `{name}`"
+        case _:
+            return f"`{question}`"
+
+
+def _came(answer: Expectation | FigureStatements, question: ClaimQuestion) -> str:
+    """What comes out, in words."""
+    if isinstance(answer, Expectation):
+        return "; ".join(_of_run(answer))
+    figures = {count.name: count.value for count in answer if count.sign == "="}
+    return ", ".join(filter(None, (_figure(str(count), figures, question) for count in answer)))
+
+
+FIGURES = {
+    "committed = cases": "all commit",
+    "conflicts = cases": "all conflict",
+    "conflicts > 0": "some conflict",
+    "found = no": "no counterexample",
+    "found = yes": "a counterexample",
+}
+"""Statements on figures that have words."""
+
+
+def _figure(text: str, figures: Mapping[str, object], question: ClaimQuestion) -> str:
+    if text in FIGURES:
+        return FIGURES[text]
+    name, _, value = text.partition(" = ")
+    candidates = figures.get(f"{name.rpartition('.')[0].rpartition('.')[0]}.candidates".lstrip("."))
+    if isinstance(question, AskedSweep) and name.endswith(".aborted") and type(candidates) is int:
+        return f"`{name.removesuffix('.aborted')}` aborts {value} of {candidates} ({100 * int(value) / candidates:.0f} %)"
+    if name.endswith("candidates") and value.isdecimal():
+        return ""
+    if name == "conflicts" and value:
+        return "one conflicts" if value == "1" else f"{value} conflict"
+    return f"`{text}`"
+
+
+def _of_run(expect: Expectation) -> Iterator[str]:
+    for name, options in expect.outcome.items():
+        yield f"{name} {' or '.join(map(_ending, options))}"
+    for name, entry in expect.log.items():
+        yield f"the log says of {name} " + ", ".join(
+            f"{key} = {value}" for key, value in entry.items()
+        )
+    for name, rows in expect.reads.items():
+        yield f"{name} reads {_rows(rows)}"
+    for table, rows in expect.tables.items():
+        yield f"{table} ends with {_rows(rows)}"
+    if expect.emitted:
+        for name, rows in expect.emitted.items():
+            yield f"{name} scans {' '.join(map(show_row, rows))}"
+    if expect.waits is not None:
+        waits = [f"{name} waits for {', '.join(who)}" for name, who in expect.waits.items()]
+        yield "; ".join(waits) or "nobody waits"
+    if expect.breaks is not None:
+        yield f"breaks {', '.join(expect.breaks)}" if expect.breaks else "breaks no postcondition"
+    for version, tables in expect.versions.items():
+        for table, rows in tables.items():
+            yield f"{_rows(rows)} in version {version} of {table}"
+    if expect.serial is not None:
+        orders = " or ".join(order.replace(" ", " → ") for order in expect.serial)
+        yield (
+            f"the tables equal those of the serial order {orders}"
+            if orders
+            else "no serial order produces its tables"
+        )
+    for verb, names in (("allowed", expect.holds), ("forbidden", expect.fails)):
+        if names:
+            yield f"{verb} by {', '.join(names)}"
+
+
+def _ending(outcome: str) -> str:
+    match outcome:
+        case "committed":
+            return "commits"
+        case "aborted":
+            return "aborts"
+        case "no-op":
+            return "is a no-op"
+        case _:
+            verb = "fails" if outcome.startswith("error:") else "aborts"
+            return f"{verb} with {outcome.removeprefix('error:')}"
+
+
+def _rows(rows: Rows) -> str:
+    return " ".join(map(show_row, rows)) or "no rows"
+
+
+# The matrices
+
+
+def cell_table(
+    matrix: Matrix, seen: Mapping[tuple[str, Place], str], claims: Mapping[str, Claim]
+) -> str:
+    """The cells of both matrices as a table: what each edition has, what the model predicts, and what was ``seen`` of
+    real Delta, by protocol and place.
+    """
+    signs = {sign: _sign(outcome) for outcome, sign in LETTERS.items()} | {"e": "e"}
+    head = ["claim", "statements", "at", *PAGES, "model", "Delta"]
+    rows = [head, ["---"] * len(head)]
+    for cell in CELLS:
+        apart = claims[cell.claim].apart or {}
+        for level in cell.levels:
+            places = _places(cell)
+            suffix = "-rows" if cell.by_row else ""
+            rows.append(
+                [
+                    cell.claim,
+                    " beside ".join(cell.sides) + (", row by row" if cell.by_row else ", by file"),
+                    level,
+                    *(
+                        _predicted(matrix, places, f"databricks-{level}-{age}{suffix}")
+                        + (
+                            f" ({apart[edition].rstrip('.')})"
+                            if edition in apart and "(" not in apart[edition]
+                            else ""
+                        )
+                        for edition, age in PAGES.items()
+                    ),
+                    _predicted(matrix, places, f"delta-{level}"),
+                    _tally([signs[seen[f"delta-{level}", place]] for place in places]),
+                ]
+            )
+    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+
+
+def _places(cell: MatrixCell) -> list[Place]:
+    a, b = (SIDES[side] for side in cell.sides)
+    pairs = [(x, y) for x in a for y in b] + [(y, x) for x in a for y in b]
+    return [Place(*pair, layout) for layout in cell.layouts for pair in dict.fromkeys(pairs)]
+
+
+def _predicted(matrix: Matrix, places: list[Place], under: str) -> str:
+    of = protocol(under)
+    return _tally([_sign(predict_case(matrix, place, of).predicted) for place in places])
+
+
+def _sign(outcome: str) -> str:
+    """What an outcome is counted as: a conflict is ``x``, silence ``?``."""
+    if outcome in ("unknown", "silent"):
+        return "?"
+    if outcome == NOT_MODELLED or outcome.startswith("error:"):
+        return "e"
+    return "." if outcome in TOOK_EFFECT else "x"
+
+
+def _tally(signs: list[str]) -> str:
+    silent = signs.count("?")
+    if silent == len(signs):
+        return "silent"
+    counted = f"{signs.count('x')} of {len(signs)}"
+    return counted + (f", {silent} silent" if silent else "")

@@ -1,0 +1,330 @@
+"""The report of a demo: one HTML page with, for each history that was found, all one needs to judge it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import permutations, zip_longest
+from typing import TYPE_CHECKING
+
+from isolitmus.checker.execution.serial_orders import gives, writers
+from isolitmus.checker.render.page_parts import Graph, figure, render_template
+from isolitmus.checker.render.rows import ShownTable, at_every_version, column_names, columned
+from isolitmus.checker.render.run_panels import decision, panel_svg
+from isolitmus.checker.render.text_pictures import dependency_edges
+from isolitmus.checker.render.verdicts import serial_words
+from isolitmus.model.vocabulary import BASE
+from isolitmus.specs.files.catalogue import protocol, spec
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from isolitmus.checker.execution.run_result import Judged
+    from isolitmus.checker.render.page_parts import Made
+    from isolitmus.checker.search.separation_result import Separation
+    from isolitmus.model.run import TransactionRun
+    from isolitmus.model.sql.values import Rows
+
+__all__ = ["Advice", "Demonstration", "Replay", "demo_page"]
+
+TRIED = 4
+"""Up to so many writers, the table that every serial order of them gives is shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """A history under one protocol: what the model predicts, what an engine did (None: not run), and
+    where they differ.
+    """
+
+    predicted: Judged
+    observed: Judged | None
+    differences: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Advice:
+    """What one can do about a history."""
+
+    title: str
+    """In a few words."""
+    how: str
+    """In a sentence or two."""
+    sql: str
+    """The statement for it; empty: there is none."""
+    helps: bool
+    """Whether it does."""
+    checked: str
+    """What was found of that."""
+    cost: str
+    """What becomes of the history."""
+
+
+@dataclass(frozen=True, slots=True)
+class Demonstration:
+    """A history that was found, and in plain words what it is about."""
+
+    separation: Separation
+    """The answer that it is of."""
+    replays: tuple[Replay, ...]
+    """It under protocols, predicted and observed."""
+    title: str
+    """What happens."""
+    promise: str
+    """What was promised."""
+    matters: str
+    """Why it matters."""
+    advice: tuple[Advice, ...] = ()
+    """What can be done."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Cell:
+    """What stands in a cell: words, or rows, those marked that the other side lacks."""
+
+    words: str
+    table: ShownTable | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _ComparisonLine:
+    """A line of the comparison; ``observed`` is None where nothing was run. ``verdict``: it is about levels."""
+
+    label: str
+    predicted: _Cell
+    observed: _Cell | None
+    verdict: bool = False
+
+    @property
+    def differs(self) -> bool:
+        return self.observed is not None and self.observed != self.predicted
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """A step of the schedule in words, and the tables if it made a version, marked where they are other
+    than before.
+    """
+
+    name: str
+    words: str
+    version: int | None
+    tables: tuple[ShownTable, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Trial:
+    """The tables that a serial order gives (None: it fails), marked where those seen are other."""
+
+    order: tuple[str, ...]
+    tables: tuple[ShownTable, ...] | None
+    same: bool
+
+
+BEFORE = {
+    "before": "does what it does outside the transaction",
+    "park-init": "is planned; its snapshot is not yet taken",
+}
+
+
+def demo_page(findings: Sequence[Demonstration], headline: str, made: Made) -> str:
+    """The page: no script, nothing loaded from anywhere, every text escaped."""
+    replays = [replay for finding in findings for replay in finding.replays]
+    return render_template(
+        "report.html.j2",
+        findings=findings,
+        hero=_hero(findings),
+        headline=headline,
+        made=made,
+        replayed=any(replay.observed for replay in replays),
+        differing=any(replay.differences for replay in replays),
+        assumptions=dict.fromkeys(a for f in findings for a in f.separation.assumptions),
+        terms=BASE,
+        dependencies=("wr", "ww", "rw", "log", "so"),
+        spec=spec,
+        protocol=protocol,
+        admitted=_admitted,
+        at_end=_at_end,
+        at_start=_at_start,
+        decision=decision,
+        graph=_graph,
+        lines=_lines,
+        panel=panel_svg,
+        serial_words=serial_words,
+        steps=_steps,
+        trials=_trials,
+    )
+
+
+def _hero(findings: Sequence[Demonstration]) -> Demonstration | None:
+    """What the page begins with: a history that no serial order explains, if there is one."""
+    shown = [finding for finding in findings if finding.replays]
+    unexplained = (f for f in shown if not f.separation.serial or not f.separation.serial.orders)
+    return next(unexplained, next(iter(shown), None))
+
+
+def _at_start(judged: Judged) -> list[ShownTable]:
+    """The tables before anything starts."""
+    names = column_names(judged.litmus, (), judged.executor)
+    return [columned(t, names[t], rows) for t, rows in judged.run.versions[0].items()]
+
+
+def _admitted(finding: Demonstration) -> Judged:
+    """The run under the protocol that admits the history."""
+    predicted = [replay.predicted for replay in finding.replays]
+    return next((p for p in predicted if p.run.protocol == finding.separation.a), predicted[0])
+
+
+def _at_end(judged: Judged) -> list[ShownTable]:
+    """The tables when everything has ended."""
+    names = column_names(judged.litmus, writers(judged.run), judged.executor)
+    return [columned(t, names[t], rows) for t, rows in judged.run.tables.items()]
+
+
+def _graph(finding: Demonstration) -> Graph:
+    """The dependency graph of the history as it was found, the cycle thick."""
+    shown = _admitted(finding)
+    assert shown.frame is not None
+    nodes = {name: shown.litmus.transactions[name].sql for name in shown.frame.nodes}
+    return figure(nodes, dependency_edges(shown.frame), finding.separation.violation)
+
+
+def _steps(judged: Judged) -> Iterator[_Step]:
+    """The schedule as it was carried out."""
+    run = judged.run
+    versions = list(at_every_version(judged.litmus, run, judged.executor))
+    read: set[str] = set()
+    for step in judged.litmus.schedule.steps:
+        done = run.transactions[step.transaction]
+        words = [BEFORE[step.action]] if step.action in BEFORE else []
+        if step.reads and step.transaction not in read:
+            read.add(step.transaction)
+            words.append(f"starts and reads version {done.read_version}")
+        version = None
+        if step.ends:
+            words.append(_end(done))
+            version = done.version
+        tables = () if version is None else versions[version]
+        yield _Step(step.transaction, ", then ".join(words), version, tables)
+
+
+def _end(done: TransactionRun) -> str:
+    match done.outcome:
+        case "committed":
+            return "ends" if done.version is None else f"commits version {done.version}"
+        case "no-op":
+            return "ends: there is nothing to record"
+        case "unknown":
+            return "ends, nobody knows how"
+        case "silent":
+            return "wants to commit, and nothing is said of that: the run ends"
+        case outcome if outcome.startswith("error:"):
+            return f"fails with {outcome.removeprefix('error:')}"
+        case outcome:
+            return f"tries to commit and is refused with {outcome}"
+
+
+def _trials(judged: Judged) -> list[_Trial]:
+    """What one would have got from the writers one after another, in every order."""
+    names = writers(judged.run)
+    if len(names) > TRIED:
+        return []
+    executor = judged.executor
+    seen = judged.run.tables
+    found = []
+    for order in permutations(names):
+        given, called = executor.after(order), column_names(judged.litmus, order, executor)
+        tables = (
+            None
+            if given is None
+            else tuple(columned(t, called[t], rows, seen.get(t)) for t, rows in given.items())
+        )
+        found.append(_Trial(order, tables, gives(executor, order, seen)))
+    return found
+
+
+def _lines(replay: Replay) -> Iterator[_ComparisonLine]:
+    """Predicted and observed side by side."""
+    ours, theirs = replay.predicted, replay.observed
+    seen = None if theirs is None else theirs.run
+    for name, t in ours.run.transactions.items():
+        other = None if seen is None else seen.transactions[name]
+        yield _ComparisonLine(
+            name, _Cell(_words(t)), None if other is None else _Cell(_words(other))
+        )
+        if t.rows is not None:
+            rows = other.rows if other else None
+            yield _rows_line(f"{name} read", ("", ()), t.rows, rows, theirs)
+    versions = zip_longest(ours.run.versions, () if seen is None else seen.versions)
+    for k, (predicted, observed) in enumerate(versions):
+        names = column_names(ours.litmus, writers(ours.run, k), ours.executor)
+        for table in ours.litmus.tables:
+            a = None if predicted is None else predicted.get(table)
+            b = None if observed is None else observed.get(table)
+            if a is not None or b is not None:
+                at = f"{table} at version {k}"
+                yield _rows_line(at, (table, names[table]), a, b, theirs)
+    for what, say in _JUDGEMENTS.items():
+        line = _ComparisonLine(
+            what,
+            _Cell(say(ours)),
+            None if theirs is None else _Cell(say(theirs)),
+            verdict=what != "serial orders",
+        )
+        if line.differs or what not in RARE or line.predicted.words != "none":
+            yield line
+
+
+def _words(t: TransactionRun) -> str:
+    parts = [t.outcome, f"read version {t.read_version}"]
+    if t.version is not None:
+        level = "" if t.isolation_level is None else f" at level {t.isolation_level}"
+        parts += [f"wrote version {t.version}", f"logged as {t.operation}{level}"]
+    return ", ".join([*parts, *(["blind"] if t.blind else [])])
+
+
+def _orders(judged: Judged) -> str:
+    return ", ".join(judged.serial.orders) or "none"
+
+
+def _levels(word: str, judged: Judged) -> str:
+    return ", ".join(name for name, v in judged.levels.items() if str(v) == word) or "none"
+
+
+def _by_conflicts(judged: Judged) -> str:
+    """The levels that forbid a run although a serial order explains all that was read, and the table."""
+    return ", ".join(name for name, one in judged.explained.items() if one.reads) or "none"
+
+
+_JUDGEMENTS: Mapping[str, Callable[[Judged], str]] = {
+    "serial orders": _orders,
+    "allowed by": partial(_levels, "allowed"),
+    "forbidden by": partial(_levels, "forbidden"),
+    "forbidden for conflicts alone by": _by_conflicts,
+    "silent on it": partial(_levels, "silent"),
+    "unknown to": partial(_levels, "unknown"),
+}
+
+
+RARE = ("forbidden for conflicts alone by", "silent on it", "unknown to")
+"""What is said only where it is so."""
+
+
+def _rows_line(
+    what: str,
+    called: tuple[str, Sequence[str]],
+    ours: Rows | None,
+    theirs: Rows | None,
+    ran: Judged | None,
+) -> _ComparisonLine:
+    if ran is None:
+        return _ComparisonLine(what, _cell(called, ours, ours), None)
+    return _ComparisonLine(what, _cell(called, ours, theirs), _cell(called, theirs, ours))
+
+
+def _cell(called: tuple[str, Sequence[str]], rows: Rows | None, other: Rows | None) -> _Cell:
+    """Rows, those that the other side lacks marked: of two like rows against one, the second."""
+    if not rows:
+        return _Cell("nothing" if rows is None else "no rows")
+    table = columned(*called, rows, other or ())
+    return _Cell("", replace(table, rows=tuple(r for r in table.rows if r.mark != "missing")))

@@ -1,0 +1,274 @@
+"""The lattice as a graph and as a picture: the stronger above, a line to each neighbour below.
+
+Levels of the picture are the longest ways from the top. A line that passes a level has a place there, so that it
+crosses no box; each level is ordered by the middle of its neighbours, and then pulled to below and above them
+(Sugiyama, Tagawa and Toda, Methods for visual understanding of hierarchical system structures, 1981). A line's
+number leads to what is said of it. What is proved is drawn through, what was searched dashed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from isolitmus.checker.render.dependency_graph import DependencyGraph
+from isolitmus.checker.render.geometry import Box
+from isolitmus.checker.render.timeline import coordinate, label, marked_up, svg, text_width
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from isolitmus.checker.render.colours import Theme
+    from isolitmus.model.edge import Edge
+
+__all__ = ["PROVED", "SEARCHED", "Hasse", "hasse_svg", "node_name"]
+
+PROVED, SEARCHED = "implies", "implies as far as was searched"
+LINE_HEIGHT, BETWEEN, ASIDE = 17.0, 58.0, 22.0
+"""Of a name in a box; between two levels of the picture; between two boxes of one."""
+PASSING = 14.0
+"""The room for a line that passes a level."""
+SWEEPS = 12
+"""How often the levels are put in order, and pulled straight."""
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Hasse(DependencyGraph):
+    """Who implies whom: nodes are specs that are equal, edges lead to the neighbours that they imply."""
+
+    chosen: frozenset[str] = frozenset()
+    """The nodes that stand out."""
+
+    def to_svg(self) -> str:
+        """A picture that stands alone, in light and in dark."""
+        return hasse_svg(tuple(self.nodes), self.edges, self.chosen)
+
+
+def node_name(node: Sequence[str]) -> str:
+    """Equal levels as one name.
+
+    >>> node_name(["causal", "read-atomic"])
+    'causal = read-atomic'
+    """
+    return " = ".join(node)
+
+
+def hasse_svg(
+    nodes: Sequence[str],
+    edges: Sequence[Edge],
+    chosen: frozenset[str] = frozenset(),
+    theme: Theme = "auto",
+) -> str:
+    """The picture; the edges are numbered as they come.
+
+    >>> from isolitmus.model.edge import Edge
+    >>> from isolitmus.model.reason import Reason
+    >>> picture = hasse_svg(["a", "b"], [Edge("a", "b", PROVED, Reason("w1(x1)"))])
+    >>> picture.count("<rect"), "a implies b" in picture
+    (2, True)
+    """
+    layout = _Layout(nodes, [(edge.source, edge.target) for edge in edges])
+    boxes = layout.boxes()
+    parts: list[str] = []
+    badges: list[str] = []
+    taken: list[Box] = []
+    for number, edge in enumerate(edges, 1):
+        way = layout.way(number - 1, boxes)
+        dashed = "" if edge.kind == PROVED else ' style="stroke-dasharray: 6 4"'
+        told = f"{number}: {edge.source} {edge.kind} {edge.target}; not the other way round: {edge.why}"
+        parts.append(
+            f'<path class="edge" d="{_through(way)}"{dashed}><title>{marked_up(told)}</title></path>'
+        )
+        badge = _badge(way, taken)
+        taken.append(badge)
+        badges += [
+            f'<circle class="badge" cx="{coordinate(badge.x)}" cy="{coordinate(badge.y)}" r="9"/>',
+            label(badge.x, badge.y + 4, str(number), "badge digit"),
+        ]
+    drawn = [_box(name, boxes[name], thick=name in chosen) for name in nodes]
+    right = max((box.x + box.width / 2 for box in boxes.values()), default=0)
+    left = min((box.x - box.width / 2 for box in boxes.values()), default=0)
+    bottom = max((box.y + box.height / 2 for box in boxes.values()), default=0)
+    said = "; ".join(f"{e.source} {e.kind} {e.target}" for e in edges) or "no two are comparable"
+    return svg("Who implies whom", said, (left, 0, right, bottom), [*parts, *badges, *drawn], theme)
+
+
+def _lines(name: str) -> list[str]:
+    first, *others = name.split(" = ")
+    return [first, *(f"= {other}" for other in others)]
+
+
+def _box(name: str, box: Box, *, thick: bool) -> str:
+    left, top = box.x - box.width / 2, box.y - box.height / 2
+    place = f'x="{coordinate(left)}" y="{coordinate(top)}"'
+    size = f'width="{coordinate(box.width)}" height="{coordinate(box.height)}"'
+    more = ' style="stroke-width: 4"' if thick else ""
+    names = [
+        label(box.x, top + 6 + LINE_HEIGHT * (k + 0.72), line, "name middle")
+        for k, line in enumerate(_lines(name))
+    ]
+    return f'<g><rect class="node" {place} {size} rx="6"{more}/>{"".join(names)}</g>'
+
+
+def _through(way: Sequence[tuple[float, float]]) -> str:
+    """A line down through points, upright at each."""
+    parts = [f"M{coordinate(way[0][0])} {coordinate(way[0][1])}"]
+    for (x, y), (u, v) in pairwise(way):
+        middle = coordinate((y + v) / 2)
+        parts.append(
+            f"C{coordinate(x)} {middle} {coordinate(u)} {middle} {coordinate(u)} {coordinate(v)}"
+        )
+    return "".join(parts)
+
+
+def _badge(way: Sequence[tuple[float, float]], taken: Sequence[Box]) -> Box:
+    """Where the number of a line stands: on its first piece, where there is room."""
+    (x, y), (u, v) = way[0], way[1]
+    found = Box((x + u) / 2, (y + v) / 2, 19, 19)
+    for t in (0.5, 0.62, 0.38, 0.74, 0.26):
+        s = 1 - t  # the piece is a cubic that leaves and enters upright
+        across = s**3 * x + 3 * s * s * t * x + 3 * s * t * t * u + t**3 * u
+        down = s**3 * y + 3 * s * s * t * (y + v) / 2 + 3 * s * t * t * (y + v) / 2 + t**3 * v
+        found = Box(across, down, 19, 19)
+        if not any(found.meets(other) for other in taken):
+            return found
+    return found
+
+
+Spot = str | tuple[int, int]
+"""A node, or where an edge (its number) passes a level."""
+
+
+class _Layout:
+    """Where each node stands, and each line passes."""
+
+    def __init__(self, nodes: Sequence[str], edges: Sequence[tuple[str, str]]) -> None:
+        self.nodes, self.edges = nodes, edges
+        self.level = _levels(nodes, edges)
+        self.rows: list[list[Spot]] = [[] for _ in range(1 + max(self.level.values(), default=0))]
+        self.above: dict[Spot, list[Spot]] = {}
+        self.below: dict[Spot, list[Spot]] = {}
+        for name in nodes:
+            self.rows[self.level[name]].append(name)
+        for k, (a, b) in enumerate(edges):
+            last: Spot = a
+            for row in range(self.level[a] + 1, self.level[b]):
+                self.rows[row].append((k, row))
+                self._join(last, (k, row))
+                last = (k, row)
+            self._join(last, b)
+        self._order()
+        self.x = self._across()
+
+    def _join(self, upper: Spot, lower: Spot) -> None:
+        self.below.setdefault(upper, []).append(lower)
+        self.above.setdefault(lower, []).append(upper)
+
+    def _order(self) -> None:
+        """Each level by the middle of its neighbours, from above and from below in turn; the order that crosses
+        least is kept.
+        """
+        best, least = [list(row) for row in self.rows], self._crossings()
+        for sweep in range(SWEEPS):
+            down = sweep % 2 == 0
+            beside = self.above if down else self.below
+            for row in self.rows if down else reversed(self.rows):
+                place = {one: k for each in self.rows for k, one in enumerate(each)}
+                middles = {
+                    one: sum(place[n] for n in near) / len(near) if (near := beside.get(one)) else place[one]
+                    for one in row
+                }  # fmt: skip
+                row.sort(key=middles.__getitem__)
+            if (now := self._crossings()) < least:
+                best, least = [list(row) for row in self.rows], now
+        self.rows = best
+
+    def _crossings(self) -> int:
+        place = {one: k for row in self.rows for k, one in enumerate(row)}
+        found = 0
+        for row in self.rows:
+            pairs = [(place[a], place[b]) for a in row for b in self.below.get(a, ())]
+            found += sum(a < c and b > d for a, b in pairs for c, d in pairs)
+        return found
+
+    def _across(self) -> dict[Spot, float]:
+        x: dict[Spot, float] = {}
+        for row in self.rows:
+            far = 0.0
+            for one in row:
+                x[one] = far + self.width(one) / 2
+                far += self.width(one) + ASIDE
+            for one in row:
+                x[one] -= far / 2
+        for sweep in range(SWEEPS):
+            beside = (self.above, self.below)[sweep % 2]
+            for row in self.rows if sweep % 2 == 0 else reversed(self.rows):
+                wanted = [
+                    sum(x[n] for n in near) / len(near) if (near := beside.get(one)) else x[one]
+                    for one in row
+                ]
+                x.update(zip(row, self._apart(row, wanted), strict=True))
+        return x
+
+    def _apart(self, row: Sequence[Spot], wanted: Sequence[float]) -> list[float]:
+        """Places near the wanted ones, in this order and not too close: the least squares, by pooling."""
+        offsets, far = [], 0.0
+        for k, one in enumerate(row):
+            far += 0.0 if k == 0 else (self.width(row[k - 1]) + self.width(one)) / 2 + ASIDE
+            offsets.append(far)
+        pools: list[tuple[float, int]] = []
+        for want, offset in zip(wanted, offsets, strict=True):
+            pools.append((want - offset, 1))
+            while len(pools) > 1 and pools[-2][0] > pools[-1][0]:
+                (b, m), (a, n) = pools.pop(), pools.pop()
+                pools.append(((a * n + b * m) / (n + m), n + m))
+        level = [value for value, count in pools for _ in range(count)]
+        return [value + offset for value, offset in zip(level, offsets, strict=True)]
+
+    def width(self, one: Spot) -> float:
+        if not isinstance(one, str):
+            return PASSING
+        return max(text_width(line, 14) for line in _lines(one)) + 18
+
+    def height(self, one: Spot) -> float:
+        return 12 + LINE_HEIGHT * len(_lines(one)) if isinstance(one, str) else 0.0
+
+    def boxes(self) -> dict[Spot, Box]:
+        """The boxes of the nodes, and the points where lines pass."""
+        found: dict[Spot, Box] = {}
+        top = 0.0
+        for row in self.rows:
+            tall = max(map(self.height, row), default=0.0)
+            for one in row:
+                middle = top + tall / 2
+                tallness = self.height(one) if isinstance(one, str) else tall
+                found[one] = Box(self.x[one], middle, self.width(one), tallness)
+            top += tall + BETWEEN
+        return found
+
+    def way(self, number: int, boxes: Mapping[Spot, Box]) -> list[tuple[float, float]]:
+        """The points of a line: from its node, past the levels between, to the other one."""
+        a, b = self.edges[number]
+        points = [(boxes[a].x, boxes[a].y + boxes[a].height / 2)]
+        for row in range(self.level[a] + 1, self.level[b]):
+            box = boxes[number, row]
+            points += [(box.x, box.y - box.height / 2), (box.x, box.y + box.height / 2)]
+        return [*points, (boxes[b].x, boxes[b].y - boxes[b].height / 2)]
+
+
+def _levels(nodes: Sequence[str], edges: Sequence[tuple[str, str]]) -> dict[str, int]:
+    """How far below the top each node is by its longest way; one without any is on top."""
+    above: dict[str, list[str]] = {}
+    for a, b in edges:
+        above.setdefault(b, []).append(a)
+    found: dict[str, int] = {}
+
+    def level(name: str) -> int:
+        if name not in found:
+            found[name] = max((level(one) + 1 for one in above.get(name, ())), default=0)
+        return found[name]
+
+    for name in nodes:
+        level(name)
+    return found

@@ -1,0 +1,168 @@
+"""What a page and a notebook show alike: pictures with their words, and the templates' environment."""
+
+from __future__ import annotations
+
+import re
+from base64 import b64encode
+from dataclasses import dataclass
+from functools import cache
+from hashlib import sha256
+from html import unescape
+from typing import TYPE_CHECKING
+
+from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
+
+from isolitmus.checker.render.colours import DARK, LIGHT
+from isolitmus.checker.render.graph_picture import aloud, arrows, graph_svg
+from isolitmus.checker.render.verdicts import because
+from isolitmus.model.display import begun
+from isolitmus.model.errors import visible
+from isolitmus.model.number import many
+from isolitmus.model.sql.values import show_row
+from isolitmus.specs.sql.parameters import one_line
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from isolitmus.model.edge import Edge
+    from isolitmus.model.sql.values import Rows
+    from isolitmus.model.verdict import Violation
+
+__all__ = ["ArrowReason", "Graph", "Made", "figure", "render_template"]
+
+
+POLICY = "the policy of this page"
+"""What stands in a template in the place of the policy."""
+STYLE_SHEET = re.compile(r"<style>(.*?)</style>", re.DOTALL)
+STYLE_ATTRIBUTE = re.compile(r"<[^<>]* style=\"([^\"]*)\"")
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """What a page says of itself at its foot: by which release, when, and by which command."""
+
+    release: str
+    when: str
+    command: str
+
+
+@dataclass(frozen=True, slots=True)
+class ArrowReason:
+    """Why there is an arrow; ``number`` is the arrow's in the picture, ``kind`` the edge's, with what it
+    means if it is a base relation.
+    """
+
+    number: int
+    text: str
+    kind: str
+    meaning: str
+
+
+@dataclass(frozen=True, slots=True)
+class Graph:
+    """The picture of a dependency graph with the reason for every edge: first the argument, which
+    goes round the cycle and ends with the conclusion, then the edges that have no part in it.
+    """
+
+    picture: str
+    argument: tuple[ArrowReason, ...]
+    conclusion: str
+    others: tuple[ArrowReason, ...]
+
+
+def figure(
+    nodes: Mapping[str, str], edges: Iterable[Edge], violation: Violation | None = None
+) -> Graph:
+    """The graph of these edges and those of the violation, whose cycle is thick.
+
+    ``nodes`` are the transactions by name, with what to write into them.
+
+    >>> from isolitmus.model.edge import Edge
+    >>> cycle = (Edge("a", "b", "log", "a is earlier"), Edge("b", "a", "rw", "b missed a"))
+    >>> from isolitmus.model.verdict import Violation
+    >>> drawn = figure({"a": "", "b": ""}, [], Violation("order", "acyclic", cycle))
+    >>> [reason.text for reason in drawn.argument], drawn.conclusion
+    (['a before b, because a is earlier', 'b before a, because b missed a'], 'so a would have to come before itself: no order has that')
+    """
+    cycle = () if violation is None else violation.cycle
+    drawn = arrows(edges, cycle)
+    numbers = {(arrow.source, arrow.target): arrow.number for arrow in drawn}
+    *sentences, conclusion = [""] if violation is None else because(violation)
+    argument = tuple(
+        ArrowReason(
+            numbers[edge.source, edge.target],
+            sentences[k] if sentences else _plainly(edge),
+            edge.kind,
+            _meaning(edge),
+        )
+        for k, edge in enumerate(cycle)
+    )
+    others = tuple(
+        ArrowReason(arrow.number, _plainly(edge), edge.kind, _meaning(edge))
+        for arrow in drawn
+        for edge in arrow.edges
+        if edge not in cycle
+    )
+    return Graph(graph_svg(nodes, drawn), argument, conclusion, others)
+
+
+def _plainly(edge: Edge) -> str:
+    return f"{aloud(edge)}: {edge.why}"
+
+
+def _meaning(edge: Edge) -> str:
+    return "" if edge.term is None else edge.term.meaning
+
+
+def render_template(template: str, **context: object) -> str:
+    """A template of this package with its context; every text of a page of HTML is escaped, pictures are safe.
+
+    A page has a policy (Content-Security-Policy) by which a browser loads nothing, runs nothing, and applies the styles
+    that are in it now and no others.
+    """
+    page = visible(_environment().get_template(template).render(context))
+    return page.replace(POLICY, _policy(page), 1)
+
+
+def _policy(page: str) -> str:
+    """What a page may do, with the digests of its styles."""
+    sheets, attributes = STYLE_SHEET.findall(page), map(unescape, STYLE_ATTRIBUTE.findall(page))
+    inline = list(dict.fromkeys(map(_digest, attributes)))
+    digests = [
+        *dict.fromkeys(map(_digest, sheets)),
+        *(["'unsafe-hashes'"] if inline else []),
+        *inline,
+    ]
+    said = " ".join(digests) or "'none'"
+    return f"default-src 'none'; style-src {said}; base-uri 'none'; form-action 'none'"
+
+
+def _digest(style: str) -> str:
+    return f"'sha256-{b64encode(sha256(style.encode()).digest()).decode()}'"
+
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader("isolitmus.checker.render", "."),
+        undefined=StrictUndefined,
+        autoescape=select_autoescape(["html.j2"]),
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    environment.filters["rows"] = _rows
+    environment.filters["parts"] = _parts
+    environment.filters |= {"one_line": one_line, "begun": begun}
+    environment.globals |= {"light": LIGHT, "dark": DARK}
+    environment.globals |= {"many": many, "policy": POLICY}
+    return environment
+
+
+def _rows(rows: Rows) -> list[str]:
+    return [show_row(row) for row in rows]
+
+
+def _parts(text: str) -> list[str]:
+    """A text cut where a long name may be broken: ConcurrentAppendException."""
+    return re.split(r"(?<=[a-z])(?=[A-Z])", text)

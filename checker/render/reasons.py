@@ -1,0 +1,324 @@
+"""Reasons in words: why one transaction comes before another, and what makes a conflict of two.
+
+A reason is data (``model.reason``); all that is said of one is said here.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from isolitmus.model.reason import Item, Reason
+from isolitmus.model.sql.values import show_row
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from isolitmus.model.sql.values import Row
+
+__all__ = ["words"]
+
+
+def words(reason: Reason) -> str:
+    """A reason as a clause that reads after "because".
+
+    >>> from isolitmus.model.vocabulary import SETS
+    >>> words(Reason.of("member", node="a", term=SETS["Blind"], inside=False))
+    'a is no blind append'
+    >>> parts = Reason.of("saw", reader="b", version=1), Reason.of("item wrote", writer="a", version="x1")
+    >>> words(Reason.of("both", parts=parts))
+    'b read version 1, and a wrote x1'
+    """
+    said = WORDS.get(reason.kind, reason.kind)
+    if callable(said):
+        return said(reason.nouns)
+    return said.format_map({name: _noun(noun) for name, noun in reason.nouns.items()})
+
+
+def _noun(noun: object) -> str:
+    if isinstance(noun, Item):
+        if not noun.named:
+            return f"row {show_row(noun.values)}"
+        shown = show_row(noun.values)
+        return f"{noun.table} {shown}" if noun.values else f"that {noun.table} was not there"
+    return show_row(noun) if isinstance(noun, tuple) else str(noun)
+
+
+def _show(row: Row | None) -> str:
+    return "that is gone" if row is None else show_row(row)
+
+
+def _overwrote(said: Mapping[str, Any]) -> str:
+    did = "deleted" if said["deleted"] else "rewrote"
+    had = "deleted" if said["was_deleted"] else "written"
+    return f"{said['writer']} {did} {_noun(said['item'])}, which {said['before']} had {had}"
+
+
+def _overwritten(said: Mapping[str, Any]) -> str:
+    changed = "changed to" if said["item"].values else "made"
+    did = "deleted" if said["after"] is None else f"{changed} {show_row(said['after'])}"
+    return f"{said['reader']} read {_noun(said['item'])}, which {said['writer']} then {did}"
+
+
+def _read_after(said: Mapping[str, Any]) -> str:
+    did = "put in" if said["came"] else "took out"
+    item = _noun(said["item"])
+    return f"{said['reader']} read {said['predicate']} after {said['writer']} {did} {item}"
+
+
+def _thin_air(said: Mapping[str, Any]) -> str:
+    read, writer, version = (said[noun] for noun in ("read", "writer", "version"))
+    nobody = f"but {writer} has no w({version})" if said["there"] else f"and there is no {writer}"
+    return f"{read} of {said['reader']} reads {version}, {nobody}"
+
+
+READ = "{reader} read {predicate} at version {version}"
+
+
+def _came_and_went(said: Mapping[str, Any]) -> str:
+    read = f"{READ.format_map(said)}, without {_noun(said['item'])}"
+    put = "put in" if said["came"] else "wrote"
+    return f"{read}, which {said['writer']} {put} and {said['last']} took out again"
+
+
+def _changed_and_went(said: Mapping[str, Any]) -> str:
+    read = f"{READ.format_map(said)}, with {_noun(said['item'])}"
+    put = "put back as" if said["was_gone"] else "changed to"
+    changed = f"{said['writer']} {put} {show_row(said['then'])}"
+    return f"{read}, which {changed} and {said['last']} took out"
+
+
+def _went_and_came(said: Mapping[str, Any]) -> str:
+    item, now = said["item"], said["now"]
+    read = f"{READ.format_map(said)}, with {_noun(item)}"
+    back = "" if item.values == now else f" as {show_row(now)}"
+    return f"{read}, which {said['writer']} took out and {said['last']} put in again{back}"
+
+
+# Delta's conflicts
+
+
+def _added(said: Mapping[str, Any]) -> str:
+    table, predicate = said["table"], said["predicate"]
+    read = f"{table} WHERE {' AND '.join(map(str, predicate))}" if predicate else f"all of {table}"
+    where = f"partition {said['folder']} of {table}"
+    return f"{said['winner']} added a file to {where}, where {said['loser']} read {read}"
+
+
+def _file(path: str, table: str) -> str:
+    folder, _, name = path.rpartition("/")
+    writer = name.rpartition("-")[0]
+    if not writer:  # a raw transaction's, called as its author likes
+        return f"the file {name} of {table}"
+    whose = "that was there before" if writer.startswith("+") else f"that {writer} wrote"
+    place = f"partition {folder} of " if folder else ""
+    return f"a file in {place}{table} {whose}"
+
+
+CHANGED = {
+    "id": "changed the identity of the table",
+    "partitioned_by": "changed the partition columns",
+    "created": "changed the time of creation",
+    "levelled": "took the isolation level away",
+    "reached": "wrote down later values of an identity column",
+    "comments": "changed the comment of a column",
+}
+"""What it is to change some of the metadata; of the rest, that it was changed."""
+
+
+def _changed(said: Mapping[str, Any]) -> str:
+    what = said["what"]
+    return CHANGED.get(what, f"changed the {what}")
+
+
+def _removed_read(said: Mapping[str, Any]) -> str:
+    read = f"the whole of {said['table']}" if said["whole"] else "it"
+    file = _file(said["file"], said["table"])
+    return f"{said['winner']} removed {file}, and {said['loser']} read {read}"
+
+
+def _removed_removed(said: Mapping[str, Any]) -> str:
+    file = _file(said["file"], said["table"])
+    return f"{said['winner']} removed {file}, and {said['loser']} removed it, too"
+
+
+# Reads as nodes
+
+
+def _item_seen(said: Mapping[str, Any]) -> str:
+    row = said["item"].values
+    was = f"{show_row(row)} of {said['writer']}" if row else "not there"
+    return f"{READ.format_map(said)}, which was {was}"
+
+
+def _did(said: Mapping[str, Any]) -> str:
+    item, first = said["item"], said["first"]
+    what = item.table if item.named else "row"
+    before, after = said["before"], said["after"]
+    match before, after:
+        case None, None if first:
+            did = (
+                f"had not made {what}"
+                if item.named
+                else f"left the table without row {_show(said['last'])}"
+            )
+        case None, None:
+            did = f"took out row {_show(said['last'])}, which was gone"
+        case _, None:
+            did = f"took out {what} {_show(before)}"
+        case None, _:
+            did = f"put in {what} {_show(after)}"
+        case _:
+            did = f"changed {what} {_show(before)} to {_show(after)}"
+    return f"{said['writer']} {did}"
+
+
+# Abstract histories
+
+DOUBT = ", in an order of versions that nobody observed"
+
+
+def _doubted(text: str) -> Callable[[Mapping[str, Any]], str]:
+    return lambda said: text.format_map(said) + (DOUBT if said["doubt"] else "")
+
+
+def _in_order(said: Mapping[str, Any]) -> str:
+    *firsts, last = map(str, said["versions"])
+    if len(firsts) == 1:
+        return f"{firsts[0]} came before {last}"
+    return f"{', '.join(firsts)} and {last} came in this order"
+
+
+# The log of a table that somebody else wrote
+
+
+def _maybe(did: str, may: str, text: str) -> Callable[[Mapping[str, Any]], str]:
+    return lambda said: text.format(did=did if said["certain"] else may, **said)
+
+
+# What other reasons make up
+
+
+def _member(said: Mapping[str, Any]) -> str:
+    told: str = said["term"].member(said["node"], inside=said["inside"])
+    return told
+
+
+def _joined(link: str) -> Callable[[Mapping[str, Any]], str]:
+    return lambda said: link.join(map(str, said["parts"]))
+
+
+def _way(said: Mapping[str, Any]) -> str:
+    clause = ""
+    for reason, instead in said["steps"]:
+        link = ", but " if instead else ", and "
+        clause += (link if clause else "") + str(reason)
+    return clause
+
+
+WORDS: Mapping[str, str | Callable[[Mapping[str, Any]], str]] = {
+    "": "",
+    "both": _joined(", and "),
+    "with": _joined("; "),
+    "way": _way,
+    "member": _member,
+    # the log
+    "one session": "in session '{session}' {first} came before {second}",
+    "saw": "{reader} read version {version}",
+    "log order": "in the log {first} is version {version}, {second} version {later}",
+    "missed": "{reader} read version {version}, before {writer} became version {became}",
+    # rows
+    "overwrote": _overwrote,
+    "read item": "{reader} read {item}, which {writer} wrote",
+    "overwritten": _overwritten,
+    "read after": _read_after,
+    "came": READ + ", without {item}, which {writer} put in",
+    "came and went": _came_and_went,
+    "went": READ + ", with {item}, which {writer} took out",
+    "changed and went": _changed_and_went,
+    "went and came": _went_and_came,
+    # Delta's conflicts
+    "added": "{winner} added a file to {table}, which has no partitions and which {loser} read",
+    "added where": _added,
+    "removed, read": _removed_read,
+    "removed, removed": _removed_removed,
+    "same domain": "{winner} and {loser} both set the domain {domain}",
+    "looked up": "{winner} set the version of the application {app}, which {loser} had looked up",
+    "clash": "{winner} {clash}, before {loser}, which had not seen it",
+    "took feature": "took the feature {feature} away",
+    "added feature": "added the feature {feature}, which fails the others",
+    "took property": "took the property {key} away",
+    "set property": "set the property {key}",
+    "wrote metadata": "wrote the metadata",
+    "changed metadata": _changed,
+    "added, read set": "{winner} added a file to {table} that could hold what {loser} asks for",
+    "removed, read set": "{winner} removed a file of {table} that could hold what {loser} asks for",
+    # recorded histories
+    "recorded session": "session {session} has {first} before {second}",
+    "recorded time": "{first} had ended when {second} began",
+    "recorded read": "{reader} read {key} = {value}, which {writer} wrote",
+    "recorded whose": "{reader} read {version}",
+    "recorded unborn": "{reader} read {key} before anybody wrote it",
+    "recorded nothing": "{reader} read nothing of {key}",
+    "recorded overwrote": "{writer} overwrote {key} = {value} of {other} with {later}",
+    "recorded overwrote seen": "{writer} overwrote {key} = {value} of {other}, which it sees, with {later}",
+    "recorded listed": "{reader} read a list of {key} that has {value} of {other} before {later} of {writer}",
+    "recorded unlisted": "{reader} read a list of {key} that has {value} of {other} and not {later} of {writer}",
+    "recorded missed": "{reader} read {key} = {value}, which {writer} overwrote with {later}",
+    "recorded missed all": "{reader} read nothing of {key}, and {writer} wrote {key} = {later}",
+    "recorded stale": "{reader} read {key} = {value} although {seeing} sees {seen}, and {writer} wrote {key} = {later}: {sees}",
+    "recorded forced": "else {second} came before {first}, and that cannot be: {sees}",
+    "recorded flaw": "{said}{more}",
+    "recorded orders": "{said}: {of}",
+    # reads as nodes
+    "initial": "{init} is what was there before {node}",
+    "in": "{reader} read {predicate}",
+    "had row": READ + ", with {item} of {writer}",
+    "row was gone": READ + ", without {item}, which {writer} had taken out",
+    "row never came": READ + ", without {item}, as {writer} left the table",
+    "had item": _item_seen,
+    "rival": _did,
+    # abstract histories
+    "session": "{first} comes before {second} in their session",
+    "thin air": _thin_air,
+    "future read": "{read} of {reader} reads {version} before its own {write}",
+    "lost own write": "{read} of {reader} reads {version} after its own {write}, which it would have seen",
+    "read halfway": "{reader} read {version}, which {writer} overwrote itself",
+    "ended before": "{first} had ended when {second} started",
+    "next version": _doubted(
+        "{writer} wrote {version}, the next version after {before} of {other}"
+    ),
+    "read version": "{reader} read {version}, which {writer} wrote",
+    "version overwritten": _doubted(
+        "{reader} read {version} and {writer} wrote the next version {following}"
+    ),
+    "read with": "{reader} read {predicate} with {version} of {writer}",
+    "saw with": "{reader} read {predicate} with {version}, which {writer} wrote",
+    "after change": "{reader} read {predicate} after {version} of {writer}, which changes what matches",
+    "without change": "{reader} read {predicate} without {version} of {writer}, which changes what matches",
+    "node in": "{read} is in {reader}",
+    "program order": "{read} comes before {later} in {reader}",
+    "item wrote": "{writer} wrote {version}",
+    "item changes": "{writer} wrote {version}, which changes what matches {predicate}",
+    "same object": "{first} and {second} are both on {name}",
+    "came before": "{first} came before {second}",
+    "committed": "{node} committed",
+    "aborted": "{node} aborted",
+    "came in order": _in_order,
+    "supposed co": "{first} commits before {second}, as is supposed",
+    "supposed vis": "{second} sees {first}, as is supposed",
+    "committed in order": lambda said: f"{' '.join(said['nodes'])} commit in this order",
+    "sees": lambda said: f"{said['node']} sees {' '.join(said['seen'])}",
+    # audits
+    "earlier": "it is earlier in the log",
+    "audit overwrote": _maybe(
+        "changed", "may have changed", "{writer} {did} rows that {reader} read"
+    ),
+    "audit missed": _maybe(
+        "changed",
+        "may have changed",
+        "{reader} read version {version}, and {writer} {did} rows that it read",
+    ),
+    "audit read": _maybe("read", "may have read", "{reader} {did} what {writer} wrote"),
+    "audit wrote": "{writer} may have overwritten what {before} wrote",
+}
+"""By kind, a clause with its nouns in braces, or what makes one of them."""

@@ -1,0 +1,242 @@
+"""Runs of one litmus test side by side: what became of each transaction, and the tables at the end.
+
+A panel is as wide as every picture; beside each other they are for a wide page, and alone for a phone.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from isolitmus.checker.execution.serial_orders import writers
+from isolitmus.checker.render.rows import against_the_log
+from isolitmus.checker.render.text_pictures import fate
+from isolitmus.checker.render.timeline import (
+    LINE,
+    WIDTH,
+    coordinate,
+    label,
+    lanes,
+    lines_of,
+    svg,
+    text_width,
+)
+from isolitmus.model.run import SILENT, TOOK_EFFECT
+from isolitmus.specs.files.catalogue import protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from isolitmus.checker.execution.run_result import Judged
+    from isolitmus.checker.render.colours import Theme
+    from isolitmus.checker.render.rows import ShownTable
+
+__all__ = ["conclusion", "decision", "panel_svg", "side_by_side_svg"]
+
+GAP = 48
+"""Between two panels."""
+ROW = 20
+SHOWN = 8
+"""So many rows of a table are drawn; more are counted."""
+CELL = 14
+"""So many characters of a value are drawn."""
+SIGN = 78
+"""The room right of a table, for the sign of a marked row."""
+
+
+def side_by_side_svg(runs: Sequence[Judged], theme: Theme = "auto") -> str:
+    """What several protocols make of one litmus test: its statements, and below them a panel for each run.
+
+    >>> from isolitmus.checker import run
+    >>> from isolitmus.specs import litmus, protocol
+    >>> names = ("delta-serializable", "delta-write-serializable")
+    >>> picture = side_by_side_svg([run(litmus("reorder"), protocol(name)) for name in names])
+    >>> "refuses delete" in picture, "commits both" in picture
+    (True, True)
+    """
+    width = len(runs) * (WIDTH + GAP) - GAP
+    parts, top = _statements(runs[0], width)
+    bottom = top
+    for k, judged in enumerate(runs):
+        x = k * (WIDTH + GAP)
+        panel, end = _panel(judged)
+        parts.append(f'<g transform="translate({x} {coordinate(top)})">{"".join(panel)}</g>')
+        bottom = max(bottom, top + end)
+    parts += [
+        f'<path class="rule" d="M{coordinate(x)} {coordinate(top + 6)}V{coordinate(bottom)}"/>'
+        for x in (k * (WIDTH + GAP) - GAP / 2 for k in range(1, len(runs)))
+    ]
+    return svg(_title(runs), _description(runs), (0, 0, width, bottom), parts, theme)
+
+
+def panel_svg(judged: Judged, theme: Theme = "auto") -> str:
+    """One run: what its protocol makes of the schedule, the tables at the end, and which serial order
+    gives them.
+    """
+    parts, bottom = _panel(judged)
+    return svg(_title([judged]), _description([judged]), (0, 0, WIDTH, bottom), parts, theme)
+
+
+def decision(judged: Judged) -> str:
+    """What the protocol does with the transactions, in a few words.
+
+    >>> from isolitmus.checker import run
+    >>> from isolitmus.specs import litmus, protocol
+    >>> decision(run(litmus("reorder"), protocol("delta-serializable")))
+    'refuses delete: ConcurrentAppendException'
+    """
+    done = judged.run.transactions
+    refused = [(n, t.outcome) for n, t in done.items() if t.outcome not in TOOK_EFFECT]
+    silent = [name for name, outcome in refused if outcome == SILENT]
+    if silent:
+        return f"is silent on {silent[0]}"
+    if not refused:
+        return {1: "commits it", 2: "commits both"}.get(len(done), f"commits all {len(done)}")
+    return f"refuses {'; '.join(f'{name}: {outcome}' for name, outcome in refused)}"
+
+
+def conclusion(judged: Judged) -> tuple[str, str]:
+    """Which serial order gives the tables, in words, and how good that is: ``good``, the order of the
+    log does; ``other``, another one; ``bad``, none.
+    """
+    serial = judged.serial
+    log = " ".join(writers(judged.run))
+    if not serial.orders:
+        return "No order of the statements, one after another, gives this table.", "bad"
+    if serial.unexplained:
+        version = serial.unexplained[0]
+        return f"No order of the statements gives the table at version {version}.", "bad"
+    if log not in serial.orders:
+        return (
+            f"{_in_turn(serial.orders[0])} gives this; {_in_turn(log)}, as in the log, does not.",
+            "other",
+        )
+    return f"{_in_turn(log) or 'Nothing'}{'' if ' ' in log else ' alone'} gives this table.", "good"
+
+
+def _in_turn(order: str) -> str:
+    return ", then ".join(order.split())
+
+
+def _title(runs: Sequence[Judged]) -> str:
+    return " beside ".join(protocol(one.run.protocol).title for one in runs)
+
+
+def _description(runs: Sequence[Judged]) -> str:
+    """The whole picture in words."""
+    litmus = runs[0].litmus
+    statements = [f"{name}: {s.sql}" for name, s in litmus.transactions.items()]
+    said = [
+        f"{protocol(one.run.protocol).title} {decision(one)}. "
+        + " ".join(f"{table.name} at the end: {_rows(table)}." for table in against_the_log(one))
+        + ("" if one.litmus.raw else f" {conclusion(one)[0]}")
+        for one in runs
+    ]
+    return " ".join([*(f"{line}." for line in statements), f"Schedule: {litmus.schedule}.", *said])
+
+
+def _rows(table: ShownTable) -> str:
+    words = {"": "", "extra": " (marked)", "missing": " (marked as missing)"}
+    return "; ".join(f"{', '.join(row.values)}{words[row.mark]}" for row in table.rows) or "no rows"
+
+
+def _statements(judged: Judged, width: float) -> tuple[list[str], float]:
+    """The name of each transaction, and what it does."""
+    transactions = judged.litmus.transactions
+    indent = max(text_width(name, 14) for name in transactions) + 14
+    parts: list[str] = []
+    y = 0.0
+    for name, statement in transactions.items():
+        parts.append(label(2, y + 13, name, "name"))
+        for line in lines_of(statement.sql, width - indent, 12):
+            parts.append(label(indent, y + 13, line, "statement"))
+            y += LINE
+        y += 3
+    return parts, y + 8
+
+
+def _panel(judged: Judged) -> tuple[list[str], float]:
+    """The parts of a panel whose top is 0, and where it ends."""
+    parts = [label(2, 20, protocol(judged.run.protocol).title, "heading")]
+    y = 22.0
+    for line in lines_of(decision(judged), WIDTH - 4, 12):
+        y += LINE
+        parts.append(label(2, y, line, "decision"))
+    done = judged.run.transactions
+    fates = {
+        name: fate(judged.run, name)
+        if t.outcome in TOOK_EFFECT
+        else str(t)
+        if t.outcome == SILENT
+        else f"reads version {t.read_version}, is refused"
+        for name, t in done.items()
+    }
+    drawn, y = lanes(judged.litmus.schedule, judged.run, fates, y + 10)
+    parts += drawn
+    tables = against_the_log(judged)
+    for table in tables:
+        drawn, y = _table(table, y + 8)
+        parts += drawn
+    if judged.litmus.raw:
+        return parts, y
+    words, how = conclusion(judged)
+    sign = {"good": "✓", "other": "↷", "bad": "✕"}[how]
+    y += 6
+    for line in lines_of(f"{sign} {words}", WIDTH - 4, 13):
+        y += LINE
+        parts.append(label(2, y, line, f"conclusion {how}"))
+    if any(table.marked for table in tables):
+        for line in lines_of(_marked(judged), WIDTH - 4, 12):
+            y += LINE
+            parts.append(label(2, y, line, "fate"))
+    return parts, y + 4
+
+
+def _marked(judged: Judged) -> str:
+    return (
+        f"Marked: not what {_in_turn(' '.join(writers(judged.run)))}, the log’s order, would leave."
+    )
+
+
+def _table(table: ShownTable, y: float) -> tuple[list[str], float]:
+    """The name of the table, its columns and rows, and where it ends."""
+    rows = table.rows[:SHOWN]
+    places, right = _columns(table)
+    parts = [label(2, y + 13, f"{table.name} at the end", "fate")]
+    y += LINE + 2
+    parts += [label(x, y + 13, table.columns[k], "column") for k, x in enumerate(places)]
+    y += ROW
+    parts.append(f'<path class="axis" d="M2 {coordinate(y)}H{coordinate(right)}"/>')
+    for row in rows:
+        if row.mark:
+            place = f'x="2" y="{coordinate(y + 1.5)}" width="{coordinate(right - 2)}" height="{ROW - 2}"'
+            parts.append(f'<rect class="marked" {place} rx="3"/>')
+            sign = {"extra": "≠", "missing": "≠ missing"}[row.mark]
+            parts.append(label(right + 8, y + 14.5, sign, "sign"))
+        style = f"cell {row.mark}".strip()
+        parts += [
+            label(x, y + 14.5, _cut(value), style)
+            for x, value in zip(places, row.values, strict=False)
+        ]
+        y += ROW
+    more = len(table.rows) - len(rows)
+    if more or not rows:
+        parts.append(label(10, y + 14.5, f"and {more} more" if more else "no rows", "fate"))
+        y += ROW
+    return parts, y
+
+
+def _columns(table: ShownTable) -> tuple[list[float], float]:
+    """Where the columns begin for which there is room, and where the last of them ends."""
+    x, places = 10.0, []
+    for k, name in enumerate(table.columns):
+        texts = [name, *(_cut(row.values[k]) for row in table.rows[:SHOWN] if k < len(row.values))]
+        end = x + max(text_width(text, 12) for text in texts) + 18
+        if end > WIDTH - SIGN:
+            break
+        places.append(x)
+        x = end
+    return places, max(x, 120.0)
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= CELL else f"{text[: CELL - 1]}…"

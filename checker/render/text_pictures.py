@@ -1,0 +1,97 @@
+"""Pictures in text: tables and transactions, the timeline of a schedule, what a spec denotes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from isolitmus.model.sql.values import show_row
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from isolitmus.checker.execution.denotation import Denotation
+    from isolitmus.model.edge import Edge
+    from isolitmus.model.frame import Frame
+    from isolitmus.model.litmus import Litmus
+    from isolitmus.model.run import Run
+    from isolitmus.model.schedule import Schedule
+
+__all__ = ["denotations", "dependency_edges", "fate", "run_lines", "timeline"]
+
+DEPENDENCIES = ("so", "wr", "ww", "rw")
+
+
+def run_lines(litmus: Litmus) -> list[str]:
+    r"""The tables of a litmus test, what is in them at the start, and its transactions.
+
+    >>> from isolitmus.specs import litmus
+    >>> print(*run_lines(litmus("reorder")), sep="\n")
+    t(id INT, part INT), partitioned by part
+      INSERT INTO t VALUES (1, 0), (2, 1)
+    <BLANKLINE>
+    delete  DELETE FROM t WHERE part = 0
+    insert  INSERT INTO t VALUES (100, 0)
+    """
+    lines: list[str] = []
+    for schema in litmus.tables.values():
+        columns = ", ".join(schema.partitioned_by)
+        line = f"{schema.name}({schema.ddl()}){columns and f', partitioned by {columns}'}"
+        rows = f", Parquet at the start: {' '.join(map(show_row, schema.parquet))}"
+        gone = rows if schema.parquet else ", not there at the start"
+        lines.append(line if schema.exists else f"{line}{gone}")
+    lines += [f"  {statement.sql}" for statement in litmus.init]
+    width = max(map(len, litmus.transactions))
+    named = (f"{name:<{width}}  {s.sql}" for name, s in litmus.transactions.items())
+    return [*lines, "", *named]
+
+
+def timeline(schedule: Schedule, run: Run | None = None) -> str:
+    """A line for each transaction, time to the right; with a run, what became of each.
+
+    >>> from isolitmus.model.schedule import Schedule
+    >>> print(timeline(Schedule.parse("a.start b a.commit", ["a", "b"])))
+    a  ├───────┤
+    b      ●
+    """
+    names = list(dict.fromkeys(step.transaction for step in schedule.steps))
+    width = max(map(len, names))
+    lines: list[str] = []
+    for name in names:
+        at = [k for k, step in enumerate(schedule.steps) if step.transaction == name]
+        start, end = 4 * at[0], 4 * at[-1]
+        bar = "●" if start == end else f"├{'─' * (end - start - 1)}┤"
+        line = f"{name:<{width}}  {' ' * start}{bar}"
+        if run is not None:
+            line = f"{line:<{width + 4 * len(schedule.steps) + 2}}{fate(run, name)}"
+        lines.append(line.rstrip())
+    return "\n".join(lines)
+
+
+def fate(run: Run, name: str) -> str:
+    """What became of a transaction: the version it read, and the one it became or why it did not."""
+    return str(run.transactions[name])
+
+
+def dependency_edges(frame: Frame) -> list[Edge]:
+    """The edges of the dependency graph (Adya's, and the session order), by source and target."""
+    pairs = sorted(
+        (i, j, kind)
+        for kind in DEPENDENCIES
+        if kind in frame.relations
+        for i, j in frame.relations[kind].pairs()
+    )
+    return [frame.edge(kind, i, j) for i, j, kind in pairs]
+
+
+def denotations(values: Iterable[Denotation]) -> list[str]:
+    """A line for each let, axiom and label of a spec with what it denotes.
+
+    >>> from isolitmus.checker.execution.denotation import Denotation
+    >>> for line in denotations([Denotation("let", "both", (("a", "b"), ("b", "a"))), Denotation("show", "S", ())]):
+    ...     print(line)
+    let both  a → b, b → a
+    show S    nothing
+    """
+    lines = [(f"{v.statement} {v.name}", ", ".join(map(" → ".join, v.items))) for v in values]
+    width = max((len(what) for what, _ in lines), default=0)
+    return [f"{what:<{width}}  {items or 'nothing'}" for what, items in lines]

@@ -1,0 +1,1 @@
+"""The verbs separate, compare and portray, mutants, suites."""

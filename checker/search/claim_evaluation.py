@@ -1,0 +1,221 @@
+"""What the model answers to the evidence of claims, and how far an answer is as a claim has it.
+
+A replay and the cases of a matrix are litmus tests under protocols, which any engine carries out (``carried``); all
+else only the model can be asked (``asked``).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from functools import cache
+from typing import TYPE_CHECKING, Literal
+
+from isolitmus.checker.execution.commit_loop import ENGINE as MODEL
+from isolitmus.checker.execution.run_diff import held_against
+from isolitmus.checker.execution.run_result import Judged, run
+from isolitmus.checker.search.separation import ABSTRACT, separate
+from isolitmus.checker.search.unbounded_separation import separate_unbounded
+from isolitmus.checker.sweeps.table_sweep import sweep
+from isolitmus.model.claim import (
+    AskedCells,
+    AskedInterleavings,
+    AskedRun,
+    AskedSeparation,
+    AskedSweep,
+    ClaimAnswer,
+)
+from isolitmus.model.errors import Ended, EngineUnavailable, IsolitmusError
+from isolitmus.model.litmus import Expectation, Litmus
+from isolitmus.model.matrix import Place
+from isolitmus.model.run import TOOK_EFFECT, TransactionRun
+from isolitmus.specs.files import catalogue
+from isolitmus.specs.files.matrix_file import case
+from isolitmus.specs.registries.formats import format_named
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from isolitmus.checker.sweeps.table_sweep import Sweep
+    from isolitmus.model.claim import ClaimEvidence, ClaimQuestion, Figure, FigureStatements
+    from isolitmus.model.run import Run
+    from isolitmus.model.scope import Scope
+    from isolitmus.model.spec import Spec
+
+__all__ = ["asked", "carried", "cases", "cell_figures", "cell_places", "held_figures"]
+
+
+def asked(evidence: ClaimEvidence) -> ClaimAnswer:
+    """What the model answers to a piece of evidence.
+
+    >>> from isolitmus.specs.files.claims_file import claim
+    >>> for_, against = asked(claim("D33").evidence[0]), asked(claim("D39").evidence[0])
+    >>> for_.agrees, against.agrees, against.against
+    (True, False, ('delete: expected committed, got ConcurrentAppendException',))
+    """
+    try:
+        tests = cases(evidence.question)
+        if tests:
+            return carried(evidence, MODEL, [run(test, spec).run for test, spec in tests])
+        return held_figures(evidence, MODEL, _figures(evidence.question))
+    except IsolitmusError as error:
+        return ClaimAnswer(MODEL, unknown=str(error))
+
+
+def cases(question: ClaimQuestion) -> list[tuple[Litmus, Spec]]:
+    """The litmus tests that a question asks about, each with its protocol; none if it is no such question."""
+    match question:
+        case AskedRun(name, protocol):
+            test = catalogue.litmus(name)
+            assert isinstance(test, Litmus)
+            return [(test, catalogue.protocol(protocol))]
+        case AskedCells(matrix, _, _, _, protocol):
+            of = _matrix(matrix)
+            return [
+                (case(of, place), catalogue.protocol(protocol)) for place in cell_places(question)
+            ]
+        case _:
+            return []
+
+
+_matrix = cache(catalogue.matrix)
+
+
+def cell_places(cells: AskedCells) -> list[Place]:
+    """The places of cells in their matrix."""
+    return [
+        Place(a, winner, layout)
+        for layout in cells.layouts
+        for a in cells.parked
+        for winner in cells.winners
+    ]
+
+
+def carried(
+    evidence: ClaimEvidence, engine: str, runs: Sequence[Run | IsolitmusError]
+) -> ClaimAnswer:
+    """What an engine answers that has carried out the litmus tests of a piece of evidence (``cases``)."""
+    failed = next((r for r in runs if isinstance(r, IsolitmusError)), None)
+    if failed is not None:
+        return ClaimAnswer(engine, unknown=str(failed))
+    done = [r for r in runs if not isinstance(r, IsolitmusError)]
+    question = evidence.question
+    if isinstance(question, AskedCells):
+        return held_figures(
+            evidence, engine, cell_figures(question, [r.transactions["a"].outcome for r in done])
+        )
+    ((test, _),) = cases(question)
+    judged = Judged(test, done[0])
+    lost = [name for name, t in judged.run.transactions.items() if t.outcome == "unknown"]
+    if lost and engine != MODEL:
+        return ClaimAnswer(engine, unknown=f"nobody can tell what became of {', '.join(lost)}")
+    claimed, recorded = (
+        held_against(wanted, judged).differences
+        for wanted in (evidence.claimed, evidence.recorded)
+        if isinstance(wanted, Expectation)
+    )
+    return ClaimAnswer(engine, claimed, recorded)
+
+
+def held_figures(
+    evidence: ClaimEvidence, engine: str, figures: Mapping[str, Figure]
+) -> ClaimAnswer:
+    """What an engine answers whose figures are these."""
+    claimed, recorded = (
+        _unlike(wanted, figures)
+        for wanted in (evidence.claimed, evidence.recorded)
+        if not isinstance(wanted, Expectation)
+    )
+    return ClaimAnswer(engine, claimed, recorded)
+
+
+def _unlike(wanted: FigureStatements, figures: Mapping[str, Figure]) -> tuple[str, ...]:
+    """The statements that are not true, each with what is."""
+    return tuple(
+        f"expected {count}, got {_told(count.name, figures)}"
+        + (f" and {_told(str(count.value), figures)}" if str(count.value) in figures else "")
+        for count in wanted
+        if not count.holds(figures)
+    )
+
+
+def _told(name: str, figures: Mapping[str, Figure]) -> str:
+    return f"{name} = {figures.get(name, 'nothing')}"
+
+
+# Figures
+
+
+def cell_figures(question: AskedCells, outcomes: Sequence[str]) -> Mapping[str, Figure]:
+    """How many cases end how, in all and by the statement that is parked, from the outcome of each (``cell_places``)."""
+    counts: Counter[str] = Counter()
+    for place, outcome in zip(cell_places(question), outcomes, strict=True):
+        for name in (_ended(outcome), "cases"):
+            counts[name] += 1
+            counts[f"{place.a}.{name}"] += 1
+    return dict.fromkeys(question.figures, 0) | counts
+
+
+def _ended(outcome: str) -> str:
+    if outcome in TOOK_EFFECT:
+        return "committed"
+    return "conflicts" if TransactionRun(outcome).aborted else outcome
+
+
+@cache
+def _figures(question: ClaimQuestion) -> Mapping[str, Figure]:
+    """What the model answers that is no run."""
+    match question:
+        case AskedSeparation():
+            return _separated(question)
+        case AskedInterleavings(name, under):
+            test = catalogue.litmus(name)
+            assert isinstance(test, Litmus)
+            interleave = format_named(test.format).interleave
+            assert interleave is not None
+            found: Mapping[str, Figure] = interleave(test, catalogue.protocol(under)).figures
+            return found
+        case AskedSweep(scopes, n):
+            swept = {name: sweep(catalogue.scope(name), n) for name in scopes}
+            return {
+                f"{name}.{figure}" if len(scopes) > 1 else figure: value
+                for name, done in swept.items()
+                for figure, value in _swept(done).items()
+            }
+    raise EngineUnavailable(f"{question} is nothing that the model can be asked")
+
+
+def _separated(question: AskedSeparation) -> dict[str, Figure]:
+    a, b = catalogue.spec(question.a), catalogue.spec(question.b)
+    universe = question.universe
+    inside: Scope | Literal["abstract"] | None = (
+        ABSTRACT
+        if universe == ABSTRACT
+        else None
+        if universe is None
+        else catalogue.scope(universe)
+    )
+    sizes = None if question.transactions is None else range(1, question.transactions + 1)
+    if question.unbounded:
+        answer = separate_unbounded(a, b, inside, transactions=sizes)
+    else:
+        answer = separate(a, b, inside, transactions=sizes, unexplained=question.unexplained)
+    answer = answer.with_catalogue()
+    if answer.found is None:
+        raise Ended(f"{question}: {answer.bound}")
+    return {
+        "found": "yes" if answer.found else "no",
+        "transactions": answer.transactions or 0,
+        "proved": "yes" if answer.proved else "no",
+    }
+
+
+def _swept(done: Sweep) -> dict[str, Figure]:
+    if done.ended is not None:
+        raise Ended(done.ended)
+    figures: dict[str, Figure] = {"candidates": done.candidates, "failed": done.failed}
+    for name, tally in done.protocols.items():
+        figures[f"{name}.admitted"] = tally.admitted
+        figures[f"{name}.aborted"] = done.candidates - done.failed - tally.admitted
+        figures[f"{name}.unexplained"] = tally.unexplained
+        figures |= {f"{name}.{level}": number for level, number in tally.forbidden.items()}
+    return figures

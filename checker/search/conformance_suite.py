@@ -1,0 +1,186 @@
+"""A conformance suite: the fewest litmus tests that tell every mutant of a protocol from it, with what is expected.
+
+Whoever writes a client of the format runs them: a client that checks one thing less, or one more, than the
+protocol's text by one operator does at least one of them in another way. That no fewer will do is a minimal hitting
+set, by a MaxSAT solver (pysat's Hitman: Davies and Bacchus, Solving MAXSAT by solving a sequence of simpler SAT
+instances, CP 2011).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from isolitmus.checker.execution.run_result import run
+from isolitmus.checker.search.mutant_separation import AskedTest, kills_of
+from isolitmus.model.errors import Disagreement, IsolitmusError
+from isolitmus.model.litmus import Expectation, Litmus, expectation_lines
+from isolitmus.model.toml_text import bare, quoted
+from isolitmus.specs.disk.output_files import write_whole
+from isolitmus.specs.files.litmus_file import read_litmus
+from isolitmus.specs.language.mutants import is_commit_check
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable
+    from pathlib import Path
+
+    from isolitmus.checker.search.mutation import Kill, MutantReport
+    from isolitmus.specs.language.mutant import Mutant
+
+__all__ = [
+    "Suite",
+    "caught",
+    "expected_alone",
+    "fewest",
+    "index_text",
+    "smallest_suite",
+    "write_suite",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Suite:
+    """The fewest tests that tell all mutants of a protocol."""
+
+    report: MutantReport
+    """Of which mutants."""
+    tests: tuple[Kill, ...]
+    """The tests, by name."""
+
+    def tells(self, name: str) -> tuple[int, ...]:
+        """The numbers of the mutants that a test of the suite tells."""
+        return tuple(
+            one.mutant.number for one in self.report.told if name in {k.name for k in one.kills}
+        )
+
+
+def fewest(sets: Collection[Collection[str]]) -> list[str]:
+    """As few names as possible that have one in each of these sets, sorted.
+
+    >>> fewest([["a", "b"], ["b", "c"], ["c", "d"], ["d"]])
+    ['b', 'd']
+    """
+    from pysat.examples.hitman import Hitman
+
+    if not sets:
+        return []
+    with Hitman(bootstrap_with=[sorted(one) for one in sets], htype="sorted") as solver:
+        return sorted(solver.get())
+
+
+def smallest_suite(report: MutantReport) -> Suite:
+    """The fewest of all tests that tell a mutant which tell them all.
+
+    IsolitmusError for a level: nobody commits by one; and where nothing is told.
+    """
+    if not is_commit_check(report.spec):
+        raise IsolitmusError(
+            "--suite is for those who write a client of a table format, and"
+            f" {report.spec.name} is no protocol of one"
+        )
+    if not report.told:
+        raise IsolitmusError(
+            f"no mutant of {report.spec.name} was told apart, so there is no suite"
+        )
+    names = fewest([[kill.name for kill in one.kills] for one in report.told])
+    by_name = {kill.name: kill for one in report.told for kill in one.kills}
+    return Suite(report, tuple(by_name[name] for name in names))
+
+
+def expected_alone(test: Litmus, suite: Suite) -> Litmus:
+    """The test with what the protocol makes of it as all that it expects, read back from its text."""
+    spec = suite.report.spec
+    done = run(test, spec).run
+    expect = Expectation(
+        outcome={name: (t.outcome,) for name, t in done.transactions.items()},
+        log={
+            name: {"level": t.isolation_level}
+            for name, t in done.transactions.items()
+            if t.isolation_level is not None
+        },
+        reads={name: t.rows for name, t in done.transactions.items() if t.rows is not None},
+        tables={} if test.raw else done.tables,
+    )
+    text = _without_expectations(test.text) if test.raw else str(replace(test, expect={}))
+    table = spec.name if bare(spec.name) else quoted(spec.name)
+    lines = (text.rstrip(), "", f"[expect.{table}]", *expectation_lines(expect))
+    again = read_litmus("\n".join(lines) + "\n", test.name)
+    assert isinstance(again, Litmus)
+    same = replace(again, expect={}, text="", path=None)
+    if same != replace(test, expect={}, text="", path=None):
+        raise Disagreement(f"{test.name}: its text in the suite is another test:\n{again.text}")
+    return again
+
+
+def _without_expectations(text: str) -> str:
+    """A litmus file up to what it expects, with the comments before that left out."""
+    kept: list[str] = []
+    for line in text.splitlines():
+        if line.startswith("[expect"):
+            break
+        kept.append(line)
+    while kept and (not kept[-1].strip() or kept[-1].startswith("#")):
+        kept.pop()
+    return "\n".join(kept)
+
+
+def write_suite(suite: Suite, folder: Path) -> list[str]:
+    """Write each test as a litmus file into a folder, and an index beside them; the names of the files.
+
+    Each is judged anew from its text before: the protocol does as it says, and the mutants that it is there for do not,
+    or record a commit at two levels, which no file can say.
+    """
+    told = {one.mutant.number: one.mutant for one in suite.report.told}
+    spec = suite.report.spec
+    tests = []
+    for kill in suite.tests:
+        assert isinstance(kill.test, Litmus)
+        test = expected_alone(kill.test, suite)
+        if run(test, spec).expected != "met":
+            raise Disagreement(f"{test.name}: {spec.name} does not do as its file expects")
+        asked = AskedTest(test, spec)
+        for number in suite.tells(kill.name):
+            if not any(kills_of(told[number], [asked])):
+                raise Disagreement(f"{test.name}: from its text it does not tell mutant {number}")
+        tests.append(test)
+    missed = [number for number, mutant in told.items() if not caught(mutant, tests, spec.name)]
+    folder.mkdir(parents=True, exist_ok=True)
+    for test in tests:
+        write_whole(folder / f"{test.name}.toml", test.text)
+    write_whole(folder / "README.md", index_text(suite, missed))
+    return [f"{test.name}.toml" for test in tests]
+
+
+def caught(mutant: Mutant, tests: Iterable[Litmus], name: str) -> bool:
+    """Whether a client that checks commits by a mutant fails in one of some tests, which expect what the protocol of
+    this name does.
+    """
+    client = replace(mutant.spec, name=name)
+    return any(run(test, client).expected == "not met" for test in tests)
+
+
+def index_text(suite: Suite, missed: Collection[int] = ()) -> str:
+    """What each test of a suite shows, and which changes of the protocol it tells; ``missed`` are those that only a
+    second level tells.
+    """
+    spec = suite.report.spec
+    told = {one.mutant.number: one.mutant for one in suite.report.told}
+    lines = [f"# A conformance suite for {spec.title}", "", _about(spec.name, len(told)), ""]
+    lines += ["| test | shows | tells |", "|---|---|---|"]
+    for kill in suite.tests:
+        tells = ", ".join(map(str, suite.tells(kill.name)))
+        lines.append(f"| [{kill.name}]({kill.name}.toml) | {kill.test.title} | {tells} |")
+    lines += ["", "The specs that are told apart:", ""]
+    for number, mutant in told.items():
+        twice = "; it gives a commit two levels, which no client can" if number in missed else ""
+        lines.append(f"{number}. `{mutant.change}`: {mutant.what}{twice}")
+    return "\n".join(lines) + "\n"
+
+
+def _about(name: str, mutants: int) -> str:
+    return (
+        f"The fewest litmus tests that tell all {mutants} specs apart from `{name}` which differ from its text by one"
+        " operator and do not say the same. A client that checks commits by one of these fails in a test below.\n"
+        f"`isolitmus run . --protocol {name}` carries them out on the model; each file says under `[expect.{name}]`"
+        " how every transaction ends and at what level it is recorded."
+    )

@@ -1,0 +1,205 @@
+"""Whatever searches and sweeps find, as litmus tests that an engine can carry out.
+
+A history of statements is one thing, why it was found another: portraits, searches for what separates two
+specs and sweeps often find the same. Each test is named after the question that found it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import permutations
+from typing import TYPE_CHECKING
+
+from isolitmus.checker.search.portrait import UNIVERSE, needless, portray
+from isolitmus.checker.search.separation import separate
+from isolitmus.checker.sweeps.table_sweep import example, sweep_work, tallied
+from isolitmus.checker.universes.expecting import expecting
+from isolitmus.model.budget import Budget
+from isolitmus.model.errors import IsolitmusError
+from isolitmus.model.litmus import Litmus
+from isolitmus.specs.files.catalogue import level, levels, protocol, protocols, scope, scopes, spec
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+
+    from isolitmus.checker.search.portrait import Portrait
+    from isolitmus.checker.sweeps.table_sweep import Sweep
+    from isolitmus.checker.sweeps.tally import First
+    from isolitmus.model.scope import Scope
+    from isolitmus.model.spec import Spec
+    from isolitmus.specs.files.spec_catalogue import SpecLike
+
+    Tell = Callable[[str], None]
+
+__all__ = ["distinct", "everything", "of_portrait", "of_scope", "of_specs", "of_sweep"]
+
+SECONDS = 20.0
+"""After so long a search that goes beyond those of the portraits has found nothing."""
+
+
+def distinct(tests: Iterable[Litmus]) -> Iterator[Litmus]:
+    """The tests without those that carry out what one before them does.
+
+    >>> from isolitmus.specs import litmus
+    >>> [test.name for test in distinct([litmus("reorder"), litmus("reorder")])]
+    ['reorder']
+    """
+    seen: set[Hashable] = set()
+    for test in tests:
+        key = str(replace(test, title="", source="", expect={}))
+        if key not in seen:
+            seen.add(key)
+            yield test
+
+
+def everything(names: Sequence[str], tell: Tell = lambda _: None) -> Iterator[Litmus]:
+    """Each history once that the catalogue's searches find about these protocols: their portraits, what
+    separates two levels, or one of them from any other spec, in the universe of portraits, and what
+    sweeps of each scope find. Takes minutes; ``tell`` is told what is being asked.
+    """
+
+    def found() -> Iterator[Litmus]:
+        for name in names:
+            tell(f"the portrait of {name}")
+            yield from of_portrait(portray(protocol(name), tell))
+        for a, b in permutations(map(spec, (*levels(), *protocols())), 2):
+            if not {a.name, b.name} & {*names} and not {a.name, b.name} <= {*levels()}:
+                continue
+            tell(f"what {a.name} admits and {b.name} forbids")
+            yield from of_specs(a, b)
+        for inside in map(scope, scopes()):
+            engine = [one for one in map(protocol, names) if one.format == inside.format]
+            for n in inside.transactions if engine else ():
+                tell(f"scope {inside.name}, {n} transactions")
+                yield from of_scope(inside, n, engine)
+
+    return distinct(found())
+
+
+def of_portrait(portrait: Portrait) -> Iterator[Litmus]:
+    """The holes and needless aborts of a portrait, and the layouts in which it says that nothing aborts."""
+    name, source = portrait.protocol, f"isolitmus show {portrait.protocol}"
+    for promise in portrait.promises:
+        kinds = (("hole", promise.hole), ("unexplained", promise.unexplained))
+        for kind, answer in kinds:
+            if answer is not None and isinstance(answer.litmus, Litmus) and not answer.ships:
+                found = expecting(answer.litmus, name, promise.level)
+                yield _named(found, f"{name}-{kind}-{promise.level}", source)
+    for abort in portrait.aborts:
+        if isinstance(abort.found.litmus, Litmus):
+            called = f"{name}-needless-{abort.exception}"
+            yield _named(expecting(abort.found.litmus, name), called, source)
+            for layout, test in abort.layouts.items():
+                yield _named(test, f"{called}-{layout}", source)
+
+
+def of_specs(a: SpecLike, b: SpecLike) -> Iterator[Litmus]:
+    """The smallest history in the universe of portraits that ``a`` admits and ``b`` forbids, and, if
+    ``a`` is a protocol, the smallest that no serial order explains either; none if that universe has not
+    what they look at.
+    """
+    a, b = spec(a), spec(b)
+    for unexplained in (False, True) if a.name in protocols() else (False,):
+        try:
+            answer = separate(
+                a,
+                b,
+                scope(UNIVERSE),
+                unexplained=unexplained,
+                shipped=False,
+                budget=Budget(SECONDS),
+            )
+        except IsolitmusError:  # a spec of what the histories of this universe do not have
+            return
+        if not isinstance(answer.litmus, Litmus):
+            return
+        more = "-unexplained" if unexplained else ""
+        found = expecting(answer.litmus, a.name, b.name)
+        yield _named(found, found.name + more, found.source)
+
+
+def of_sweep(done: Sweep, inside: Scope) -> Iterator[Litmus]:
+    """The first of what a sweep of a scope finds of each protocol and level."""
+    for (admits, forbids), test in done.smallest.items():
+        found = expecting(test, admits, forbids)
+        yield _of_sweep(found, inside, done.transactions, f"{admits}-not-{forbids}")
+
+
+def of_scope(inside: Scope, n: int, engine: Sequence[SpecLike]) -> Iterator[Litmus]:
+    """What sweeps of a scope find with n transactions: the first needless abort with each exception of the
+    engine's protocols, and the first table that no serial order gives, where they do not keep a promise;
+    and the first candidate that one spec admits and another forbids, of any two in the catalogue.
+    """
+    for under in map(protocol, engine):
+        for promised in map(level, under.promises):
+            yield from _needless(inside, n, under, promised)
+            yield from _unexplained(inside, n, under, promised)
+    known = [s for s in map(spec, (*levels(), *protocols())) if _countable(s, inside, n)]
+    yield from _firsts(inside, n, known, known, {})
+
+
+def _needless(inside: Scope, n: int, under: Spec, promised: Spec) -> Iterator[Litmus]:
+    exceptions = dict.fromkeys(axiom.name for axiom in under.axioms)
+    called: dict[tuple[str, str], str] = {}
+    pairs = []
+    for exception in exceptions:
+        silent, alone = needless(under, promised, exception)
+        silent = replace(silent, name=f"{promised.name}-before-{exception}")
+        alone = replace(alone, name=f"{under.name}-{exception}")
+        called[silent.name, alone.name] = f"{under.name}-needless-{exception}"
+        pairs.append((silent, alone))
+    yield from _firsts(inside, n, [a for a, _ in pairs], [b for _, b in pairs], called)
+
+
+def _unexplained(inside: Scope, n: int, under: Spec, promised: Spec) -> Iterator[Litmus]:
+    counted = tallied(sweep_work(inside, n, protocols=[under], levels=[promised]))
+    if not counted.of[under.name].unexplained:
+        return
+    answer = separate(
+        under, promised, inside, transactions=[n], unexplained=True, budget=Budget(SECONDS)
+    )
+    answer = answer.with_catalogue()
+    if isinstance(answer.litmus, Litmus):
+        called = f"{inside.name}-{n}-{under.name}-unexplained-{promised.name}"
+        yield _named(expecting(answer.litmus, under.name), called, answer.litmus.source)
+
+
+def _firsts(
+    inside: Scope,
+    n: int,
+    admitting: Sequence[Spec],
+    forbidding: Sequence[Spec],
+    called: Mapping[tuple[str, str], str],
+) -> Iterator[Litmus]:
+    """The first candidate of each two, once if it is the first of several: then by the two that are
+    ``called`` something, if they are among them.
+    """
+    work = sweep_work(inside, n, protocols=admitting, levels=forbidding)
+    tallies = tallied(work).of
+    found = {(a, b): first for a, tally in tallies.items() for b, first in tally.first.items()}
+    pairs: dict[First, tuple[str, str]] = {}
+    for pair in sorted(found, key=lambda pair: pair not in called):
+        pairs.setdefault(found[pair], pair)
+    for first, (admits, forbids) in pairs.items():
+        test = example(work, first, admits, forbids)
+        name = called.get((admits, forbids), f"{admits}-not-{forbids}")
+        yield _of_sweep(expecting(test, admits, forbids), inside, n, name)
+
+
+def _countable(asked: Spec, inside: Scope, n: int) -> bool:
+    """Whether a sweep of the scope can judge by a spec."""
+    try:
+        sweep_work(inside, n, protocols=[asked], levels=[asked])
+    except IsolitmusError:
+        return False
+    return True
+
+
+def _of_sweep(test: Litmus, inside: Scope, n: int, name: str) -> Litmus:
+    source = f"isolitmus sweep {inside.name} --transactions {n}"
+    return _named(test, f"{inside.name}-{n}-{name}", source)
+
+
+def _named(test: Litmus, name: str, source: str) -> Litmus:
+    called = replace(test, name=name.replace(" ", "-"), source=source)
+    return replace(called, text=str(called))

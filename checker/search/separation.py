@@ -1,0 +1,444 @@
+"""The verb ``separate``: the smallest history that one spec admits and another forbids.
+
+In two universes, each searched in two ways: by a solver, and by enumeration, which checks it. What is
+found is written as a litmus file and judged anew from its text (``checker.universes.recheck``); only then is it
+an answer. What is not found is "none" up to a bound that is stated, never more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from collections.abc import Set as AbstractSet
+from dataclasses import replace
+from functools import partial
+from time import monotonic
+from typing import TYPE_CHECKING, Literal, Protocol
+
+from isolitmus.checker.execution.recorded import recorder
+from isolitmus.checker.prove.structural_implication import structural
+from isolitmus.checker.search.separation_result import TABLE_ASSUMPTIONS, By, Separation
+from isolitmus.checker.solver.certificate import Certificate
+from isolitmus.checker.universes import abstract
+from isolitmus.checker.universes.catalogue_histories import shipped_history, shipped_run
+from isolitmus.checker.universes.recheck import recheck_candidate, recheck_history
+from isolitmus.checker.universes.tables import of_format
+from isolitmus.checker.universes.witnesses import Witnesses
+from isolitmus.model.budget import Budget
+from isolitmus.model.defaults import DELTA
+from isolitmus.model.errors import IsolitmusError, Limit
+from isolitmus.model.number import many
+from isolitmus.model.scope import LARGEST
+from isolitmus.model.spec_algebra import outspoken, strict
+from isolitmus.specs.files.catalogue import scope as named_scope
+from isolitmus.specs.files.catalogue import spec
+from isolitmus.specs.registries.formats import format_named
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from isolitmus.checker.solver.refutation import Refutation
+    from isolitmus.checker.universes.catalogue_histories import Shipped
+    from isolitmus.checker.universes.tables import Candidate
+    from isolitmus.model.history import History
+    from isolitmus.model.scope import Scope
+    from isolitmus.model.spec import Spec
+    from isolitmus.specs.files.spec_catalogue import NameOrPath, SpecLike
+
+__all__ = [
+    "ABSTRACT",
+    "TABLE",
+    "same_format",
+    "scope_words",
+    "separate",
+]
+
+ABSTRACT: Literal["abstract"] = "abstract"
+TABLE = "table"
+ABSTRACT_LARGEST = 12
+ALL_RECORDED = "a transaction that finds nothing to do is recorded, as an empty commit"
+ABSTRACT_SIZES = range(1, 5)
+ABSTRACT_SIZES_ENUMERATED = range(1, 4)
+
+
+def separate(
+    a: SpecLike,
+    b: SpecLike,
+    universe: Scope | NameOrPath | None = None,
+    *,
+    by: By | None = None,
+    transactions: Sequence[int] | None = None,
+    unexplained: bool = False,
+    sessions: bool = True,
+    aborts: bool = True,
+    observed: bool = False,
+    shipped: bool = True,
+    certify: bool = False,
+    budget: Budget | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> Separation:
+    """The smallest history in the universe that ``a`` admits and ``b`` forbids.
+
+    ``a``, ``b``: specs, their names or the paths of their files; so is a scope. ``universe``: a scope over tables, or
+    ``"abstract"`` (default: abstract if both specs can be asked
+    of it, else the scope "table"). ``by``: a solver, or enumeration (default: a solver where it can be
+    exact). ``transactions``: the sizes to try (default: the universe's). ``unexplained``: only a
+    history of which, at some version, no serial order of the writers so far gives the tables.
+    ``sessions``, ``aborts``: whether histories with sessions of several transactions, and with transactions
+    that aborted, are looked at. ``observed``: whether the abstract histories are those of which the version
+    orders were observed; else they are open, unless a spec needs them. ``shipped``: whether the catalogue's own
+    histories are asked where the search finds none: one of them is ``beside`` the answer, which stays "none". ``certify``: what a solver refuted is kept, as ``certificate`` of an answer
+    that is "none".
+    ``budget`` (default: three quarters of the memory that is free): once it is spent the answer is
+    unknown, with what was looked at until then. ``progress`` is told the size and the number of
+    candidates so far. IsolitmusError if a spec needs names that the universe does not have.
+
+    >>> answer = separate("delta-write-serializable", "log-serializable")
+    >>> answer.transactions, str(answer.litmus.schedule)
+    (2, 'delete.start insert delete.commit')
+    >>> answer = separate("prefix-consistency", "snapshot-isolation")
+    >>> [str(transaction) for transaction in answer.litmus.history.transactions]
+    ['r(x0) w(x1)', 'r(x0) w(x2)']
+    >>> answer = separate("causal", "read-committed")
+    >>> answer.found, answer.ships
+    (False, 'history-write-cycle')
+    """
+    a, b = spec(a), spec(b)
+    if universe is not None and universe != ABSTRACT:
+        universe = named_scope(universe)
+    form = same_format(a, b)
+    if universe is None:
+        said = all(one.needs <= abstract.names_for(one) for one in (a, b))
+        universe = ABSTRACT if said and not unexplained else _that_ships(form)
+    search: _UniverseSearch
+    if universe == ABSTRACT:
+        vary = abstract.varied(a, b, sessions=sessions, aborts=aborts, observed=observed)
+        search = _Histories(
+            a, b, by, vary, unexplained=unexplained, sessions=sessions, aborts=aborts
+        )
+    else:
+        search = _over_tables(
+            form, a, b, named_scope(universe), by, unexplained=unexplained, sessions=sessions
+        )
+    wanted = transactions or search.sizes
+    few = wanted[: search.largest + 1]  # a range may be long
+    if not 1 <= min(few) <= max(few) <= search.largest:
+        raise IsolitmusError(
+            f"{many(wanted[-1], 'transaction')} were asked for; 1 to {search.largest} can be searched in"
+            f" {search.where}"
+        )
+    if certify and search.by != "symbolic":
+        raise IsolitmusError(
+            f"a certificate is of what a solver refuted, and in {search.where} all is enumerated; leave out"
+            " --certificate or --by"
+        )
+    start = monotonic()
+    search.budget = budget or Budget()
+    search.refuted = [] if certify else None
+    sizes, examined = sorted(few), 0
+
+    limits = (f"{s.name} admits at most what it says: {s.at_most}" for s in (a, b) if s.at_most)
+    assumed = (*search.assumptions, *limits)
+
+    def answer(found: bool | None, bound: str) -> Separation:
+        return Separation(
+            a.name, b.name, search.name, found, bound, examined, monotonic() - start, search.by,
+            assumed, unexplained,
+        )  # fmt: skip
+
+    for n in sizes:
+        if progress is not None:
+            progress(n, examined)
+            search.tell = _teller(progress, n, examined)
+        try:
+            found, seen = search.find(n)
+        except (Limit, MemoryError) as limit:
+            examined += getattr(limit, "examined", 0)
+            why = str(limit) or "memory was used up, which ended it"
+            done = answer(None, f"{why}, at {many(n, 'transaction')} in {search.where}")
+            return replace(done, ended=why)
+        examined += seen
+        if found is not None:
+            done = replace(answer(True, _smaller(sizes, n, search.where)), transactions=n)
+            return replace(found(done), seconds=monotonic() - start)
+    bound = f"up to {many(max(sizes), 'transaction')}{search.among} in {search.where}"
+    try:
+        silent, counted = search.silent(sizes)
+    except (Limit, MemoryError):
+        silent, counted = ", silent candidates not counted", None
+    none = _certified(replace(answer(False, bound + silent), silent=counted), a, b, search.refuted)
+    ours = search.shipped() if shipped else None
+    if ours is None:
+        return none
+    larger = transactions is not None and ours.transactions > max(transactions)
+    return replace(none, beside=ours, is_beside_larger=search.confined or larger)
+
+
+def _certified(
+    none: Separation, a: Spec, b: Spec, refuted: Sequence[Refutation] | None
+) -> Separation:
+    """An answer "none" with what stands behind it, if that was kept."""
+    if refuted is None:
+        return none
+    trusted = (
+        "the clauses have a model for every history, up to names, that the one admits and the other forbids",
+        "these clauses are made of the texts below by checker/solver/circuit_semantics.py, and an enumeration finds the same",
+        "what is left out of them by name was carried out, and is refused",
+        *none.assumptions,
+    )
+    claim = f"{a.name} admits nothing that {b.name} forbids: {none.bound}"
+    name = f"{a.name}-within-{b.name}"
+    return replace(none, certificate=Certificate(name, claim, tuple(refuted), trusted, (a, b)))
+
+
+def same_format(*specs: SpecLike) -> str:
+    """The format that specs are of; IsolitmusError if that is not one."""
+    named = {
+        format_named(one.format).searched_as or one.format: one.name
+        for one in map(spec, specs)
+        if one.format is not None
+    }
+    if len(named) > 1:
+        parts = " and ".join(f"{name} of format {form}" for form, name in named.items())
+        raise IsolitmusError(
+            f"{parts}: no history is of both, since a commit does not do the same in both; compare"
+            " protocols of one format, or one with a level"
+        )
+    return next(iter(named), DELTA)
+
+
+def scope_words(scope: Scope) -> str:
+    """A universe over tables, with what it has."""
+    parts = (
+        many(len(scope.statements), "statement"),
+        many(len(scope.readers), "reader"),
+        many(len(scope.inits), "initial table"),
+    )
+    return f"universe '{scope.name}' ({', '.join(parts)})"
+
+
+def _teller(progress: Callable[[int, int], None], n: int, so_far: int) -> Callable[[int], None]:
+    return lambda seen: progress(n, so_far + seen)
+
+
+def _smaller(sizes: Sequence[int], n: int, where: str) -> str:
+    smaller = [k for k in sizes if k < n]
+    if not smaller:
+        return f"the search of {where} starts at {many(n, 'transaction')}"
+    several = f"{smaller[0]} to {smaller[-1]} transactions"
+    return (
+        f"none with {several if len(smaller) > 1 else many(smaller[0], 'transaction')} in {where}"
+    )
+
+
+Confirm = Callable[["Separation"], "Separation"]
+"""What turns an answer into one with the history that was found, judged anew."""
+
+
+def _that_ships(form: str) -> Scope:
+    """The scope over tables that is searched if nobody names one."""
+    ships = format_named(form).universe
+    if not ships:
+        raise IsolitmusError(
+            f"format {form} has no universe that ships; name a scope, --universe FILE"
+        )
+    return named_scope(ships)
+
+
+def _over_tables(
+    form: str, a: Spec, b: Spec, scope: Scope, by: By | None, *, unexplained: bool, sessions: bool
+) -> _UniverseSearch:
+    """The search of a scope, as its format has it carried out."""
+    if format_named(form).carry_out is None:
+        return _Tables(a, b, scope, by, unexplained=unexplained, sessions=sessions)
+    from isolitmus.checker.universes.schedule_search import ScheduleSearch
+
+    return ScheduleSearch(a, b, scope, by, unexplained=unexplained)
+
+
+class _UniverseSearch(Protocol):
+    """One universe and one way to search it."""
+
+    by: By
+    budget: Budget
+    tell: Callable[[int], None] | None
+    refuted: list[Refutation] | None
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def sizes(self) -> Sequence[int]: ...
+    @property
+    def largest(self) -> int: ...
+    @property
+    def assumptions(self) -> tuple[str, ...]: ...
+    @property
+    def where(self) -> str: ...
+    @property
+    def among(self) -> str: ...
+    @property
+    def confined(self) -> bool: ...
+    def shipped(self) -> Shipped | None: ...
+    def silent(self, sizes: Sequence[int]) -> tuple[str, int | None]: ...
+    def find(self, n: int) -> tuple[Confirm | None, int]: ...
+
+
+class _Tables:
+    """The search of a scope over tables."""
+
+    largest = LARGEST
+    assumptions: tuple[str, ...] = TABLE_ASSUMPTIONS
+    budget: Budget
+    tell: Callable[[int], None] | None = None
+    refuted: list[Refutation] | None = None
+
+    def __init__(
+        self,
+        a: Spec,
+        b: Spec,
+        scope: Scope,
+        by: By | None,
+        *,
+        unexplained: bool,
+        sessions: bool,
+    ) -> None:
+        form = of_format(scope, a, b)
+        _require(a, form.terms.keys(), "searches of tables do")
+        _require(b, form.terms.keys(), "searches of tables do")
+        kept = scope.noops == "keep"
+        self.recorder = recorder(a, b) if kept else None
+        if kept and self.recorder is None and a.format is None and b.format is None:
+            self.assumptions = (*TABLE_ASSUMPTIONS, ALL_RECORDED)
+        self.solver = None if form.solver is None else form.solver()
+        if self.solver is None:
+            why: str | None = f"format {form.name} has no solver"
+        elif self.recorder is not None:
+            why = f"{self.recorder.name} does not record every commit that finds nothing to do"
+        else:
+            why = self.solver.unfit(scope)
+        if by == "symbolic" and why is not None:
+            raise IsolitmusError(f"a solver cannot search this exactly: {why}; try --by exhaustive")
+        self.a, self.b, self.scope, self.unexplained = a, b, scope, unexplained
+        self.by: By = by or ("symbolic" if why is None else "exhaustive")
+        self.name, self.sizes = scope.name, scope.transactions
+        self.confined = scope.name != form.universe
+        self.shipped = partial(
+            shipped_run, a, b, unexplained=unexplained, sessions=sessions, format=form.name
+        )
+        self.among = ", readers among them," if scope.readers else ""
+        self.witnesses = Witnesses(a, b, form.frame, unexplained=unexplained)
+
+    @property
+    def where(self) -> str:
+        return scope_words(self.scope)
+
+    def find(self, n: int) -> tuple[Confirm | None, int]:
+        if self.by == "symbolic" and self.solver is not None:
+            found, examined = self.solver.search(
+                self.a, self.b, self.scope, n, self.witnesses.accept,
+                budget=self.budget, refuted=self.refuted,
+            )  # fmt: skip
+        else:
+            from isolitmus.checker.universes import table_exhaustive
+
+            found, examined = table_exhaustive.search(
+                self.a, self.scope, n, self.witnesses.accept,
+                recorder=self.recorder, budget=self.budget, progress=self.tell,
+            )  # fmt: skip
+        return None if found is None else partial(self.confirm, found), examined
+
+    def silent(self, sizes: Sequence[int]) -> tuple[str, int | None]:
+        solver = self.solver if self.by == "symbolic" else None
+        words = self.witnesses.words(solver, self.scope, sizes, self.budget)
+        return words, self.witnesses.silent
+
+    def confirm(self, found: Candidate, answer: Separation) -> Separation:
+        litmus, forbidden, execution, serial = recheck_candidate(
+            found, self.a, self.b, unexplained=self.unexplained
+        )
+        return replace(
+            answer, litmus=litmus, forbidden=forbidden, execution=execution, serial=serial
+        )
+
+
+def _shipped(a: Spec, b: Spec, *, sessions: bool, aborts: bool) -> Shipped | None:
+    """The smallest history of the catalogue; none is asked where the texts imply that there is none."""
+    if structural(a, b) is not None:
+        return None
+    return shipped_history(a, b, sessions=sessions, aborts=aborts)
+
+
+class _Histories:
+    """The search of the abstract universe."""
+
+    name = ABSTRACT
+    among = ""
+    confined = False
+    largest = ABSTRACT_LARGEST
+    budget: Budget
+    tell: Callable[[int], None] | None = None
+    refuted: list[Refutation] | None = None
+
+    def __init__(
+        self,
+        a: Spec,
+        b: Spec,
+        by: By | None,
+        vary: abstract.Varied,
+        *,
+        unexplained: bool,
+        sessions: bool,
+        aborts: bool,
+    ) -> None:
+        if unexplained:
+            raise IsolitmusError(
+                "--unexplained asks for statements, which universe 'abstract' does not have;"
+                " try --universe table"
+            )
+        _require(a, abstract.names_for(a), "abstract histories do")
+        _require(b, abstract.names_for(b), "abstract histories do")
+        self.reticent = bool(a.silences or b.silences)
+        self.a, self.b = strict(a), outspoken(b)
+        self.vary = vary
+        known = ", version orders observed" if vary.observed else ""
+        self.where = f"universe 'abstract' (at most {len(abstract.KEYS)} keys{known})"
+        self.options = "" if sessions else " --no-sessions"
+        self.options += "" if aborts else " --no-aborts"
+        needed = abstract.observes_versions(a, b)
+        self.options += " --observed" if vary.observed and not needed else ""
+        self.shipped = partial(_shipped, a, b, sessions=sessions, aborts=aborts)
+        self.by: By = by or "symbolic"
+        if vary.moments and self.by == "exhaustive":
+            raise IsolitmusError(
+                f"{a.name if 'time' in a.needs else b.name} looks at time, and the orders of operations in time are too many to be"
+                " listed; leave out --by exhaustive"
+            )
+        self.sizes = ABSTRACT_SIZES if self.by == "symbolic" else ABSTRACT_SIZES_ENUMERATED
+        self.assumptions = abstract.assumptions(a, b, sessions=sessions, aborts=aborts)
+
+    def find(self, n: int) -> tuple[Confirm | None, int]:
+        if self.by == "symbolic":
+            from isolitmus.checker.universes import abstract_solver as abstract_symbolic
+
+            found, examined = abstract_symbolic.search(
+                self.a, self.b, n, self.vary, budget=self.budget, refuted=self.refuted
+            )
+        else:
+            from isolitmus.checker.universes import abstract_enumeration as abstract_exhaustive
+
+            found, examined = abstract_exhaustive.search(
+                self.a, self.b, n, self.vary, budget=self.budget, progress=self.tell
+            )
+        return None if found is None else partial(self.confirm, found), examined
+
+    def silent(self, _sizes: Sequence[int]) -> tuple[str, int | None]:
+        return (", silent ones left out", None) if self.reticent else ("", 0)
+
+    def confirm(self, found: History, answer: Separation) -> Separation:
+        litmus, forbidden = recheck_history(found, self.a, self.b, self.options)
+        return replace(answer, litmus=litmus, forbidden=forbidden)
+
+
+def _require(asked: Spec, names: AbstractSet[str], who: str) -> None:
+    lacking = sorted(asked.needs - names)
+    if lacking:
+        raise IsolitmusError(f"{asked.name} needs {', '.join(lacking)}, which {who} not have")

@@ -1,0 +1,185 @@
+"""The verb ``separate --unbounded``: a proof for any number of transactions, or what the search finds."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from isolitmus.checker.search.separation import ABSTRACT, TABLE, same_format, separate
+from isolitmus.checker.search.separation_result import Separation
+from isolitmus.checker.solver.certificate import Certificate
+from isolitmus.model.budget import Budget
+from isolitmus.model.errors import IsolitmusError
+from isolitmus.model.number import many
+from isolitmus.model.scope import LARGEST
+from isolitmus.specs.files.catalogue import scope as named_scope
+from isolitmus.specs.files.catalogue import spec
+from isolitmus.specs.registries.formats import format_named
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from isolitmus.checker.prove.arguments import Question
+    from isolitmus.checker.prove.proof import Proof
+    from isolitmus.checker.prove.scope import Outside
+    from isolitmus.model.scope import Scope
+    from isolitmus.specs.files.spec_catalogue import NameOrPath, SpecLike
+
+__all__ = ["separate_unbounded"]
+
+
+def separate_unbounded(
+    a: SpecLike,
+    b: SpecLike,
+    universe: Scope | NameOrPath | None = None,
+    *,
+    every_version_read: bool = False,
+    transactions: Sequence[int] | None = None,
+    certify: bool = False,
+    budget: Budget | None = None,
+    **search: Any,
+) -> Separation:
+    """A proof that no history over tables, with any number of transactions, is admitted by ``a`` and
+    forbidden by ``b``; or, where none is known, what the search finds: if nothing, unknown.
+
+    ``universe``: where statements are scans, the scope whose keys they leave as they are; it is searched where there
+    is no proof. ``transactions``: at most so many of them, but any statements on a table, whichever.
+    ``certify``: the questions behind a proof are kept, as ``certificate``. ``every_version_read``: only histories in which of every version somebody reads the whole table; these are not
+    searched. ``budget``: of the lemmas and the search together; without a time, each lemma has SECONDS (of
+    ``checker.prove.proof``). The rest: as for ``separate``.
+
+    >>> answer = separate_unbounded("delta-serializable", "log-serializable")
+    >>> number, _, scope = answer.bound.partition(", ")
+    >>> answer.found, answer.proved, number
+    (False, True, 'any number of transactions')
+    >>> "whose reads are all tracked" in scope, "set-from-subquery" in [t.litmus for t in answer.outside]
+    (True, True)
+    """
+    from isolitmus.checker.prove.arguments import Question
+
+    a, b = spec(a), spec(b)
+    if universe == ABSTRACT:
+        raise IsolitmusError(
+            "--unbounded proves what holds of tables; universe 'abstract' has none; leave it out"
+        )
+    if search.get("unexplained"):
+        raise IsolitmusError(
+            "--unbounded proves what relations say, --unexplained asks for serial orders; leave out one"
+        )
+    if universe is not None:
+        universe = named_scope(universe)
+    for one in (a, b):
+        lacking = sorted(one.needs & one.given.keys())
+        if lacking:
+            raise IsolitmusError(
+                f"{one.name} needs {', '.join(lacking)}, which searches of tables do not have"
+            )
+    most = None if transactions is None else max(transactions)
+    if most is not None and most > LARGEST:
+        raise IsolitmusError(
+            f"{many(most, 'transaction')} were asked for; --unbounded takes 1 to {LARGEST}, or any number without"
+            " --transactions"
+        )
+    form = format_named(same_format(a, b))
+    if form.carry_out is not None and every_version_read:
+        raise IsolitmusError(
+            f"--every-version-read is about versions of a log, which format {form.name} does not have; leave it out"
+        )
+    question = Question(a, b, most, every_version_read)
+    budget = budget or Budget()
+    if form.carry_out is not None:
+        inside = universe or named_scope(form.universe)
+        tried = _of_scans(question, inside)
+    else:
+        inside = universe or named_scope(TABLE)
+        tried = _of_tables(question, budget)
+    proof = tried.proof
+    if proof.holds or every_version_read:
+        number = (
+            "any number of transactions" if most is None else f"up to {many(most, 'transaction')}"
+        )
+        return Separation(
+            a.name,
+            b.name,
+            tried.universe,
+            found=False if proof.holds else None,
+            bound=f"{number}, {tried.statements}",
+            examined=0,
+            seconds=proof.seconds,
+            by="symbolic",
+            assumptions=tried.assumed,
+            proof=proof,
+            outside=tried.outside() if proof.holds else (),
+            certificate=_certificate(tried, number) if proof.holds and certify else None,
+        )
+    found = separate(a, b, inside, transactions=transactions, budget=budget, **search)
+    return replace(
+        found,
+        found=found.found or None,
+        searched=found.found is False,
+        seconds=proof.seconds + found.seconds,
+        proof=proof,
+    )
+
+
+def _certificate(tried: _Tried, number: str) -> Certificate:
+    """What stands behind a proof."""
+    question, steps = tried.proof.question, tried.proof.steps
+    refutations = tuple(step.refutation for step in steps if step.refutation is not None)
+    if not refutations:
+        raise IsolitmusError(
+            f"a certificate is of what a solver refuted, and that {question.b.name} holds where scans emit each row"
+            " once was seen by other means; leave out --certificate"
+        )
+    return Certificate(
+        f"{question.a.name}-within-{question.b.name}",
+        f"{question.a.name} admits nothing that {question.b.name} forbids: {number}, {tried.statements}",
+        refutations,
+        (
+            "these lemmas give the claim: the induction is in checker/prove/arguments.py, in words",
+            "the questions say what the texts below and the premises do",
+            *tried.assumed,
+        ),
+        (question.a, question.b),
+    )
+
+
+class _Tried(NamedTuple):
+    """A proof, or an attempt at one."""
+
+    proof: Proof
+    """How far it came."""
+    universe: str
+    """Of what."""
+    statements: str
+    """Of which statements."""
+    assumed: tuple[str, ...]
+    """What it rests on."""
+    outside: Callable[[], tuple[Outside, ...]]
+    """The litmus tests that it does not speak of."""
+
+
+def _of_tables(question: Question, budget: Budget) -> _Tried:
+    from isolitmus.checker.prove.proof import prove
+    from isolitmus.checker.prove.scope import outside, statements
+
+    proof = prove(question, budget=budget)
+    return _Tried(
+        proof,
+        TABLE,
+        statements(proof.premises),
+        tuple(premise.sentence for premise in proof.premises),
+        lambda: outside(question, proof.premises),
+    )
+
+
+def _of_scans(question: Question, inside: Scope) -> _Tried:
+    from isolitmus.checker.prove import scan_proof as scans
+
+    return _Tried(
+        scans.prove_scans(question, inside),
+        inside.name,
+        scans.scanned_statements(inside),
+        scans.assumed_of_scans(question, inside),
+        lambda: scans.outside_of_scans(question),
+    )

@@ -1,1 +1,0 @@
-"""Where a history is looked for: two universes, each by a solver and by enumeration."""

@@ -1,0 +1,1 @@
+"""Boolean circuits, specs as circuits, refutations that other programs can check."""

@@ -1,0 +1,97 @@
+"""The SMT reading of specs: a circuit that says whether symbolic frames satisfy a spec.
+
+To admit, ``acyclic`` is a rank for each node that every edge raises, here as a total order; to
+forbid, it is a non-empty set of nodes in which each has a successor inside. Both speak only of nodes
+that could be on a cycle at all.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from isolitmus.model.relation import Relation
+from isolitmus.model.spec import Fold
+
+if TYPE_CHECKING:
+    from isolitmus.checker.judge.matrix_semantics import BooleanMatrix, Matrices
+    from isolitmus.checker.solver.circuits import Gates
+    from isolitmus.model.spec import Spec
+
+__all__ = ["admit", "forbid"]
+
+
+def admit(gates: Gates, frames: Matrices[int], spec: Spec) -> None:
+    """Add clauses: the frame satisfies every axiom of the spec, which is silent on nothing in it.
+
+    >>> from isolitmus.checker.solver.circuits import Gates
+    >>> from isolitmus.checker.judge.matrix_semantics import Matrices
+    >>> from isolitmus.checker.solver.solver import Solver
+    >>> from isolitmus.specs.language.parser import read
+    >>> gates = Gates()
+    >>> ab, ba = gates.new(), gates.new()
+    >>> frames = Matrices(gates, [1, 1], {"rw": [{1: ab}, {0: ba}]}, {})
+    >>> admit(gates, frames, read('"A" acyclic rw as order', "a"))
+    >>> Solver(gates).check([ab, ba]) is None, Solver(gates).check([ab])[ba]
+    (True, False)
+    """
+    fold = Fold(frames, spec.definitions)
+    for axiom in spec.demands:
+        relation = fold.relation(axiom.expr)
+        match axiom.test:
+            case "empty":
+                for row in relation:
+                    for pair in row.values():
+                        gates.add(-pair)
+            case "irreflexive":
+                for i, row in enumerate(relation):
+                    gates.add(-row.get(i, gates.false))
+            case "acyclic":
+                for nodes in _knots(relation):
+                    _rank(gates, relation, nodes)
+
+
+def forbid(gates: Gates, frames: Matrices[int], spec: Spec, *, unless: int = -1) -> None:
+    """Add clauses: the frame breaks some axiom of the spec, whatever it is silent on, or ``unless`` holds."""
+    fold = Fold(frames, spec.definitions)
+    broken: list[int] = [unless]
+    for axiom in spec.axioms:
+        relation = fold.relation(axiom.expr)
+        match axiom.test:
+            case "empty":
+                broken += [pair for row in relation for pair in row.values()]
+            case "irreflexive":
+                broken += [row[i] for i, row in enumerate(relation) if i in row]
+            case "acyclic":
+                broken += [_cycle(gates, relation, nodes) for nodes in _knots(relation)]
+    gates.add(*broken)
+
+
+def _knots(relation: BooleanMatrix[int]) -> list[list[int]]:
+    """The groups of nodes among which there could be a cycle (strongly connected components)."""
+    n = len(relation)
+    plus = Relation.of(n, [(i, j) for i, row in enumerate(relation) for j in row]).plus()
+    knots: list[list[int]] = []
+    for i in range(n):
+        if (i, i) in plus and not any(i in knot for knot in knots):
+            knots.append([j for j in range(n) if (i, j) in plus and (j, i) in plus])
+    return knots
+
+
+def _rank(gates: Gates, relation: BooleanMatrix[int], nodes: list[int]) -> None:
+    before = gates.order(len(nodes))
+    place = {node: k for k, node in enumerate(nodes)}
+    for i in nodes:
+        for j, pair in relation[i].items():
+            if j in place:
+                gates.add(-pair, before[place[i]][place[j]])
+
+
+def _cycle(gates: Gates, relation: BooleanMatrix[int], nodes: list[int]) -> int:
+    """A literal that implies a cycle among these nodes."""
+    cycle = gates.new()
+    inside = {i: gates.new() for i in nodes}
+    gates.add(-cycle, *inside.values())
+    for i in nodes:
+        steps = [gates.both(p, inside[j]) for j, p in relation[i].items() if j in inside]
+        gates.add(-inside[i], *steps)
+    return cycle

@@ -1,0 +1,258 @@
+"""Sessions on a table of one's own for Hypothesis, in format locking: scans that stop at a row, commits, rollbacks."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass, field
+from itertools import pairwise, permutations
+from typing import TYPE_CHECKING, NamedTuple, cast
+
+from hypothesis import strategies as st
+
+from isolitmus.checker.execution.commit_loop import stages
+from isolitmus.checker.locking.query_plans import scanned
+from isolitmus.checker.search.separation import separate
+from isolitmus.checker.strategies.level_tests import (
+    SECONDS,
+    BetweenLevels,
+    SmallestTest,
+    completed,
+    samples,
+    too_few,
+)
+from isolitmus.checker.strategies.table_strategies import constants, declared, own_rows
+from isolitmus.model.budget import Budget
+from isolitmus.model.errors import IsolitmusError
+from isolitmus.model.litmus import Litmus
+from isolitmus.model.sql.statement import Read
+from isolitmus.model.toml_text import inline, listed, quoted
+from isolitmus.specs.files.index_file import HEAP
+from isolitmus.specs.files.litmus_file import read_litmus
+from isolitmus.specs.files.scope_file import read_scope
+from isolitmus.specs.registries.formats import format_named
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from hypothesis.strategies import DrawFn, SearchStrategy
+
+    from isolitmus.model.client import Client
+    from isolitmus.model.schema import Schema
+    from isolitmus.model.scope import Scope
+    from isolitmus.model.sql.statement import Statement
+
+__all__ = ["OwnSessions", "SessionPart"]
+
+FORM = "locking"
+FACTOR = 10
+"""So much time is between two steps of a smallest test."""
+SAMPLES = 8
+"""So many statements of strategies are searched for the smallest tests."""
+ROWS = 24
+"""So many rows are drawn to search with."""
+FEW = 5
+"""Of so many each stands beside each other one, of more beside the next."""
+
+
+class SessionPart(NamedTuple):
+    """A transaction of one statement."""
+
+    sql: str
+    """What it does."""
+    scan: str
+    """The index that its scans go by; empty if it has none."""
+    steps: tuple[tuple[int, str], ...]
+    """When it takes which step, as a schedule has it after the name."""
+
+
+@dataclass(frozen=True)
+class OwnSessions:
+    """A table with indexes, and strategies for statements and rows: a ``TestDomain`` of drawn tests."""
+
+    schema: Schema
+    """What it is declared to be."""
+    index: Mapping[str, str]
+    """Its indexes, as a litmus file has them."""
+    statements: SearchStrategy[str]
+    """Statements on it."""
+    plain: tuple[str, ...]
+    """Those of them that are texts."""
+    rows: SearchStrategy[str]
+    """A row of it as VALUES has it."""
+    _read: dict[str, Statement] = field(default_factory=dict)
+
+    @classmethod
+    def of(
+        cls,
+        table: str | Schema,
+        index: Mapping[str, str],
+        statements: Sequence[str | SearchStrategy[str]],
+        rows: SearchStrategy[str] | None,
+    ) -> OwnSessions:
+        """A table with statements, texts or strategies that draw such; IsolitmusError for what is wrong with them."""
+        if not statements:
+            raise IsolitmusError(
+                "a table of one's own needs statements=[…], SQL texts or strategies"
+            )
+        schema = declared(table)
+        texts = tuple(s for s in statements if isinstance(s, str))
+        every = st.one_of([st.just(s) if isinstance(s, str) else s for s in statements])
+        drawn = own_rows(schema, constants(texts)) if rows is None else rows
+        own = cls(schema, dict(index), every, texts, drawn)
+        for text in texts:
+            own.litmus([own.alone(text)], [])
+        return own
+
+    def statement(self, sql: str) -> Statement:
+        """What a text says; each is read once."""
+        if sql not in self._read:
+            schemas = {self.schema.name: self.schema}
+            self._read[sql] = format_named(FORM).statement(sql, schemas, "SQL")
+        return self._read[sql]
+
+    @property
+    def indexes(self) -> tuple[str, ...]:
+        """What scans may go by."""
+        return (*self.index, HEAP)
+
+    @property
+    def _table(self) -> list[str]:
+        """The table as a litmus file has it."""
+        orders = inline({name: quoted(text) for name, text in self.index.items()})
+        return [f"[tables.{self.schema.name}]", f"columns = {quoted(self.schema.ddl())}", f"index = {orders}"]  # fmt: skip
+
+    def _init(self, row: str) -> str:
+        """The statement that puts in a row."""
+        return f"INSERT INTO {self.schema.name} VALUES {row}"
+
+    def sessions(self) -> SearchStrategy[SessionPart]:
+        """A transaction, which may stop at a row, and roll back."""
+        return _sessions(self)
+
+    def scans(self, sql: str) -> bool:
+        """Whether a statement scans a table."""
+        return any(scanned(self.statement(sql)))
+
+    def litmus(self, parts: Sequence[SessionPart], rows: Sequence[str]) -> Litmus:
+        """A litmus test of these transactions, on a table with these rows, each of one commit."""
+        names = [f"t{k}" for k in range(1, len(parts) + 1)]
+        steps = sorted(
+            (when, k, number, f"{names[k]}{step}")
+            for k, part in enumerate(parts)
+            for number, (when, step) in enumerate(part.steps)
+        )
+        made = [
+            f"{name} = {{ sql = {quoted(part.sql)}, scan = {listed([quoted(part.scan)] * bool(part.scan))} }}"
+            for name, part in zip(names, parts, strict=True)
+        ]
+        lines = [
+            'title = "Drawn at random"',
+            f"format = {quoted(FORM)}",
+            f"schedule = {quoted(' '.join(text for *_, text in steps))}",
+            *self._table,
+            f"init = {listed(quoted(self._init(row)) for row in rows)}",
+            "[transactions]",
+            *made,
+        ]
+        return cast("Litmus", read_litmus("\n".join(lines), "drawn"))
+
+    def later(self, part: SessionPart, by: int) -> SessionPart:
+        """A transaction that takes all its steps so much later."""
+        return part._replace(steps=tuple((when + by, step) for when, step in part.steps))
+
+    def ends(self, part: SessionPart) -> int:
+        """When it takes its last step."""
+        return max(when for when, _ in part.steps)
+
+    def instead(self, part: SessionPart, other: SessionPart) -> SessionPart | None:
+        """The statement of the other one at the times of the first, if both scan or none does."""
+        fits = bool(part.scan) == bool(other.scan)
+        return part._replace(sql=other.sql, scan=other.scan) if fits else None
+
+    def cores(self, asked: BetweenLevels, *, least: int) -> list[SmallestTest[SessionPart]]:
+        """Tests of two transactions of which holds what is asked, of each index one; every order of their steps is tried.
+        IsolitmusError if none is known.
+        """
+        assert asked.forbidden_by is not None
+        known = dict.fromkeys((*self.plain, *samples(self.statements, SAMPLES)))
+        budget = Budget(SECONDS)
+        found: list[SmallestTest[SessionPart]] = []
+        for scan in self.indexes:
+            scope = self._scope(list(known), scan)
+            answer = separate(asked.level, asked.forbidden_by, scope, shipped=False, budget=budget)
+            if isinstance(answer.litmus, Litmus):
+                core = self._core(answer.litmus)
+                whole = completed(asked, self, core, map(self.alone, known), least)
+                if whole is not None and whole.parts not in [one.parts for one in found]:
+                    found.append(whole)
+        if not found:
+            raise too_few(asked, least)
+        return found
+
+    def alone(self, sql: str) -> SessionPart:
+        """A transaction that takes no time."""
+        return SessionPart(sql, HEAP if self.scans(sql) else "", ((0, "[1]"), (0, ".commit")))
+
+    def _scope(self, statements: Sequence[str], scan: str) -> Scope:
+        """The statements, whose queries go by an index, on a few rows."""
+        reads = [sql for sql in statements if isinstance(self.statement(sql), Read)]
+        lines = [
+            'title = "Statements that are drawn"',
+            f"format = {quoted(FORM)}",
+            *self._table,
+            f"init = {listed(listed(quoted(self._init(row)) for row in rows) for rows in self._starts())}",
+            "[scope]",
+            "transactions = [2]",
+            f"scan = {quoted(scan)}",
+            f"statements = {listed(quoted(sql) for sql in statements if sql not in reads)}",
+            f"readers = {listed(map(quoted, reads))}",
+        ]
+        return read_scope("\n".join(lines), "drawn")
+
+    def _starts(self) -> list[list[str]]:
+        """Tables to begin with: each of the rows that are drawn alone, and beside another one if both can be there."""
+        known = sorted(samples(self.rows, ROWS), key=lambda row: "NULL" in row)
+        form, schemas = format_named(FORM), {self.schema.name: self._schema}
+        found: list[list[str]] = []
+        pairs = permutations(known, 2) if len(known) <= FEW else pairwise(known)
+        for rows in (*((row,) for row in known), *pairs):
+            with suppress(IsolitmusError):
+                stages(form, schemas, [self.statement(self._init(row)) for row in rows])
+                found.append(list(rows))
+        return found
+
+    @property
+    def _schema(self) -> Schema:
+        """The table with its indexes."""
+        (sql, *_) = (*self.plain, f"DELETE FROM {self.schema.name}")
+        return self.litmus([self.alone(sql)], []).tables[self.schema.name]
+
+    def _core(self, test: Litmus) -> SmallestTest[SessionPart]:
+        """A test that was found, as one that is drawn."""
+        steps: dict[str, list[tuple[int, str]]] = {name: [] for name in test.transactions}
+        for k, step in enumerate(test.schedule.steps):
+            steps[step.transaction].append((FACTOR * k, str(step).removeprefix(step.transaction)))
+        parts = [
+            SessionPart(one.sql, self._scan(one.sql, test.client(name)), tuple(steps[name]))
+            for name, one in test.transactions.items()
+        ]
+        rows = [init.sql.removeprefix(self._init("")) for init in test.init]
+        return SmallestTest(tuple(parts), tuple(rows), self.sessions())
+
+    def _scan(self, sql: str, client: Client) -> str:
+        """The index by which a statement of a test that was found goes."""
+        if not self.scans(sql):
+            return ""
+        return client.scan if isinstance(client.scan, str) else next(iter(client.scan), HEAP)
+
+
+@st.composite
+def _sessions(draw: DrawFn, own: OwnSessions) -> SessionPart:
+    sql = draw(own.statements)
+    scans = own.scans(sql)
+    scan = draw(st.sampled_from(own.indexes)) if scans else ""
+    stop = draw(st.integers(0, 2)) if scans else 0
+    at, gap = draw(st.integers(0, 5)), draw(st.integers(0, 3))
+    end = ".rollback" if draw(st.integers(0, 5)) == 5 else ".commit"
+    stops = ((at, f".scan[{stop}]"),) if stop else ()
+    return SessionPart(sql, scan, (*stops, (at + gap, "[1]"), (at + 2 * gap, end)))

@@ -1,0 +1,259 @@
+"""A table of one's own for Hypothesis: its statements, and rows of few values and those that the statements name."""
+
+from __future__ import annotations
+
+import re
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import date, datetime
+from decimal import Decimal
+from typing import TYPE_CHECKING, NamedTuple
+
+from hypothesis import strategies as st
+from sqlglot import expressions as exp
+
+from isolitmus.checker.strategies.level_tests import (
+    SmallestTest,
+    completed,
+    samples,
+    searched,
+    times_in,
+    too_few,
+)
+from isolitmus.checker.universes.timing import TIMES, Times, schedule_at
+from isolitmus.model.client import Client
+from isolitmus.model.errors import IsolitmusError, UndeterminedError
+from isolitmus.model.litmus import Litmus
+from isolitmus.model.sql.casting import cast_value
+from isolitmus.model.sql.failing import EvaluationError
+from isolitmus.model.sql.types import INTEGERS, is_number
+from isolitmus.model.sql.values import literal
+from isolitmus.specs.files.table_ddl import read_ddl
+from isolitmus.specs.files.table_file import read_table
+from isolitmus.specs.files.toml_reader import Node, Source
+from isolitmus.specs.sql.statements import read_statement
+from isolitmus.specs.sql.syntax import Syntax
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from hypothesis.strategies import SearchStrategy
+
+    from isolitmus.checker.strategies.level_tests import BetweenLevels
+    from isolitmus.model.schema import Schema
+    from isolitmus.model.sql.statement import Statement
+    from isolitmus.model.sql.types import Type
+    from isolitmus.model.sql.values import Value
+
+__all__ = ["OwnTable", "OwnTransaction", "constants", "declared", "own_rows", "values_for"]
+
+FRACTION = re.compile(r"[0-9]*\.[0-9]+")
+
+SAMPLES = 12
+"""So many statements, and so many rows, are searched for the smallest tests between two levels."""
+NUMBERS = (0, 1, 2)
+FEW: dict[Type, tuple[Value, ...]] = {
+    "STRING": ("a", "b"),
+    "DATE": (date(2026, 1, 1), date(2026, 1, 2)),
+    "TIMESTAMP": (datetime(2026, 1, 1), datetime(2026, 1, 2)),  # noqa: DTZ001 - of the session's zone
+    "BOOLEAN": (False, True),
+}
+"""Values of each type that is no number, the simplest first."""
+
+
+class OwnTransaction(NamedTuple):
+    """A transaction on a table of one's own."""
+
+    statement: Statement
+    """What it does."""
+    times: Times
+    """When it starts and ends."""
+    session: int = 0
+    """The number of its session; 0: it is alone in one."""
+
+
+@dataclass(frozen=True)
+class OwnTable:
+    """A table, and strategies for its statements and rows: a ``TestDomain`` of drawn tests."""
+
+    schema: Schema
+    """What it is declared to be."""
+    statements: SearchStrategy[Statement]
+    """Transactions on it."""
+    rows: SearchStrategy[str]
+    """A row of it as VALUES has it."""
+    plain: tuple[Statement, ...] = ()
+    """Those of the transactions that are texts."""
+    varied: bool = True
+    """Whether there are others."""
+    _inits: dict[str, Statement] = field(default_factory=dict)
+
+    @classmethod
+    def of(
+        cls,
+        table: str | Schema,
+        statements: Sequence[str | SearchStrategy[str]],
+        rows: SearchStrategy[str] | None = None,
+    ) -> OwnTable:
+        """A table, as it is or from its CREATE TABLE, with statements, texts or strategies that draw such.
+
+        IsolitmusError, with the place, for what is not modelled: of texts at once, of what is drawn when it is.
+        """
+        if not statements:
+            raise IsolitmusError(
+                "a table of one's own needs statements=[…], SQL texts or strategies"
+            )
+        schema = declared(table)
+        schemas = {schema.name: schema}
+
+        def read(sql: str) -> Statement:
+            return read_statement(sql, schemas)
+
+        texts = [s for s in statements if isinstance(s, str)]
+        known = {text: read(text) for text in texts}
+        every = [st.just(known[s]) if isinstance(s, str) else s.map(read) for s in statements]
+        return cls(
+            schema,
+            st.one_of(every),
+            own_rows(schema, constants(texts)) if rows is None else rows,
+            tuple(known.values()),
+            len(texts) < len(statements),
+        )
+
+    def transactions(self, *, sessions: bool = False) -> SearchStrategy[OwnTransaction]:
+        """A transaction; with ``sessions`` it may share one with others."""
+        of = st.integers(0, 2 if sessions else 0)
+        return st.builds(OwnTransaction, self.statements, TIMES, of)
+
+    def litmus(self, parts: Sequence[OwnTransaction], rows: Sequence[str]) -> Litmus:
+        """A litmus test of these transactions, on a table with these rows, each of one commit."""
+        names = [f"t{k}" for k in range(1, len(parts) + 1)]
+        named = dict(zip(names, parts, strict=True))
+        sessions = {name: f"s{one.session}" for name, one in named.items() if one.session}
+        return Litmus(
+            "drawn", "", "", self.schemas, tuple(map(self.init, rows)),
+            {name: one.statement for name, one in named.items()},
+            schedule_at({name: one.times for name, one in named.items()}, sessions),
+            clients={name: Client(session=session) for name, session in sessions.items()},
+        )  # fmt: skip
+
+    @property
+    def schemas(self) -> dict[str, Schema]:
+        """The table by its name."""
+        return {self.schema.name: self.schema}
+
+    def init(self, row: str) -> Statement:
+        """The statement that puts in a row; each is read once."""
+        if row not in self._inits:
+            sql = f"INSERT INTO {self.schema.name} VALUES {row}"
+            self._inits[row] = read_statement(sql, self.schemas)
+        return self._inits[row]
+
+    def later(self, part: OwnTransaction, by: int) -> OwnTransaction:
+        """A transaction that starts so much later."""
+        return part._replace(times=part.times._replace(start=part.times.start + by))
+
+    def ends(self, part: OwnTransaction) -> int:
+        """When it commits."""
+        return part.times.end
+
+    def instead(self, part: OwnTransaction, other: OwnTransaction) -> OwnTransaction | None:
+        """The statement of the other one at the times of the first."""
+        return part._replace(statement=other.statement)
+
+    def cores(
+        self, asked: BetweenLevels, *, least: int, most: int
+    ) -> list[SmallestTest[OwnTransaction]]:
+        """The smallest tests of which holds what is asked; IsolitmusError if none is known."""
+        others = samples(self.statements, SAMPLES) if self.varied else []
+        statements = {one.sql: one for one in (*self.plain, *others)}
+        rows = {self.init(row).sql: row for row in samples(self.rows, SAMPLES)}
+        inits = list(map(self.init, rows.values()))
+        more = self.transactions()
+        known = list(statements.values())
+        found = []
+        for test in searched(asked, self.schemas, known, inits, most):
+            times = times_in(test)
+            core = SmallestTest(
+                tuple(
+                    OwnTransaction(statements[one.sql], times[name])
+                    for name, one in test.transactions.items()
+                ),
+                tuple(rows[one.sql] for one in test.init),
+                more,
+            )
+            last = (OwnTransaction(one, Times(0, 0)) for one in known)
+            whole = completed(asked, self, core, last, least)
+            if whole is not None:
+                found.append(whole)
+        if not found:
+            raise too_few(asked, least)
+        return found
+
+
+def declared(table: str | Schema) -> Schema:
+    """A table, as it is or from its CREATE TABLE; IsolitmusError, with the place, for what is none that is modelled.
+
+    >>> declared("CREATE TABLE shop.orders (id INT, day DATE) USING delta PARTITIONED BY (day)").partitioned_by
+    ('day',)
+    """
+    if not isinstance(table, str):
+        return table
+    found = read_ddl(table, "table")
+    return read_table(found.name, Node(found.table, "", Source("table")))
+
+
+def constants(statements: Iterable[str]) -> tuple[Value, ...]:
+    """The numbers and the texts that occur in some statements.
+
+    >>> constants(["DELETE FROM t WHERE day = 'mon' AND id > 7", "DELETE FROM t WHERE x = 1.5 OR id = 7"])
+    ('mon', 7, Decimal('1.5'))
+    """
+    found: dict[Value, None] = {}
+    for sql in statements:
+        for node in Syntax(sql).tree().find_all(exp.Literal):
+            if isinstance(node.parent, exp.Command):  # all of its text
+                continue
+            if node.is_string:
+                found[node.name] = None
+            elif node.is_int:
+                found[int(node.name)] = None
+            elif FRACTION.fullmatch(node.name):
+                found[Decimal(node.name)] = None
+    return tuple(found)
+
+
+def values_for(type_: Type, named: Iterable[Value]) -> tuple[Value, ...]:
+    """Values of a type: those that are named, and a few others.
+
+    >>> values_for("DATE", ["mon", "2026-03-01", 7])
+    (datetime.date(2026, 3, 1), datetime.date(2026, 1, 1), datetime.date(2026, 1, 2))
+    >>> values_for("INT", [7, Decimal("1.5")]), values_for("STRING", ["mon"])
+    ((7, 0, 1, 2), ('mon', 'a', 'b'))
+    """
+    own = (_as_type(value, type_) for value in named)
+    few = NUMBERS if is_number(type_) else FEW[type_]
+    return tuple(dict.fromkeys(v for v in (*own, *few) if v is not None))
+
+
+def _as_type(value: Value, type_: Type) -> Value:
+    """A named value where it may stand in a column of a type; else None."""
+    if isinstance(value, Decimal):
+        return value if is_number(type_) and type_ not in INTEGERS else None
+    if isinstance(value, int):
+        return value if is_number(type_) else None
+    if type_ not in ("STRING", "DATE", "TIMESTAMP"):
+        return None
+    with suppress(EvaluationError, UndeterminedError):
+        return cast_value(value, type_)
+    return None
+
+
+def own_rows(schema: Schema, named: Iterable[Value]) -> SearchStrategy[str]:
+    """A row of a table as VALUES has it: of values that are named, a few others, and NULL."""
+    known = tuple(named)
+    cells = [
+        st.sampled_from([*map(literal, values_for(column.type, known)), "NULL"])
+        for column in schema.columns
+    ]
+    return st.tuples(*cells).map(lambda row: f"({', '.join(row)})")

@@ -1,0 +1,450 @@
+"""Runs of a workload's jobs for Hypothesis: parameters of which holds what the workload knows, and times that it allows."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import replace
+from datetime import date, timedelta
+from functools import cached_property, reduce
+from itertools import chain, count, islice
+from typing import TYPE_CHECKING, NamedTuple
+
+from hypothesis import strategies as st
+
+from isolitmus.checker.strategies.level_tests import (
+    SECONDS,
+    SmallestTest,
+    completed,
+    samples,
+    searched,
+    times_in,
+    too_few,
+)
+from isolitmus.checker.strategies.table_strategies import constants, own_rows, values_for
+from isolitmus.checker.universes.timing import Times, schedule_at
+from isolitmus.model.budget import Budget
+from isolitmus.model.client import Client
+from isolitmus.model.errors import IsolitmusError, UndeterminedError, near
+from isolitmus.model.litmus import Litmus
+from isolitmus.model.sql.casting import cast_value
+from isolitmus.model.sql.evaluation import evaluate
+from isolitmus.model.sql.expression import TRUE, And, ColumnRef, Const, In, conjuncts, walk
+from isolitmus.model.sql.failing import EvaluationError
+from isolitmus.specs.sql.bound_statement import bound_statement
+from isolitmus.specs.sql.parameters import CLOCKS, bound, one_line
+from isolitmus.specs.sql.statements import read_statement
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+
+    from hypothesis.strategies import SearchStrategy
+
+    from isolitmus.checker.strategies.level_tests import BetweenLevels
+    from isolitmus.model.sql.expression import Expr
+    from isolitmus.model.sql.statement import Read, Statement
+    from isolitmus.model.sql.types import Type
+    from isolitmus.model.sql.values import Row, Value
+    from isolitmus.model.workload import Job, JobStatement, Workload
+
+__all__ = ["OwnJobs"]
+
+LOOKED_AT = 20_000
+"""So many values of a job's parameters are tried to find those that its ``where`` admits."""
+MOST = 200
+"""So many of these are drawn from."""
+FACTOR = 10
+"""So much time is between two steps of a smallest test: further statements of its jobs find room."""
+SAMPLES = 16
+"""So many statements, and so many rows, are searched for the smallest tests between two levels."""
+ParameterValues = dict[str, "Value"]
+JobChoices = tuple[tuple["Job", tuple[ParameterValues, ...]], ...]
+"""For some values of the shared parameters the jobs that can run, and the parameters that each may have."""
+
+
+class _Run(NamedTuple):
+    """A run of a job: its parameters, and of each of its statements how long after the one before it its client reads,
+    how long before its start that is, and how long it takes.
+    """
+
+    job: Job
+    values: ParameterValues
+    lasting: tuple[tuple[int, int, int], ...]
+
+    def times(self, at: int = 0) -> Iterator[Times]:
+        """When each statement starts and ends, if the run begins then."""
+        for wait, early, long in self.lasting:
+            found = Times(at + wait + early, long, early)
+            yield found
+            at = found.end
+
+
+class OwnJobs:
+    """A workload, and strategies for what its runs and tables may hold: a ``TestDomain`` of drawn tests."""
+
+    def __init__(
+        self,
+        workload: Workload,
+        values: Mapping[str, Sequence[Value]],
+        rows: Mapping[str, SearchStrategy[str]],
+    ) -> None:
+        """``values``: of some parameters those that they may have; ``rows``: of some tables a row as VALUES has it.
+
+        IsolitmusError for names that the workload does not have, values of other types, and a job for which no
+        parameters are found.
+        """
+        self.workload = workload
+        self.given = rows
+        self.read: dict[str, Statement] = {}
+        clocks = {p: t for one in workload.statements for p, t in one.types.items() if p in CLOCKS}
+        self.shared = {**workload.shared, **clocks}
+        types = dict(self.shared)
+        for job in workload.jobs.values():
+            types |= job.parameters
+        self._refuse_unknown("parameter", values, types)
+        self._refuse_unknown("table", rows, workload.tables)
+        self.named = tuple(dict.fromkeys((*chain(*values.values()), *self._constants())))
+        self.values = {name: self._values(name, type_, values) for name, type_ in types.items()}
+        self.domains: list[JobChoices] = list(self._domains())
+
+    def _refuse_unknown(self, kind: str, given: Iterable[str], known: Collection[str]) -> None:
+        for name in given:
+            if name not in known:
+                raise IsolitmusError(
+                    f"{self.workload.name} has no {kind} '{name}'{near(name, known)}"
+                )
+
+    # What parameters may be
+
+    def _constants(self) -> Iterator[Value]:
+        """Those that statements and conditions name, and their neighbours."""
+        known = [part for job in self.workload.jobs.values() for part in walk(job.where or TRUE)]
+        for value in (p.value for p in known if isinstance(p, Const) and p.type != "BOOLEAN"):
+            step = timedelta(1) if isinstance(value, date) else 1
+            yield value
+            if isinstance(value, date | int):
+                yield from (value - step, value + step)  # type: ignore[operator]  # days of dates
+        yield from constants(one.sql for one in self.workload.statements)
+
+    def _values(
+        self, name: str, type_: Type, given: Mapping[str, Sequence[Value]]
+    ) -> tuple[Value, ...]:
+        if name not in given:
+            return _cast(values_for(type_, self.named), type_)
+        found = [_cast(values_for(type_, [value])[:1], type_) for value in given[name]]
+        for value, own in zip(given[name], found, strict=True):
+            if value not in own:
+                raise IsolitmusError(
+                    f"values: {value!r} is none of type {type_}, which '{name}' has"
+                )
+        return tuple(value for own in found for value in own)
+
+    def _domains(self) -> Iterator[JobChoices]:
+        """For each choice of the shared parameters the jobs that can run, and the parameters that they may have; those
+        first with which most jobs can.
+        """
+        found = []
+        for shared in islice(self._choices(self.shared, (), {}), MOST):
+            every = [
+                (job, tuple(shared | own for own in islice(self._of_job(job, shared), MOST)))
+                for job in self.workload.jobs.values()
+            ]
+            found.append(tuple((job, choices) for job, choices in every if choices))
+        for job in self.workload.jobs.values():
+            if not any(job is other for run in found for other, _ in run):
+                raise IsolitmusError(
+                    f"{job.place}: jobs.{job.name}.where: '{job.known}' holds for none of the values that were"
+                    f" tried; say which are to be drawn, as values={{'{next(iter(job.parameters))}': […]}}"
+                )
+        yield from sorted(found, key=len, reverse=True)
+
+    def _of_job(self, job: Job, shared: ParameterValues) -> Iterator[ParameterValues]:
+        return self._choices(job.parameters, conjuncts(job.where), shared)
+
+    def _choices(
+        self, parameters: Iterable[str], known: Sequence[Expr], given: ParameterValues
+    ) -> Iterator[ParameterValues]:
+        """ParameterValues of the parameters that are not given, such that all that is known holds, the first of each first."""
+        order = list(parameters)
+        looked = count()
+
+        def filled(row: Row) -> Iterator[ParameterValues]:
+            if len(row) == len(order):
+                yield dict(zip(order, row, strict=True))
+                return
+            name = order[len(row)]
+            for value in [given[name]] if name in given else self.values[name]:
+                if next(looked) >= LOOKED_AT:
+                    return
+                if _holds(known, (*row, value)):
+                    yield from filled((*row, value))
+
+        return filled(())
+
+    # What is drawn
+
+    @property
+    def runs(self) -> SearchStrategy[SearchStrategy[_Run]]:
+        """For each choice of the shared parameters a run."""
+        return st.sampled_from(list(map(_any_run, self.domains)))
+
+    @cached_property
+    def rows(self) -> SearchStrategy[str]:
+        """A row at the start, with its INSERT."""
+        named = list(dict.fromkeys((*chain(*self.values.values()), *self.named)))
+        into = [
+            self.given.get(name, own_rows(schema, named)).map(
+                f"INSERT INTO {name} VALUES {{}}".format
+            )
+            for name, schema in self.workload.tables.items()
+        ]
+        return st.one_of(into)
+
+    def litmus(self, runs: Sequence[_Run], inits: Sequence[str]) -> Litmus:
+        """A litmus test of some runs, on tables with these rows."""
+        transactions: dict[str, Statement] = {}
+        clients: dict[str, Client] = {}
+        sessions: dict[str, str] = {}
+        times: dict[str, Times] = {}
+        for k, (run, lasting) in enumerate(self._apart(runs), 1):
+            for one, when in zip(run.job.statements, lasting, strict=True):
+                name = next(n for n in _names(one.name) if n not in transactions)
+                transactions[name], let = self._bound(one, run.values)
+                times[name] = when
+                if len(run.job.statements) > 1:
+                    sessions[name] = f"run_{k}"
+                if let or one.conf or name in sessions:
+                    clients[name] = Client(let=let, session=sessions.get(name), conf=one.conf)
+        return Litmus(
+            "drawn", f"Runs of {self.workload.name}", "", self.workload.tables,
+            tuple(map(self._statement, inits)), transactions, schedule_at(times, sessions),
+            clients=clients,
+        )  # fmt: skip
+
+    def later(self, part: _Run, by: int) -> _Run:
+        """A run that begins so much later."""
+        (wait, early, long), *others = part.lasting
+        return part._replace(lasting=((wait + by, early, long), *others))
+
+    def ends(self, part: _Run) -> int:
+        """When its last statement commits."""
+        return max(one.end for one in part.times())
+
+    def instead(self, part: _Run, other: _Run) -> _Run | None:
+        """The other one at the times of the first, if that has as many statements."""
+        fits = len(part.lasting) == len(other.lasting)
+        return other._replace(lasting=part.lasting) if fits else None
+
+    # The smallest tests between two levels
+
+    def cores(self, asked: BetweenLevels, *, least: int, most: int) -> list[SmallestTest[_Run]]:
+        """The smallest tests of which holds what is asked, the smallest first; IsolitmusError if none is known."""
+        found: list[SmallestTest[_Run]] = []
+        for core in self._proposed(asked, most):
+            if len(core.parts) <= most:
+                whole = completed(asked, self, core, self._first_runs(core.parts), least)
+                if whole is not None:
+                    found.append(whole)
+        if not found:
+            raise too_few(asked, least)
+        return sorted(found, key=lambda core: len(core.parts))
+
+    def _proposed(self, asked: BetweenLevels, most: int) -> Iterator[SmallestTest[_Run]]:
+        """Tests that are perhaps cores: of the promises that ``robust`` knows the runs of its counterexamples; of other
+        levels, or where it has none with values that are drawn, what a search of single statements finds.
+        """
+        from isolitmus.checker.workloads.robustness import PROMISES
+
+        assert asked.forbidden_by is not None
+        proposed = False
+        if asked.forbidden_by.name in PROMISES and all(
+            a.test == "empty" for a in asked.level.axioms
+        ):
+            for core in self._counterexamples(asked, asked.forbidden_by.name):
+                proposed = True
+                yield core
+        if not proposed:
+            yield from self._found(asked, most)
+
+    def _counterexamples(self, asked: BetweenLevels, promise: str) -> Iterator[SmallestTest[_Run]]:
+        from isolitmus.checker.workloads.robustness import robust_answers
+
+        jobs = {name: self._within(job) for name, job in self.workload.jobs.items()}
+        within = replace(self.workload, jobs=jobs)
+        budget = Budget(SECONDS)
+        (answer,) = robust_answers(within, (asked.level,), (promise,), budget=budget)
+        if answer.word == "safe":
+            raise IsolitmusError(
+                f"{promise} forbids no runs of {self.workload.name} that {asked.level.name} admits: proved for all"
+                " values that are drawn"
+            )
+        for one in answer.counterexamples:
+            runs = self._runs_in(one.test, one.danger.members)
+            if runs is None:
+                continue
+            inits = tuple(init.sql for init in one.test.init)
+            if not self.given:
+                yield SmallestTest(runs, inits, self._more(runs))
+            else:
+                yield SmallestTest(runs, tuple(samples(self.rows, SAMPLES)), self._more(runs))
+
+    def _within(self, job: Job) -> Job:
+        """The job with the values that are drawn: its parameters are among them."""
+        known = [] if job.where is None else [job.where]
+        for k, (name, type_) in enumerate(job.parameters.items()):
+            known.append(In(ColumnRef(0, k, name, type_), self.values[name]))
+        return replace(job, where=reduce(And, known) if known else None)
+
+    def _runs_in(self, test: Litmus, members: Sequence[JobStatement]) -> tuple[_Run, ...] | None:
+        """The runs of a test's transactions, with the other statements of their jobs just before and after; None if
+        their parameters are none that are drawn.
+        """
+        times = times_in(test)
+        for domain in self.domains:
+            choices = {job.name: values for job, values in domain}
+            runs = []
+            for (name, statement), one in zip(test.transactions.items(), members, strict=True):
+                let = {key: query.sql for key, query in test.client(name).let.items()}
+                wanted = (statement.sql, *let.values())
+                values = next(
+                    (v for v in choices.get(one.job, ()) if _texts(one, v) == wanted), None
+                )
+                if values is not None:
+                    job = self.workload.jobs[one.job]
+                    place = [each.name for each in job.statements].index(one.name)
+                    runs.append(_around(job, values, place, times[name]))
+            if len(runs) == len(members):
+                return tuple(runs)
+        return None
+
+    def _found(self, asked: BetweenLevels, most: int) -> Iterator[SmallestTest[_Run]]:
+        """What a search finds among single statements: with the values that come first, on rows that are drawn."""
+        known: dict[str, tuple[Job, ParameterValues]] = {}
+        for job, choices in self.domains[0]:
+            one = job.statements[0]
+            if len(job.statements) == 1 and not one.let:
+                for values in choices[: max(1, SAMPLES // len(self.domains[0]))]:
+                    statement, _ = self._bound(one, values)
+                    known.setdefault(statement.sql, (job, values))
+        statements = list(map(self._statement, known))
+        inits = [self._statement(row) for row in samples(self.rows, SAMPLES)]
+        for test in searched(asked, self.workload.tables, statements, inits, most):
+            times = times_in(test)
+            runs = tuple(
+                _around(*known[one.sql], 0, times[name]) for name, one in test.transactions.items()
+            )
+            yield SmallestTest(runs, tuple(init.sql for init in test.init), self._more(runs))
+
+    def _more(self, runs: Sequence[_Run]) -> SearchStrategy[_Run]:
+        """Runs that may stand beside some: with the same values of what all share."""
+        return _any_run(self._domain_of(runs))
+
+    def _domain_of(self, runs: Sequence[_Run]) -> JobChoices:
+        return next(
+            domain
+            for domain in self.domains
+            if all(any(run.job is job and run.values in v for job, v in domain) for run in runs)
+        )
+
+    def _first_runs(self, runs: Sequence[_Run]) -> Iterator[_Run]:
+        """The first run of each job that may stand beside some."""
+        return (_at_once(job, choices[0]) for job, choices in self._domain_of(runs))
+
+    def _bound(
+        self, one: JobStatement, values: ParameterValues
+    ) -> tuple[Statement, dict[str, Read]]:
+        return bound_statement(one, values, self.workload.tables, self._statement)
+
+    def _apart(self, runs: Sequence[_Run]) -> Iterator[tuple[_Run, list[Times]]]:
+        """The runs with their times: one that must not overlap an earlier one begins when that has ended."""
+        placed: list[tuple[_Run, int, int]] = []
+        for run in runs:
+            at, before = 0, -1
+            while at > before:
+                lasting = list(run.times(at))
+                begins, ends, before = lasting[0].start - lasting[0].early, lasting[-1].end, at
+                for other, start, end in placed:
+                    if not self._overlap(other, run) and begins <= end and start <= ends:
+                        at = max(at, end + 1)
+            placed.append((run, begins, ends))
+            yield run, lasting
+
+    def _overlap(self, a: _Run, b: _Run) -> bool:
+        """Whether two runs may be under way at a time."""
+        same = any(
+            p in a.job.parameters and p in b.job.parameters and a.values[p] == b.values[p]
+            for p in self.workload.distinct
+        )
+        return self.workload.overlap(a.job.name, b.job.name) and not same
+
+    def _statement(self, sql: str) -> Statement:
+        if sql not in self.read:
+            self.read[sql] = read_statement(sql, self.workload.tables, opaque=True)
+        return self.read[sql]
+
+
+def _any_run(domain: JobChoices) -> SearchStrategy[_Run]:
+    """A run of one of the jobs of a domain."""
+    return st.one_of([_runs(job, choices) for job, choices in domain])
+
+
+def _at_once(job: Job, values: ParameterValues) -> _Run:
+    """A run in which nothing takes time."""
+    return _Run(job, values, ((0, 0, 0),) * len(job.statements))
+
+
+def _around(job: Job, values: ParameterValues, place: int, times: Times) -> _Run:
+    """A run of which the statement at a place has these times, and the others are just before and just after."""
+    begins, early, long = FACTOR * (times.start - times.early + 1), times.early, times.long
+    lasting = [(0, 0, 0)] * len(job.statements)
+    lasting[place] = (0, FACTOR * early, FACTOR * long)
+    if place:
+        lasting[place] = (1, *lasting[place][1:])
+        begins -= 1
+    lasting[0] = (begins, *lasting[0][1:])
+    return _Run(job, values, tuple(lasting))
+
+
+def _texts(one: JobStatement, values: ParameterValues) -> tuple[str, ...]:
+    """A statement and what its client reads, with values for their parameters, as ``bound_statement`` has them."""
+    given = {name: value for name, value in values.items() if name not in one.let}
+    queries = (bound(query.sql, given) for query in one.let.values())
+    return bound(one_line(one.sql), given), *queries
+
+
+def _runs(job: Job, choices: Sequence[ParameterValues]) -> SearchStrategy[_Run]:
+    wait = st.integers(0, 5)
+    lasting = st.tuples(
+        *(
+            st.tuples(wait, st.integers(0, 3) if one.let else st.just(0), wait)
+            for one in job.statements
+        )
+    )
+    which = st.integers(0, MOST - 1)  # one choice in every job: Hypothesis prefers fewer of them
+    return st.builds(_Run, st.just(job), which.map(lambda k: choices[k % len(choices)]), lasting)
+
+
+def _names(name: str) -> Iterator[str]:
+    """A name, and others like it."""
+    yield name
+    yield from (f"{name}_{k}" for k in count(2))
+
+
+def _cast(values: Iterable[Value], type_: Type) -> tuple[Value, ...]:
+    """The values that a type holds, as it has them."""
+    found: dict[Value, None] = {}
+    for value in values:
+        with suppress(EvaluationError, UndeterminedError):
+            found[cast_value(value, type_)] = None
+    return tuple(found)
+
+
+def _holds(known: Sequence[Expr], row: Row) -> bool:
+    """Whether what is known of the first parameters holds; what is about more of them is left for later."""
+    with suppress(EvaluationError, UndeterminedError):
+        return all(evaluate(part, (row,)) is True for part in known if _last(part) == len(row) - 1)
+    return False
+
+
+def _last(part: Expr) -> int:
+    """The last parameter that a condition is about."""
+    return max((c.index for c in walk(part) if isinstance(c, ColumnRef)), default=0)

@@ -1,0 +1,1 @@
+"""Every candidate of a scope counted."""

@@ -1,0 +1,158 @@
+"""The verb ``sweep`` of the abstract universe: how many histories each level admits, exactly.
+
+Counted are histories of n transactions over k keys, as ``checker.universes.abstract`` has them: each
+transaction does something, and reads and writes each key at most once, reads first. Transactions and keys have
+names: two histories that differ in these alone count as two. Sessions are runs of transactions, one after another, and
+vary if a level looks at them; so does who aborted. The order of reads counts if a level looks at it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from time import monotonic
+from typing import TYPE_CHECKING
+
+from isolitmus.checker.render.worded import Worded
+from isolitmus.checker.universes.abstract import KEYS, TIMES, Varied, names_for, observes_versions
+from isolitmus.checker.universes.abstract_enumeration import history_batches
+from isolitmus.model.budget import Budget
+from isolitmus.model.errors import IsolitmusError, Limit
+from isolitmus.model.number import many
+from isolitmus.model.records import Records, Tabular
+from isolitmus.specs.files.catalogue import level as named
+from isolitmus.specs.files.catalogue import levels as shipped_levels
+from isolitmus.specs.files.catalogue import spec
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from isolitmus.model.spec import Spec
+    from isolitmus.specs.files.spec_catalogue import SpecLike
+
+__all__ = ["MOST", "AbstractSweep", "askable", "sweep_abstract"]
+
+MOST = 5
+"""The most transactions: of six over two keys there are more than anybody counts one by one."""
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class AbstractSweep(Worded, Tabular):
+    """How many histories of so many transactions each level admits."""
+
+    transactions: int
+    """How many each has."""
+    keys: int
+    """How many keys there are."""
+    vary: Varied
+    """Whether sessions and aborts vary."""
+    histories: int
+    """How many there are; if it ended before its end, how many were counted."""
+    admitted: dict[str, int]
+    """Of these, what each level admits, by its name."""
+    seconds: float
+    """What it took."""
+    ended: str | None = None
+    """What ended it before all were counted, if something did."""
+
+    @property
+    def records(self) -> Records:
+        """What each level admits, a row each."""
+        whole = (self.transactions, self.keys, self.histories)
+        return Records(
+            ("transactions", "keys", "histories", "level", "admitted"),
+            tuple((*whole, level, number) for level, number in self.admitted.items()),
+        )
+
+    def to_json(self) -> dict[str, object]:
+        """The counts as docs/interface.md, 6, has them."""
+        return {
+            "scope": "abstract",
+            "transactions": self.transactions,
+            "keys": self.keys,
+            "sessions": self.vary.sessions,
+            "aborts": self.vary.aborts,
+            "histories": self.histories,
+            "levels": self.admitted,
+            "ended": self.ended,
+            "seconds": round(self.seconds, 3),
+        }
+
+
+def askable() -> list[Spec]:
+    """The levels that ship and that histories without a table can be asked for.
+
+    >>> "serializable" in [level.name for level in askable()]
+    True
+    """
+    found = map(named, shipped_levels())
+    return [
+        level
+        for level in found
+        if level.needs <= names_for(level) - TIMES and not observes_versions(level)
+    ]
+
+
+def sweep_abstract(
+    levels: Sequence[SpecLike],
+    transactions: int,
+    keys: int = 2,
+    *,
+    sessions: bool = True,
+    aborts: bool = True,
+    budget: Budget | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> AbstractSweep:
+    """Count the histories of so many transactions over so many keys, and those that each level admits.
+
+    ``sessions``, ``aborts``: whether these may vary. Once the ``budget`` is spent, what was counted until then.
+    IsolitmusError for a level that histories cannot be asked for, or more than can be counted.
+
+    >>> done = sweep_abstract(["serializable", "snapshot-isolation"], 2, aborts=False)
+    >>> done.histories, done.admitted
+    (1188, {'serializable': 625, 'snapshot-isolation': 633})
+    """
+    if not 1 <= transactions <= MOST:
+        raise IsolitmusError(
+            f"{many(transactions, 'transaction')} were asked for; 1 to {MOST} can be counted in universe 'abstract'"
+        )
+    if not 1 <= keys <= len(KEYS):
+        raise IsolitmusError(f"{many(keys, 'key')} were asked for; 1 to {len(KEYS)} can be counted")
+    asked = [spec(level) for level in levels]
+    for level in asked:
+        lacking = sorted(level.needs - (names_for(level) - TIMES))
+        if lacking:
+            raise IsolitmusError(
+                f"{level.name} needs {', '.join(lacking)}, which the histories that are counted do not have"
+            )
+        if observes_versions(level):
+            raise IsolitmusError(
+                f"{level.name} needs a version order, which nobody observes where histories are counted;"
+                " 'with ww from versions' takes any"
+            )
+    needs = frozenset[str]().union(*(level.needs for level in asked))
+    vary = Varied(sessions and "so" in needs, aborts and "Aborted" in needs)
+    start, budget = monotonic(), budget or Budget()
+    histories, admitted, ended = 0, dict.fromkeys((level.name for level in asked), 0), None
+    said: dict[str, NDArray[np.bool_]] = {}
+    try:
+        for batch in history_batches(transactions, vary, *asked, keys=keys):
+            ways = batch.arrangements(keys)
+            budget.check()
+            for level in asked:
+                found = batch.admits(level)[:, 0]
+                said[level.name] = found | said[level.name] if level.name in said else found
+            if batch.more:
+                continue
+            once = batch.once() if "po" in needs else batch.valid
+            histories += ways * int(once.sum())
+            for name, found in said.items():
+                admitted[name] += ways * int((found & once).sum())
+            said = {}
+            if progress is not None:
+                progress(histories)
+    except (Limit, MemoryError) as end:
+        ended = str(end) or "memory was used up"
+    return AbstractSweep(transactions, keys, vary, histories, admitted, monotonic() - start, ended)

@@ -1,0 +1,392 @@
+"""Every candidate of a scope counted: prefixes shared, what no protocol admits never extended.
+
+A candidate is walked as a path of commits, each a statement and the version that it read. What comes of
+a commit is remembered by the state it ran on, what two commits have with each other by their effects,
+and what specs say of all of them by these numbers, so that a step is a few look-ups. Serial orders are
+executed, on remembered rows, for those candidates only whose conflicts have a cycle (or go against
+the log): in all others the order of the conflicts (or the log) explains every version (docs/semantics.md,
+Theorems 1 and 3). A last commit that has seen all the others is not carried out: what is said of them is said
+of it, too (Theorem 13). Specs are judged on whole candidates; a prefix is given up only for protocols under
+which more commits never help. A protocol that is silent on something is two: with its silences as axioms, and without
+them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from isolitmus.checker.execution.recorded import unrecorded
+from isolitmus.checker.judge.latecomers import ignores_latecomers
+from isolitmus.checker.sweeps.orders import SerialOrders
+from isolitmus.checker.sweeps.pair_frames import Layout, Pairs, commit, decides
+from isolitmus.checker.sweeps.row_contents import RowContents
+from isolitmus.checker.sweeps.space import FAILS, IDLE, Space
+from isolitmus.checker.sweeps.tally import FailedStatement, Tallies, Tally, continuations
+from isolitmus.checker.sweeps.verdicts import Judge
+from isolitmus.model.spec_algebra import outspoken
+from isolitmus.specs.language.parser import read
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable, Sequence
+
+    from isolitmus.checker.sweeps.orders import WriterAt
+    from isolitmus.checker.sweeps.tally import Shard
+    from isolitmus.checker.sweeps.verdicts import Prefix
+    from isolitmus.model.scope import Scope
+    from isolitmus.model.spec import Spec
+
+__all__ = ["LOG_ORDER", "SOME_ORDER", "Kernel"]
+
+SOME_ORDER = read('"Some order" acyclic wr | ww | rw as order', "sweep: some order")
+LOG_ORDER = read('"The order of the log" acyclic wr | ww | rw | log as order', "sweep: log order")
+MOST = 200_000
+"""After a shard with so many states known, or four times as many contents, all is forgotten; counts stay. That is about
+half a gigabyte.
+"""
+
+
+class _View(NamedTuple):
+    """Protocols that record the same commits, by their bits, and what they and the levels say."""
+
+    protocols: int
+    judge: Judge
+
+
+class _ViewPrefix(NamedTuple):
+    """A prefix as one view has it: its commits, and whether some of them are a fork."""
+
+    view: _View
+    commits: tuple[int, ...]
+    prefix: Prefix
+    forked: bool
+
+
+class Kernel:
+    """Counts the candidates of a scope with n writers under protocols and levels, shard by shard. ``check`` is
+    called again and again meanwhile, and may end it. With ``kinds`` what levels forbid is counted by its kind, too.
+
+    >>> from isolitmus.checker.sweeps.tally import shards
+    >>> from isolitmus.specs import scope, spec
+    >>> asked, judged = [spec("delta-serializable")], [spec("log-serializable")]
+    >>> kernel = Kernel(scope("two-partitions"), 2, asked, judged)
+    >>> sum(kernel.count(shard).of["delta-serializable"].admitted for shard in shards(kernel.scope, 2))
+    94
+    """
+
+    check: Callable[[], None] = staticmethod(lambda: None)
+
+    def __init__(
+        self,
+        scope: Scope,
+        n: int,
+        protocols: Sequence[Spec],
+        levels: Sequence[Spec],
+        *,
+        kinds: bool = False,
+    ) -> None:
+        self.scope, self.n, self.kinds = scope, n, kinds
+        self.levels = (*map(outspoken, levels), SOME_ORDER, LOG_ORDER)
+        self.own = len(protocols)
+        self.reticent = [spec for spec in protocols if spec.silences]
+        self.protocols = (*protocols, *map(outspoken, self.reticent))
+        asked = [*self.levels, *(spec for spec in self.protocols if not decides(spec))]
+        self.layout = Layout(frozenset[str]().union(*(spec.needs for spec in asked)))
+        self.ignored = all(map(ignores_latecomers, (*self.protocols, *self.levels)))
+        each = [1 << b for b in range(len(self.protocols))]
+        self.groups = [sum(each)] if scope.noops == "skip" else each
+        self.cyclic = 1 << len(levels)
+        self.backward = 2 << len(levels)
+        self._begin()
+
+    def count(self, shard: Shard) -> Tallies:
+        """The counts of one shard."""
+        contents = 0 if self.contents is None else len(self.contents)
+        if len(self.space.databases) + contents // 4 > MOST:
+            self._begin()
+        self.shard = shard
+        self.choices: list[tuple[int, int]] = []
+        self.states = [self.space.starts[shard.init]]
+        self.orders = self._orders[shard.init]
+        self.found: list[tuple[_View, Prefix]] = []
+        self.failed = 0
+        self.failure: FailedStatement | None = None
+        lines = [_ViewPrefix(view, (), view.judge.root, False) for view in self.views]
+        self._extend(lines, 0)
+        tallies = Tallies.none(
+            [protocol.name for protocol in self.protocols[: self.own]],
+            [level.name for level in self.levels[:-2]],
+        )
+        tallies.failed, tallies.failure = self.failed, self.failure
+        for view, prefix in self.found:
+            for b, protocol in enumerate(self.protocols):
+                if prefix.admitted >> b & 1:
+                    tally = tallies.of[protocol.name]
+                    if b < self.own:
+                        self._add(tally, view, prefix)
+                    else:
+                        tally.silent += prefix.count
+            prefix.forget()
+        for protocol in self.reticent:  # what it does not forbid, but for what it admits
+            tallies.of[protocol.name].silent -= tallies.of[protocol.name].admitted
+        return tallies
+
+    def _begin(self) -> None:
+        self.space = Space(self.scope)
+        self.views = [
+            _View(group, Judge(self.layout, self.protocols, self.levels, group))
+            for group in self.groups
+        ]
+        self.pairs = Pairs(self.space, self.layout, self.protocols)
+        self.contents = RowContents(self.space) if RowContents.known(self.space) else None
+        self._orders = [
+            SerialOrders(self.space, start)
+            if self.contents is None
+            else SerialOrders(self.contents, self.contents.of(start))
+            for start in self.space.starts
+        ]
+        self.options: dict[tuple[int, int], list[int]] = {}
+        self._idle: dict[Hashable, bool] = {}
+
+    def _add(self, tally: Tally, view: _View, prefix: Prefix) -> None:
+        tally.admitted += prefix.count
+        tally.unexplained += prefix.unexplained
+        tally.not_log_order += prefix.not_log_order
+        for b, level in enumerate(self.levels[:-2]):
+            if prefix.forbidden >> b & 1:
+                tally.forbidden[level.name] += prefix.count
+                assert prefix.first is not None
+                first = (self.shard.init, *prefix.first)
+                tally.offer(level.name, first)
+                if self.kinds:
+                    tally.sort(level.name, view.judge.kind(prefix, b), prefix.count, first)
+
+    # One step: what may come after a prefix
+
+    def _extend(self, lines: list[_ViewPrefix], vocabulary: int) -> None:
+        self.check()
+        position = len(self.states)
+        fixed = self.shard.choices[position - 1 : position]
+        plain = self.scope.noops == "skip" and not lines[0].forked
+        if position == self.n and plain and not fixed:
+            self._last(lines[0], vocabulary)
+            return
+        runs = [self._options(state, position) for state in self.states]
+        for k in range(len(self.scope.statements)):
+            for version in range(position):
+                if fixed and fixed[0] != (k, version):
+                    continue
+                number = runs[version][k]
+                if number < 0:
+                    if number == FAILS:
+                        self._fails(k, version, position)
+                    continue
+                grown = [g for line in lines if (g := self._grown(line, number, version))]
+                if not grown:
+                    continue
+                self.choices.append((k, version))
+                self.states.append(self.space.after(self.states[-1], number >> 1))
+                if position == self.n:
+                    for line in grown:
+                        self._leaf(line, vocabulary)
+                else:
+                    self._extend(grown, max(vocabulary, k))
+                self.states.pop()
+                self.choices.pop()
+
+    def _last(self, line: _ViewPrefix, vocabulary: int) -> None:
+        """The last step of one view: the same as above, where most candidates are."""
+        view, commits, prefix, _ = line
+        versions = self.n
+        if self.contents is not None and self.ignored:
+            versions -= 1
+            self._latecomers(line, vocabulary, self.contents)
+        runs = [self._options(state, self.n) for state in self.states[:versions]]
+        mine = view.protocols
+        seen, unseen, alone = self.pairs.seen, self.pairs.unseen, self.pairs.alone
+        known = [
+            [(seen if i < version else unseen)[c] for i, c in enumerate(commits)]
+            for version in range(versions)
+        ]
+        start, width, shift = self.layout.start, self.layout.width, self.pairs.shift
+        forks = self.layout.forks(self.n)
+        below = prefix.below
+        for k in range(len(self.scope.statements)):
+            for version in range(versions):
+                number = runs[version][k]
+                own = alone.get(number)
+                if own is None:
+                    self._slow(line, number, k, version, vocabulary)
+                    continue
+                alive = prefix.alive & own
+                row, place = own >> shift, start
+                for of_earlier in known[version]:
+                    pair = of_earlier.get(number)
+                    if pair is None:
+                        self._slow(line, number, k, version, vocabulary)
+                        break
+                    alive &= pair
+                    if not alive & mine:
+                        break
+                    row |= pair >> shift << place
+                    place += width
+                else:
+                    longer = below.get(row << shift | alive)
+                    if longer is None or row & forks:
+                        self._slow(line, number, k, version, vocabulary)
+                    elif longer.count and not longer.forbidden:
+                        longer.count += 1
+                    else:
+                        self.choices.append((k, version))
+                        self._leaf(_ViewPrefix(view, (*commits, number), longer, False), vocabulary)
+                        self.choices.pop()
+
+    def _latecomers(self, line: _ViewPrefix, vocabulary: int, contents: RowContents) -> None:
+        """The last step where the commit has seen all others: specs say of it what they said before it (``ignored``), and
+        an order that explained the others does so with it at their end.
+        """
+        view, _, prefix, _ = line
+        position, state = self.n, self.states[-1]
+        came: list[int] = []
+        for k, what in enumerate(contents.late(state, position)):
+            if what == FAILS:
+                self._fails(k, position - 1, position)
+            elif what != IDLE:
+                came.append(k)
+        if not came or not prefix.admitted:
+            return
+        if not prefix.count:
+            self.found.append((view, prefix))
+        prefix.count += len(came)
+        forbidden = view.judge.forbidden(prefix)
+        if not forbidden:
+            return
+        first = max(vocabulary, came[0]), (*self.choices, (came[0], position - 1))
+        if prefix.first is None or first < prefix.first:
+            prefix.first = first
+        writers = tuple((k, i) for i, (k, _) in enumerate(self.choices, 1))
+        if forbidden & self.cyclic and not self.orders.explain(writers, self._versions()):
+            prefix.unexplained += len(came)
+        if forbidden & self.backward:
+            end, seen = self.orders.end(writers), contents.of(state)
+            if end is None:
+                prefix.not_log_order += len(came)
+            elif end != seen:
+                prefix.not_log_order += sum(
+                    contents.step(end, k, position) != contents.step(seen, k, position)
+                    for k in came
+                )
+
+    def _slow(self, line: _ViewPrefix, number: int, k: int, version: int, vocabulary: int) -> None:
+        if number == FAILS:
+            self._fails(k, version, self.n)
+        if number < 0:
+            return
+        grown = self._grown(line, number, version)
+        if grown is not None:
+            self.choices.append((k, version))
+            self._leaf(grown, vocabulary)
+            self.choices.pop()
+
+    def _options(self, state: int, position: int) -> list[int]:
+        """For each statement what comes of it on a state: a commit, IDLE or FAILS."""
+        known = self.options.get((state, position))
+        if known is None:
+            found = self.space.options(state, position)
+            known = [number if number < 0 else commit(number) for number in found]
+            self.options[state, position] = known
+        return known
+
+    def _fails(self, k: int, version: int, position: int) -> None:
+        """Count all candidates that begin like this."""
+        self.failed += continuations(len(self.scope.statements), position, self.n)
+        if self.failure is None:
+            done = self.space.done[self.space.run(self.states[version], k, position)]
+            assert done.effect.error is not None
+            statement = self.scope.statements[k][position - 1]
+            error = done.effect.error
+            choices = (*self.choices, (k, version))
+            self.failure = FailedStatement(
+                self.shard.init, choices, statement.sql, error.exception, str(error)
+            )
+
+    def _grown(self, line: _ViewPrefix, number: int, version: int) -> _ViewPrefix | None:
+        """A prefix with one commit more, as one view has it; None if no protocol of it admits that."""
+        view, commits, prefix, forked = line
+        if self.scope.noops == "keep" and self._unrecorded(view, number >> 1):
+            number = commit(number >> 1, recorded=False)
+        own = self.pairs.alone.get(number)
+        if own is None:
+            own = self.pairs.single(number)
+        shift = self.pairs.shift
+        alive = prefix.alive & own
+        pairs = []
+        for i, earlier in enumerate(commits):
+            known = (self.pairs.seen if i < version else self.pairs.unseen)[earlier]
+            pair = known.get(number)
+            if pair is None:
+                pair = self.pairs.pair(earlier, number, seen=i < version)
+            alive &= pair
+            if not alive & view.protocols:
+                return None
+            pairs.append(pair >> shift)
+        row = self.layout.row(own >> shift, pairs)
+        forked = forked or bool(row & self.layout.forks(len(commits) + 1))
+        if forked:
+            versions = [v for _, v in self.choices] + [version]
+            row = self.layout.rows_of(self.pairs.frame((*commits, number), versions))[-1]
+        longer = view.judge.longer(prefix, row << shift | alive)
+        if longer is None:
+            return None
+        return _ViewPrefix(view, (*commits, number), longer, forked)
+
+    def _unrecorded(self, view: _View, effect: int) -> bool:
+        """Whether a protocol does not record a commit (which is a matter of its sets alone)."""
+        protocol = self.protocols[view.protocols.bit_length() - 1]
+        done = self.space.done[effect]
+        key = protocol.name, done.footing
+        if key not in self._idle:
+            self._idle[key] = unrecorded(self.space.form, done.bare, protocol)
+        return self._idle[key]
+
+    # Whole candidates
+
+    def _leaf(self, line: _ViewPrefix, vocabulary: int) -> None:
+        view, commits, prefix, forked = line
+        if not prefix.count:
+            self.found.append((view, prefix))
+        prefix.count += 1
+        forbidden = view.judge.forbidden(prefix)
+        if not forbidden:
+            return
+        vocabulary = max(vocabulary, self.choices[-1][0])
+        first = vocabulary, tuple(self.choices)
+        if prefix.first is None or first < prefix.first:
+            prefix.first = first
+        cyclic = forbidden & self.cyclic
+        backward = forbidden & self.backward
+        if not (cyclic or backward):
+            return
+        writers: tuple[WriterAt, ...] = tuple(
+            (k, position)
+            for position, ((k, _), number) in enumerate(zip(self.choices, commits, strict=True), 1)
+            if not number & 1
+        )
+        tables = self._tables(commits[-1] >> 1, forked=forked)
+        if backward and not self.orders.gives(writers, tables):
+            prefix.not_log_order += 1
+        if cyclic and not self.orders.explain(writers, [*self._versions(), tables]):
+            prefix.unexplained += 1
+
+    def _versions(self) -> list[int]:
+        """The tables at each version before the last, as ``orders`` has them."""
+        states = self.states[: self.n]
+        return states if self.contents is None else list(map(self.contents.of, states))
+
+    def _tables(self, last: int, *, forked: bool) -> int:
+        """The tables after the last effect of a candidate, as ``orders`` has them."""
+        state = self.states[self.n - 1]
+        if self.contents is None:
+            return self.space.after(state, last)
+        if forked:  # it writes rows that are gone, or are there twice
+            return self.contents.of(self.space.after(state, last))
+        return self.contents.after(self.contents.of(state), last)

@@ -1,0 +1,326 @@
+"""Every candidate of a scope one by one, with all of its transactions committed, whatever a protocol says.
+
+Where the kernel counts what protocols admit and drops all else, nobody is left out here: each candidate has
+its effects, the state at each version, the frame of its commits, and the serial orders that give its tables.
+What comes of a commit, what a frame is to each spec, and which orders give which tables are worked out once, by
+their numbers (``space``, ``pairs``, ``orders``).
+"""
+
+from __future__ import annotations
+
+from itertools import permutations
+from typing import TYPE_CHECKING, NamedTuple
+
+from isolitmus.checker.judge.compiled_semantics import admission
+from isolitmus.checker.judge.graph_semantics import first_conflict, first_silence
+from isolitmus.checker.sweeps.orders import SerialOrders
+from isolitmus.checker.sweeps.pair_frames import Layout, Pairs, commit
+from isolitmus.checker.sweeps.space import FAILS, Space
+from isolitmus.checker.sweeps.tally import continuations, place
+from isolitmus.checker.sweeps.verdicts import Broken, broken
+from isolitmus.model.spec_algebra import outspoken
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from isolitmus.checker.sweeps.orders import WriterAt
+    from isolitmus.checker.sweeps.shard_runner import Work
+    from isolitmus.checker.sweeps.tally import Shard
+    from isolitmus.model.spec import Spec
+
+__all__ = [
+    "DEPENDENCIES",
+    "Dropped",
+    "Explained",
+    "FrameVerdicts",
+    "Listed",
+    "Listing",
+    "Stopped",
+]
+
+DEPENDENCIES = ("wr", "ww", "rw")
+"""The relations of a frame that are listed."""
+MOST = 200_000
+"""After a shard with so many states known all is forgotten."""
+RowCodes = tuple[int, ...]
+
+
+class Stopped(NamedTuple):
+    """How a protocol ends an execution."""
+
+    position: int
+    """Whose commit it is that fails, from 1."""
+    by: int | None
+    """Which earlier commit that is for; None: for none of them alone."""
+    exception: str
+    """What the transaction gets, or the axiom that has no exception."""
+    silent: bool = False
+    """The protocol does not say what happens there: ``exception`` names what it is silent on."""
+
+
+class FrameVerdicts(NamedTuple):
+    """What specs say of a frame."""
+
+    levels: tuple[Broken | None, ...]
+    """By level; None: it allows the frame."""
+    protocols: tuple[Stopped | None, ...]
+    """By protocol; None: it admits the frame."""
+    dependencies: tuple[tuple[int, int, str], ...]
+    """From and to whom, by commit position from 1, and the relation."""
+
+
+class Explained(NamedTuple):
+    """Which serial orders give the tables of a candidate."""
+
+    orders: tuple[tuple[int, ...], ...]
+    """Those that give the final ones: the writers by commit position from 1."""
+    unexplained: tuple[int, ...]
+    """The versions whose tables no order of the writers until then gives."""
+    log_order: bool
+    """Whether the order of the log gives the final ones."""
+
+
+class Dropped(NamedTuple):
+    """Candidates that begin alike and have no history: a statement does nothing there, or fails."""
+
+    rank: int
+    """The first of them; they follow one another."""
+    candidates: int
+    """How many."""
+    position: int
+    """The commit position of the statement."""
+    exception: str | None
+    """Why it fails; None: it does nothing, which the scope skips."""
+    frame: RowCodes
+    """The commits before it."""
+
+
+class Listed(NamedTuple):
+    """The candidates of a shard by columns; those of ``ranks`` have a history, in the order of their ranks."""
+
+    first: int
+    """The rank of the shard's first candidate."""
+    ranks: list[int]
+    """Of the candidates that have a history."""
+    effects: list[int]
+    """Of the space, so many for each candidate as it has transactions."""
+    states: list[int]
+    """Of the space, one more than that for each."""
+    frames: list[int]
+    """Numbers to be asked of ``judged``."""
+    explained: list[int]
+    """Numbers to be asked of ``explanation``."""
+    dropped: list[Dropped]
+    """The others."""
+
+
+class Listing:
+    """Lists the candidates of a scope shard by shard.
+
+    >>> from isolitmus.checker.sweeps.tally import shards
+    >>> from isolitmus.checker.sweeps.table_sweep import sweep_work
+    >>> from isolitmus.specs import scope
+    >>> work = sweep_work(scope("two-partitions"), 2)
+    >>> listing = Listing(work)
+    >>> found = listing.of(shards(work.scope, 2)[0])
+    >>> len(found.ranks), sum(some.candidates for some in found.dropped)
+    (13, 1)
+    >>> listing.judged(found.frames[0]).protocols
+    (None, None)
+    """
+
+    def __init__(self, work: Work) -> None:
+        assert work.scope.noops == "skip", "else a candidate is several histories"
+        self.scope, self.n = work.scope, work.n
+        levels = tuple(map(outspoken, work.levels))
+        names = frozenset[str]().union(*(spec.needs for spec in (*levels, *work.protocols)))
+        self.layout = Layout(names | {*DEPENDENCIES})
+        self._levels = [(level, admission(level)) for level in levels]
+        self._protocols = [_Protocol(spec, self.layout) for spec in work.protocols]
+        self._begin()
+
+    def of(self, shard: Shard) -> Listed:
+        """The candidates of one shard."""
+        if len(self.space.databases) > MOST:
+            self._begin()
+        start = self.space.starts[shard.init]
+        self.orders = self._orders[shard.init]
+        first = place(len(self.scope.statements), *shard)
+        self._fixed = shard.choices
+        self._out = Listed(first * self._below(len(shard.choices)), [], [], [], [], [], [])
+        self._walk(shard.init, (), (), (start,), (), forked=False)
+        return self._out
+
+    def judged(self, frame: int) -> FrameVerdicts:
+        """What specs say of a frame by its number."""
+        known = self._judged.get(frame)
+        if known is None:
+            known = self._judged[frame] = self._judge(self._rows_of[frame])
+        return known
+
+    def explanation(self, number: int) -> Explained:
+        """An explanation by its number."""
+        return self._explanations[number]
+
+    def stopped(self, frame: RowCodes) -> tuple[Stopped | None, ...]:
+        """By protocol how it ends the execution of some commits, if it does."""
+        return tuple(protocol.ends(frame) for protocol in self._protocols)
+
+    def _begin(self) -> None:
+        self.space = Space(self.scope)
+        self._orders = [SerialOrders(self.space, start) for start in self.space.starts]
+        self._pairs = Pairs(self.space, self.layout, ())
+        self._frames: dict[RowCodes, int] = {}
+        self._rows_of: list[RowCodes] = []
+        self._judged: dict[int, FrameVerdicts] = {}
+        self._known: dict[tuple[tuple[WriterAt, ...], tuple[int, ...]], int] = {}
+        self._explanations: list[Explained] = []
+
+    def _below(self, position: int) -> int:
+        return continuations(len(self.scope.statements), position, self.n)
+
+    def _walk(
+        self,
+        rank: int,
+        choices: tuple[tuple[int, int], ...],
+        effects: tuple[int, ...],
+        states: tuple[int, ...],
+        rows: RowCodes,
+        *,
+        forked: bool,
+    ) -> None:
+        position, space = len(states), self.space
+        if position > self.n:
+            self._whole(rank, choices, effects, states, rows)
+            return
+        fixed = self._fixed[position - 1 : position]
+        runs = [space.options(state, position) for state in states]
+        size = len(self.scope.statements)
+        for k in range(size):
+            for version in range(position):
+                if fixed and fixed[0] != (k, version):
+                    continue
+                longer, number = (rank * size + k) * position + version, runs[version][k]
+                if number < 0:
+                    exception = None
+                    if number == FAILS:
+                        error = space.done[space.run(states[version], k, position)].effect.error
+                        assert error is not None
+                        exception = error.exception
+                    below = self._below(position)
+                    self._out.dropped.append(
+                        Dropped(longer * below, below, position, exception, rows)
+                    )
+                    continue
+                all_choices, all_effects = (*choices, (k, version)), (*effects, number)
+                row, fork = self._row(all_choices, all_effects, forked=forked)
+                after = space.after(states[-1], number)
+                self._walk(
+                    longer, all_choices, all_effects, (*states, after), (*rows, row), forked=fork
+                )
+
+    def _row(
+        self, choices: Sequence[tuple[int, int]], effects: Sequence[int], *, forked: bool
+    ) -> tuple[int, bool]:
+        """The number of the last commit among some, and whether some of these are a fork."""
+        pairs, last = self._pairs, commit(effects[-1])
+        version = choices[-1][1]
+        own = pairs.alone.get(last)
+        if own is None:
+            own = pairs.single(last)
+        found = []
+        for i, effect in enumerate(effects[:-1]):
+            seen, earlier = i < version, commit(effect)
+            pair = (pairs.seen if seen else pairs.unseen)[earlier].get(last)
+            found.append(pairs.pair(earlier, last, seen=seen) if pair is None else pair)
+        row = self.layout.row(own, found)
+        if forked or row & self.layout.forks(len(effects)):
+            seen_of = [v for _, v in choices]
+            return self.layout.rows_of(pairs.frame(list(map(commit, effects)), seen_of))[-1], True
+        return row, False
+
+    def _whole(
+        self,
+        rank: int,
+        choices: tuple[tuple[int, int], ...],
+        effects: tuple[int, ...],
+        states: tuple[int, ...],
+        rows: RowCodes,
+    ) -> None:
+        out = self._out
+        out.ranks.append(rank)
+        out.effects.extend(effects)
+        out.states.extend(states)
+        frame = self._frames.setdefault(rows, len(self._frames))
+        if frame == len(self._rows_of):
+            self._rows_of.append(rows)
+        out.frames.append(frame)
+        writers = tuple((k, position) for position, (k, _) in enumerate(choices, 1))
+        key = writers, tuple(map(self.space.bag, states))
+        number = self._known.setdefault(key, len(self._known))
+        if number == len(self._explanations):
+            self._explanations.append(self._explain(*key))
+        out.explained.append(number)
+
+    def _explain(self, writers: tuple[WriterAt, ...], bags: tuple[int, ...]) -> Explained:
+        orders, bag = self.orders, self.space.bag
+
+        def gives(order: tuple[WriterAt, ...]) -> bool:
+            end = orders.end(order)
+            return end is not None and bag(end) == bags[-1]
+
+        found = [order for order in permutations(writers) if gives(order)]
+        unexplained = (v for v, b in enumerate(bags) if b not in orders.bags(writers[:v]))
+        return Explained(
+            tuple(tuple(position for _, position in order) for order in found),
+            tuple(unexplained),
+            writers in found,
+        )
+
+    def _judge(self, rows: RowCodes) -> FrameVerdicts:
+        frame = self.layout.frame(rows)
+        dependencies = (
+            (i + 1, j + 1, name)
+            for name in DEPENDENCIES
+            for i in range(self.n)
+            for j in range(self.n)
+            if (i, j) in frame.relations[name]
+        )
+        found = tuple(
+            None if admits(frame) else broken(frame, level) for level, admits in self._levels
+        )
+        return FrameVerdicts(found, self.stopped(rows), tuple(dependencies))
+
+
+class _Protocol:
+    """How a protocol ends executions, each prefix asked once."""
+
+    def __init__(self, spec: Spec, layout: Layout) -> None:
+        self.spec, self.layout = spec, layout
+        self.admits, self.admits_at_most = admission(spec), admission(outspoken(spec))
+        self.known: dict[RowCodes, Stopped | None] = {(): None}
+
+    def ends(self, rows: RowCodes) -> Stopped | None:
+        """None: it admits these commits."""
+        if rows not in self.known:
+            self.known[rows] = self._ends(rows)
+        return self.known[rows]
+
+    def _ends(self, rows: RowCodes) -> Stopped | None:
+        frame = self.layout.frame(rows)
+        if self.admits(frame):
+            return None
+        before = self.ends(rows[:-1])
+        if before is not None and not before.silent:
+            return before
+        last = len(rows) - 1
+        conflict = first_conflict(frame, self.spec, last)
+        if conflict is not None:
+            return Stopped(last + 1, conflict[0] + 1, conflict[1])
+        if not self.admits_at_most(frame):
+            return Stopped(last + 1, None, broken(frame, outspoken(self.spec)).axiom)
+        if before is not None:
+            return before
+        silence = first_silence(frame, self.spec, last)
+        assert silence is not None
+        return Stopped(last + 1, silence[0] + 1, silence[1], silent=True)

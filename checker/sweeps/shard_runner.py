@@ -1,0 +1,140 @@
+"""Shards counted one after another, in this process or in several."""
+
+from __future__ import annotations
+
+import multiprocessing
+from concurrent.futures import FIRST_COMPLETED, wait
+from concurrent.futures.process import BrokenProcessPool
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from isolitmus.checker.execution.worker_processes import process_pool, unheard
+from isolitmus.checker.sweeps.kernel import Kernel
+from isolitmus.checker.sweeps.tally import shards
+from isolitmus.model.errors import Ended
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+    from concurrent.futures import Future
+
+    from isolitmus.checker.sweeps.tally import Shards, Tallies
+    from isolitmus.model.budget import Budget
+    from isolitmus.model.scope import Scope
+    from isolitmus.model.spec import Spec
+
+__all__ = ["Work", "counted", "kernel", "parts"]
+
+EACH = 200_000
+"""The most candidates of one shard: of a count that is ended, those that are done are known."""
+LOOK = 0.1
+"""Seconds between two looks at what the work may take, while processes count."""
+
+
+class Work(NamedTuple):
+    """What is to be counted."""
+
+    scope: Scope
+    n: int
+    protocols: tuple[Spec, ...]
+    levels: tuple[Spec, ...]
+
+
+def kernel(work: Work) -> Kernel:
+    """The kernel of some work."""
+    return Kernel(work.scope, work.n, work.protocols, work.levels)
+
+
+def parts(work: Work) -> Shards:
+    """What is counted at a time."""
+    return shards(work.scope, work.n, EACH)
+
+
+def counted(
+    work: Work, wanted: Iterable[int], processes: int, budget: Budget
+) -> Iterator[tuple[int, Tallies]]:
+    """The shards of these numbers, each with its tallies as it is done; the processes, if there are
+    several, end with the iteration. A Limit once the budget is spent; Ended if a process is ended.
+    """
+    cut = parts(work)
+    if processes == 1:
+        own = kernel(work)
+        own.check = budget.check
+        for index in wanted:
+            yield index, own.count(cut[index])
+        return
+    left = list(wanted)
+    shares = Shares(len(left), processes)
+    with process_pool(processes, _begin, work, left, shares) as pool:
+        given = 0
+        running: set[Future[tuple[int, Tallies]]] = set()
+        while True:
+            while given < len(left) and len(running) < 2 * processes:
+                with unheard():
+                    running.add(pool.submit(_count))
+                given += 1
+            if not running:
+                return
+            budget.check()
+            try:
+                done, running = wait(running, LOOK, FIRST_COMPLETED)
+                for one in done:
+                    yield one.result()
+            except BrokenProcessPool:
+                raise Ended(
+                    "a process of the sweep was ended from outside (out of memory?); fewer at a time,"
+                    " --cores 1, need less"
+                ) from None
+
+
+class Shares:
+    """So much work, in its order, shared by processes: each has a part of it, for what it has found out serves most for
+    what comes next; who is through takes half of what another one has left.
+
+    >>> shares = Shares(6, 2)
+    >>> [shares.take(0) for _ in range(4)], [shares.take(1) for _ in range(2)]
+    ([0, 1, 2, 4], [3, 5])
+    """
+
+    def __init__(self, work: int, processes: int) -> None:
+        context = multiprocessing.get_context("spawn")
+        cuts = [work * i // processes for i in range(processes + 1)]
+        self._bounds = context.Array("q", [*cuts[:-1], *cuts[1:]])
+        self._processes = processes
+        self._here = context.Value("i", 0)
+
+    def mine(self) -> int:
+        """A number of its own for each process that asks."""
+        with self._here.get_lock():
+            self._here.value += 1
+            return int(self._here.value - 1) % self._processes
+
+    def take(self, mine: int) -> int:
+        """What is next for a process, while something is left."""
+        n = self._processes
+        with self._bounds.get_lock():
+            bounds: Any = self._bounds.get_obj()
+            if bounds[mine] == bounds[mine + n]:
+                most = max(range(n), key=lambda i: bounds[i + n] - bounds[i])
+                bounds[mine + n] = bounds[most + n]
+                bounds[mine] = bounds[most + n] = (bounds[most] + bounds[most + n]) // 2
+            bounds[mine] += 1
+            return int(bounds[mine]) - 1
+
+
+class _Here:
+    """What a process of a pool counts with."""
+
+    kernel: Kernel
+    cut: Shards
+    wanted: Sequence[int]
+    shares: Shares
+    mine: int
+
+
+def _begin(work: Work, wanted: Sequence[int], shares: Shares) -> None:
+    _Here.kernel, _Here.cut = kernel(work), parts(work)
+    _Here.wanted, _Here.shares, _Here.mine = wanted, shares, shares.mine()
+
+
+def _count() -> tuple[int, Tallies]:
+    index = _Here.wanted[_Here.shares.take(_Here.mine)]
+    return index, _Here.kernel.count(_Here.cut[index])

@@ -1,0 +1,317 @@
+"""The verb ``sweep``: every candidate of a scope, counted exactly under protocols and levels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from time import monotonic
+from typing import TYPE_CHECKING
+
+from isolitmus.checker.execution.commit_loop import initial
+from isolitmus.checker.judge.read_nodes import needs_reads
+from isolitmus.checker.render.worded import Worded
+from isolitmus.checker.sweeps.shard_runner import Work, counted, kernel, parts
+from isolitmus.checker.sweeps.tally import Tallies, Tally, count, shards
+from isolitmus.checker.universes.recheck import recheck_candidate
+from isolitmus.checker.universes.schedules import casts
+from isolitmus.checker.universes.tables import candidate, of_format
+from isolitmus.model.budget import Budget
+from isolitmus.model.errors import Ended, IsolitmusError, LitmusError
+from isolitmus.model.number import lasting, many
+from isolitmus.model.records import Records, Tabular
+from isolitmus.model.scope import LARGEST
+from isolitmus.specs.files.catalogue import scope as named_scope
+from isolitmus.specs.files.catalogue import spec as named
+from isolitmus.specs.registries.formats import format_named
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from isolitmus.checker.sweeps.tally import FailedStatement, First
+    from isolitmus.model.litmus import Litmus
+    from isolitmus.model.scope import Scope
+
+    Progress = Callable[[int], None]
+    from isolitmus.specs.files.spec_catalogue import NameOrPath, SpecLike
+
+__all__ = [
+    "LIMIT",
+    "Sweep",
+    "candidates_in",
+    "example",
+    "finished",
+    "sweep",
+    "sweep_work",
+    "tallied",
+]
+
+LIMIT = 20_000_000
+"""The most candidates that are swept unless more are asked for."""
+FEW = 100_000
+"""So many candidates are counted before other processes would have started."""
+SAMPLE = 3.0
+"""Seconds for which a part of a sweep is counted, to say how long all of it would take."""
+PACE = 5
+"""The most transactions of that part: one shard of more may take minutes."""
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Sweep(Worded, Tabular):
+    """The counts of a scope's candidates with so many transactions."""
+
+    scope: str
+    """The name of the scope."""
+    transactions: int
+    """How many each candidate has."""
+    candidates: int
+    """How many there are."""
+    protocols: dict[str, Tally]
+    """The counts, by protocol."""
+    smallest: dict[tuple[str, str], Litmus]
+    """The smallest that a protocol admits and a level forbids, by both their names."""
+    seconds: float
+    """What it took."""
+    failed: int = 0
+    """Those with a statement that fails at run time after commits that some protocol admits; none is admitted."""
+    failure: FailedStatement | None = None
+    """The first such statement."""
+    counted: int = 0
+    """How many were counted."""
+    ended: str | None = None
+    """What ended it before all were counted, if something did: then the counts are those of the counted ones."""
+    at_most: tuple[str, ...] = ()
+    """The protocols that admit at most what is counted (``at-most``)."""
+
+    @property
+    def records(self) -> Records:
+        """What each protocol admits, and how much of that each level forbids: a row for both their names."""
+        whole = (self.scope, self.transactions, self.candidates, self.counted)
+        rows = (
+            (*whole, name, of.admitted, of.silent, of.unexplained, of.not_log_order, level, number,
+             of.for_conflicts_alone.get(level))
+            for name, of in self.protocols.items()
+            for level, number in of.forbidden.items()
+        )  # fmt: skip
+        return Records(
+            ("scope", "transactions", "candidates", "counted", "protocol", "admitted", "silent", "unexplained",
+             "not_log_order", "level", "forbidden", "for_conflicts_alone"),
+            tuple(rows),
+        )  # fmt: skip
+
+    def to_json(self) -> dict[str, object]:
+        """The counts as docs/interface.md, 6, has them."""
+        return {
+            "scope": self.scope,
+            "transactions": self.transactions,
+            "candidates": self.candidates,
+            "protocols": {
+                name: {
+                    "admitted": counts.admitted,
+                    "silent": counts.silent,
+                    "levels": {
+                        level: {
+                            "forbidden": number,
+                            "smallest": self._file(name, level) if number else None,
+                        }
+                        for level, number in counts.forbidden.items()
+                    },
+                    "unexplained": counts.unexplained,
+                    "not_log_order": counts.not_log_order,
+                    "for_conflicts_alone": counts.for_conflicts_alone,
+                }
+                for name, counts in self.protocols.items()
+            },
+            "failed": self.failed,
+            "counted": self.counted,
+            "ended": self.ended,
+            "seconds": round(self.seconds, 3),
+        }
+
+    def _file(self, protocol: str, level: str) -> str:
+        """The file of the smallest."""
+        from isolitmus.checker.universes.expecting import expecting
+
+        return expecting(self.smallest[protocol, level], protocol, level).text
+
+
+def sweep(
+    scope: Scope | NameOrPath,
+    transactions: int,
+    *,
+    protocols: Sequence[SpecLike] | None = None,
+    levels: Sequence[SpecLike] | None = None,
+    limit: int = LIMIT,
+    cores: int = 1,
+    budget: Budget | None = None,
+    progress: Progress | None = None,
+) -> Sweep:
+    """Count every candidate of the scope with so many ``transactions``, all of them writers; where candidates are
+    schedules, readers among them.
+
+    The scope, ``protocols`` and ``levels`` may be names or paths of files; by default they are the scope's own, else Delta's two levels and what they
+    promise. With more ``cores`` in so many processes, which import the program's main module anew.
+    Once the ``budget`` (default: three quarters of the memory that is free) is spent, what was counted until then.
+    IsolitmusError if there are more than ``limit`` candidates, with how many there are and about how
+    long they would take.
+
+    >>> done = sweep("two-partitions", 2)
+    >>> done.candidates, done.protocols["delta-serializable"].forbidden["log-serializable"]
+    (196, 0)
+    """
+    start = monotonic()
+    scope = named_scope(scope)
+    work = sweep_work(
+        scope, transactions, protocols=protocols, levels=levels, limit=limit, cores=cores
+    )
+    if format_named(scope.format).carry_out is not None:
+        from isolitmus.checker.sweeps.schedule_sweeps import sweep_schedules
+
+        counts, smallest, beyond, ended = sweep_schedules(work, budget or Budget(), progress)
+        return Sweep(
+            scope.title, transactions, candidates_in(scope, transactions) - beyond, counts.of, dict(smallest),
+            monotonic() - start, counted=counts.candidates, ended=ended,
+        )  # fmt: skip
+    total, ended = nothing(work), None
+    try:
+        tally(work, total, budget or Budget(), cores, progress)
+    except (Ended, MemoryError) as end:
+        ended = str(end) or "memory was used up"
+    return finished(work, total, monotonic() - start, ended)
+
+
+def tallied(work: Work, budget: Budget | None = None) -> Tallies:
+    """What a sweep counts, without its first examples as litmus tests. A Limit once the budget is spent."""
+    total = nothing(work)
+    tally(work, total, budget or Budget())
+    return total
+
+
+def nothing(work: Work) -> Tallies:
+    """The tallies of a sweep before anything is counted."""
+    return Tallies.none([p.name for p in work.protocols], [s.name for s in work.levels])
+
+
+def tally(
+    work: Work, total: Tallies, budget: Budget, cores: int = 1, progress: Progress | None = None
+) -> None:
+    """Add what a sweep counts; if it is Ended, what was counted until then is there."""
+    cut = parts(work)
+    processes = 1 if cut.candidates < FEW else min(cores, len(cut))
+    for _, tallies in counted(work, range(len(cut)), processes, budget):
+        tallies.candidates = cut.each
+        total.add(tallies)
+        if progress is not None:
+            progress(total.candidates)
+
+
+def sweep_work(
+    scope: Scope,
+    transactions: int,
+    *,
+    protocols: Sequence[SpecLike] | None = None,
+    levels: Sequence[SpecLike] | None = None,
+    limit: int = LIMIT,
+    cores: int = 1,
+) -> Work:
+    """What a sweep counts. IsolitmusError for what it cannot, or for more than ``limit`` candidates."""
+    if not 1 <= transactions <= LARGEST:
+        raise IsolitmusError(
+            f"{transactions:,} transactions were asked for; 1 to {LARGEST} can be swept"
+        )
+    usual = format_named(scope.format)
+    asked = [named(name) for name in protocols or scope.protocols or usual.protocols]
+    judged = [named(name) for name in levels or scope.levels or usual.levels]
+    for what, given in (("protocol", asked), ("level", judged)):
+        if not given:
+            raise IsolitmusError(
+                f"scope {scope.name} names no {what}, and format {scope.format} means none; name one"
+            )
+    form = of_format(scope, *asked, *judged)
+    for spec in (*asked, *judged):
+        if form.carry_out is None and needs_reads(spec):
+            raise IsolitmusError(f"{spec.name} looks at reads one by one, which a sweep does not")
+        lacking = sorted(spec.needs.difference(form.terms))
+        if lacking:
+            raise IsolitmusError(
+                f"{spec.name} needs {', '.join(lacking)}, which the transactions of a sweep do not have"
+            )
+    for init in scope.inits:
+        try:
+            initial(form, scope.tables, init)
+        except LitmusError as error:
+            raise LitmusError(f"scope {scope.name}: {error}") from None
+    work = Work(scope, transactions, tuple(asked), tuple(judged))
+    total = candidates_in(scope, transactions)
+    if total > limit:
+        pace = ""
+        if form.carry_out is None:
+            seconds = lasting(_estimate(work) / cores)
+            pace = f" on {cores} core{'s' if cores > 1 else ''} they take about {seconds};"
+        raise IsolitmusError(
+            f"scope {scope.name} has {many(total, 'candidate')} with {many(transactions, 'transaction')},"
+            f" more than the limit of {limit:,};{pace} --limit {total} lets it run"
+        )
+    return work
+
+
+def candidates_in(scope: Scope, transactions: int) -> int:
+    """How many candidates of a scope have so many transactions.
+
+    >>> from isolitmus.specs import scope
+    >>> candidates_in(scope("table"), 3), candidates_in(scope("scans"), 2)
+    (10368, 225)
+    """
+    if format_named(scope.format).carry_out is None:
+        return count(scope, transactions)
+    return sum(cast.size for cast in casts(scope, transactions))
+
+
+def _estimate(work: Work) -> float:
+    """How many seconds a sweep would take about on one core, from a part of it once that is warm; of
+    one with many transactions, at the pace of some fewer.
+    """
+    few = work._replace(n=min(work.n, PACE))
+    cut = shards(few.scope, few.n, LIMIT // 1000)
+    own = kernel(few)
+    warm, done = 0.0, 0
+    start = monotonic()
+    for index in range(len(cut) // 3, len(cut)):
+        own.count(cut[index])
+        passed = monotonic() - start
+        if passed < SAMPLE / 2:
+            warm = passed
+            continue
+        done += 1
+        if passed > SAMPLE:
+            break
+    return (monotonic() - start - warm) / max(done, 1) / cut.each * count(work.scope, work.n)
+
+
+def finished(work: Work, total: Tallies, seconds: float, ended: str | None = None) -> Sweep:
+    """A sweep with its counts, the first of what each level forbids as litmus tests, judged anew."""
+    smallest = {
+        (name, level): example(work, found, name, level)
+        for name, tally in total.of.items()
+        for level, found in tally.first.items()
+    }
+    return Sweep(
+        work.scope.title,
+        work.n,
+        count(work.scope, work.n),
+        total.of,
+        smallest,
+        seconds,
+        total.failed,
+        total.failure,
+        total.candidates,
+        ended,
+        tuple(spec.name for spec in work.protocols if spec.at_most),
+    )
+
+
+def example(work: Work, found: First, protocol: str, level: str) -> Litmus:
+    """What a sweep has found first of what the one admits and the other forbids, judged anew."""
+    specs = {spec.name: spec for spec in (*work.protocols, *work.levels)}
+    init, _, choices = found
+    made = candidate(work.scope, work.scope.inits[init], choices, ())
+    assert made is not None
+    return recheck_candidate(made, specs[protocol], specs[level], unexplained=False)[0]

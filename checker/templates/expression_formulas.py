@@ -1,0 +1,278 @@
+"""Expressions as formulas: three-valued, over rows and parameters that are unknown.
+
+What has no formula (a subquery, an aggregate, a product of unknowns, a function) is some value or other: a
+fresh unknown. So whatever an expression can be, its formula can be, and more.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from isolitmus.model.sql import expression as ex
+from isolitmus.model.sql.casting import NULL_PARTITIONS
+from isolitmus.model.sql.types import INTEGERS, decimal_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from isolitmus.checker.templates.codes import Codes, FreeValue
+    from isolitmus.model.schema import Schema
+    from isolitmus.model.sql.types import Type
+    from isolitmus.model.sql.values import Value
+
+__all__ = ["RowTerm", "Terms", "Truth", "ValueTerm"]
+
+
+NUMBERS = ("1", "2", "3")
+"""Texts that examples have where a number is made of them."""
+LAST = "\ud7ff"
+"""Up to this character each is followed by another one."""
+
+
+class ValueTerm(NamedTuple):
+    """A value: what it is if it is not NULL, and whether it is."""
+
+    value: Any
+    null: Any
+
+
+RowTerm = tuple[ValueTerm, ...]
+"""A row: a value for each column."""
+
+
+class Truth(NamedTuple):
+    """A condition: whether it is TRUE, and whether it is FALSE; if neither, it is NULL."""
+
+    true: Any
+    false: Any
+
+
+class Terms:
+    """The formulas of one instance of a statement: its unknowns are its own, by their names.
+
+    ``unknowns`` are what else there is besides parameters: rows, and what stands for what has no formula.
+    """
+
+    def __init__(self, name: str, codes: Codes) -> None:
+        import z3
+
+        self.z3: Any = z3
+        self.name = name
+        self.codes = codes
+        self.parameters: dict[str, ValueTerm] = {}
+        self.unknowns: list[Any] = []
+        self.rows: list[tuple[str, RowTerm]] = []
+        self.values: list[FreeValue] = []
+        self.constants: dict[tuple[Value, Type], Any] = {}
+        self.exact = True
+
+    @property
+    def bounds(self) -> list[Any]:
+        """What values there are."""
+        return [formula for one in self.values for formula in one.bounds]
+
+    @property
+    def usual(self) -> list[Any]:
+        """Those that a person would take as an example."""
+        return [formula for one in self.values for formula in one.usual]
+
+    def row(self, schema: Schema, name: str) -> RowTerm:
+        """A row of a table that may be any."""
+        row: list[ValueTerm] = []
+        for k, column in enumerate(schema.columns):
+            row.append(self.fresh(column.type, f"{name}.{column.name or k}"))
+            if k in schema.partition_indexes and column.type == "STRING":
+                last = self.values[-1]
+                own = self.z3.Not(self.is_null_partition(last.value))
+                self.values[-1] = last._replace(bounds=[*last.bounds, own])
+        self.rows.append((schema.name, tuple(row)))
+        return tuple(row)
+
+    def is_null_partition(self, value: Any) -> Any:
+        """That a text is NULL in a partition column."""
+        return self.z3.Or(*(value == self.codes.term(text) for text in NULL_PARTITIONS))
+
+    def fresh(self, type_: Type, name: str, *, nulls: bool = True) -> ValueTerm:
+        """A value that may be any."""
+        label = f"{self.name}.{name}#{len(self.unknowns)}"
+        unknown = self.codes.unknown(label, type_)
+        value, null = unknown.value, unknown.null if nulls else self.z3.BoolVal(False)
+        self.values.append(unknown)
+        self.unknowns += [value, null] if nulls else [value]
+        return ValueTerm(value, null)
+
+    def some(self, name: str) -> Any:
+        """A truth value that may be any."""
+        self.exact = False
+        found = self.z3.Bool(f"{self.name}.{name}#{len(self.unknowns)}")
+        self.unknowns.append(found)
+        return found
+
+    def choice(self, name: str) -> Any:
+        """A truth value that says which of several ways it is."""
+        exact = self.exact
+        found, self.exact = self.some(name), exact
+        return found
+
+    def constant(self, value: Value, type_: Type) -> ValueTerm:
+        """A literal."""
+        if value is None:
+            return ValueTerm(self.fresh(type_, "NULL", nulls=False).value, self.z3.BoolVal(True))
+        term = self.constants.setdefault((value, type_), self.codes.term(value))
+        return ValueTerm(term, self.z3.BoolVal(False))
+
+    def holds(self, condition: ex.Expr | None, rows: Sequence[RowTerm | None]) -> Any:
+        """That a condition is TRUE of some rows, one of each side."""
+        if condition is None:
+            return self.z3.BoolVal(True)
+        return self.truth(condition, rows).true
+
+    def truth(self, condition: ex.Expr, rows: Sequence[RowTerm | None]) -> Truth:
+        """When a condition is TRUE, and when FALSE."""
+        z3 = self.z3
+        match condition:
+            case ex.And(left, right):
+                a, b = self.truth(left, rows), self.truth(right, rows)
+                return Truth(z3.And(a.true, b.true), z3.Or(a.false, b.false))
+            case ex.Or(left, right):
+                a, b = self.truth(left, rows), self.truth(right, rows)
+                return Truth(z3.Or(a.true, b.true), z3.And(a.false, b.false))
+            case ex.Not(operand):
+                a = self.truth(operand, rows)
+                return Truth(a.false, a.true)
+            case ex.IsNull(operand):
+                null = self.value(operand, rows).null
+                return Truth(null, z3.Not(null))
+            case ex.Compare(op, left, right):
+                return self._compare(op, self.value(left, rows), self.value(right, rows))
+            case ex.In(operand, values):
+                return self._among(operand, values, rows)
+        value = self.value(condition, rows)
+        known = z3.Not(value.null)
+        return Truth(z3.And(known, value.value), z3.And(known, z3.Not(value.value)))
+
+    def _compare(self, op: ex.CompareOp, a: ValueTerm, b: ValueTerm) -> Truth:
+        z3 = self.z3
+        known = z3.And(z3.Not(a.null), z3.Not(b.null))
+        truths = z3.is_bool(a.value), z3.is_bool(b.value)
+        if truths[0] != truths[1] or (truths[0] and op not in ("=", "<>")):
+            said = self.some("comparison")
+        else:
+            said = {
+                "=": lambda: a.value == b.value,
+                "<>": lambda: a.value != b.value,
+                "<": lambda: a.value < b.value,
+                "<=": lambda: a.value <= b.value,
+                ">": lambda: a.value > b.value,
+                ">=": lambda: a.value >= b.value,
+            }[op]()
+        return Truth(z3.And(known, said), z3.And(known, z3.Not(said)))
+
+    def _among(
+        self, operand: ex.Expr, values: Sequence[Value], rows: Sequence[RowTerm | None]
+    ) -> Truth:
+        z3, one = self.z3, self.value(operand, rows)
+        listed = [self.constant(value, operand.type) for value in values if value is not None]
+        found = z3.Or(*(one.value == value.value for value in listed)) if listed else False
+        known = z3.Not(one.null)
+        missed = z3.And(known, z3.Not(found), z3.BoolVal(None not in values))
+        return Truth(z3.And(known, found), missed)
+
+    def value(self, expr: ex.Expr, rows: Sequence[RowTerm | None]) -> ValueTerm:
+        """The value of an expression of some rows."""
+        z3 = self.z3
+        match expr:
+            case ex.Const(value, type_):
+                return self.constant(value, type_)
+            case ex.Parameter(name, type_):
+                if name not in self.parameters:  # current_date(), which nobody declares
+                    self.exact = False
+                    self.parameters[name] = self.fresh(type_, name, nulls=False)
+                return self.parameters[name]
+            case ex.ColumnRef(side, index, name, type_):
+                row = rows[side] if side < len(rows) else None
+                return self.unknown(type_, name) if row is None else row[index]
+            case ex.Negate(operand):
+                one = self.value(operand, rows)
+                return ValueTerm(-one.value, one.null)
+            case ex.Arithmetic(op, left, right, type_):
+                a, b = self.value(left, rows), self.value(right, rows)
+                null = z3.Or(a.null, b.null)
+                fixed = z3.is_int_value(a.value) or z3.is_int_value(b.value)
+                match op:
+                    case "+" if type_ != "DOUBLE":
+                        return ValueTerm(a.value + b.value, null)
+                    case "-" if type_ != "DOUBLE":
+                        return ValueTerm(a.value - b.value, null)
+                    case "*" if fixed and type_ in INTEGERS:
+                        return ValueTerm(a.value * b.value, null)
+                    case "%" if type_ in INTEGERS and z3.is_int_value(b.value):
+                        if by := abs(b.value.as_long()):
+                            return ValueTerm(self._remainder(a.value, by), null)
+                return self.unknown(type_, f"result of {op}")
+            case ex.Call("cast", (operand,), type_):
+                return self._cast(self.value(operand, rows), operand.type, type_)
+            case ex.Call("date_add" | "timestamp_add", (day, days)):
+                a, b = self.value(day, rows), self.value(days, rows)
+                return ValueTerm(a.value + b.value, z3.Or(a.null, b.null))
+            case ex.Call("datediff", (end, start)):
+                a, b = self.value(end, rows), self.value(start, rows)
+                return ValueTerm(a.value - b.value, z3.Or(a.null, b.null))
+            case ex.Call("like", (subject, ex.Const(str() as pattern))) if found := self._begins(
+                self.value(subject, rows), pattern
+            ):
+                return found
+            case ex.Call("case", operands):
+                whens = [self.truth(when, rows).true for when in operands[:-1:2]]
+                *thens, found = (self.value(then, rows) for then in (*operands[1::2], operands[-1]))
+                for when, then in reversed([*zip(whens, thens, strict=True)]):
+                    value = z3.If(when, then.value, found.value)
+                    found = ValueTerm(value, z3.If(when, then.null, found.null))
+                return found
+            case ex.Call("coalesce", operands):
+                first, *others = (self.value(operand, rows) for operand in operands)
+                for other in others:
+                    value = z3.If(first.null, other.value, first.value)
+                    first = ValueTerm(value, z3.And(first.null, other.null))
+                return first
+            case ex.And() | ex.Or() | ex.Not() | ex.IsNull() | ex.Compare() | ex.In():
+                said = self.truth(expr, rows)
+                return ValueTerm(said.true, z3.Not(z3.Or(said.true, said.false)))
+        return self.unknown(expr.type, type(expr).__name__)
+
+    def _remainder(self, a: Any, by: int) -> Any:
+        """What is left of a whole number, with its sign."""
+        return self.z3.If(a >= 0, a % by, -((-a) % by))
+
+    def _begins(self, one: ValueTerm, pattern: str) -> ValueTerm | None:
+        """That a text is LIKE a pattern which says only how it begins; None for other patterns."""
+        begin = pattern.removesuffix("%")
+        if begin == pattern or not begin or {"%", "_", "\\"} & set(begin):
+            return None
+        if not begin[-1] < LAST:
+            return None
+        after = begin[:-1] + chr(ord(begin[-1]) + 1)
+        low, high = self.codes.term(begin), self.codes.term(after)
+        return ValueTerm(self.z3.And(low <= one.value, one.value < high), one.null)
+
+    def _cast(self, one: ValueTerm, given: Type, type_: Type) -> ValueTerm:
+        """A value as one of another type, where that is the same number; of a text an example has a number's."""
+        z3 = self.z3
+        if given in INTEGERS and type_ in INTEGERS:
+            return one
+        if given in INTEGERS and decimal_of(type_):
+            return ValueTerm(z3.ToReal(one.value), one.null)
+        found = self.unknown(type_, "cast")
+        if given == "STRING" and (type_ in INTEGERS or decimal_of(type_)):
+            pairs = [(self.codes.term(text), self.codes.term(int(text))) for text in NUMBERS]
+            alike = z3.Or(*(z3.And(one.value == text, found.value == n) for text, n in pairs))
+            self.values = [
+                known._replace(usual=[alike]) if known.value is one.value else known
+                for known in self.values
+            ]
+        return found
+
+    def unknown(self, type_: Type, name: str) -> ValueTerm:
+        """The value of what has no formula."""
+        self.exact = False
+        return self.fresh(type_, name)

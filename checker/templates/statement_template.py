@@ -1,0 +1,393 @@
+"""A statement with parameters as formulas over rows: which it may add, which it may remove or change.
+
+Whatever an instance of the statement does to some table, the formulas say that it may; they say more where a
+condition has no formula. Rows of other tables, and of the source of a MERGE, are unknowns of the instance.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from isolitmus.checker.templates.expression_formulas import ValueTerm
+from isolitmus.model.sql import expression as ex
+from isolitmus.model.sql import query as qu
+from isolitmus.model.sql import statement as st
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from isolitmus.checker.templates.expression_formulas import RowTerm, Terms
+    from isolitmus.model.schema import Schema
+
+__all__ = ["TEMPLATES", "Addition", "Given", "RowEnd", "Template", "alike", "same_partition"]
+
+TEMPLATES = (
+    st.Insert,
+    st.Delete,
+    st.Update,
+    st.Merge,
+    st.Truncate,
+    st.Optimize,
+    st.Vacuum,
+    st.Read,
+)
+"""The statements that have one."""
+
+
+SourceRow = tuple[str, "RowTerm"]
+"""A row that is read, and the table that it is of."""
+
+
+class Given(NamedTuple):
+    """A row that a query gives if some condition holds, and the rows that it is made of."""
+
+    when: Any
+    values: RowTerm
+    sources: tuple[SourceRow, ...] = ()
+
+
+class Addition(NamedTuple):
+    """A way in which a row may be put in: when, and of which rows it is then made."""
+
+    when: Any
+    sources: tuple[SourceRow, ...] = ()
+
+
+class RowEnd(NamedTuple):
+    """A way in which a row that is there may go or be changed: when, and what it is afterwards; None: it is gone."""
+
+    when: Any
+    after: RowTerm | None
+
+
+def alike(terms: Terms, a: RowTerm, b: RowTerm, columns: Mapping[int, object] | None = None) -> Any:
+    """That two rows have the same values, in all columns or in these; NULL is like NULL."""
+    indexes = range(len(a)) if columns is None else columns
+    return terms.z3.And(*(_same(terms, a[k], b[k]) for k in indexes))
+
+
+def _same(terms: Terms, a: ValueTerm, b: ValueTerm) -> Any:
+    z3 = terms.z3
+    one_sort = z3.is_bool(a.value) == z3.is_bool(b.value)
+    said = a.value == b.value if one_sort else terms.some("equal")
+    return z3.And(a.null == b.null, z3.Or(a.null, said))
+
+
+def same_partition(terms: Terms, schema: Schema, a: RowTerm, b: RowTerm) -> Any:
+    """That two rows of a table are in one partition."""
+    return alike(terms, a, b, dict.fromkeys(schema.partition_indexes))
+
+
+def _empty(row: RowTerm, true: Any) -> RowTerm:
+    """NULL in each column."""
+    return tuple(ValueTerm(one.value, true) for one in row)
+
+
+class _From(NamedTuple):
+    """Rows that a branch is FROM, one of each side, when they are, and which of them are rows of tables."""
+
+    rows: tuple[RowTerm | None, ...]
+    when: Any
+    sources: tuple[SourceRow, ...] = ()
+
+
+class Template:
+    """One instance of a statement, whose parameters and other unknowns are those of ``terms``."""
+
+    def __init__(
+        self, statement: st.Statement, schemas: Mapping[str, Schema], terms: Terms
+    ) -> None:
+        assert isinstance(statement, TEMPLATES)
+        self.statement = statement
+        self.schemas = schemas
+        self.terms = terms
+        self.z3 = terms.z3
+
+    @property
+    def target(self) -> Schema | None:
+        """The table that it writes to; None: it only reads."""
+        return None if isinstance(self.statement, st.Read) else self.schemas[self.statement.target]
+
+    def stored(self, values: RowTerm) -> RowTerm:
+        """What the table keeps of a row's values: in a partition column some texts are NULL."""
+        z3, schema = self.z3, self._schema
+        texts = {i for i in schema.partition_indexes if schema.columns[i].type == "STRING"}
+        if not texts:
+            return values
+        return tuple(
+            ValueTerm(v.value, z3.Or(v.null, self.terms.is_null_partition(v.value)))
+            if i in texts
+            else v
+            for i, v in enumerate(values)
+        )
+
+    def adds(self, row: RowTerm) -> Any:
+        """That it may put the row in, or make it what it is."""
+        return self.z3.Or(*(way.when for way in self.additions(row)))
+
+    def additions(self, row: RowTerm) -> Iterator[Addition]:
+        """The ways in which it may."""
+        z3 = self.z3
+        match self.statement:
+            case st.Insert(query=query, where=where, generates=generated):
+                columns = {k: None for k in range(len(row)) if k not in generated}
+                kept = self.terms.holds(where, (row,))  # or Delta refuses the row
+                for given in self.given(query):
+                    same = alike(self.terms, self.stored(given.values), row, columns)
+                    yield Addition(z3.And(given.when, same, kept), given.sources)
+            case st.Update(where=where, sets=sets):
+                before = self._row_of_target("before")
+                after = self._set(sets, before, (before,))
+                when = z3.And(self.terms.holds(where, (before,)), alike(self.terms, after, row))
+                yield Addition(when, ((self._schema.name, before),))
+            case st.Merge():
+                yield from self._merged(row)
+
+    @property
+    def certain(self) -> tuple[RowTerm, ...]:
+        """The rows that it puts in, whatever there is."""
+        match self.statement:
+            case st.Insert(query=query, generates=()):
+                return tuple(self.stored(row) for branch in query for row in self._surely(branch))
+        return ()
+
+    @property
+    def always(self) -> bool:
+        """Whether it puts in or changes some row, whatever there is."""
+        match self.statement:
+            case st.Insert(query=query):
+                return any(True for branch in query for _ in self._surely(branch))
+            case st.Merge(source=source, matched=matched, not_matched=new):
+                rows = any(True for branch in source for _ in self._surely(branch))
+                return rows and all(
+                    any(clause.condition is None for clause in clauses)
+                    for clauses in (matched, new)
+                )
+        return False
+
+    def _surely(self, branch: qu.Branch) -> Iterator[RowTerm]:
+        """The rows that a branch gives, whatever there is."""
+        if isinstance(branch, qu.Select):
+            if branch.grouped and not branch.keys:
+                yield tuple(self.terms.value(item, ()) for item in branch.items)
+        elif isinstance(branch, qu.Values) and branch.where is None:
+            for values in branch.rows:
+                yield tuple(self.terms.value(item, ()) for item in values)
+
+    def removes(self, row: RowTerm) -> Any:
+        """That it may take the row out, or change it."""
+        z3 = self.z3
+        match self.statement:
+            case st.Insert(overwrite=True, where=where, options=options, query=query):
+                if options.using:
+                    return self.terms.some("replaced")
+                if not (options.dynamic and self._schema.partition_indexes):
+                    return self.terms.holds(where, (row,))
+                return z3.Or(
+                    *(
+                        z3.And(
+                            given.when,
+                            same_partition(
+                                self.terms, self._schema, self.stored(given.values), row
+                            ),
+                        )
+                        for given in self.given(query)
+                    )
+                )
+            case st.Delete(where=where) | st.Update(where=where):
+                return self.terms.holds(where, (row,))
+            case st.Truncate():
+                return z3.BoolVal(True)
+            case st.Merge(matched=matched, by_source=by_source):
+                pairs = [
+                    (given, (row, given.values)) for given in self.given(self.statement.source)
+                ]
+                gone = [
+                    z3.And(given.when, self._paired(rows), self.terms.holds(c.condition, rows))
+                    for given, rows in pairs
+                    for c in matched
+                ]
+                gone += [self.terms.holds(c.condition, (row,)) for c in by_source]
+                return z3.Or(*gone)
+        return z3.BoolVal(False)
+
+    def keeps(self, row: RowTerm) -> Any:
+        """That it may leave the row as it is."""
+        z3, kept = self.z3, self.z3.Not(self.removes(row))
+        match self.statement:
+            case st.Merge(source=source, matched=matched, by_source=by_source) if by_source:
+                paired = []
+                for given in self.given(source):
+                    rows = (row, given.values)
+                    changed = (self.terms.holds(clause.condition, rows) for clause in matched)
+                    met = z3.And(given.when, self._paired(rows), z3.Not(z3.Or(*changed)))
+                    paired.append(met)
+                return z3.Or(kept, *paired)
+        return kept
+
+    def made_of(self, table: str, row: RowTerm) -> Iterator[Given]:
+        """What the query of an INSERT or the source of a MERGE gives of a row of a table that it reads row by row."""
+        statement = self.statement
+        assert isinstance(statement, st.Insert | st.Merge)
+        inserts = isinstance(statement, st.Insert)
+        query = statement.query if isinstance(statement, st.Insert) else statement.source
+        for branch in query:
+            if (
+                isinstance(branch, qu.Select)
+                and branch.table == table
+                and branch.version is None
+                and not branch.grouped
+            ):
+                values = tuple(self.terms.value(item, (row,)) for item in branch.items)
+                if inserts:
+                    values = self.stored(values)
+                yield Given(self.terms.holds(branch.where, (row,)), values)
+
+    @property
+    def needs_row_of(self) -> str | None:
+        """The table without a row of which it writes nothing, because its only query reads that; None: there is none."""
+        match self.statement:
+            case st.Insert(overwrite=False, query=(qu.Select() as branch,)):
+                pass
+            case st.Merge(by_source=(), source=(qu.Select() as branch,)):
+                pass
+            case _:
+                return None
+        return None if branch.grouped or branch.version is not None else branch.table
+
+    def ends(self, row: RowTerm) -> Iterator[RowEnd]:
+        """The ways in which an UPDATE or a MERGE may take the row out or change it."""
+        z3 = self.z3
+        match self.statement:
+            case st.Update(where=where, sets=sets):
+                yield RowEnd(self.terms.holds(where, (row,)), self._set(sets, row, (row,)))
+            case st.Merge(source=source, matched=matched, by_source=by_source):
+                for given in self.given(source):
+                    rows = (row, given.values)
+                    paired = z3.And(given.when, self._paired(rows))
+                    for clause in matched:
+                        when = z3.And(paired, self.terms.holds(clause.condition, rows))
+                        yield RowEnd(when, self._after(clause, row, rows))
+                for clause in by_source:
+                    when = self.terms.holds(clause.condition, (row,))
+                    yield RowEnd(when, self._after(clause, row, (row,)))
+
+    def _after(
+        self, clause: st.MatchedClause, row: RowTerm, rows: tuple[RowTerm, ...]
+    ) -> RowTerm | None:
+        return self._set(clause.sets, row, rows) if clause.action == "update" else None
+
+    def pairs(self, row: RowTerm) -> Any:
+        """Of a MERGE, that it reads the row: because ON pairs it, or nothing does."""
+        z3, merge = self.z3, self.statement
+        assert isinstance(merge, st.Merge)
+        read = [
+            z3.And(
+                given.when,
+                self._paired((row, given.values)),
+                z3.BoolVal(True)
+                if merge.not_matched
+                else z3.Or(
+                    *(self.terms.holds(c.condition, (row, given.values)) for c in merge.matched)
+                ),
+            )
+            for given in self.given(merge.source)
+        ]
+        read += [self.terms.holds(c.condition, (row,)) for c in merge.by_source]
+        return z3.Or(*read)
+
+    def given(self, query: qu.Query) -> Iterator[Given]:
+        """The rows that a query may give."""
+        for branch in query:
+            if isinstance(branch, qu.Values):
+                for row in branch.rows:
+                    when = self.terms.holds(branch.where, ())
+                    yield Given(when, tuple(self.terms.value(item, ()) for item in row))
+                continue
+            for side in self._sides(branch):
+                when = self.z3.And(side.when, self.terms.holds(branch.where, side.rows))
+                values = tuple(self._item(item, side.rows) for item in branch.items)
+                if branch.grouped and not branch.keys:  # one row, whatever there is
+                    yield Given(self.z3.BoolVal(True), values)
+                else:
+                    yield Given(when, values, side.sources)
+
+    def _sides(self, branch: qu.Select | qu.Joined) -> list[_From]:
+        """The rows that a branch is FROM, one of each side, and when; of a side that only must not be there none."""
+        true = self.z3.BoolVal(True)
+        if isinstance(branch, qu.Select):
+            row = self.terms.row(self.schemas[branch.table], branch.table)
+            return [_From((row,), true, ((branch.table, row),))]
+        found = [_From((), true)]
+        for source in branch.sources:
+            more: list[_From] = []
+            for rows, when, read in found:
+                if source.how == "anti":
+                    more.append(_From((*rows, None), when, read))
+                    continue
+                for given in self.given(source.query):
+                    joined = (*rows, given.values)
+                    met = self.z3.And(when, given.when, self.terms.holds(source.on, joined))
+                    more.append(_From(joined, met, (*read, *given.sources)))
+                    if source.how in ("left", "full"):
+                        more.append(_From((*rows, _empty(given.values, true)), when, read))
+                    if source.how in ("right", "full"):
+                        missed = (row and _empty(row, true) for row in rows)
+                        more.append(_From((*missed, given.values), given.when, given.sources))
+            found = more
+        return found
+
+    def _item(self, item: ex.Expr, rows: tuple[RowTerm | None, ...]) -> Any:
+        value = self.terms.value(item, rows)
+        if isinstance(item, ex.Aggregate) and item.function == "count":
+            return value._replace(null=self.z3.BoolVal(False))
+        return value
+
+    @property
+    def _schema(self) -> Schema:
+        assert not isinstance(self.statement, st.Read)
+        return self.schemas[self.statement.target]
+
+    def _row_of_target(self, name: str) -> RowTerm:
+        return self.terms.row(self._schema, name)
+
+    def _paired(self, rows: tuple[RowTerm, ...]) -> Any:
+        assert isinstance(self.statement, st.Merge)
+        return self.terms.holds(self.statement.on, rows)
+
+    def _set(
+        self, sets: tuple[tuple[int, ex.Expr], ...], row: RowTerm, rows: tuple[RowTerm, ...]
+    ) -> RowTerm:
+        new = dict(sets)
+        return self.stored(
+            tuple(
+                self.terms.value(new[k], rows) if k in new else value for k, value in enumerate(row)
+            )
+        )
+
+    def _merged(self, row: RowTerm) -> Iterator[Addition]:
+        """How a MERGE may have made a row."""
+        z3, merge = self.z3, self.statement
+        assert isinstance(merge, st.Merge)
+        for given in self.given(merge.source):
+            for new in merge.not_matched:
+                rows = ((), given.values)
+                values = self.stored(tuple(self.terms.value(value, rows) for value in new.values))
+                made = z3.And(given.when, self.terms.holds(new.condition, rows))
+                yield Addition(z3.And(made, alike(self.terms, values, row)), given.sources)
+            for clause in merge.matched:
+                if clause.action == "update":
+                    before = self._row_of_target("before")
+                    both = (before, given.values)
+                    met = z3.And(
+                        given.when, self._paired(both), self.terms.holds(clause.condition, both)
+                    )
+                    same = alike(self.terms, self._set(clause.sets, before, both), row)
+                    read = ((self._schema.name, before), *given.sources)
+                    yield Addition(z3.And(met, same), read)
+        for clause in merge.by_source:
+            if clause.action == "update":
+                before = self._row_of_target("before")
+                met = self.terms.holds(clause.condition, (before,))
+                same = alike(self.terms, self._set(clause.sets, before, (before,)), row)
+                yield Addition(z3.And(met, same), ((self._schema.name, before),))

@@ -1,0 +1,1 @@
+"""The universes of a search: abstract histories, statements on tables, schedules."""

@@ -1,0 +1,286 @@
+"""The frames of abstract histories: what a spec sees of all that a set of Booleans stands for.
+
+Nodes are the transactions; where reads are nodes then the initial transaction and every possible read, where
+writes are, too, every possible write.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from itertools import permutations, product
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+from isolitmus.checker.judge.matrix_semantics import Matrices
+from isolitmus.checker.judge.read_nodes import needs_operations, needs_reads
+from isolitmus.model.vocabulary import BY_VERSIONS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from isolitmus.checker.judge.matrix_semantics import BooleanMatrix
+    from isolitmus.checker.universes.abstract import Histories, Linear, OrderMatrix
+    from isolitmus.model.spec import Spec
+
+__all__ = ["AbstractFrames"]
+
+B = TypeVar("B")
+
+
+class AbstractFrames(Generic[B]):
+    """The frames on which specs are judged. What several specs see, or one under several orders, is made once."""
+
+    def __init__(self, histories: Histories[B]) -> None:
+        self._histories = histories
+        self._by_nodes: dict[tuple[bool, bool], _HistoryMatrices[B]] = {}
+
+    def of(
+        self, spec: Spec, orders: Sequence[OrderMatrix[B]], linear: Linear[B] | None = None
+    ) -> Matrices[B]:
+        """What the spec sees, with a version order for each key, and a commit order."""
+        if linear is not None and spec.bound.get("ww") == "co":
+            orders = [linear.co] * self._histories.keys
+        nodes = needs_reads(spec), needs_operations(spec)
+        if nodes not in self._by_nodes:
+            self._by_nodes[nodes] = _HistoryMatrices(self._histories, *nodes)
+        return self._by_nodes[nodes].frames(spec.needs, orders, linear)
+
+
+class _HistoryMatrices(Generic[B]):
+    def __init__(self, histories: Histories[B], with_reads: bool, with_writes: bool) -> None:
+        self.h = histories
+        self.booleans = histories.booleans
+        self.with_reads, self.with_writes = with_reads, with_writes
+        self.initial = histories.n
+        kinds = self.with_reads + self.with_writes
+        self.size = histories.n + self.with_reads + kinds * histories.n * histories.keys
+        self.made: dict[str, BooleanMatrix[B]] = {}
+        self.under: tuple[Sequence[OrderMatrix[B]], dict[str, BooleanMatrix[B]]] | None = None
+
+    def node(self, t: int, x: int) -> int:
+        """The read of a key."""
+        return self.h.n + 1 + t * self.h.keys + x
+
+    def wrote(self, t: int, x: int) -> int:
+        """The write of a key."""
+        return self.h.n + 1 + (self.h.n + t) * self.h.keys + x
+
+    def frames(
+        self,
+        needs: frozenset[str],
+        orders: Sequence[OrderMatrix[B]],
+        linear: Linear[B] | None = None,
+    ) -> Matrices[B]:
+        made = {
+            "so": self.so,
+            "wr": self.wr,
+            "wr-item": self.wr,
+            "wr-predicate": self.nothing,
+            "intermediate": self.nothing,
+            "rw-predicate": self.nothing,
+            "rf": self.rf,
+            "wr-read": self.rf,
+            "po": self.po,
+            "in": self.inside,
+            "rival": self.rival,
+            "loc": self.loc,
+            "rt": self.rt,
+            "time": self.time,
+        }
+        for name, make in made.items():
+            if name in needs and name not in self.made:
+                self.made[name] = make()
+        relations = {name: self.made[name] for name in made if name in needs}
+        if needs & BY_VERSIONS:
+            if self.under is None or self.under[0] is not orders:
+                self.under = orders, self.versions(orders)
+            relations |= self.under[1]
+        if linear is not None:
+            relations["co"] = self.among(linear.co)
+            if linear.vis is not None:
+                relations["vis"] = self.among(linear.vis)
+        return Matrices(self.booleans, self.exists, relations, self.sets)
+
+    @cached_property
+    def exists(self) -> list[B]:
+        h = self.h
+        exists = [self.booleans.true] * (h.n + self.with_reads)
+        if self.with_reads:
+            exists += [h.reads(t, x) for t in range(h.n) for x in range(h.keys)]
+        if self.with_writes:
+            exists += [h.writes[t][x] for t in range(h.n) for x in range(h.keys)]
+        return exists
+
+    @cached_property
+    def sets(self) -> dict[str, list[B]]:
+        writer = [self.booleans.disj(self.h.writes[t]) for t in range(self.h.n)]
+        rest = [self.booleans.false] * (self.size - self.h.n)
+        return {
+            "Writer": writer + rest,
+            "Reader": [*map(self.booleans.neg, writer), *rest],
+            "Aborted": [*self.h.aborted, *rest],
+            "Initial": self.members(self.initial, self.initial + 1),
+            "ItemRead": self.members(self.node(0, 0), self.wrote(0, 0)),
+            "PredicateRead": self.members(0, 0),
+            "Write": self.members(self.wrote(0, 0), self.size),
+        }
+
+    def members(self, first: int, end: int) -> list[B]:
+        """The nodes from the first to the one before the end."""
+        true, false = self.booleans.true, self.booleans.false
+        return [true if first <= i < end else false for i in range(self.size)]
+
+    def operations(self) -> Iterator[tuple[int, int, int, B]]:
+        """Of every read, and every write that is a node: whose, of which key, its place, whether it is there."""
+        for t, x in product(range(self.h.n), range(self.h.keys)):
+            yield t, x, self.node(t, x), self.h.reads(t, x)
+            if self.with_writes:
+                yield t, x, self.wrote(t, x), self.h.writes[t][x]
+
+    def matrix(self, pairs: dict[tuple[int, int], list[B]]) -> BooleanMatrix[B]:
+        rows: BooleanMatrix[B] = [{} for _ in range(self.size)]
+        for (i, j), parts in pairs.items():
+            value = self.booleans.disj(parts)
+            if value != self.booleans.false:
+                rows[i][j] = value
+        return rows
+
+    def so(self) -> BooleanMatrix[B]:
+        pairs: dict[tuple[int, int], list[B]] = {}
+        for i in range(self.h.n):
+            together = self.booleans.true
+            for j in range(i + 1, self.h.n):
+                together = self.booleans.both(together, self.h.joined[j - 1])
+                pairs[i, j] = [together]
+            if self.with_reads:
+                pairs[self.initial, i] = [self.booleans.neg(self.h.aborted[i])]
+        return self.matrix(pairs)
+
+    def among(self, order: OrderMatrix[B], *, initial: bool = True) -> BooleanMatrix[B]:
+        """Pairs of transactions that committed; the ``initial`` one is before them all."""
+        done = [self.booleans.neg(aborted) for aborted in self.h.aborted]
+        pairs = {
+            (i, j): [self.booleans.conj([order[i][j], done[i], done[j]])]
+            for i in range(self.h.n)
+            for j in range(self.h.n)
+            if i != j
+        }
+        if self.with_reads and initial:
+            pairs |= {(self.initial, j): [done[j]] for j in range(self.h.n)}
+        return self.matrix(pairs)
+
+    def nothing(self) -> BooleanMatrix[B]:
+        """Nobody reads by predicate, nor writes a key twice."""
+        return self.matrix({})
+
+    def wr(self) -> BooleanMatrix[B]:
+        pairs: dict[tuple[int, int], list[B]] = {}
+        for t in range(self.h.n):
+            for x in range(self.h.keys):
+                for s, there in self.h.sources[t][x].items():
+                    if s < self.h.n or self.with_reads:
+                        pairs.setdefault((s, t), []).append(there)
+        return self.matrix(pairs)
+
+    def rf(self) -> BooleanMatrix[B]:
+        return self.matrix(
+            {
+                (s, self.node(t, x)): [there]
+                for t in range(self.h.n)
+                for x in range(self.h.keys)
+                for s, there in self.h.sources[t][x].items()
+            }
+        )
+
+    def inside(self) -> BooleanMatrix[B]:
+        return self.matrix({(node, t): [there] for t, _, node, there in self.operations()})
+
+    def po(self) -> BooleanMatrix[B]:
+        h, conj = self.h, self.booleans.conj
+        pairs: dict[tuple[int, int], list[B]] = {}
+        for t, x, y in product(range(h.n), range(h.keys), range(h.keys)):
+            if x != y:
+                both = [h.reads(t, x), h.reads(t, y), h.first[t][x].get(y, self.booleans.false)]
+                pairs[self.node(t, x), self.node(t, y)] = [conj(both)]
+            if self.with_writes:
+                pairs[self.node(t, x), self.wrote(t, y)] = [conj([h.reads(t, x), h.writes[t][y]])]
+                if x != y:
+                    both = [h.writes[t][x], h.writes[t][y], h.writes_first(t, x, y)]
+                    pairs[self.wrote(t, x), self.wrote(t, y)] = [conj(both)]
+        return self.matrix(pairs)
+
+    def loc(self) -> BooleanMatrix[B]:
+        """Between operations on one key."""
+        return self.matrix(
+            {
+                (i, j): [self.booleans.both(one, other)]
+                for (_, x, i, one), (_, y, j, other) in permutations(self.operations(), 2)
+                if x == y
+            }
+        )
+
+    def rt(self) -> BooleanMatrix[B]:
+        """Between transactions; the initial one has no time."""
+        assert self.h.ended is not None
+        return self.among(self.h.ended, initial=False)
+
+    def time(self) -> BooleanMatrix[B]:
+        """Between operations, and transactions where they end."""
+        h, slots = self.h, self.h.slots
+        assert slots is not None
+        places = [(t, slots.end(t), self.booleans.true) for t in range(h.n)]
+        for t, x in product(range(h.n), range(h.keys)):
+            places.append((self.node(t, x), slots.read(t, x), h.reads(t, x)))
+            places.append((self.wrote(t, x), slots.write(t, x), h.writes[t][x]))
+        return self.matrix(
+            {
+                (i, j): [self.booleans.conj([one, other, slots.before[p][q]])]
+                for (i, p, one), (j, q, other) in permutations(places, 2)
+            }
+        )
+
+    def rival(self) -> BooleanMatrix[B]:
+        conj, neg = self.booleans.conj, self.booleans.neg
+        pairs: dict[tuple[int, int], list[B]] = {}
+        for t in range(self.h.n):
+            for x in range(self.h.keys):
+                reads = self.h.reads(t, x)
+                for u in (*range(self.h.n), self.initial):
+                    if u != t:
+                        source = self.h.sources[t][x].get(u, self.booleans.false)
+                        wrote = self.h.installs(u, x) if u < self.h.n else self.booleans.true
+                        there = conj([wrote, reads, neg(source)])
+                        pairs[u, self.node(t, x)] = [there]
+        return self.matrix(pairs)
+
+    def versions(self, orders: Sequence[OrderMatrix[B]]) -> dict[str, BooleanMatrix[B]]:
+        """ww, rw and fr: a version and the next one; a version that was read and the next one, of transactions and of reads."""
+        h, both, conj, neg = self.h, self.booleans.both, self.booleans.conj, self.booleans.neg
+        ww: dict[tuple[int, int], list[B]] = {}
+        rw: dict[tuple[int, int], list[B]] = {}
+        fr: dict[tuple[int, int], list[B]] = {}
+        for x, before in enumerate(orders):
+            wrote = [h.installs(t, x) for t in range(h.n)]
+            writers = [t for t in range(h.n) if wrote[t] != self.booleans.false]
+            following: dict[tuple[int, int], B] = {}
+            for j in writers:
+                earlier = [neg(both(wrote[k], before[k][j])) for k in writers if k != j]
+                following[h.n, j] = conj([wrote[j], *earlier])
+            for i in writers:
+                later = {k: both(wrote[k], before[i][k]) for k in writers if k != i}
+                for j, comes in later.items():
+                    apart = [neg(both(v, before[k][j])) for k, v in later.items() if k != j]
+                    following[i, j] = conj([wrote[i], comes, *apart])
+                    ww.setdefault((i, j), []).append(following[i, j])
+            for t in range(h.n):
+                for s, there in h.sources[t][x].items():
+                    if there == self.booleans.false:
+                        continue
+                    for i in writers:
+                        if i not in (t, s) and (s, i) in following:
+                            missed = both(there, following[s, i])
+                            rw.setdefault((t, i), []).append(missed)
+                            if self.with_writes:
+                                fr.setdefault((self.node(t, x), i), []).append(missed)
+        overwrites = self.matrix(rw)
+        found = {"ww": self.matrix(ww), "rw": overwrites, "rw-item": overwrites}
+        return found | {"fr": self.matrix(fr)}

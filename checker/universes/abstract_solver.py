@@ -1,0 +1,357 @@
+"""The abstract universe searched by a solver: propose a history, excuse it, ask again.
+
+That the second spec forbids a history under every version order is a universal. It is not expanded:
+the solver proposes a history that every order so far condemns; another solver looks for an order that
+excuses the proposal; that order condemns or not from then on. When none excuses it, it is found;
+when nothing is left to propose, there is none.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from itertools import pairwise, product
+from typing import TYPE_CHECKING
+
+from isolitmus.checker.solver.circuit_semantics import admit, forbid
+from isolitmus.checker.solver.circuits import Gates
+from isolitmus.checker.solver.refutation import refuted_clauses
+from isolitmus.checker.solver.solver import Solver
+from isolitmus.checker.universes.abstract import (
+    KEYS,
+    Histories,
+    Linear,
+    Varied,
+    uses_versions,
+    varied,
+)
+from isolitmus.checker.universes.abstract_frames import AbstractFrames
+from isolitmus.checker.universes.choosing_times import (
+    between_moments,
+    between_times,
+    interval_order,
+    slots_of,
+)
+from isolitmus.checker.universes.slots import Slots
+from isolitmus.model.budget import Budget
+from isolitmus.model.errors import Limit
+from isolitmus.model.number import many
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from isolitmus.checker.solver.refutation import Refutation
+    from isolitmus.checker.solver.solver import Model
+    from isolitmus.checker.universes.abstract import OrderMatrix
+    from isolitmus.model.history import History
+    from isolitmus.model.spec import Spec
+
+__all__ = ["CANONICAL", "search"]
+
+CANONICAL = 4
+"""Up to so many transactions the answer is made canonical, decision by decision."""
+
+
+def search(
+    a: Spec,
+    b: Spec,
+    n: int,
+    vary: Varied | None = None,
+    *,
+    budget: Budget | None = None,
+    refuted: list[Refutation] | None = None,
+) -> tuple[History | None, int]:
+    """The history of n transactions that ``a`` admits and ``b`` forbids, or None; and how many were
+    proposed. Up to CANONICAL transactions it has the fewest links of sessions, then aborted transactions,
+    then operations, then keys, then reads of what others wrote. ``vary`` (default: what the specs can
+    tell): what may be. A Limit, with how many, once the budget is spent. ``refuted`` gets the question, if there
+    is none.
+
+    >>> from isolitmus.specs.files.catalogue import level
+    >>> found, _ = search(level("snapshot-isolation"), level("serializable"), 2)
+    >>> [str(t) for t in found.transactions]
+    ['r(x0) w(y1)', 'r(y0) w(x2)']
+    """
+    space = _HistorySpace(a, b, n, vary or varied(a, b), budget or Budget())
+    try:
+        best = space.simple() or space.propose([])
+        if best is not None and n <= CANONICAL:
+            for literals in space.measures():
+                best = space.fewest(best, literals)
+            best = space.canonical(best)
+    except Limit as limit:
+        limit.examined = space.examined
+        raise
+    if best is None and refuted is not None:
+        says = f"no history of {many(n, 'transaction')} is admitted by {a.name} and forbidden by {b.name}"
+        refuted.append(refuted_clauses(f"{n}-transactions", says, space.gates))
+    return None if best is None else space.history(best), space.examined
+
+
+class _HistorySpace:
+    """The circuit of all histories of n transactions that the first spec admits."""
+
+    def __init__(self, a: Spec, b: Spec, n: int, vary: Varied, budget: Budget) -> None:
+        self.n, self.b, self.budget = n, b, budget
+        self.examined = 0
+        self.gates = Gates()
+        self.histories = _histories(self.gates, n, vary, a, b)
+        self.frames = AbstractFrames(self.histories)
+        self.given: list[OrderMatrix[int]] = []
+        if vary.observed:
+            self.given = [self.gates.order(n) for _ in KEYS]
+        self.universal = (uses_versions(b) and not self.given) or "co" in b.bound
+        orders = self.given or ([self.gates.order(n) for _ in KEYS] if uses_versions(a) else [])
+        linear = _some_linear(self.gates, self.histories, a, self.given)
+        admit(self.gates, self.frames.of(a, orders, linear), a)
+        by_number = [[1 if i < j else -1 for j in range(n)] for i in range(n)]
+        if self.universal and not orders:
+            orders = [by_number] * len(KEYS)
+        # the order under which the first spec admits the history is one that must not excuse it
+        self.condemn(orders, _linear_of(b, by_number, by_number))
+        self.solver = Solver(self.gates, budget)
+
+    def condemn(self, orders: Sequence[OrderMatrix[int]], linear: Linear[int] | None) -> None:
+        """Under these version orders, and this commit order, the second spec forbids the history."""
+        agrees = self.gates.true
+        if linear is not None and self.given and self.b.bound.get("ww") == "co":
+            agrees = self.histories.agreeing(self.given, linear.co)
+        forbid(self.gates, self.frames.of(self.b, orders, linear), self.b, unless=-agrees)
+
+    def propose(self, assumptions: Sequence[int]) -> Model | None:
+        """A history that the second spec forbids, whatever the version order."""
+        while True:
+            model = self.solver.check(assumptions)
+            if model is None:
+                return None
+            self.examined += 1
+            if not self.universal:
+                return model
+            excuse = self.excuse(model)
+            if excuse is None:
+                return model
+            self.condemn(*excuse)
+
+    def simple(self) -> Model | None:
+        """A history in which few transactions do more than read one initial value, if there is one:
+        what is large is found faster, and reads better.
+        """
+        for busy in range(2, min(self.n, CANONICAL + 1)):
+            found = self.propose([a for t in range(busy, self.n) for a in self.idle(t)])
+            if found is not None:
+                return found
+        return None
+
+    def idle(self, t: int) -> list[int]:
+        """What makes a transaction read the last key's initial version and nothing else."""
+        sources = self.histories.sources[t]
+        others = [literal for options in sources for literal in options.values()]
+        only = sources[-1][self.n]
+        alone = [-joined for joined in self.histories.joined[t - 1 : t + 1]]
+        return [
+            only,
+            *(-o for o in others if o != only),
+            *(-w for w in self.histories.writes[t]),
+            -self.histories.aborted[t],
+            *alone,
+        ]
+
+    def excuse(self, model: Model) -> tuple[Sequence[OrderMatrix[int]], Linear[int] | None] | None:
+        """Version orders under which the second spec admits the proposal, and a commit order if it binds one: if
+        possible one version order for all keys in which sources come before their readers, for it excuses more.
+        """
+        given = [_constant(model, order) for order in self.given]
+        for shared in (True, False):
+            gates = Gates()
+            histories = Histories(gates, *_fixed(self.histories, model))
+            orders = [gates.order(self.n)] * len(KEYS) if shared else [gates.order(self.n) for _ in KEYS]  # fmt: skip
+            linear = _some_linear(gates, histories, self.b, given)
+            frames = AbstractFrames(histories).of(self.b, given or orders, linear)
+            admit(gates, frames, self.b)
+            if shared:
+                for name in ("so", "wr"):
+                    for i, row in enumerate(frames.relations.get(name, ())[: self.n]):
+                        for j, pair in row.items():
+                            gates.add(-pair, orders[0][i][j])
+            found = Solver(gates, self.budget).check()
+            if found is not None:
+                constant = partial(_constant, found)
+                vis = None if linear is None or linear.vis is None else constant(linear.vis)
+                excuse = None if linear is None else Linear(constant(linear.co), vis)
+                return self.given or [*map(constant, orders)], excuse
+        return None
+
+    def decisions(self) -> list[int]:
+        """What a history consists of; the earlier ones are decided first, to be so if possible."""
+        h = self.histories
+        found = [-joined for joined in h.joined] + [-aborted for aborted in h.aborted]
+        for t in range(self.n):
+            for x in range(len(KEYS)):
+                sources = h.sources[t][x]
+                found += [sources[s] for s in (self.n, *range(self.n)) if s in sources]
+                found.append(h.writes[t][x])
+            found += [before for row in h.first[t] for before in row.values()]
+        found += [-pair for row in h.ended or () for pair in row]
+        if h.slots is not None:
+            found += [pair for k, row in enumerate(h.slots.before) for pair in row[k + 1 :]]
+        return found + [pair for order in self.given for row in order for pair in row]
+
+    def measures(self) -> Iterator[list[int]]:
+        """What there should be little of, most important first."""
+        h = self.histories
+        yield list(h.joined)
+        yield list(h.aborted)
+        reads = [[h.reads(t, x) for t in range(self.n)] for x in range(len(KEYS))]
+        writes = [[h.writes[t][x] for t in range(self.n)] for x in range(len(KEYS))]
+        yield [literal for row in (*reads, *writes) for literal in row]
+        yield [h.used(x) for x in range(len(KEYS))]
+        options = [options for row in h.sources for options in row]
+        yield [there for o in options for s, there in o.items() if s < self.n]
+        yield [pair for row in h.ended or () for pair in row]
+
+    def fewest(self, best: Model, literals: list[int]) -> Model:
+        """A model in which the fewest of the literals hold; no more may from now on."""
+        count = sum(best[literal] for literal in literals)
+        at_least = self.gates.at_least(literals, count + 1)
+        while count:
+            fewer = self.propose([-at_least[count - 1]])
+            if fewer is None:
+                break
+            best, count = fewer, sum(fewer[literal] for literal in literals)
+        self.gates.add(-at_least[count])
+        return best
+
+    def canonical(self, best: Model) -> Model:
+        """The model in which the decisions are the first possible, one after the other."""
+        for decision in self.decisions():
+            if not best[decision]:
+                other = self.propose([decision])
+                if other is None:
+                    self.gates.add(-decision)
+                    continue
+                best = other
+            self.gates.add(decision)
+        return best
+
+    def history(self, model: Model) -> History:
+        return self.histories.history(model.__getitem__, self.given)
+
+
+def _some_linear(
+    gates: Gates, histories: Histories[int], spec: Spec, observed: Sequence[OrderMatrix[int]]
+) -> Linear[int] | None:
+    """A commit order that the solver may choose, with prefixes, as the spec binds them; where versions come in that
+    order, it agrees with the order of them that was ``observed``.
+    """
+    n = histories.n
+    co = gates.order(n) if "co" in spec.bound else [[gates.false] * n] * n
+    vis = [[gates.new() for _ in range(n)] for _ in range(n)]
+    linear = _linear_of(spec, co, vis)
+    if linear is not None and linear.vis is not None:
+        for i, j in product(range(n), repeat=2):
+            gates.add(-vis[i][j], co[i][j])
+            for k in range(n):
+                gates.add(-vis[k][j], -co[i][k], vis[i][j])
+    if linear is not None and spec.bound.get("ww") == "co":
+        gates.add(histories.agreeing(observed, co))
+    return linear
+
+
+def _linear_of(spec: Spec, co: OrderMatrix[int], vis: OrderMatrix[int]) -> Linear[int] | None:
+    """What the spec binds of these."""
+    if "co" not in spec.bound:
+        return None
+    return Linear(co, vis if spec.bound.get("vis") == "snapshots" else None)
+
+
+def _constant(model: Model, order: Sequence[Sequence[int]]) -> OrderMatrix[int]:
+    return [[1 if model[pair] else -1 for pair in row] for row in order]
+
+
+def _histories(gates: Gates, n: int, vary: Varied, *specs: Spec) -> Histories[int]:
+    """All abstract histories of n transactions, each of which does something."""
+    keys = range(len(KEYS))
+    writes = [[gates.new() for _ in keys] for _ in range(n)]
+    sources: list[list[dict[int, int]]] = []
+    for t in range(n):
+        sources.append([])
+        for x in keys:
+            options = {s: gates.new() for s in (*range(n), n) if s != t}
+            for s, option in options.items():
+                if s < n:
+                    gates.add(-option, writes[s][x])
+                for other in range(s):
+                    if other in options:
+                        gates.add(-option, -options[other])
+            sources[t].append(options)
+    joined = [gates.new() if vary.sessions else gates.false for _ in range(n - 1)]
+    aborted = [gates.new() if vary.aborts else gates.false for _ in range(n)]
+    slots = slots_of(gates, n) if vary.moments else None
+    first: list[list[dict[int, int]]] = []
+    for t in range(n):
+        if slots is not None:
+            reads = [slots.read(t, x) for x in keys]
+            order = [[slots.before[p][q] for q in reads] for p in reads]
+            first.append([{y: order[x][y] for y in keys if y != x} for x in keys])
+        elif any("po" in spec.needs for spec in specs):
+            order = gates.order(len(KEYS))
+            first.append([{y: order[x][y] for y in keys if y != x} for x in keys])
+        else:
+            first.append([{y: gates.true for y in keys if y > x} for x in keys])
+    ended = interval_order(gates, n) if vary.times else None
+    histories = Histories(gates, writes, sources, joined, first, aborted, ended, slots)
+    if ended is not None:
+        between_times(gates, histories, ended)
+    if slots is not None:
+        between_moments(gates, histories, slots)
+    for t in range(n):
+        reads = [s for x in keys for s in sources[t][x].values()]
+        gates.add(*writes[t], *reads)
+        for other in (*reads, *joined[max(t - 1, 0) : t + 1]):
+            gates.add(-aborted[t], -other)
+    used = [histories.used(x) for x in keys]
+    for x in keys[1:]:
+        gates.add(-used[x], used[x - 1])
+    _descending(gates, histories)
+    return histories
+
+
+def _descending(gates: Gates, h: Histories[int]) -> None:
+    """Without sessions the transactions have no order: what one does, as a row of bits, is not less
+    than what the next one does.
+    """
+    rows = [
+        [*(bit for x in range(h.keys) for bit in (h.reads(t, x), h.writes[t][x])), h.aborted[t]]
+        for t in range(h.n)
+    ]
+    for first, second in pairwise(rows):
+        equal = gates.conj(-joined for joined in h.joined)
+        for a, b in zip(first, second, strict=True):
+            gates.add(-equal, a, -b)
+            equal = gates.conj([equal, gates.disj([-a, b])])
+
+
+def _fixed(
+    h: Histories[int], model: Model
+) -> tuple[
+    list[list[int]],
+    list[list[dict[int, int]]],
+    list[int],
+    list[list[dict[int, int]]],
+    list[int],
+    OrderMatrix[int] | None,
+    Slots[int] | None,
+]:
+    """The parts of one history as constants."""
+
+    def constant(literal: int) -> int:
+        return 1 if model[literal] else -1
+
+    return (
+        [[constant(w) for w in row] for row in h.writes],
+        [[{s: constant(v) for s, v in options.items()} for options in row] for row in h.sources],
+        [constant(j) for j in h.joined],
+        [[{y: constant(v) for y, v in row.items()} for row in rows] for rows in h.first],
+        [constant(aborted) for aborted in h.aborted],
+        None if h.ended is None else _constant(model, h.ended),
+        None if h.slots is None else Slots(h.keys, _constant(model, h.slots.before)),
+    )

@@ -1,0 +1,150 @@
+"""The catalogue's own histories: who says that a spec admits nothing which another forbids asks them, too.
+
+A universe is narrow: few keys, few statements, nobody reads by predicate. What ships was collected because
+it tells levels apart, so it is asked before an answer is "none", whether a search could have come upon
+it or not. Fewest transactions first.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache, partial
+from typing import TYPE_CHECKING
+
+from isolitmus.checker.execution.commit_loop import (
+    execute,
+    judge_execution,
+    observed_run,
+    unfit_table,
+)
+from isolitmus.checker.execution.serial_orders import explain_serially
+from isolitmus.checker.judge.compiled_semantics import admission
+from isolitmus.checker.judge.history_verdict import check_history
+from isolitmus.checker.judge.read_nodes import needs_reads
+from isolitmus.model.defaults import DELTA
+from isolitmus.model.errors import Refused
+from isolitmus.model.litmus import HistoryTest, Litmus
+from isolitmus.model.spec_algebra import outspoken
+from isolitmus.model.verdict import Allowed, Forbidden
+from isolitmus.specs.files.catalogue import history_names, litmus, litmus_names
+from isolitmus.specs.registries.formats import format_named
+
+if TYPE_CHECKING:
+    from isolitmus.checker.execution.serial_orders import Serial
+    from isolitmus.model.execution import Execution
+    from isolitmus.model.spec import Spec
+
+__all__ = ["Shipped", "shipped_histories", "shipped_history", "shipped_run"]
+
+
+@dataclass(frozen=True, slots=True)
+class Shipped:
+    """A test of the catalogue, what forbids it, and, on tables, its execution and the serial orders that explain it."""
+
+    test: Litmus | HistoryTest
+    forbidden: Forbidden
+    execution: Execution | None = None
+    serial: Serial | None = None
+
+    @property
+    def transactions(self) -> int:
+        """How many there are."""
+        return _size(self.test)[0]
+
+
+def shipped_history(
+    a: Spec, b: Spec, *, sessions: bool = True, aborts: bool = True
+) -> Shipped | None:
+    """The smallest abstract history of the catalogue that ``a`` admits and ``b`` forbids; without
+    ``sessions`` or ``aborts`` only one that has none.
+
+    >>> from isolitmus.specs import level
+    >>> shipped_history(level("causal"), level("read-committed")).test.name
+    'history-write-cycle'
+    """
+    for test in shipped_histories():
+        alone = all(len(session) == 1 for session in test.history.sessions)
+        done = all(t.status == "committed" for t in test.history.transactions)
+        if (sessions or alone) and (aborts or done):
+            verdict = check_history(test.history, b)
+            if isinstance(verdict, Forbidden) and isinstance(
+                check_history(test.history, a), Allowed
+            ):
+                return Shipped(test, verdict)
+    return None
+
+
+@cache
+def shipped_histories() -> tuple[HistoryTest, ...]:
+    """The catalogue's abstract histories, smallest first."""
+    found = (test for test in map(litmus, history_names()) if isinstance(test, HistoryTest))
+    return tuple(sorted(found, key=_size))
+
+
+def shipped_run(
+    a: Spec,
+    b: Spec,
+    *,
+    unexplained: bool = False,
+    sessions: bool = True,
+    format: str = DELTA,  # noqa: A002 as in a protocol's text
+) -> Shipped | None:
+    """The smallest litmus test on tables of the catalogue of which ``a`` admits every commit, and ``b``
+    forbids the run; with ``unexplained`` only one that no serial order explains, either; without
+    ``sessions`` only one that has none. Raw transactions have no rows that could be judged.
+
+    >>> from isolitmus.specs import level, protocol
+    >>> shipped_run(protocol("delta-serializable"), level("log-serializable")).transactions
+    2
+    """
+    admits, permits = admission(a), admission(outspoken(b))
+    reads = needs_reads(a) or needs_reads(b)
+    is_level = a.format is None and not a.labels  # if all commit, as if nobody had checked
+    frame = partial(format_named(format).frame, reasons=False, reads=reads)
+    for k, test in enumerate(_on_tables(format)):
+        if not sessions and any(client.session for client in test.clients.values()):
+            continue
+        if is_level:
+            seen = frame(_unchecked(format)[k].events)
+            if permits(seen) or not admits(seen):
+                continue
+        if unfit_table(test, a):
+            continue
+        try:
+            execution = execute(test, a)
+        except Refused:  # table hints
+            continue
+        if any(event.aborted for event in execution.events):
+            continue
+        seen = frame(execution.events)
+        if admits(seen) and not permits(seen):
+            verdict = judge_execution(execution, b)
+            serial = explain_serially(test, observed_run(test, execution, a.name))
+            if isinstance(verdict, Forbidden) and (serial.unexplained or not unexplained):
+                return Shipped(test, verdict, execution, serial)
+    return None
+
+
+@cache
+def _on_tables(form: str) -> tuple[Litmus, ...]:
+    """Every test on tables that ships of a format, but for raw ones, fewest transactions first."""
+    tests = map(litmus, litmus_names(format_named(form).log))
+    on_tables = (test for test in tests if isinstance(test, Litmus) and not test.raw)
+    return tuple(sorted((test for test in on_tables if test.format == form), key=_size))
+
+
+@cache
+def _unchecked(form: str) -> tuple[Execution, ...]:
+    """Their executions if every commit goes through."""
+    return tuple(map(execute, _on_tables(form)))
+
+
+def _size(test: HistoryTest | Litmus) -> tuple[int, ...]:
+    """Its transactions, then what else makes a test long: tables, clients that do more, places to be
+    filled in, steps.
+    """
+    if isinstance(test, HistoryTest):
+        return len(test.history.transactions), test.history.operations
+    places = [s for s in test.transactions.values() if "{" in s.sql]
+    parts = (test.transactions, test.tables, test.clients, places, test.schedule.steps)
+    return tuple(map(len, parts))

@@ -1,0 +1,97 @@
+"""What a search has found, written as a litmus file, read back, and judged anew by other means.
+
+The graph judges it from the file's text alone, with reasons; what is on a table is executed, and
+explained serially by two executors. A search whose find does not stand this is broken: Disagreement.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from isolitmus.checker.execution.commit_loop import execute, judge_execution, observed_run
+from isolitmus.checker.execution.recorded import recorder, unchecked
+from isolitmus.checker.execution.refusals import refusals
+from isolitmus.checker.execution.serial_orders import Serial, explain_serially
+from isolitmus.checker.judge.history_verdict import check_history
+from isolitmus.model.errors import Disagreement
+from isolitmus.model.litmus import HistoryTest, Litmus
+from isolitmus.model.verdict import Allowed, Forbidden
+from isolitmus.specs.files.litmus_file import read_litmus
+
+if TYPE_CHECKING:
+    from isolitmus.checker.universes.schedules import Scheduled
+    from isolitmus.checker.universes.tables import Candidate
+    from isolitmus.model.execution import Execution
+    from isolitmus.model.history import History
+    from isolitmus.model.spec import Spec
+    from isolitmus.model.verdict import Verdict
+
+__all__ = ["recheck_candidate", "recheck_history", "reread", "verdict_of"]
+
+
+def recheck_candidate(
+    candidate: Candidate | Scheduled, a: Spec, b: Spec, *, unexplained: bool
+) -> tuple[Litmus, Forbidden, Execution, Serial]:
+    """A candidate as a litmus test, executed and judged anew from the file's text. Where ``a`` is a level, what
+    ``b`` does not record is not recorded.
+    """
+    plain = candidate.litmus(*_head(a, b, " --unexplained" if unexplained else ""))
+    litmus = reread(plain)
+    assert isinstance(litmus, Litmus)
+    execution = execute(litmus, unchecked(b) if recorder(a, b) is b else a)
+    aborted = [event.name for event in execution.events if event.aborted]
+    admitted = judge_execution(execution, a)
+    verdict = verdict_of(litmus, execution, b)
+    if aborted or not isinstance(admitted, Allowed) or not isinstance(verdict, Forbidden):
+        raise Disagreement(_disagrees(litmus, a, b))
+    serial = explain_serially(litmus, observed_run(litmus, execution, a.name))
+    if unexplained and not serial.unexplained:
+        raise Disagreement(f"{litmus.name}: the search finds it unexplained, its file is not")
+    return litmus, verdict, execution, serial
+
+
+def verdict_of(litmus: Litmus, execution: Execution, spec: Spec) -> Verdict:
+    """What a spec says of an execution; a protocol also forbids what it aborts when it carries the
+    schedule out itself: what the other does not record, a no-op, it may check.
+    """
+    verdict = judge_execution(execution, spec)
+    if isinstance(verdict, Forbidden) or any(axiom.test != "empty" for axiom in spec.axioms):
+        return verdict
+    stopped = refusals(execute(litmus, spec), spec).values()
+    refused = tuple(violation for violation in stopped if violation.kind != "silent")
+    return Forbidden(refused) if refused else verdict
+
+
+def recheck_history(
+    history: History, a: Spec, b: Spec, options: str = ""
+) -> tuple[HistoryTest, Forbidden]:
+    """An abstract history as a litmus test, judged anew from the file's text; ``options`` are those of
+    the command that finds it.
+    """
+    name, title, source = _head(a, b, options)
+    test = reread(HistoryTest(name, title, source, history))
+    assert isinstance(test, HistoryTest)
+    admitted, verdict = check_history(test.history, a), check_history(test.history, b)
+    if not isinstance(admitted, Allowed) or not isinstance(verdict, Forbidden):
+        raise Disagreement(_disagrees(test, a, b))
+    return test, verdict
+
+
+def _head(a: Spec, b: Spec, options: str) -> tuple[str, str, str]:
+    return (
+        f"{a.name}-not-{b.name}",
+        f"Admitted by {a.name}, forbidden by {b.name}",
+        f"isolitmus separate {a.name} {b.name}{options}",
+    )
+
+
+def _disagrees(test: Litmus | HistoryTest, a: Spec, b: Spec) -> str:
+    return (
+        f"{test.name}: the search finds it admitted by {a.name} and forbidden by {b.name}, but its"
+        f" litmus file, judged anew, is not:\n{test.text}"
+    )
+
+
+def reread(test: Litmus | HistoryTest) -> Litmus | HistoryTest:
+    """The test as its file gives it back."""
+    return read_litmus(str(test), test.name)

@@ -1,0 +1,136 @@
+"""The search of a scope whose candidates are schedules: each carried out under the one spec, judged by the other."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+from isolitmus.checker.execution.commit_loop import observed_run
+from isolitmus.checker.execution.serial_orders import explain_serially
+from isolitmus.checker.judge.compiled_semantics import admission
+from isolitmus.checker.universes.cast_orders import judged_orders
+from isolitmus.checker.universes.catalogue_histories import shipped_run
+from isolitmus.checker.universes.recheck import recheck_candidate
+from isolitmus.checker.universes.schedules import Scheduled, casts
+from isolitmus.checker.universes.tables import of_format
+from isolitmus.model.errors import IsolitmusError, Limit
+from isolitmus.model.scope import LARGEST
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Any, Literal
+
+    from isolitmus.checker.solver.refutation import Refutation
+    from isolitmus.checker.universes.catalogue_histories import Shipped
+    from isolitmus.model.budget import Budget
+    from isolitmus.model.execution import Execution
+    from isolitmus.model.litmus import Litmus
+    from isolitmus.model.scope import Scope
+    from isolitmus.model.spec import Spec
+
+__all__ = ["ScheduleSearch"]
+
+ASSUMPTIONS = (
+    "a reader may be stopped at each entry of an index that it comes to, a writer between its statements",
+    "no page of an index is split, and no scan goes by the order of pages",
+    "only the tables, statements and readers of the universe",
+)
+
+
+class ScheduleSearch:
+    """Looks for a schedule of which ``a`` admits the run, with every transaction committed, and ``b`` forbids it.
+    ``a`` is a protocol, under which it is carried out, or a level: then nobody locks what is read.
+    """
+
+    largest = LARGEST
+    assumptions = ASSUMPTIONS
+    by: Literal["symbolic", "exhaustive"] = "exhaustive"
+    budget: Budget
+    tell: Callable[[int], None] | None = None
+    refuted: list[Refutation] | None = None
+
+    def __init__(
+        self, a: Spec, b: Spec, scope: Scope, by: str | None, *, unexplained: bool
+    ) -> None:
+        self.form = of_format(scope, a, b)
+        for spec in (a, b):
+            lacking = sorted(spec.needs - self.form.terms.keys())
+            if lacking:
+                raise IsolitmusError(
+                    f"{spec.name} needs {', '.join(lacking)}, which searches of tables do not have"
+                )
+        if by == "symbolic":
+            raise IsolitmusError("a solver cannot search schedules; try --by exhaustive")
+        if b.clauses:
+            raise IsolitmusError(
+                f"{b.name} says what an engine does, not which runs it forbids; compare {a.name} with a level"
+            )
+        self.a, self.b, self.scope, self.unexplained = a, b, scope, unexplained
+        self.name, self.sizes = scope.name, scope.transactions
+        self.confined = scope.name != self.form.universe
+        self.among = ", readers among them," if scope.readers else ""
+        self.admits, self.permits = admission(a), admission(b)
+
+    @property
+    def where(self) -> str:
+        """The universe in words."""
+        some = (
+            f"{len(things)} {kind}{'' if len(things) == 1 else 's'}"
+            for things, kind in (
+                (self.scope.statements, "statement"),
+                (self.scope.readers, "reader"),
+                (self.scope.inits, "initial table"),
+            )
+        )
+        return f"universe '{self.scope.name}' ({', '.join(some)}; every order of steps)"
+
+    def shipped(self) -> Shipped | None:
+        """What the catalogue has."""
+        return shipped_run(self.a, self.b, unexplained=self.unexplained, format=self.form.name)
+
+    def silent(self, _sizes: Sequence[int]) -> tuple[str, Literal[0]]:
+        """No schedule is left out."""
+        return "", 0
+
+    def find(self, n: int) -> tuple[Callable[[Any], Any] | None, int]:
+        """The first with so many transactions, as what completes an answer; and how many were looked at."""
+        examined = 0
+        under = self.a if self.a.clauses else None
+        try:
+            for cast in casts(self.scope, n):
+                found = judged_orders(cast, [under], self.accepts, self.budget.check)
+                if True in found:
+                    first = found[True].path
+                    examined += cast.place(first)
+                    return partial(self.confirm, Scheduled(cast, first)), examined
+                examined += cast.size
+                if self.tell is not None:
+                    self.tell(examined)
+        except Limit as limit:
+            limit.examined = examined
+            raise
+        return None, examined
+
+    def accepts(self, litmus: Litmus, executions: Sequence[Execution]) -> bool:
+        """Whether ``a`` admits what ``b`` forbids."""
+        (execution,) = executions
+        if any(event.aborted for event in execution.events):
+            return False
+        seen = self.form.frame(execution.events, reasons=False)
+        if not self.admits(seen) or self.permits(seen):
+            return False
+        if not self.unexplained:
+            return True
+        return bool(
+            explain_serially(litmus, observed_run(litmus, execution, self.a.name)).unexplained
+        )
+
+    def confirm(self, found: Scheduled, answer: Any) -> Any:
+        """The answer with what was found, judged anew from its file."""
+        litmus, forbidden, execution, serial = recheck_candidate(
+            found, self.a, self.b, unexplained=self.unexplained
+        )
+        return replace(
+            answer, litmus=litmus, forbidden=forbidden, execution=execution, serial=serial
+        )

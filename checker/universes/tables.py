@@ -1,0 +1,304 @@
+"""The table universe: every candidate of a scope, in a fixed order, prefixes shared.
+
+A candidate is executed without any check; whether a protocol admits it is a question for its frame,
+as with a level. Fewest transactions first, then fewest writers, then initial tables in their order,
+then the smallest vocabulary: candidates that need only the first k statements of the scope come
+before those that need one more. The same scope gives the same order.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from itertools import combinations_with_replacement
+from typing import TYPE_CHECKING
+
+from isolitmus.checker.execution.commit_loop import initial
+from isolitmus.checker.execution.recorded import unrecorded
+from isolitmus.checker.execution.serial_orders import ModelExecutor, unexplained
+from isolitmus.model.errors import IsolitmusError
+from isolitmus.model.execution import Event
+from isolitmus.model.litmus import Litmus
+from isolitmus.model.schedule import Schedule, Step
+from isolitmus.model.sql.statement import Block
+from isolitmus.specs.registries.formats import format_named
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from isolitmus.model.execution import Database, Effect
+    from isolitmus.model.format import Format
+    from isolitmus.model.frame import Frame
+    from isolitmus.model.schedule import Action
+    from isolitmus.model.scope import Scope
+    from isolitmus.model.spec import Spec
+    from isolitmus.model.sql.statement import Statement
+
+__all__ = ["Candidate", "candidate", "candidates", "of_format"]
+
+KINDS = {"Read": "reader", "Definition": "alter", "Block": "txn"}
+"""What a transaction is called after, where that is not its statement's class."""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """An execution of a scope's statements."""
+
+    scope: Scope
+    """Whose statements."""
+    init: tuple[Statement, ...]
+    """The statements that fill the tables."""
+    statements: tuple[Statement, ...]
+    """Writers in the order of the log, those that recorded nothing at their places, then readers."""
+    events: tuple[Event, ...]
+    """What each did."""
+    states: tuple[Database, ...]
+    """The tables at first, and after each writer."""
+    frame: Frame
+    """Without reasons."""
+
+    @property
+    def writers(self) -> int:
+        """The number of transactions that are no readers of the scope."""
+        return len(self.states) - 1
+
+    def unexplained(self) -> bool:
+        """Whether at some version no serial order of the writers so far gives the tables."""
+        so_far = [
+            tuple(event.name for event in self.events[:k] if event.version is not None)
+            for k in range(len(self.states))
+        ]
+        versions = [{n: t.rows() for n, t in state.items()} for state in self.states]
+        return bool(unexplained(ModelExecutor(self.plain()), so_far, versions))
+
+    def plain(self) -> Litmus:
+        """The candidate's transactions as they are called in its events, without a schedule."""
+        transactions = {e.name: s for e, s in zip(self.events, self.statements, strict=True)}
+        return Litmus(
+            "", "", "", self.scope.tables, self.init, transactions, Schedule(()),
+            format=self.scope.format,
+        )  # fmt: skip
+
+    def litmus(self, name: str, title: str, source: str) -> Litmus:
+        """The candidate as a litmus test: named transactions and a schedule that gives these
+        read versions and this log.
+        """
+        steps = self._steps()
+        order = list(dict.fromkeys(k for k, _ in steps))
+        names = dict(zip(order, self._names(order), strict=True))
+        return Litmus(
+            name,
+            title,
+            source,
+            self.scope.tables,
+            self.init,
+            {names[k]: self.statements[k] for k in order},
+            Schedule(tuple(self._taken(names, steps))),
+            format=self.scope.format,
+        )
+
+    def _names(self, order: list[int]) -> list[str]:
+        """A name for each transaction: its job or what it does, numbered where several are called alike."""
+        written = [self.statements[k] for k in order]
+        names = [self.scope.jobs.get(s.sql) or _kind(s) for s in written]
+        return [
+            name if names.count(name) == 1 else f"{name}{names[: k + 1].count(name)}"
+            for k, name in enumerate(names)
+        ]
+
+    def _taken(
+        self, names: Mapping[int, str], steps: Sequence[tuple[int, Action]]
+    ) -> Iterator[Step]:
+        """The steps; those of a sequence run its statements as soon as it has its snapshot."""
+        for k, action in steps:
+            yield Step(names[k], action)
+            statement = self.statements[k]
+            if action == "start" and isinstance(statement, Block):
+                for number in range(1, len(statement.statements) + 1):
+                    yield Step(names[k], "statement", number)
+
+    def _steps(self) -> list[tuple[int, Action]]:
+        """The schedule, transactions by their position among the events."""
+        steps: list[tuple[int, Action]] = []
+        for version in range(self.writers + 1):
+            if version:
+                alone = self.events[version - 1].read_version == version - 1
+                steps.append((version - 1, "both" if alone else "commit"))
+            for k, event in enumerate(self.events):
+                if event.read_version == version and (k >= self.writers or k != version):
+                    steps.append((k, "start" if k < self.writers else "both"))
+        return steps
+
+
+def _kind(statement: Statement) -> str:
+    name = type(statement).__name__
+    return KINDS.get(name, name.lower())
+
+
+def of_format(scope: Scope, *specs: Spec) -> Format:
+    """The format of a scope; IsolitmusError if one of the specs is of another, or of one that is not
+    searched.
+    """
+    for spec in specs:
+        name = scope.format if spec.format is None else spec.format
+        form = format_named(name)
+        if form.unsearched:
+            raise IsolitmusError(f"{spec.name} is of format {name}: {form.unsearched}")
+        if (form.searched_as or name) != scope.format:
+            raise IsolitmusError(
+                f"{spec.name} is of format {name}, and what is searched, '{scope.name}', of format"
+                f" {scope.format}; name a scope of format {name}"
+            )
+    return format_named(scope.format)
+
+
+def candidates(
+    scope: Scope,
+    transactions: int,
+    keep: Callable[[Frame], bool],
+    check: Callable[[], None] = lambda: None,
+    *,
+    recorder: Spec | None = None,
+) -> Iterator[Candidate | None]:
+    """Every candidate with so many transactions whose every prefix is kept.
+
+    ``keep`` is asked of the frame of each prefix; a prefix that it refuses is never extended, so it
+    must refuse all that extends it too. Yields None for each candidate that is refused at its last
+    step, so that a caller can count and stop; ``check``, which may end it, is called at every step.
+    What ``recorder`` does not record has no version, and leaves an empty one at its place.
+    """
+    for writers in range(1, transactions + 1):
+        if writers < transactions and not scope.readers:
+            continue
+        for init in scope.inits:
+            search = _CandidateSearch(
+                scope, init, writers, transactions - writers, keep, check=check, recorder=recorder
+            )
+            for vocabulary in range(1, len(scope.statements) + 1):
+                yield from search.extend(search.root, vocabulary, fresh=False)
+
+
+def candidate(
+    scope: Scope,
+    init: tuple[Statement, ...],
+    writers: Sequence[tuple[int, int]],
+    readers: Sequence[tuple[int, int]],
+) -> Candidate | None:
+    """One candidate by its choices: the number of a statement (of a reader) and the version that it
+    reads, for each; None if a statement fails, or does nothing where the scope skips that.
+    """
+    search = _CandidateSearch(scope, init, len(writers), len(readers), keep=lambda _: True)
+    node = search.root
+    for k, read_version in writers:
+        event = search.grown(node, k, read_version)
+        if event is None:
+            return None
+        node = search.longer(node, k, event, node.frame)
+    node = replace(node, frame=search.form.frame(node.events, reasons=False))
+    return search.watched(node, [(scope.readers[q], version) for q, version in readers])
+
+
+@dataclass(frozen=True, slots=True)
+class _Node:
+    """A prefix of candidates: its statements and events, the frame of them, the states so far, and
+    for each state the effects that were worked out on it already, and whether they are recorded, by
+    statement and position.
+    """
+
+    statements: tuple[Statement, ...]
+    events: tuple[Event, ...]
+    states: tuple[Database, ...]
+    effects: tuple[dict[tuple[int, int], tuple[Effect, bool]], ...]
+    frame: Frame
+
+
+class _CandidateSearch:
+    def __init__(
+        self,
+        scope: Scope,
+        init: tuple[Statement, ...],
+        writers: int,
+        readers: int,
+        keep: Callable[[Frame], bool],
+        *,
+        check: Callable[[], None] = lambda: None,
+        recorder: Spec | None = None,
+    ) -> None:
+        self.scope, self.init, self.recorder = scope, init, recorder
+        self.writers, self.readers = writers, readers
+        self.keep, self.check = keep, check
+        self.form = format_named(scope.format)
+        start = (initial(self.form, scope.tables, init),)
+        self.root = _Node((), (), start, ({},), self.form.frame((), reasons=False))
+
+    def extend(self, node: _Node, vocabulary: int, *, fresh: bool) -> Iterator[Candidate | None]:
+        """The candidates below a prefix that use the first ``vocabulary`` statements, the last of
+        them at least once (``fresh``: the prefix does so already).
+        """
+        position = len(node.events) + 1
+        if position > self.writers:
+            yield from self.read(node)
+            return
+        last = vocabulary - 1
+        for k in range(last if position == self.writers and not fresh else 0, vocabulary):
+            for read_version in range(position):
+                event = self.grown(node, k, read_version)
+                if event is None:
+                    continue
+                seen = self.form.frame((*node.events, event), reasons=False)
+                if not self.keep(seen):
+                    yield None
+                    continue
+                longer = self.longer(node, k, event, seen)
+                yield from self.extend(longer, vocabulary, fresh=fresh or k == last)
+
+    def grown(self, node: _Node, k: int, read_version: int) -> Event | None:
+        """What comes of statement k after a prefix; None if it fails, or does nothing where the scope
+        skips that.
+        """
+        self.check()
+        position = len(node.events) + 1
+        done, recorded = self.effect(node, read_version, k, position)
+        if done.error is not None or done.footprint is None:
+            return None
+        if self.scope.noops == "skip" and done.footprint.empty:
+            return None
+        return Event(f"T{position}", done, read_version, position if recorded else None)
+
+    def longer(self, node: _Node, k: int, event: Event, seen: Frame) -> _Node:
+        return _Node(
+            (*node.statements, self.scope.statements[k][len(node.events)]),
+            (*node.events, event),
+            (*node.states, self.form.after(node.states[-1], event)),
+            (*node.effects, {}),
+            seen,
+        )
+
+    def effect(self, node: _Node, version: int, k: int, position: int) -> tuple[Effect, bool]:
+        known = node.effects[version]
+        if (k, position) not in known:
+            statement = self.scope.statements[k][position - 1]
+            done = self.form.effect(
+                statement, node.states[version], f"T{position}", self.scope.tables
+            )
+            writes = done.error is None and done.footprint is not None
+            dropped = writes and self.recorder and unrecorded(self.form, done, self.recorder)
+            known[k, position] = done, not dropped
+        return known[k, position]
+
+    def read(self, node: _Node) -> Iterator[Candidate | None]:
+        choices = [(s, v) for s in self.scope.readers for v in range(len(node.states))]
+        for chosen in combinations_with_replacement(choices, self.readers):
+            self.check()
+            found = self.watched(node, chosen)
+            yield found if not self.readers or self.keep(found.frame) else None
+
+    def watched(self, node: _Node, chosen: Sequence[tuple[Statement, int]]) -> Candidate:
+        """The candidate with these readers, each at a version."""
+        readers = tuple(
+            Event(f"R{k}", self.form.effect(s, node.states[v], f"R{k}", self.scope.tables), v)
+            for k, (s, v) in enumerate(chosen, 1)
+        )
+        events = node.events + readers
+        seen = self.form.frame(events, reasons=False) if readers else node.frame
+        statements = node.statements + tuple(s for s, _ in chosen)
+        return Candidate(self.scope, self.init, statements, events, node.states, seen)

@@ -1,0 +1,1 @@
+"""Jobs that share a table: predictions, robustness, repairs."""

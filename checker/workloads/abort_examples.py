@@ -1,0 +1,271 @@
+"""Examples of aborts: litmus tests in which one statement aborts because another one committed meanwhile.
+
+A solver proposes parameters and rows for each exception. Which exception a commit check raises first, and what a retry
+then does, depends on the other rows of the files: a file that keeps a row is written again, and is an added file. So
+each proposal is executed with more rows beside it, one for each way in which the two statements may match a row of the
+same partition, in one file with the others and in a file of its own.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import TYPE_CHECKING, Any
+
+from isolitmus.checker.execution.commit_loop import execute, observed_run
+from isolitmus.checker.templates.codes import NoValue
+from isolitmus.checker.templates.statement_template import alike, same_partition
+from isolitmus.checker.workloads.instances import bounds_of
+from isolitmus.checker.workloads.simple_examples import wish
+from isolitmus.checker.workloads.solver import LimitedSolver
+from isolitmus.checker.workloads.staging import Stage, executed_part, value_of
+from isolitmus.model.errors import IsolitmusError, UndeterminedError
+from isolitmus.model.litmus import Expectation
+from isolitmus.model.schedule import Schedule
+from isolitmus.model.sql.statement import Insert, Merge, Optimize, Vacuum
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from isolitmus.checker.templates.expression_formulas import RowTerm
+    from isolitmus.checker.workloads.asking import Asked
+    from isolitmus.checker.workloads.instances import Instances, Participant
+    from isolitmus.checker.workloads.solver import Solution
+    from isolitmus.model.execution import Event
+    from isolitmus.model.litmus import Litmus
+    from isolitmus.model.spec import Spec
+    from isolitmus.model.sql.values import Row
+
+__all__ = ["AbortExample", "AbortExamples"]
+
+MODELS = 4
+"""So many proposals of the solver are executed for one exception."""
+TESTS = 250
+"""So many tables of one proposal are executed to find its exception."""
+COMMITS, NO_OP, FAILS = "commits", "finds nothing to do", "fails"
+"""What a retry does."""
+
+
+@dataclass(slots=True)
+class AbortExample:
+    """The smallest test that ends with an exception, and whether a retry failed in some test that ends so."""
+
+    test: Litmus
+    fails: bool = False
+
+
+class AbortExamples:
+    """What is found of one statement that another one overtakes."""
+
+    def __init__(
+        self,
+        instances: Instances,
+        asked: Asked,
+        loser: Participant,
+        winner: Participant,
+        protocol: Spec,
+    ) -> None:
+        self.instances = instances
+        self.asked = asked
+        self.loser = loser
+        self.winner = winner
+        self.protocol = protocol
+        self.found: dict[str, AbortExample] = {}
+        self.why = ""
+        """Why the last test that showed nothing did not."""
+        self.roles = (loser, winner)
+        self._busy = asked.z3.And(*(role.instance.busy for role in self.roles))
+        self._done: set[tuple[object, ...]] = set()
+
+    @property
+    def schedule(self) -> str:
+        """The loser begins, the winner commits, the loser wants to."""
+        return f"{self.loser.name}.start {self.winner.name} {self.loser.name}.commit"
+
+    def look_for(self, exception: str, stop: Any) -> None:
+        """Execute what the solver proposes for an exception until it is seen, and what a retry may do."""
+        more: list[Any] = []
+        for k in range(MODELS):
+            apart = bool(k or self.found)
+            model = self.asked.example(stop, *more, wanted=self._busy, apart=apart)
+            if model is None:
+                return
+            self._execute_tables(model, exception)
+            if exception in self.found:
+                return
+            values = [t.value for role in self.roles for t in role.terms.parameters.values()]
+            if values:
+                more.append(model.others(values))
+            elif k:
+                return
+
+    def retries(self, exception: str, stop: Any) -> tuple[str, ...]:
+        """How a retry may end, once the winner has committed: what is not refuted, and failures that were seen."""
+        ends = []
+        if self.asked.possible(stop, self._finds_rows()) is not False:
+            ends.append(COMMITS)
+        if self.asked.possible(stop, self._finds_no_row()) is not False:
+            ends.append(NO_OP)
+        if self.found[exception].fails:
+            ends.append(FAILS)
+        return tuple(ends)
+
+    def _finds_rows(self) -> Any:
+        """That a retry may write something: of a query whatever it gives, else a row that it matches and that is
+        left, or that the winner puts in.
+        """
+        z3, terms, own = self.asked.z3, self.loser.terms, self.loser.instance.template
+        schema = own.target
+        if schema is None or isinstance(own.statement, Insert | Merge | Optimize | Vacuum):
+            return z3.BoolVal(True)
+        old, new = (terms.row(schema, f"{schema.name} {word}") for word in ("before", "after"))
+        winner = self.winner.instance.template
+        return z3.Or(
+            z3.And(own.removes(old), winner.keeps(old)), z3.And(winner.adds(new), own.removes(new))
+        )
+
+    def _finds_no_row(self) -> Any:
+        """That a retry may find nothing to write: it does not write in any case, nor because of what the winner puts in
+        in any case.
+        """
+        z3, own = self.asked.z3, self.loser.instance.template
+        if own.always:
+            return z3.BoolVal(False)
+        put = (
+            self.winner.instance.template.certain
+            if own.target == self.winner.instance.template.target
+            else ()
+        )
+        return z3.And(*(own.keeps(row) for row in put))
+
+    def expecting(self, exception: str) -> Litmus:
+        """The smallest test that ends so, with what becomes of it, and a name."""
+        test = self.found[exception].test
+        ended = observed_run(test, execute(test, self.protocol), self.protocol.name)
+        outcome = {name: (done.outcome,) for name, done in ended.transactions.items()}
+        name = f"{self.loser.statement.name}-by-{self.winner.statement.name}"
+        expect = {self.protocol.name: Expectation(outcome=outcome)}
+        return replace(test, name=name, expect=expect)
+
+    def _execute_tables(self, model: Solution, exception: str) -> None:
+        """Execute a proposal on tables with the rows that it needs, and with others, the smallest first."""
+        title = f"{self.loser.name} is overtaken by {self.winner.name}"
+        try:
+            beside = tuple(dict.fromkeys(self._beside(model)))
+            stage = Stage(self.instances, model, self.roles, self.schedule, beside)
+            for test in stage.tests(title, TESTS):
+                self._execute(test)
+                if exception in self.found:
+                    return
+        except (NoValue, IsolitmusError) as problem:
+            self.why = str(problem).partition("\n")[0]
+
+    def _execute(self, test: Litmus) -> None:
+        """Execute a test, and its retry if the loser aborts; each once."""
+        key = executed_part(test)
+        if key in self._done:
+            return
+        self._done.add(key)
+        try:
+            ended = self._event(test)
+        except UndeterminedError as problem:
+            self.why = problem.problem
+            return
+        except IsolitmusError as problem:
+            self.why = str(problem).partition("\n")[0]
+            return
+        if ended is not None and ended.conflict is not None:
+            found = self.found.setdefault(ended.conflict, AbortExample(test))
+            found.fails |= self._retry_fails(test)
+
+    def _event(self, test: Litmus) -> Event | None:
+        """What became of the loser; None if the winner did not commit, so that it shows nothing."""
+        events = {event.name: event for event in execute(test, self.protocol).events}
+        winner = events.get(self.winner.name)
+        return None if winner is None or winner.aborted else events.get(self.loser.name)
+
+    def _retry_fails(self, test: Litmus) -> bool:
+        """Whether the loser fails if it begins after the winner."""
+        words = f"{self.winner.name} {self.loser.name}"
+        again = replace(test, schedule=Schedule.parse(words, test.transactions))
+        try:
+            ended = self._event(again)
+        except IsolitmusError:
+            return True
+        return ended is None or ended.effect.error is not None
+
+    def _beside(self, model: Solution) -> Iterator[tuple[str, Row]]:
+        """Rows of the table that both write to, in the partition of one that plays a part: one for each way in which
+        the two statements may match it; and the rows of other tables by which they do.
+        """
+        schema = self.winner.instance.template.target
+        if schema is None or self.loser.instance.template.target != schema:
+            return
+        z3, terms = self.asked.z3, self.loser.terms
+        first = next((row for table, row in model.rows if table == schema.name), None)
+        row = terms.row(schema, f"{schema.name} beside")
+        told = [*self._as_in(model), *(role.domain for role in self.roles)]
+        if first is not None:
+            told += self._fixed(model, first)
+            told += [same_partition(terms, schema, row, first), z3.Not(alike(terms, row, first))]
+        known = [len(role.terms.rows) for role in self.roles]
+        matches = [(self._spares(role, row), self._matches(role, row)) for role in self.roles]
+        others = [
+            one
+            for role, many in zip(self.roles, known, strict=True)
+            for one in role.terms.rows[many:]
+            if one[0] != schema.name
+        ]
+        solver = LimitedSolver()
+        solver.tell(*bounds_of(self.roles), *told)
+        own = {term.value.get_id() for term in row}
+        usual = [u for v in terms.values if v.value.get_id() in own for u in v.usual]
+        for ways in product(*matches):
+            with solver.within(*ways):
+                if not solver.possible():
+                    continue
+                wish(solver, [*(z3.Not(term.null) for term in row), *usual])
+                if not solver.possible():
+                    continue
+                found = solver.model
+            for table, some in ((schema.name, row), *others):
+                with suppress(NoValue):
+                    yield table, self._values(found, table, some)
+
+    def _values(self, model: Solution, table: str, row: RowTerm) -> Row:
+        """The values of a row in a model."""
+        columns = self.instances.workload.tables[table].columns
+        return tuple(
+            value_of(self.instances.codes, model, term, column.type)
+            for term, column in zip(row, columns, strict=True)
+        )
+
+    def _as_in(self, model: Solution) -> Iterator[Any]:
+        """That parameters are those of a model."""
+        for role in self.roles:
+            yield from self._fixed(model, tuple(role.terms.parameters.values()))
+
+    def _fixed(self, model: Solution, terms: RowTerm) -> Iterator[Any]:
+        """That values are those of a model."""
+        for term in terms:
+            yield term.value == model.said(term.value)
+            if not self.asked.z3.is_false(term.null):
+                yield term.null == model.said(term.null)
+
+    def _matches(self, role: Participant, row: RowTerm) -> Any:
+        """That a statement reads, removes or changes the row."""
+        template = role.instance.template
+        target = template.target
+        reads = [
+            read.matches(row)
+            for read in role.instance.reads
+            if target is not None and read.table == target.name and not read.outside
+        ]
+        return self.asked.z3.Or(*reads, template.removes(row))
+
+    def _spares(self, role: Participant, row: RowTerm) -> Any:
+        """That a statement may leave the row alone."""
+        if isinstance(role.statement.statement, Insert) and not role.statement.statement.overwrite:
+            return self.asked.z3.Not(self._matches(role, row))
+        return role.instance.template.keeps(row)

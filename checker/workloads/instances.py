@@ -1,0 +1,150 @@
+"""Statements of a workload as instances: each with parameters of its own, of which it is known what is declared."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from isolitmus.checker.solver.solver import answer
+from isolitmus.checker.templates.codes import Codes
+from isolitmus.checker.templates.expression_formulas import Terms
+from isolitmus.checker.templates.statement_template import Template
+from isolitmus.model.defaults import DELTA
+from isolitmus.model.errors import LitmusError
+from isolitmus.specs.registries.formats import format_named
+from isolitmus.specs.sql.statements import read_statement
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from isolitmus.checker.templates.expression_formulas import ValueTerm
+    from isolitmus.checker.templates.instance_frames import Instance
+    from isolitmus.model.sql.statement import Statement
+    from isolitmus.model.workload import Job, JobStatement, Workload
+
+__all__ = ["Instances", "Participant", "bounds_of"]
+
+
+@dataclass(frozen=True)
+class Participant:
+    """One statement that takes part, under a name that no other one has."""
+
+    name: str
+    """What it is called in tests and sentences."""
+    statement: JobStatement
+    """Which one it is."""
+    instance: Instance
+    """What it reads and writes, as formulas."""
+    domain: Any
+    """What is known of its parameters, as a formula."""
+
+    @property
+    def terms(self) -> Terms:
+        """Its unknowns."""
+        return self.instance.template.terms
+
+
+def bounds_of(roles: Iterable[Participant]) -> list[Any]:
+    """What values there are for all unknowns of some roles, each bound once."""
+    bounds = (bound for role in roles for bound in role.terms.bounds)
+    return list({bound.get_id(): bound for bound in bounds}.values())
+
+
+@dataclass
+class Instances:
+    """Instances of a workload's statements over one set of values."""
+
+    workload: Workload
+    """Whose statements they are."""
+    codes: Codes = field(default_factory=Codes)
+    """The numbers of values."""
+    shared: dict[str, ValueTerm] = field(default_factory=dict)
+    """The parameters that all have in common."""
+    everybody: Terms = field(init=False)
+    """The unknowns that these are."""
+    _known: dict[str, Statement] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        everybody = Terms("all", self.codes)
+        for name, type_ in self.workload.shared.items():
+            self.shared[name] = everybody.fresh(type_, name, nulls=False)
+        self.everybody = everybody
+
+    def anew(self) -> Instances:
+        """The same statements over values of their own: nothing that is asked of others has a say."""
+        return replace(self, codes=Codes(), shared={})
+
+    def read(self, sql: str) -> Statement:
+        """A statement without parameters; each text is read once."""
+        if sql not in self._known:
+            self._known[sql] = read_statement(sql, self.workload.tables, opaque=True)
+        return self._known[sql]
+
+    def role(self, statement: JobStatement, name: str = "") -> Participant:
+        """A statement as an instance of that name; the statement's, if none is given."""
+        name = name or statement.name
+        terms = Terms(name, self.codes)
+        terms.values += self.everybody.values
+        job = self.workload.jobs[statement.job]
+        for parameter, type_ in {**job.parameters, **statement.types}.items():
+            known = self.shared.get(parameter)
+            read = parameter in statement.let
+            terms.parameters[parameter] = (
+                terms.fresh(type_, parameter, nulls=read) if known is None else known
+            )
+        terms.unknowns.clear()
+        template = Template(statement.statement, self.workload.tables, terms)
+        sees = format_named(DELTA).instance
+        assert sees is not None
+        instance = sees(template, tuple(statement.let.values()), statement.reads)
+        return Participant(name, statement, instance, self._domain(job, terms))
+
+    def _domain(self, job: Job, terms: Terms) -> Any:
+        row = tuple(terms.parameters[parameter] for parameter in job.parameters)
+        return terms.holds(job.where, (row,))
+
+    def kind(self, one: JobStatement) -> tuple[object, ...]:
+        """All that formulas have of a statement but its name: what is refuted of one is so of all of its kind."""
+        job = self.workload.jobs[one.job]
+        queries = tuple((name, query.sql) for name, query in one.let.items())
+        confs = tuple(sorted(one.conf.items()))
+        return (
+            one.sql,
+            confs,
+            one.reads,
+            tuple(one.types.items()),
+            queries,
+            tuple(job.parameters.items()),
+            job.known,
+        )
+
+    def differing(self, one: Participant, others: Iterable[Participant]) -> Iterator[Any]:
+        """That a run has other values of the distinct parameters than those that overlap it."""
+        own = self._distinct(one)
+        for other in others:
+            theirs = self._distinct(other)
+            yield from (own[p].value != theirs[p].value for p in own.keys() & theirs.keys())
+
+    def _distinct(self, role: Participant) -> dict[str, ValueTerm]:
+        """The distinct parameters of a run; none of somebody who is no job's."""
+        job = self.workload.jobs[role.statement.job]
+        known = role.terms.parameters if role.statement in job.statements else {}
+        return {p: known[p] for p in self.workload.distinct if p in known}
+
+    def pair(self, a: JobStatement, b: JobStatement) -> tuple[Participant, Participant]:
+        """Two instances, with different names also where both are of one statement."""
+        return self.role(a), self.role(b, "" if a is not b else f"{b.name}_2")
+
+    def check_domains(self) -> None:
+        """LitmusError for a job that no parameters are left to."""
+        import z3
+
+        for job in self.workload.jobs.values():
+            solver = z3.Solver()
+            role = self.role(job.statements[0])
+            solver.add(role.domain)
+            if answer(solver) == "unsat":
+                raise LitmusError(
+                    f"{job.place}: jobs.{job.name}.where: '{job.known}' holds for no values at all, so the"
+                    " job never runs; leave the job out, or correct the condition"
+                )

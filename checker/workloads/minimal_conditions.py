@@ -1,0 +1,140 @@
+"""Why formulas hold in an example: comparisons that hold in it, and with which all of them do.
+
+Of two ways in which something may be so, one is enough: what the other one is about plays no part in the example.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from isolitmus.checker.workloads.formula_parts import FormulaPart
+    from isolitmus.checker.workloads.solver import Solution
+
+__all__ = ["HeldComparison", "implicant"]
+
+
+class HeldComparison(NamedTuple):
+    """A comparison, and whether it holds."""
+
+    part: FormulaPart
+    holds: bool
+
+    @property
+    def formula(self) -> Any:
+        """That it does, or does not."""
+        import z3
+
+        found = z3.BoolRef(self.part.term, z3.main_ctx())
+        return found if self.holds else z3.Not(found)
+
+
+def implicant(model: Solution, formulas: Iterable[FormulaPart]) -> list[HeldComparison]:
+    """Literals that hold in a model, and imply each of these formulas, which do, too.
+
+    What follows from a supposed relation (``Implies``) counts if the relation does.
+
+    >>> import z3
+    >>> from isolitmus.checker.workloads.formula_parts import FormulaParts
+    >>> from isolitmus.checker.workloads.solver import Solution
+    >>> a, b, c, n = *z3.Bools("a b c"), z3.Int("n")
+    >>> both = z3.And(z3.Or(a, b), z3.Not(z3.And(c, n > 3)))
+    >>> solver = z3.Solver()
+    >>> solver.add(b, z3.Not(a), z3.Not(c), n == 7)
+    >>> str(solver.check())
+    'sat'
+    >>> [one.formula for one in implicant(Solution(solver.model()), [FormulaParts().of(both)])]
+    [b, Not(c)]
+    """
+    return _Implicant(model).of(formulas)
+
+
+class _Implicant:
+    """Formulas that have to hold, taken apart as the model has them."""
+
+    def __init__(self, model: Solution) -> None:
+        import z3
+
+        self.z3: Any = z3
+        self.model = model
+        self.found: dict[tuple[FormulaPart, bool], None] = {}
+        self.done: set[tuple[FormulaPart, bool]] = set()
+        self.held: dict[FormulaPart, bool] = {}
+
+    def of(self, formulas: Iterable[FormulaPart]) -> list[HeldComparison]:
+        later = []
+        for formula in formulas:
+            if formula.kind == self.z3.Z3_OP_IMPLIES:
+                later.append(formula)
+            else:
+                self._need(formula, so=True)
+        while True:
+            left = [one for one in later if not self._followed(one)]
+            if len(left) == len(later):
+                return [HeldComparison(*one) for one in self.found]
+            later = left
+
+    def _followed(self, rule: FormulaPart) -> bool:
+        """Whether one side of a rule is supposed, so that the other one follows."""
+        if_so, then = rule.parts
+        if self._known(if_so, so=True):
+            self._need(then, so=True)
+            return True
+        if self._known(then, so=False):
+            self._need(if_so, so=False)
+            return True
+        return False
+
+    def _known(self, formula: FormulaPart, *, so: bool) -> bool:
+        while formula.kind == self.z3.Z3_OP_NOT:
+            formula, so = formula.parts[0], not so
+        return (formula, so) in self.found
+
+    def _holds(self, formula: FormulaPart) -> bool:
+        said = self.held.get(formula)
+        if said is None:
+            z3, parts = self.z3, formula.parts
+            match formula.kind:
+                case z3.Z3_OP_NOT:
+                    said = not self._holds(parts[0])
+                case z3.Z3_OP_AND:
+                    said = all(map(self._holds, parts))
+                case z3.Z3_OP_OR:
+                    said = any(map(self._holds, parts))
+                case _:
+                    said = self.model.says(formula.term)
+            self.held[formula] = said
+        return said
+
+    def _need(self, formula: FormulaPart, *, so: bool) -> None:
+        """That a formula is so, as it is in the model."""
+        z3 = self.z3
+        todo = [(formula, so)]
+        while todo:
+            one, said = todo.pop()
+            if (one, said) in self.done:
+                continue
+            self.done.add((one, said))
+            match one.kind:
+                case z3.Z3_OP_TRUE | z3.Z3_OP_FALSE:
+                    pass
+                case z3.Z3_OP_NOT:
+                    todo.append((one.parts[0], not said))
+                case z3.Z3_OP_AND | z3.Z3_OP_OR:
+                    parts = [(part, said) for part in one.parts]
+                    every = (one.kind == z3.Z3_OP_AND) == said
+                    todo += reversed(parts) if every else self._enough(parts)
+                case z3.Z3_OP_IMPLIES:
+                    parts = [(one.parts[0], not said), (one.parts[1], said)]
+                    todo += self._enough(parts) if said else reversed(parts)
+                case _:
+                    self.found[one, said] = None
+
+    def _enough(self, parts: list[tuple[FormulaPart, bool]]) -> Iterator[tuple[FormulaPart, bool]]:
+        """One of several parts that is so: if one was needed anyhow, that one."""
+        for one in parts:
+            if one in self.done:
+                return
+        yield next((part, said) for part, said in parts if self._holds(part) == said)

@@ -1,0 +1,487 @@
+"""The verb ``robust``: whether jobs keep a promise, however often they run and with whatever parameters.
+
+Safe is a proof: each pattern that a broken promise has to have (``checker.workloads.cycle_patterns``) was refuted. A
+pattern that is not refuted is made a litmus test, carried out and judged; only a run that the promise
+forbids is a counterexample. What is neither is unknown, with the reason.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import product
+from math import inf
+from time import monotonic
+from typing import TYPE_CHECKING, Literal
+
+from isolitmus.checker.judge.spec_properties import monotone
+from isolitmus.checker.solver.certificate import Certificate
+from isolitmus.checker.solver.refutation import Refutation
+from isolitmus.checker.templates.instance_frames import DEPENDENCIES
+from isolitmus.checker.workloads.cycle_patterns import Dangers
+from isolitmus.checker.workloads.instances import Instances
+from isolitmus.checker.workloads.patterns import (
+    backward_pair,
+    cycle_of_four,
+    cycle_of_three,
+    open_cycle,
+    seen_in_between,
+    way_in,
+    ways_to_miss,
+    write_skew,
+)
+from isolitmus.checker.workloads.trials import Trials
+from isolitmus.model.budget import Budget
+from isolitmus.model.display import Readable
+from isolitmus.model.errors import Disagreement, Limit
+from isolitmus.model.sql.statement import Read
+from isolitmus.model.workload import JobStatement
+from isolitmus.specs.files.catalogue import protocol as named_protocol
+from isolitmus.specs.files.workload_sources import as_workload
+from isolitmus.specs.sql.statements import read_statement
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from isolitmus.checker.workloads.counterexamples import Counterexample
+    from isolitmus.checker.workloads.cycle_patterns import Danger, DangerQuestion, Refuted
+    from isolitmus.model.spec import Spec
+    from isolitmus.model.workload import Workload
+    from isolitmus.specs.files.spec_catalogue import NameOrPath, SpecLike
+
+__all__ = ["PROMISES", "Robustness", "robust_answers", "robustness"]
+
+AT_ROWS = frozenset(("wr", "ww", "rw"))
+"""What a commit check names that compares rows rather than files and partitions."""
+PROMISES = ("write-serializable", "update-serializable", "log-serializable")
+"""The levels that are asked about: the table is what some serial order gives; each reader alone sees a state of
+one; everybody sees the order of the log."""
+Safety = Literal["safe", "unsafe", "unknown"]
+ASSUMED = (
+    "jobs do what their statements say, and read besides only what they declare as let",
+    "every statement reads one version of its tables, and commits are versions in the order of the log",
+    "nobody else writes to the tables, and no job changes their columns or properties",
+)
+SEVERAL = "a statement reads all its tables at one moment, and their commits have one order"
+"""What is taken for granted besides where there are several tables: each has a log of its own."""
+
+
+def _alone(one: Refuted) -> tuple[str]:
+    return (one.text,)
+
+
+@dataclass(frozen=True, slots=True)
+class Robustness(Readable):
+    """Whether a workload keeps a promise under a protocol."""
+
+    workload: Workload
+    """Whose jobs they are."""
+    protocol: str
+    """The commit check."""
+    promise: str
+    """The level that is promised."""
+    word: Safety
+    """``safe``, with a proof; ``unsafe``, with counterexamples; or ``unknown``."""
+    refuted: tuple[Refuted, ...] = ()
+    """The patterns that were refuted, each with its question."""
+    counterexamples: tuple[Counterexample, ...] = ()
+    """One for each pattern that comes about."""
+    why: tuple[str, ...] = ()
+    """Why it is unknown."""
+    seconds: float = 0.0
+    """How long it took."""
+
+    @property
+    def seen(self) -> Safety:
+        """Whether the promise is kept by what one sees, whatever the conflicts are: some order gives the tables, and to
+        readers what they read. Where conflicts are safe, that is; where all counterexamples are explained it is unknown.
+        """
+        if self.word != "unsafe":
+            return self.word
+        return "unsafe" if any(not one.explained for one in self.counterexamples) else "unknown"
+
+    @property
+    def verdict(self) -> str:
+        """``word``, or "unsafe, explained" where only conflicts break the promise in all runs that were found."""
+        return "unsafe, explained" if self.word != self.seen else self.word
+
+    @property
+    def certificate(self) -> Certificate:
+        """What stands behind ``safe``."""
+        questions = [
+            Refutation(f"{k:03}", f"{one.lemma}: {one.about}", "smt2", partial(_alone, one))
+            for k, one in enumerate(self.refuted, 1)
+        ]
+        return Certificate(
+            f"{self.promise}-{self.protocol}",
+            f"{self.workload.name}: under {self.protocol} any runs of the jobs are {self.promise}",
+            tuple(questions),
+            (
+                "a broken promise has one of these patterns (docs/semantics.md, theorems 11 and 12)",
+                "the questions say what the statements and the protocol do",
+                *self.assumptions,
+            ),
+        )
+
+    @property
+    def lemmas(self) -> Mapping[str, int]:
+        """What was proved, and of how many patterns."""
+        return Counter(one.lemma for one in self.refuted)
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What the answer takes for granted."""
+        several = (SEVERAL,) if len(self.workload.tables) > 1 else ()
+        return (*ASSUMED, *several, *self.workload.assumptions)
+
+    @property
+    def worst(self) -> Counterexample | None:
+        """One that no order explains, if there is one; else any counterexample."""
+        return min(self.counterexamples, key=lambda one: bool(one.explained), default=None)
+
+    def __repr__(self) -> str:
+        return f"{self.promise} under {self.protocol}: {self.word}"
+
+    def to_json(self) -> dict[str, object]:
+        """The answer as docs/interface.md, 6, has it."""
+        return {
+            "workload": self.workload.name,
+            "protocol": self.protocol,
+            "promise": self.promise,
+            "word": self.verdict,
+            "seen": self.seen,
+            "refuted": dict(self.lemmas),
+            "counterexamples": [
+                {
+                    "schedule": one.danger.schedule,
+                    "litmus": str(one.test),
+                    "serial": list(one.serial),
+                    "explained": list(one.explained),
+                }
+                for one in self.counterexamples
+            ],
+            "why": list(self.why),
+            "assumptions": list(self.assumptions),
+            "seconds": round(self.seconds, 3),
+        }
+
+
+def robustness(
+    workload: Workload | NameOrPath,
+    protocol: SpecLike,
+    promise: str,
+    *,
+    tell: Callable[[str], None] | None = None,
+) -> Robustness:
+    """Whether any number of runs of the jobs, with any parameters, keep a promise under a protocol.
+
+    >>> from isolitmus.specs import protocol
+    >>> from isolitmus.specs.files.workload_file import read_workload
+    >>> jobs = read_workload('''
+    ... ddl = "CREATE TABLE t (id INT, day INT) USING delta PARTITIONED BY (day)"
+    ... [jobs.ingest]
+    ... sql = "INSERT INTO t VALUES (:id, :day)"
+    ... parameters = { id = "INT", day = "INT" }
+    ... [jobs.cleanup]
+    ... sql = "DELETE FROM t WHERE day = :day"
+    ... parameters = { day = "INT" }
+    ... ''', "jobs")
+    >>> under = protocol("delta-write-serializable")
+    >>> robustness(jobs, under, "write-serializable"), robustness(jobs, under, "log-serializable")
+    (write-serializable under delta-write-serializable: safe, log-serializable under delta-write-serializable: unsafe)
+    """
+    (found,) = robust_answers(workload, (protocol,), (promise,), tell=tell)
+    return found
+
+
+def robust_answers(
+    workload: Workload | NameOrPath,
+    protocols: Sequence[SpecLike],
+    promises: Sequence[str],
+    *,
+    examples: bool = True,
+    tell: Callable[[str], None] | None = None,
+    budget: Budget | None = None,
+) -> Iterator[Robustness]:
+    """The same of several promises, of each under several protocols: what is asked of all is asked once.
+    Without ``examples`` nothing is carried out: an answer is "safe", with the same proof, or "unknown". So it is of
+    what is left once the ``budget`` is spent.
+    """
+    budget = budget or Budget(memory=inf)
+    workload = as_workload(workload)
+    instances = Instances(workload)
+    instances.check_domains()
+    asked = [
+        _Promises(instances, each, tell, examples=examples)
+        for each in map(named_protocol, protocols)
+    ]
+    for promise in promises:
+        for one in asked:
+            try:
+                with budget.interrupting():
+                    found = one.answer(promise, promises)
+            except Limit as limit:
+                name = one.dangers.protocol.name
+                found = Robustness(workload, name, promise, "unknown", why=(str(limit),))
+            yield found
+
+
+class _Promises:
+    """The promises of one workload under one protocol. A promise implies those before it in PROMISES: a run that breaks
+    one of them breaks it, and what is safe for it is safe for them.
+    """
+
+    def __init__(
+        self,
+        instances: Instances,
+        protocol: Spec,
+        tell: Callable[[str], None] | None,
+        *,
+        examples: bool,
+    ) -> None:
+        self.dangers = Dangers(instances, protocol)
+        self.trials = Trials(instances, protocol) if examples else None
+        self.tell = tell
+        self._asked: dict[str, Robustness] = {}
+
+    def answer(self, promise: str, wanted: Sequence[str]) -> Robustness:
+        """The answer of one promise, by all that is found of those that are wanted, and of others if it is unknown."""
+        start = monotonic()
+        found = self._ask(promise)
+        if found.word == "unknown":
+            place = PROMISES.index(promise)
+            others = [p for p in PROMISES if p != promise]
+            for other in sorted(others, key=lambda p: p not in wanted):
+                stronger = PROMISES.index(other) > place
+                asked = self._ask(other)
+                if stronger and asked.word == "safe":
+                    found = replace(found, word="safe", refuted=asked.refuted, why=())
+                    break
+                found = self._with_runs(found)
+                if found.word == "unsafe":
+                    break
+        else:
+            found = self._with_runs(found)
+        return replace(found, seconds=found.seconds + monotonic() - start)
+
+    def _ask(self, promise: str) -> Robustness:
+        if promise not in self._asked:
+            asking = _Asking(self.dangers, self.trials, promise, self.tell)
+            self._asked[promise] = asking.answer()
+        return self._asked[promise]
+
+    def _with_runs(self, found: Robustness) -> Robustness:
+        """The answer, with the runs that were found for other promises and break this one."""
+        if self.trials is None:
+            return found
+        known = {one.danger.key for one in found.counterexamples}
+        more = [one for one in self.trials.breaking(found.promise) if one.danger.key not in known]
+        if not more:
+            return found
+        if found.word == "safe":
+            raise Disagreement(
+                f"{found.promise} under {found.protocol} is proved, and a run breaks it: {more[0]!r}"
+            )
+        if found.word == "unsafe":
+            if found.seen == "unsafe":
+                return found
+            more = [one for one in more if not one.explained]
+        counterexamples = sorted(
+            (*found.counterexamples, *more), key=lambda one: len(one.danger.members)
+        )
+        return replace(found, word="unsafe", counterexamples=tuple(counterexamples), why=())
+
+
+class _Asking:
+    """One promise of one workload under one protocol."""
+
+    def __init__(
+        self,
+        dangers: Dangers,
+        trials: Trials | None,
+        promise: str,
+        tell: Callable[[str], None] | None,
+    ) -> None:
+        self.instances = dangers.instances
+        self.workload = self.instances.workload
+        self.protocol = dangers.protocol
+        self.promise = promise
+        self.tell = tell
+        self.dangers = dangers
+        self.trials = trials
+        statements = self.workload.statements
+        self.writers = [one for one in statements if not isinstance(one.statement, Read)]
+        self.readers = [one for one in statements if isinstance(one.statement, Read)]
+        self.refuted: dict[Refuted, None] = {}
+        self.unsure: dict[str, None] = {}
+        self.found: list[Counterexample] = []
+        self.why: list[str] = []
+        self.sources: list[JobStatement] = []
+        self.open: list[tuple[JobStatement, JobStatement, JobStatement, str]] = []
+
+    def answer(self) -> Robustness:
+        """What comes of all patterns."""
+        if not monotone(self.protocol):
+            self.why.append(
+                f"{self.protocol.name} may let more through where there are more commits, so nothing is proved"
+            )
+        if rows := sorted(self.protocol.needs & AT_ROWS):
+            self.why.append(
+                f"{self.protocol.name} looks at rows ({', '.join(rows)}), and the theorems are about checks of files, so"
+                " nothing is proved"
+            )
+        back = [pair for pair in product(self.writers, repeat=2) if self._goes_back(*pair)]
+        self.sources = list({last.name: last for last, _ in back}.values())
+        for last, early in back:
+            match self.promise:
+                case "log-serializable":
+                    self._look(backward_pair(last, early))
+                case "update-serializable":
+                    for reader in self.readers or [self._any_reader(early)]:
+                        if not self._look(seen_in_between(last, early, reader)):
+                            self._around(last, early, reader)
+            if self.promise != "log-serializable":
+                self._cycles(last, early)
+        apart = [one.name for one in self.writers if one.let and self._reads(one)]
+        if apart and back and self.promise != "log-serializable":
+            self.why.append(
+                f"what the client of {', '.join(apart)} reads outside of its transaction is looked at in"
+                " cycles of at most three"
+            )
+        for open_ in () if self.found else self.open:
+            self._longer(*open_)
+        word: Safety = "unsafe" if self.found else "unknown" if self.why or self.unsure else "safe"
+        unsure = [f"the solver gave up on {title}" for title in self.unsure]
+        return Robustness(
+            self.workload, self.protocol.name, self.promise, word, tuple(self.refuted),
+            tuple(sorted(self.found, key=lambda one: len(one.danger.members))),
+            () if self.found else tuple(dict.fromkeys((*self.why, *unsure))),
+        )  # fmt: skip
+
+    def _goes_back(self, last: JobStatement, early: JobStatement) -> bool:
+        """Whether the one may miss the other, and commit."""
+        if self.tell is not None:
+            self.tell(f"{last.name} overtaken by {early.name}")
+        if not self.workload.overlap(last.job, early.job):
+            return False
+        return any([self._may(one).ways for one in ways_to_miss(backward_pair(last, early))])  # noqa: C419 - ask all
+
+    def _may(self, danger: Danger) -> DangerQuestion:
+        """A danger as a question that was asked; what is refuted of it is part of the proof."""
+        question = self.dangers.question(danger)
+        self.refuted.update(dict.fromkeys(question.refuted.values()))
+        if question.unsure:
+            self.unsure[" ".join(danger.names)] = None
+        return question
+
+    def _depends(self, a: JobStatement, b: JobStatement, *kinds: str) -> bool:
+        """Whether a run of the one may depend in one of these ways on one of the other; b on a for wr and ww."""
+        for kind in kinds:
+            found = self.dangers.depends(kind, a, b)
+            if found.possible:
+                return True
+            self.refuted.update(dict.fromkeys(found.refuted))
+        return False
+
+    def _reads(self, one: JobStatement) -> bool:
+        """Whether it reads anything that somebody writes."""
+        return any(self._depends(one, other, "rw") for other in self.writers)
+
+    def _reach(self, start: JobStatement) -> frozenset[str]:
+        """Who may depend on a statement, at once or by way of others."""
+        found: set[str] = set()
+        todo = [start]
+        while todo:
+            one = todo.pop()
+            for other in self.writers:
+                if other.name not in found and self._depends(one, other, "wr", "ww", "rw"):
+                    found.add(other.name)
+                    todo.append(other)
+        return frozenset(found)
+
+    def _cycles(self, last: JobStatement, early: JobStatement) -> None:
+        """The cycles of writers around a pair that goes back."""
+        if self._look(write_skew(last, early)):
+            return
+        if self._reads(early):
+            self.why.append(
+                f"{last.name} may miss {early.name}, which itself may miss others: what goes back twice is"
+                " looked for among two transactions only"
+            )
+        for between in self.writers:
+            if self.workload.overlap(last.job, between.job):
+                kinds = [kind for kind in DEPENDENCIES if self._depends(early, between, kind)]
+                direct = bool(kinds) and self._depends(between, last, "rw")
+                met = direct and any(
+                    [self._look(cycle_of_three(last, early, between, kind)) for kind in kinds]  # noqa: C419 - at all
+                )
+                self.open += [(last, early, between, kind) for kind in kinds if not met]
+
+    def _longer(
+        self, last: JobStatement, early: JobStatement, between: JobStatement, kind: str
+    ) -> None:
+        """The same with a way back by way of others, which ends with one that the last one has missed; or leads
+        through another one that goes back, and has missed the one before it on the way (docs/semantics.md,
+        Theorem 12).
+        """
+        open_ = open_cycle(last, early, between, kind)
+        if not self._may(open_).ways:
+            return
+        reach = self._reach(between)
+        for later in self.sources:
+            if later.name != last.name and later.name not in reach:
+                continue
+            for other in self.writers:
+                if other.name not in (between.name, *reach):
+                    continue
+                if not self.workload.overlap(later.job, other.job):
+                    continue
+                if not self._may(way_in(other, later)).ways:
+                    continue
+                four = (
+                    cycle_of_four(last, early, between, other, kind)
+                    if later.name == last.name
+                    else ()
+                )
+                if not any([self._look(danger) for danger in four]):  # noqa: C419 - at all of them
+                    self.why.append(
+                        f"{' '.join(open_.names)} may be part of a longer cycle by way of {other.name}"
+                    )
+
+    def _around(self, last: JobStatement, early: JobStatement, reader: JobStatement) -> None:
+        """A reader between others that depend on what was missed, and on which the last one depends."""
+        after = [w for w in self.writers if self._depends(reader, w, "rw")]
+        reach = self._reach(early)
+        before = self._depends(early, reader, "wr") or any(
+            self._depends(w, reader, "wr") for w in self.writers if w.name in reach
+        )
+        if before and (last in after or any(last.name in self._reach(w) for w in after)):
+            self.why.append(
+                f"{reader.name} may stand between {early.name} and {last.name} by way of others, which is not looked for"
+            )
+
+    def _any_reader(self, early: JobStatement) -> JobStatement:
+        """Somebody who reads the whole table."""
+        table = early.statement.target  # type: ignore[union-attr] # it writes
+        sql = f"SELECT * FROM {table}"
+        return JobStatement(
+            "reader", early.job, sql, read_statement(sql, self.workload.tables), {}, {}
+        )
+
+    def _look(self, danger: Danger) -> bool:
+        """Whether a danger may come about, also by what a client reads outside; if so, it is carried out."""
+        return any([self._look_at(one) for one in ways_to_miss(danger)])  # noqa: C419 - at all of them
+
+    def _look_at(self, danger: Danger) -> bool:
+        question = self._may(danger)
+        if not question.ways:
+            return False
+        shown = None if self.trials is None else self.trials.shown(question, self.promise)
+        if shown is not None:
+            self.found.append(shown)
+        else:
+            self.why.append(
+                f"{' '.join(danger.names)} is not refuted, and nothing that the solver proposes breaks the promise"
+            )
+        return True

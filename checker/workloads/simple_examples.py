@@ -1,0 +1,173 @@
+"""Examples as a person would give them: of what a solver finds no more than is needed, with simple values."""
+
+from __future__ import annotations
+
+from functools import cache
+from itertools import combinations, islice, product
+from typing import TYPE_CHECKING, Any
+
+from isolitmus.checker.workloads.formula_parts import FormulaParts
+from isolitmus.checker.workloads.instances import bounds_of
+from isolitmus.checker.workloads.minimal_conditions import implicant
+from isolitmus.checker.workloads.solver import LimitedSolver, Solution
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from isolitmus.checker.templates.codes import FreeValue
+    from isolitmus.checker.templates.expression_formulas import RowTerm, ValueTerm
+    from isolitmus.checker.workloads.instances import Participant
+    from isolitmus.checker.workloads.minimal_conditions import HeldComparison
+
+__all__ = ["Examples", "wish"]
+
+SPREAD = 30
+"""So many wishes for an example that is easy to read are tried."""
+
+
+class Examples:
+    """Examples of some roles. One hangs on what is told of them alone, not on what was asked before."""
+
+    def __init__(self, roles: Sequence[Participant]) -> None:
+        self.roles = roles
+        self.formulas = FormulaParts()
+
+    def of(self, told: Sequence[Any], *, apart: bool = False) -> Solution | None:
+        """One of which all that is told holds; None if none is found. ``apart``: with values that differ where they
+        may.
+        """
+        solver = LimitedSolver()
+        solver.tell(*told)
+        solver.tell(*bounds_of(self.roles))
+        if not solver.possible():
+            return None
+        formulas = [self.formulas.of(one) for one in told if one is not True]
+        first = solver.model
+        parts = _Parts(self, implicant(first, formulas))
+        parts.wish(solver, apart=apart)
+        if not solver.possible():  # it cannot say
+            return parts.solution(first)
+        model, wished = solver.model, parts.unknowns
+        reasons = implicant(model, formulas)
+        parts = _Parts(self, reasons)
+        if parts.unknowns <= wished:
+            return parts.solution(model)
+        solver.begin()
+        solver.tell(*(one.formula for one in reasons), *parts.bounds)
+        parts.wish(solver, apart=apart)
+        return parts.solution(solver.model if solver.possible() else model)
+
+
+class _Parts:
+    """What plays a part in an example, and what one would like to hold of it."""
+
+    def __init__(self, examples: Examples, reasons: Sequence[HeldComparison]) -> None:
+        import z3
+
+        self.z3: Any = z3
+        self.formulas = examples.formulas
+        self.unknowns = frozenset(one for reason in reasons for one in reason.part.unknowns)
+        roles = examples.roles
+        self.parameters = [list(role.terms.parameters.values()) for role in roles]
+        self.constants = [list(role.terms.constants.values()) for role in roles]
+        self.rows = [list(self._rows_of(role)) for role in roles]
+        own = {
+            self.formulas.of(term.value)
+            for terms, rows in zip(self.parameters, self.rows, strict=True)
+            for term in (*terms, *(t for _, row in rows for t in row))
+        }
+        self.values = [
+            one
+            for role in roles
+            for one in role.terms.values
+            if self.formulas.of(one.value) in own or self._plays((one,))
+        ]
+
+    def _plays(self, values: Iterable[ValueTerm | FreeValue]) -> bool:
+        """Whether it hangs on one of these values."""
+        return any(
+            self.formulas.of(term) in self.unknowns
+            for one in values
+            for term in (one.value, one.null)
+        )
+
+    def _rows_of(self, role: Participant) -> Iterator[tuple[str, RowTerm]]:
+        """The rows that play a part; of a table of which none does the first: it may be that any row does."""
+        tables: dict[str, list[RowTerm]] = {}
+        for name, row in role.terms.rows:
+            tables.setdefault(name, []).append(row)
+        for name, some in tables.items():
+            yield from ((name, row) for row in [r for r in some if self._plays(r)] or some[:1])
+
+    @property
+    def bounds(self) -> list[Any]:
+        """What values there are."""
+        return [formula for one in self.values for formula in one.bounds]
+
+    def solution(self, model: Solution) -> Solution:
+        """A model, with the rows that play a part."""
+        return Solution(model.model, [row for some in self.rows for row in some])
+
+    def wish(self, solver: LimitedSolver, *, apart: bool) -> None:
+        """Tell a solver what one would like to hold, as far as that can be together."""
+        nulls = [self.z3.Not(term.null) for rows in self.rows for _, row in rows for term in row]
+        wishes = [*(formula for one in self.values for formula in one.usual), *nulls]
+        differ = (*islice(self._different(), SPREAD), *islice(self._from_constants(), SPREAD))
+        wish(solver, [*wishes, *differ] if apart else [*self._one_row(), *wishes])
+
+    def _one_row(self) -> Iterator[Any]:
+        """That all rows of a table are one."""
+        first: dict[str, Any] = {}
+        for table, row in (one for rows in self.rows for one in rows):
+            other = first.setdefault(table, row)
+            if other is not row:
+                same = [
+                    (a.null == b.null, a.value == b.value) for a, b in zip(row, other, strict=True)
+                ]
+                yield self.z3.And(*(part for pair in same for part in pair))
+
+    def _different(self) -> Iterator[Any]:
+        """That values of different statements differ."""
+        for some, other in combinations(self._own, 2):
+            yield from _apart(some, other)
+
+    def _from_constants(self) -> Iterator[Any]:
+        """That values of a statement differ from what another one names."""
+        for (some, named), (other, called) in combinations(
+            zip(self._own, self.constants, strict=True), 2
+        ):
+            yield from _apart(some, called)
+            yield from _apart(other, named)
+
+    @property
+    def _own(self) -> list[list[Any]]:
+        """The values of each statement."""
+        return [
+            [t.value for t in terms] + [t.value for _, row in rows for t in row]
+            for terms, rows in zip(self.parameters, self.rows, strict=True)
+        ]
+
+
+def _apart(some: Iterable[Any], other: Iterable[Any]) -> Iterator[Any]:
+    """That values differ which may be compared."""
+    yield from (x != y for x, y in product(some, other) if x.sort() == y.sort())
+
+
+def wish(solver: LimitedSolver, wishes: Sequence[Any]) -> None:
+    """Tell a solver that all of these hold, but for those that cannot be together: of such the last ones are given up."""
+    import z3
+
+    left = {f"wish {k}": (_name(f"wish {k}"), wish) for k, wish in enumerate(wishes)}
+    solver.tell(*(z3.Implies(*pair) for pair in left.values()))
+    while left and solver.possible(*(name for name, _ in left.values())) is False:
+        against = solver.against
+        del left[next(name for name in reversed(left) if name in against)]
+    solver.tell(*(formula for _, formula in left.values()))
+
+
+@cache
+def _name(name: str) -> Any:
+    """A truth value of that name."""
+    import z3
+
+    return z3.Bool(name)

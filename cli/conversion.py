@@ -1,0 +1,101 @@
+"""``--as``: what a verb has found in another form than words for a person, on standard output."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from isolitmus.cli.output import print_json, say_text, warn
+from isolitmus.model.errors import IsolitmusError
+from isolitmus.model.records import Records
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from isolitmus.checker.render.dependency_graph import DependencyGraph
+
+__all__ = ["PICTURES", "TABLES", "Form", "Forms"]
+
+PICTURES: Mapping[str, Callable[[DependencyGraph], str]] = {
+    "svg": lambda graph: graph.to_svg(),
+    "mermaid": lambda graph: graph.to_mermaid(),
+    "tikz": lambda graph: graph.to_tikz(),
+    "dot": lambda graph: graph.to_dot(),
+    "graphml": lambda graph: graph.to_graphml(),
+}
+"""The dependency graph of one thing."""
+TABLES: Mapping[str, Callable[[Records], str]] = {"csv": Records.to_csv}
+"""The records of everything, in one table."""
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """The form that was asked for; None is words for a person, which a verb prints as it goes."""
+
+    word: str | None
+
+    @property
+    def quiet(self) -> bool:
+        """Whether nothing is printed but the form."""
+        return self.word is not None
+
+    @property
+    def draws(self) -> bool:
+        """Whether it is a picture, which is of one thing."""
+        return self.word in PICTURES
+
+    def refuse(self, count: int) -> None:
+        """IsolitmusError for more than one thing in one picture."""
+        if self.draws and count > 1:
+            raise IsolitmusError(f"--as {self.word} draws one thing, and {count} were asked for")
+
+    def show(self, results: Sequence[Any], document: Callable[[], object]) -> None:
+        """The results in this form; ``document`` gives what ``json`` has."""
+        match self.word:
+            case None:
+                pass
+            case "json":
+                print_json(document())
+            case word if word in TABLES:
+                every = Records.together(result.records for result in results)
+                say_text(TABLES[word](every).rstrip("\n"))
+            case word:
+                self.refuse(len(results))
+                graph = results[0].graph
+                if graph.nodes or graph.every:
+                    say_text(PICTURES[word](graph))
+                else:
+                    warn("there is nothing to draw")
+
+
+class Forms:
+    """The forms that a verb has: some of PICTURES and TABLES, and always JSON."""
+
+    def __init__(self, *words: str) -> None:
+        self.words = (*words, "json")
+
+    @property
+    def option(self) -> Any:
+        """``--as`` for the verb's signature.
+
+        >>> Forms(*TABLES).option.help
+        'Instead of words: a table, or the document of --json.'
+        """
+        kinds = [
+            *(["a picture of the dependencies"] if PICTURES.keys() & self.words else []),
+            *(["a table"] if TABLES.keys() & self.words else []),
+            "the document of --json",
+        ]
+        *others, last = kinds
+        said = f"{', '.join(others)}, or {last}" if others else last
+        return typer.Option("--as", metavar="|".join(self.words), help=f"Instead of words: {said}.")
+
+    def chosen(self, word: str | None, *, as_json: bool) -> Form:
+        """What ``--as`` and ``--json`` say; IsolitmusError names the forms if it is none of them."""
+        if word is not None and word not in self.words:
+            raise IsolitmusError(f"--as is '{word}'; one of {', '.join(self.words)} is wanted")
+        if as_json and word not in {None, "json"}:
+            raise IsolitmusError(f"--json and --as {word} are two forms; give one of them")
+        return Form("json" if as_json else word)

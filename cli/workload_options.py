@@ -1,0 +1,65 @@
+"""What the verbs about jobs share: where a workload comes from, and the commit check that it is under."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from isolitmus.model.defaults import DELTA
+from isolitmus.model.errors import IsolitmusError, near
+from isolitmus.specs import protocol
+from isolitmus.specs.files.catalogue import databricks_protocol, protocols
+from isolitmus.specs.files.workload_sources import workload
+from isolitmus.specs.registries.formats import format_named
+
+if TYPE_CHECKING:
+    from isolitmus.model.spec import Spec
+    from isolitmus.model.workload import Workload
+
+__all__ = ["Ddl", "Jobs", "Level", "TableFolder", "chosen_protocol", "chosen_workload"]
+
+Jobs = Annotated[
+    list[str],
+    typer.Argument(metavar="JOBS", help="A workload's name, a workload file, or files of SQL."),
+]
+Ddl = Annotated[
+    str | None,
+    typer.Option(metavar="FILE", help="With files of SQL: the CREATE TABLE of their tables."),
+]
+TableFolder = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="[NAME=]FOLDER",
+        help="A Delta table that the jobs are about: its log says what it is. May be repeated.",
+    ),
+]
+Level = Annotated[
+    str | None,
+    typer.Option(
+        metavar="L",
+        help="Serializable, WriteSerializable or a protocol; default: the table's, or Serializable.",
+    ),
+]
+
+
+def chosen_workload(jobs: list[str], ddl: str | None, table: list[str] | None) -> Workload:
+    """The workload that a command line names; IsolitmusError if a table's log says something else of its table."""
+    return workload(*jobs, ddl=None if ddl is None else Path(ddl), tables=table or ())
+
+
+def chosen_protocol(found: Workload, level: str | None) -> Spec:
+    """The protocol of a level, or of this name; where none is given that of the workload's tables."""
+    wanted = level or found.level or "Serializable"
+    settings = {
+        protocol(name).setting.rpartition("= ")[2]: name for name in format_named(DELTA).protocols
+    }
+    folded = {setting.lower(): name for setting, name in settings.items()}
+    name = databricks_protocol(folded.get(wanted.lower(), wanted))
+    if name.partition("@")[0] not in protocols() and not name.endswith(".cat"):
+        known = [*settings, *protocols()]
+        raise IsolitmusError(
+            f"--level is '{wanted}'{near(wanted, known)}; Serializable, WriteSerializable or a protocol is wanted"
+        )
+    return protocol(name)

@@ -1,0 +1,230 @@
+"""The evidence of claims, asked anew: what each engine answers, and the verdict that comes out."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack, closing
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from isolitmus.checker.execution.commit_loop import ENGINE as MODEL
+from isolitmus.checker.search.claim_evaluation import asked, carried, cases, held_figures
+from isolitmus.conformance.databases.connections import StatementError
+from isolitmus.conformance.delta.engine import ENGINE as DELTA
+from isolitmus.conformance.engines import carried_out
+from isolitmus.model.claim import AskedObservation, ClaimAnswer
+from isolitmus.model.display import Readable
+from isolitmus.model.errors import EngineUnavailable, IsolitmusError, Refused, brief
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Iterator, Mapping, Sequence
+    from contextlib import AbstractContextManager
+
+    from isolitmus.model.claim import Claim, ClaimEvidence, ClaimVerdict, Figure
+    from isolitmus.model.litmus import Litmus
+    from isolitmus.model.run import Run
+    from isolitmus.model.spec import Spec
+
+__all__ = ["VerifiedClaim", "verified"]
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class VerifiedClaim(Readable):
+    """A claim, and what the engines that were asked answered to each piece of its evidence."""
+
+    claim: Claim
+    answers: tuple[tuple[ClaimAnswer, ...], ...]
+
+    @property
+    def verdict(self) -> ClaimVerdict:
+        """What comes out of the runs: undecided if nobody could answer some piece."""
+        if not self.claim.evidence:
+            return self.claim.verdict
+        known = [[a for a in answers if not a.unknown] for answers in self.answers]
+        if not all(known):
+            return "undecided"
+        pieces = zip(self.claim.evidence, known, strict=True)
+        return self.claim.derived((piece, all(a.agrees for a in of)) for piece, of in pieces)
+
+    @property
+    def contradictions(self) -> tuple[str, ...]:
+        """Where an answer is not as recorded: which question, to whom, and both values."""
+        found = [
+            f"{piece.question} on {a.engine}: {'; '.join(a.unlike or ('as the claim has it, which is not recorded',))}"
+            for piece, answers in zip(self.claim.evidence, self.answers, strict=True)
+            for a in answers
+            if not a.unknown and (a.unlike or a.agrees is not piece.agrees)
+        ]
+        return tuple(found)
+
+    @property
+    def unanswered(self) -> tuple[str, ...]:
+        """The questions to which nobody has an answer, and why."""
+        found: dict[str, None] = {}
+        for piece, answers in zip(self.claim.evidence, self.answers, strict=True):
+            if all(a.unknown for a in answers):
+                nobody = f"not run here ({', '.join(piece.engines)})"
+                why = "; ".join(f"{a.engine}: {a.unknown}" for a in answers) or nobody
+                found[f"{piece.question}: {why}"] = None
+        return tuple(found)
+
+    @property
+    def by(self) -> tuple[str, ...]:
+        """The engines that answered something."""
+        return tuple(dict.fromkeys(a.engine for of in self.answers for a in of if not a.unknown))
+
+    @property
+    def not_run_here(self) -> tuple[str, ...]:
+        """The engines that would have an answer, and have not been asked or could not be."""
+        wanted = dict.fromkeys(name for piece in self.claim.evidence for name in piece.engines)
+        return tuple(name for name in wanted if name not in self.by)
+
+    @property
+    def status(self) -> int:
+        """1 if a run contradicts the entry, 3 if it stays undecided, else 0."""
+        return 1 if self.contradictions else 3 if self.verdict == "undecided" else 0
+
+    def __repr__(self) -> str:
+        claim, verdict = self.claim, self.verdict
+        if self.contradictions:
+            lines = [
+                f"{claim.name}: '{claim.verdict}' is recorded, '{verdict}' came out:",
+                *self.contradictions,
+            ]
+        else:
+            by = f" ({', '.join(self.by)})" if self.by and verdict != "undecided" else ""
+            lines = [f"{claim.name}: {verdict}{by}", *self.unanswered]
+        if self.not_run_here and verdict != "undecided":
+            lines[0] += f"; not run here: {', '.join(self.not_run_here)}"
+        return "\n  ".join(lines)
+
+    def to_json(self) -> dict[str, object]:
+        """The answer as docs/interface.md, 6, has it."""
+        return {
+            "claim": self.claim.name,
+            "recorded": self.claim.verdict,
+            "verdict": self.verdict,
+            "by": list(self.by),
+            "not_run_here": list(self.not_run_here),
+            "contradictions": list(self.contradictions),
+            "answers": [
+                {
+                    "question": str(piece.question),
+                    "recorded": piece.agrees,
+                    "engines": [a.to_json() for a in answers],
+                }
+                for piece, answers in zip(self.claim.evidence, self.answers, strict=True)
+            ],
+        }
+
+
+def verified(claims: Sequence[Claim], engines: Sequence[str] = (MODEL,)) -> Iterator[VerifiedClaim]:
+    """Each claim with what these engines answer to its evidence, as soon as it is there; UnknownName for an
+    observation that is none. An engine that cannot be started has no answer. Protocols that stand for a page are always
+    asked of the model.
+
+    >>> from isolitmus.specs.files.claims_file import claim
+    >>> [done] = verified([claim("D46")])
+    >>> done
+    D46: confirmed (model); not run here: delta
+    """
+    pieces = [piece for claim in claims for piece in claim.evidence]
+
+    def asked(piece: ClaimEvidence) -> tuple[str, ...]:
+        if piece.of_page:
+            return (MODEL,)
+        return tuple(name for name in engines if name in piece.engines)
+
+    with ExitStack() as stack:
+        answering = {
+            name: stack.enter_context(
+                closing(_answers(name, [p for p in pieces if name in asked(p)]))
+            )
+            for name in dict.fromkeys(name for piece in pieces for name in asked(piece))
+        }
+        for claim in claims:
+            yield VerifiedClaim(
+                claim,
+                tuple(
+                    tuple(next(answering[name]) for name in asked(piece))
+                    for piece in claim.evidence
+                ),
+            )
+
+
+def _answers(name: str, pieces: Sequence[ClaimEvidence]) -> Generator[ClaimAnswer, None, None]:
+    """What an engine answers to these pieces, in their order."""
+    if name == MODEL:
+        for piece in pieces:
+            yield asked(piece)
+        return
+    observed = _observed(name, pieces)
+    wanted = [[(_text(case), case) for case in cases(piece.question)] for piece in pieces]
+    tests = {text: case for named in wanted for text, case in named}
+    known: dict[tuple[str, str], Run | IsolitmusError] = {}
+    with closing(carried_out(name, list(tests.values()))) as runs:
+        coming = zip(tests, runs, strict=True)
+        for piece, named in zip(pieces, wanted, strict=True):
+            if isinstance(piece.question, AskedObservation):
+                facts = observed[piece.question.name]
+                if isinstance(facts, IsolitmusError):
+                    yield ClaimAnswer(name, unknown=str(facts))
+                else:
+                    yield held_figures(piece, name, facts)
+            else:
+                while any(text not in known for text, _ in named):
+                    known.update([next(coming)])
+                yield carried(piece, name, [known[text] for text, _ in named])
+
+
+def _text(case: tuple[Litmus, Spec]) -> tuple[str, str]:
+    """What a litmus test under a protocol is known by: one that several claims cite is carried out once."""
+    litmus, under = case
+    return str(litmus), under.name
+
+
+def _observed(
+    name: str, pieces: Sequence[ClaimEvidence]
+) -> dict[str, Mapping[str, Figure] | IsolitmusError]:
+    """What is seen in each experiment that the pieces name: of each thing a number or words."""
+    from isolitmus.conformance.delta.session import open_session
+    from isolitmus.conformance.observations import DatabaseObservation, observation_named
+    from isolitmus.conformance.observations.databases import SERVERS
+
+    wanted = {
+        p.question.name: observation_named(p.question.name)
+        for p in pieces
+        if isinstance(p.question, AskedObservation)
+    }
+    able = {
+        key: one
+        for key, one in wanted.items()
+        if name in (one.engines if isinstance(one, DatabaseObservation) else (DELTA,))
+    }
+    reason = EngineUnavailable(f"{name} is not what this observation is made of")
+    found: dict[str, Mapping[str, Figure] | IsolitmusError] = dict.fromkeys(wanted, reason)
+    if not able:
+        return found
+    try:
+        serving: AbstractContextManager[Any] = (
+            SERVERS[name]() if name in SERVERS else open_session()
+        )
+        with serving as opened:
+            for key, one in able.items():
+                try:
+                    found[key] = {
+                        fact: _figure(value) for fact, value in one.made(opened).facts.items()
+                    }
+                except IsolitmusError as error:
+                    found[key] = error
+                except StatementError as error:
+                    found[key] = Refused(f"{key}: {name}: {brief(str(error))}")
+    except IsolitmusError as error:
+        found |= {key: error for key in able if found[key] is reason}
+    return found
+
+
+def _figure(value: object) -> Figure:
+    """What was seen as a number or words; a list as its entries, with commas."""
+    if isinstance(value, list | tuple):
+        return ", ".join(map(str, value))
+    return value if type(value) is int else str(value)

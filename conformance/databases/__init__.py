@@ -1,0 +1,1 @@
+"""What engines that are databases share: connections, gated SQL, schedules."""

@@ -1,0 +1,315 @@
+"""The engine PySpark with Delta: a litmus test carried out for real, and what was seen.
+
+Each transaction is a SparkSession of its own, or one that it shares, and gets the author's text
+unchanged but for parameters, which become literals. ``x.start`` runs the statement up to its commit,
+``x.commit`` lets the commit go and waits for the end, ``x`` alone runs the statement as anybody
+would. Whatever a commit says of itself is read from the log.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from isolitmus.conformance.delta.class_archive import archive_for
+from isolitmus.conformance.delta.clients import Clients, body, target
+from isolitmus.conformance.delta.ended import committed, failed
+from isolitmus.conformance.delta.parking import Parking
+from isolitmus.conformance.delta.session import Kept, open_session
+from isolitmus.conformance.delta.table_versions import Chronicle, rows_by_version
+from isolitmus.conformance.delta.tables import PROTOCOLS, tables_placed
+from isolitmus.conformance.delta.transaction_outcome import telling_failures, understand
+from isolitmus.conformance.delta.watching import read_by
+from isolitmus.conformance.java import find_java
+from isolitmus.conformance.workers import interruptible
+from isolitmus.model.engine import Carries, Engine
+from isolitmus.model.errors import EngineUnavailable, LitmusError
+from isolitmus.model.litmus import Litmus
+from isolitmus.model.run import Run, TransactionRun
+from isolitmus.model.sql.statement import Read
+from isolitmus.specs import litmus as load_litmus
+from isolitmus.specs.logs.delta_log import latest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from isolitmus.conformance.delta.parking import HeldTransaction
+    from isolitmus.conformance.delta.session import Session
+    from isolitmus.conformance.delta.tables import EngineTables
+    from isolitmus.conformance.delta.watching import Phase
+    from isolitmus.conformance.workers import Interruption
+    from isolitmus.model.engine import Joins
+    from isolitmus.model.schedule import Action, Step
+    from isolitmus.model.sql.values import Rows
+
+__all__ = ["DELTA", "ENGINE", "carries", "replay"]
+
+ENGINE = "delta"
+"""This engine's name on the command line and in results."""
+LOADING = ("reorder", "merge-by-source", "restore-loses")
+"""Litmus tests that load the classes that most others need, too."""
+AT_ONCE = 3
+"""So many replays at a time, each on tables of its own: one waits for Spark more than it computes."""
+
+
+def replay(
+    litmus: Litmus,
+    protocol: str,
+    session: Session,
+    *,
+    seconds: float = 180.0,
+    logs: Path | None = None,
+) -> Run:
+    """Carry out the schedule on real tables of the protocol's isolation level.
+
+    ``seconds`` is the time limit of each step (the first one of a cold session can take 20 on a
+    loaded machine). ``logs`` is a folder to which the logs of the tables are copied at the end, each to a
+    folder of its table's name. Raises UnknownName for a protocol that Delta does not have, LitmusError
+    if an init statement fails, TimeLimit, EngineUnavailable if the JVM dies, and EngineFailed if Delta fails
+    at what is no transaction; one that fails is an outcome. Leaves no table, no thread and no parked statement
+    behind, whatever happens.
+    """
+    DELTA.refuse_unable(protocol)
+    level = PROTOCOLS[protocol]
+
+    def carry_out(interruption: Interruption) -> Run:
+        with (
+            telling_failures(litmus.name, "besides its transactions", session.jvm),
+            tables_placed(litmus, session) as tables,
+            Parking(session, interruption, seconds) as parking,
+        ):
+            inits = _filled(litmus, tables, level, parking, session)
+            chronicle = Chronicle(tables.paths)
+            with _others(litmus, tables, chronicle) as others:
+                replaying = _SparkReplay(
+                    litmus, tables, parking, session, inits, chronicle=chronicle, others=others
+                )
+                run = replaying.run(protocol)
+            if logs is not None:
+                tables.keep_logs(logs)
+            return run
+
+    return interruptible(carry_out)
+
+
+@contextmanager
+def _opened() -> Iterator[Carries]:
+    with open_session() as session:
+        yield carries(session)
+
+
+def carries(session: Session) -> Carries:
+    """The engine in a session that is open."""
+    return Carries(session.version, lambda litmus, spec: replay(litmus, spec.name, session))
+
+
+def _install() -> Path:
+    """Leave the classes that a session loads for the next ones (``class_archive``), if they are not there: the archive.
+    It takes a minute; EngineUnavailable if nothing comes of it.
+    """
+    place = archive_for(find_java())
+    if place.is_file():
+        return place
+    try:
+        place.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=place.parent) as beside:
+            made = Path(beside) / place.name
+            with open_session(archive=made) as session:
+                for test in map(load_litmus, LOADING):
+                    assert isinstance(test, Litmus)
+                    replay(test, "delta-serializable", session)
+            made.replace(place)
+    except OSError as error:
+        raise EngineUnavailable(
+            f"no archive of Spark's classes could be made: {error.strerror or error}"
+        ) from None
+    return place
+
+
+DELTA = Engine(
+    ENGINE,
+    "PySpark with Delta Lake: real writes, parked before their commits",
+    _opened,
+    product="PySpark with Delta",
+    format="delta",
+    protocols=tuple(PROTOCOLS),
+    at_once=AT_ONCE,
+    hosts=True,
+    install=_install,
+)
+
+
+@contextmanager
+def _others(
+    litmus: Litmus, tables: EngineTables, chronicle: Chronicle
+) -> Iterator[Mapping[str, Joins]]:
+    """Who carries out the transactions of other writers, by the names of these."""
+    from isolitmus.conformance.engines import joined
+
+    under = {name: c.protocol for name, c in litmus.clients.items() if c.protocol is not None}
+    with ExitStack() as stack:
+        of: dict[str, Joins] = {}
+        for protocol in dict.fromkeys(under.values()):
+            join = joined(protocol).join
+            assert join is not None
+            of[protocol] = stack.enter_context(join(litmus, protocol, tables.paths, chronicle))
+        yield {name: of[protocol] for name, protocol in under.items()}
+
+
+def _filled(
+    litmus: Litmus, tables: EngineTables, level: str, parking: Parking, session: Session
+) -> tuple[int, ...]:
+    """Make the tables and run the init statements, or copy what they have left before; the version of its
+    table after each, by Delta's own number.
+    """
+    key = None if tables.key is None else (level, tables.key)
+    if key in session.kept:
+        tables.copy(session.kept[key].folder)
+        return session.kept[key].versions
+    tables.create(level)
+    versions = _initialise(litmus, tables, parking, session)
+    if key is not None:
+        folder = Path(tempfile.mkdtemp(prefix="kept_", dir=session.directory))
+        tables.keep(folder)
+        session.kept[key] = Kept(folder, versions)
+    return versions
+
+
+def _initialise(
+    litmus: Litmus, tables: EngineTables, parking: Parking, session: Session
+) -> tuple[int, ...]:
+    versions = []
+    for statement in litmus.init:
+        run = body(statement, tables.client(target(statement)))
+        transaction = parking.start(f"init statement {statement.sql!r}", run)
+        if transaction.error is not None:
+            failure = understand(transaction.error, session.jvm)
+            raise LitmusError(
+                f"{litmus.name}: init statement '{statement.sql}' fails on Delta with"
+                f" {failure.error_class or failure.exception}"
+            ) from transaction.error
+        versions.append(latest(tables.paths[target(statement) or ""]))
+    return tuple(versions)
+
+
+STOPS: dict[Action, Phase] = {
+    "park-init": "init",
+    "park-prepare": "prepare",
+    "park-commit": "commit",
+    "start": "commit",
+}
+"""The phase at which a step leaves its statement."""
+
+
+@dataclass(slots=True)
+class _StartedThread:
+    """A transaction under way: its thread, the version when its snapshot was taken, its commits so
+    far; ``held`` while its snapshot is not taken.
+    """
+
+    thread: HeldTransaction[Rows | None] | HeldTransaction[None]
+    version: int
+    held: bool = False
+    commits: tuple[int, ...] = ()
+
+
+class _SparkReplay:
+    def __init__(
+        self,
+        litmus: Litmus,
+        tables: EngineTables,
+        parking: Parking,
+        session: Session,
+        inits: Sequence[int],
+        *,
+        chronicle: Chronicle,
+        others: Mapping[str, Joins],
+    ) -> None:
+        self._litmus = litmus
+        self._tables = tables
+        self._parking = parking
+        self._session = session
+        self._chronicle = chronicle
+        self._others = others
+        self._started: dict[str, _StartedThread] = {}
+        self._clients = Clients(litmus, tables, inits)
+
+    def run(self, protocol: str) -> Run:
+        try:
+            for step in self._litmus.schedule.steps:
+                self._take(step)
+        finally:
+            self._clients.close()
+        return Run(
+            litmus=self._litmus.name,
+            engine=ENGINE,
+            engine_version=self._session.version,
+            protocol=protocol,
+            base=next(iter(self._chronicle.base.values())),
+            transactions={name: self._observed(name) for name in self._litmus.transactions},
+            versions=self._chronicle.rows(
+                partial(rows_by_version, self._session), without=self._litmus.opaque
+            ),
+        )
+
+    def _take(self, step: Step) -> None:
+        name = step.transaction
+        if name in self._others:
+            self._others[name].take(step)
+            return
+        self._ask(name)
+        if not step.begins:
+            return
+        stop = STOPS.get(step.action)
+        started = self._started.get(name)
+        if started is None:
+            if isinstance(self._litmus.transactions[name], Read):
+                stop = None
+            version = self._chronicle.version
+            thread = self._parking.start(self._said(name), self._clients.statement(name), stop)
+            self._started[name] = started = _StartedThread(thread, version, held=stop == "init")
+        else:
+            if started.held and step.reads:
+                started.version, started.held = self._chronicle.version, False
+            if stop is None:
+                self._parking.finish(started.thread)
+            else:
+                self._parking.move(started.thread, stop)
+        started.commits += self._chronicle.update()
+
+    def _ask(self, name: str) -> None:
+        """What comes before a transaction, once; if it fails, that is how the transaction ends."""
+        if name in self._clients:
+            return
+        self._clients.open(name)
+        if self._litmus.client(name).asks:
+            said = f"what comes before {self._said(name)}"
+            asking = self._parking.start(said, self._clients.asking(name))
+            if asking.error is not None:
+                self._started[name] = _StartedThread(asking, self._chronicle.version, held=True)
+
+    def _said(self, name: str) -> str:
+        return f"{name}, {self._litmus.transactions[name].sql!r},"
+
+    def _observed(self, name: str) -> TransactionRun:
+        if name in self._others:
+            return self._others[name].observed(name)
+        started, statement = self._started[name], self._litmus.transactions[name]
+        table, own = target(statement), read_by(started.thread.attempts)
+        read = started.version
+        if table is not None:
+            read = self._chronicle.version_of(table, own, read)
+        error = started.thread.error
+        if error is not None:
+            return failed(error, self._session.jvm, read, started.commits)
+        if isinstance(statement, Read):
+            return TransactionRun("committed", read_version=read, rows=started.thread.result())
+        if not started.commits:
+            return TransactionRun("no-op", read_version=read)
+        last = self._chronicle.commit(started.commits[-1])
+        read = self._chronicle.read_version(started.commits[0], started.version)
+        return committed(last, read, started.commits)

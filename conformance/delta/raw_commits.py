@@ -1,0 +1,313 @@
+"""Raw transactions and their tables through Delta's own transaction API, without a Spark job."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from isolitmus.conformance.delta.session import in_java
+from isolitmus.conformance.delta.transaction_outcome import understand
+from isolitmus.model.delta import raw_transaction as rw
+from isolitmus.model.delta.data_file import RawFile
+from isolitmus.model.delta.header import FEATURES, SUPPORTED, Header, closed
+from isolitmus.model.delta.log import LEVEL_KEY
+from isolitmus.model.errors import LitmusError
+from isolitmus.specs.logs.delta_log import latest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+    from pathlib import Path
+
+    from isolitmus.conformance.delta.session import Session
+    from isolitmus.model.schema import Schema
+    from isolitmus.model.sql.types import Type
+    from isolitmus.model.sql.values import Row, Value
+
+__all__ = ["TYPES", "create_empty", "fill", "quiet", "raw_body"]
+
+TYPES: Mapping[Type, str] = {
+    "INT": "integer",
+    "BIGINT": "long",
+    "STRING": "string",
+    "DATE": "date",
+    "BOOLEAN": "boolean",
+    "DOUBLE": "double",
+    "TIMESTAMP": "timestamp",
+}
+"""Spark's names of the types; those of decimals are ours in lower case."""
+DELTA = "org.apache.spark.sql.delta"
+QUIET = {
+    "spark.databricks.delta.history.metricsEnabled": "false",
+    "spark.databricks.delta.writeChecksumFile.enabled": "false",
+}
+"""There is nothing to report, and no later commit to spare a look at the state."""
+
+
+def quiet(session: Session, spark: Any) -> None:
+    """Make a SparkSession the active one of this thread, as spark.sql does, and commits in it spare what
+    nobody reads.
+    """
+    for key, value in QUIET.items():
+        spark.conf.set(key, value)
+    session.activate(spark)
+
+
+def create_empty(session: Session, path: Path, schema: Schema, level: str | None) -> None:
+    """Make an empty table at a path, with an isolation level if one is given."""
+    header = Header.of(schema)
+    fields = [
+        {
+            "name": c.name,
+            "type": TYPES.get(c.type, c.type.lower()),
+            "nullable": True,
+            "metadata": {},
+        }
+        for c in schema.columns
+    ]
+    levelled = {} if level is None else {LEVEL_KEY: level}
+    metadata: dict[str, Any] = {
+        "id": path.name,
+        "format": {"provider": "parquet", "options": {}},
+        # compact, as Delta writes it: it compares texts
+        "schemaString": json.dumps({"type": "struct", "fields": fields}, separators=(",", ":")),
+        "partitionColumns": list(schema.partitioned_by),
+        "configuration": levelled,
+        "createdTime": 0,
+    }
+    explicit = any(key.startswith(SUPPORTED) for key in schema.properties)
+    old = {"minReaderVersion": 1, "minWriterVersion": 2}
+    protocol = _protocol(header.features) if explicit else old
+    commits: list[list[dict[str, Any]]] = [[{"protocol": protocol}, {"metaData": metadata}]]
+    if header.metadata.configuration:  # later: properties may bring a protocol of their own
+        configuration = {**levelled, **header.metadata.configuration}
+        commits.append([{"metaData": {**metadata, "configuration": configuration}}])
+    for actions in commits:
+        transaction = session.delta_log(path).startTransaction()
+        transaction.commit(_actions(session, actions), _operation(session))
+
+
+def fill(session: Session, path: Path, schema: Schema) -> None:
+    """Commit the files that a table is said to have."""
+    if schema.files:
+        transaction = session.delta_log(path).startTransaction()
+        adds = [{"add": _add(file, schema, data_change=True)} for file in schema.files]
+        try:
+            transaction.commit(_actions(session, adds), _operation(session))
+        except Exception as error:
+            failure = understand(error, session.jvm)
+            raise LitmusError(
+                f"the files of table {schema.name} cannot be committed on Delta:"
+                f" {failure.error_class or failure.exception}"
+            ) from error
+
+
+def raw_body(
+    statement: rw.Raw, schema: Schema, path: Path, session: Session, spark: Any
+) -> Callable[[], None]:
+    """The transaction as a callable: its reads in order, then one commit; a commit that claims to be
+    what it is not says so in the log afterwards, as that of a foreign writer would.
+    """
+
+    def run() -> None:
+        quiet(session, spark)
+        transaction = session.delta_log(path).startTransaction()
+        for raw_read in statement.reads:
+            _read(raw_read, transaction, schema, path, session, spark)
+        actions = list(_written(statement, transaction, schema))
+        operation = _operation(session, statement.operation, transaction)
+        if statement.large:
+            _commit_large(actions, transaction, operation, session, spark)
+        else:
+            transaction.commit(_actions(session, actions), operation)
+        if statement.blind is not None:
+            _claim(path, blind=statement.blind)
+
+    return run
+
+
+def _read(  # noqa: PLR0917
+    raw_read: rw.RawRead, transaction: Any, schema: Schema, path: Path, session: Session, spark: Any
+) -> None:
+    match raw_read:
+        case rw.Filter(sql=sql):
+            rows = spark.read.format("delta").load(str(path)).where(sql)
+            condition = rows._jdf.queryExecution().analyzed().condition()  # noqa: SLF001
+            transaction.filterFiles(session.sequence(_conjuncts(condition)), False)
+        case rw.WholeTable():
+            transaction.readWholeTable()
+        case rw.Application(app):
+            transaction.txnVersion(app)
+        case rw.InPartitions(partitions):
+            files = [RawFile("new", partition) for partition in partitions]
+            adds = [{"add": _add(file, schema, data_change=True)} for file in files]
+            transaction.filterFiles(_actions(session, adds))
+        case rw.Scan(sql=sql):
+            active = session.scala(f"{DELTA}.OptimisticTransaction")
+            spark.read.format("delta").load(str(path)).createOrReplaceTempView(schema.name)
+            active.setActive(transaction)
+            try:  # the plan is enough: what is scanned is known when it is optimised
+                spark.sql(sql)._jdf.queryExecution().optimizedPlan()  # noqa: SLF001
+            finally:
+                active.clearActive()
+
+
+def _conjuncts(condition: Any) -> list[Any]:
+    """The parts of a conjunction, as a command gives them to Delta."""
+    if condition.getClass().getSimpleName() != "And":
+        return [condition]
+    return _conjuncts(condition.left()) + _conjuncts(condition.right())
+
+
+def _written(statement: rw.Raw, transaction: Any, schema: Schema) -> Iterable[dict[str, Any]]:
+    """The actions of a transaction as the log has them."""
+    if statement.app is not None:
+        yield {"txn": {"appId": statement.app[0], "version": statement.app[1]}}
+    if statement.protocol is not None:
+        yield {"protocol": _changed_protocol(statement.protocol, transaction)}
+    if statement.metadata is not None:
+        yield {"metaData": _changed_metadata(statement.metadata, transaction)}
+    for domain in statement.domains:
+        yield {"domainMetadata": {"domain": domain, "configuration": "{}", "removed": False}}
+    for file in statement.adds:
+        yield {"add": _add(file, schema, data_change=statement.data_change)}
+    for file in statement.removes:
+        remove = {
+            "path": file.path,
+            "deletionTimestamp": 1,
+            "dataChange": statement.data_change,
+            "extendedFileMetadata": True,
+            "partitionValues": _partition(file.partition, schema),
+            "size": 1,
+        }
+        yield {"remove": {**remove, **_vector(file)}}
+
+
+def _add(file: RawFile, schema: Schema, *, data_change: bool) -> dict[str, Any]:
+    add: dict[str, Any] = {
+        "path": file.path,
+        "partitionValues": _partition(file.partition, schema),
+        "size": 1,
+        "modificationTime": 1,
+        "dataChange": data_change,
+    }
+    if file.stats is not None:  # a vector hides rows: the bounds are of more than are there
+        wide = {} if file.vector is None else {"tightBounds": False}
+        add["stats"] = json.dumps({**file.stats, **wide}, default=str)
+    return {**add, **_vector(file)}
+
+
+def _vector(file: RawFile) -> dict[str, Any]:
+    if file.vector is None:
+        return {}
+    vector = {
+        "storageType": "p",
+        "pathOrInlineDv": f"/{file.vector}.bin",
+        "offset": 1,
+        "sizeInBytes": 1,
+        "cardinality": 1,
+    }
+    return {"deletionVector": vector}
+
+
+def _partition(partition: Row, schema: Schema) -> dict[str, str | None]:
+    return dict(zip(schema.partitioned_by, map(_text, partition), strict=True))
+
+
+def _text(value: Value) -> str | None:
+    if value is None:
+        return None
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _changed_metadata(change: rw.MetadataChange, transaction: Any) -> dict[str, Any]:
+    metadata: dict[str, Any] = json.loads(transaction.metadata().json())["metaData"]
+    kept = {k: v for k, v in metadata["configuration"].items() if k not in change.unset}
+    metadata["configuration"] = {**kept, **change.configuration}
+    for key in ("id", "name", "description"):
+        value = getattr(change, key)
+        if value is not None:
+            metadata[key] = value
+    return metadata
+
+
+def _changed_protocol(change: rw.ProtocolChange, transaction: Any) -> dict[str, Any]:
+    protocol: dict[str, Any] = json.loads(transaction.protocol().json())["protocol"]
+    if not change.features:
+        return protocol
+    found = transaction.protocol().implicitlyAndExplicitlySupportedFeatures().iterator()
+    old = set()
+    while found.hasNext():
+        old.add(found.next().name())
+    return _protocol(old | closed(change.features))
+
+
+def _protocol(features: Iterable[str]) -> dict[str, Any]:
+    features = sorted(features)
+    readers = [feature for feature in features if FEATURES[feature]]
+    protocol = {"minReaderVersion": 3 if readers else 1, "minWriterVersion": 7}
+    return {
+        **protocol,
+        **({"readerFeatures": readers} if readers else {}),
+        "writerFeatures": features,
+    }
+
+
+def _operation(session: Session, name: str = "ManualUpdate", transaction: Any = None) -> Any:
+    operations = session.java(f"{DELTA}.DeltaOperations")
+    match name:
+        case "ManualUpdate":
+            return session.scala(f"{DELTA}.DeltaOperations$ManualUpdate")
+        case "SetTableProperties":
+            return operations.SetTableProperties(session.mapping({}))
+        case "Delete" | "ComputeStats":
+            return getattr(operations, name)(session.sequence([]))
+        case "UpgradeProtocol":
+            return operations.UpgradeProtocol(transaction.protocol())
+        case "Optimize":
+            nothing = session.sequence([])
+            return operations.Optimize(nothing, nothing, False, session.scala("scala.None"), False)
+        case "RowTrackingBackfill":
+            return operations.RowTrackingBackfill(0)
+    return getattr(operations, name)()
+
+
+def _actions(session: Session, actions: Iterable[dict[str, Any]]) -> Any:
+    return session.sequence(session.delta_action(action) for action in actions)
+
+
+def _commit_large(
+    actions: list[Any],
+    transaction: Any,
+    operation: Any,
+    session: Session,
+    spark: Any,
+) -> None:
+    """commitLarge takes a new protocol and new metadata apart from the other actions."""
+    apart = [a for a in actions if not {"protocol", "metaData"} & a.keys()]
+    protocol = session.scala("scala.None")
+    for action in actions:
+        if "metaData" in action:
+            transaction.updateMetadata(session.delta_action(action), False)
+        if "protocol" in action:
+            protocol = session.java("scala.Option").apply(session.delta_action(action))
+    empty = session.mapping({})
+    transaction.commitLarge(
+        in_java(spark),
+        _actions(session, apart).iterator(),
+        protocol,
+        operation,
+        empty,
+        empty,
+    )
+
+
+def _claim(path: Path, *, blind: bool) -> None:
+    """Rewrite the newest commit so that it claims to be a blind append, or not to be one."""
+    log = path / "_delta_log"
+    file = log / f"{latest(path):020}.json"
+    lines = [json.loads(line) for line in file.read_text().splitlines()]
+    for line in lines:
+        if "commitInfo" in line:
+            line["commitInfo"]["isBlindAppend"] = blind
+    (log / f".{file.name}.crc").unlink(missing_ok=True)
+    file.write_text("".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines))

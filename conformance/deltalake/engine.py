@@ -1,0 +1,169 @@
+"""The engine deltalake: a litmus test carried out on delta-rs, and what was seen.
+
+What each step is on delta-rs is said in ``conformance.deltalake.writer``.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from isolitmus.conformance.delta.table_versions import Chronicle
+from isolitmus.conformance.deltalake.environment import ENGINE, RELEASES, install, interpreter
+from isolitmus.conformance.deltalake.talk import EngineError, talking
+from isolitmus.conformance.deltalake.writer import Writer, line_of, refuse_unlike
+from isolitmus.model.delta.log import LEVEL_KEY
+from isolitmus.model.engine import Carries, Engine
+from isolitmus.model.errors import Refused
+from isolitmus.model.run import Run
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from isolitmus.conformance.deltalake.talk import WorkerProcess
+    from isolitmus.model.litmus import Litmus
+    from isolitmus.model.schema import Schema
+    from isolitmus.model.sql.values import Rows
+
+__all__ = ["NEWEST", "OLDER", "replay"]
+
+PROTOCOLS: dict[str, dict[str, str | None]] = {
+    "1.6.6": {
+        "delta-rs-serializable": None,
+        "delta-rs-write-serializable": "writeSerializable",
+        "delta-rs-snapshot-isolation": "snapshotIsolation",
+    },
+    "1.6.3": {"delta-rs-1.6.3-serializable": None},
+}
+"""By release: the protocols that it implements, and how its tables spell ``delta.isolationLevel`` (None:
+they do not say it). Any other spelling, Spark's ``WriteSerializable`` among them, is as if it were not
+there (delta_kernel's table properties).
+"""
+
+
+def replay(litmus: Litmus, protocol: str, worker: WorkerProcess) -> Run:
+    """Carry out the schedule on real tables, in a folder that is gone afterwards.
+
+    UnknownName for a protocol that the release does not have; Refused for a test that it cannot carry
+    out, with the statement and what the engine said.
+    """
+    _of_release(worker.release).refuse_unable(protocol)
+    level = PROTOCOLS[worker.release][protocol]
+    if any(client.protocol is not None for client in litmus.clients.values()):
+        raise Refused(
+            f"{litmus.name}: {ENGINE} {worker.release} carries out its own transactions only"
+        )
+    folder = Path(tempfile.mkdtemp(prefix="litmus_"))
+    try:
+        return _DeltalakeReplay(litmus, level, worker, folder).run(protocol)
+    except Refused as error:
+        raise Refused(f"{litmus.name}: {ENGINE} {worker.release}: {error}") from None
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def _opened(release: str) -> Iterator[Carries]:
+    with talking(release) as worker:
+        yield Carries(release, lambda litmus, spec: replay(litmus, spec.name, worker))
+
+
+@contextmanager
+def _joined(
+    release: str,
+    litmus: Litmus,
+    protocol: str,
+    paths: Mapping[str, Path],
+    chronicle: Chronicle,
+) -> Iterator[Writer]:
+    level = PROTOCOLS[release][protocol]
+    if level is not None:
+        raise Refused(
+            f"{litmus.name}: {protocol} needs a table whose {LEVEL_KEY} is {level}, which Spark does not"
+            " write; a table has one level for all its writers"
+        )
+    for schema in litmus.tables.values():
+        refuse_unlike(schema)
+    with talking(release) as worker:
+        yield Writer(litmus, worker, paths, chronicle)
+
+
+def _engine(release: str, name: str, title: str) -> Engine:
+    return Engine(
+        name,
+        title,
+        partial(_opened, release),
+        product=f"{ENGINE} {release}",
+        format="delta-rs",
+        protocols=tuple(PROTOCOLS[release]),
+        install=partial(install, release),
+        ready=partial(interpreter, release),
+        join=partial(_joined, release),
+    )
+
+
+NEWEST = _engine(
+    RELEASES[0],
+    ENGINE,
+    "delta-rs by its Python package, the newest release known here: handles at one version",
+)
+OLDER = _engine(RELEASES[1], f"{ENGINE}-{RELEASES[1]}", "delta-rs, an older release")
+
+
+def _of_release(release: str) -> Engine:
+    return NEWEST if release == RELEASES[0] else OLDER
+
+
+class _DeltalakeReplay:
+    def __init__(
+        self, litmus: Litmus, level: str | None, worker: WorkerProcess, folder: Path
+    ) -> None:
+        self._litmus = litmus
+        self._worker = worker
+        self._paths = {name: folder / name.lower() for name in litmus.tables}
+        for name, schema in litmus.tables.items():
+            self._create(schema, self._paths[name], level)
+        filler = Writer(litmus, worker, self._paths, Chronicle(self._paths), level=level)
+        for number, statement in enumerate(litmus.init):
+            filler.fill(number, statement)
+        self._chronicle = Chronicle(self._paths)
+        self._writer = Writer(litmus, worker, self._paths, self._chronicle, level=level)
+
+    def run(self, protocol: str) -> Run:
+        for step in self._litmus.schedule.steps:
+            self._writer.take(step)
+        return Run(
+            litmus=self._litmus.name,
+            engine=ENGINE,
+            engine_version=self._worker.release,
+            protocol=protocol,
+            base=next(iter(self._chronicle.base.values())),
+            transactions={name: self._writer.observed(name) for name in self._litmus.transactions},
+            versions=self._chronicle.rows(self._rows_by_version),
+        )
+
+    def _create(self, schema: Schema, path: Path, level: str | None) -> None:
+        refuse_unlike(schema)
+        said = {} if level is None else {LEVEL_KEY: level}
+        try:
+            self._worker.ask(
+                "create",
+                path=str(path),
+                columns=[(column.name, column.type) for column in schema.columns],
+                partitioned_by=list(schema.partitioned_by),
+                configuration={**said, **schema.properties},
+            )
+        except EngineError as error:
+            raise Refused(f"table {schema.name}: {line_of(error)}") from None
+
+    def _rows_by_version(self, path: Path, first: int, last: int) -> Mapping[int, Rows]:
+        name = next(n for n, p in self._paths.items() if p == path)
+        rows = {}
+        for version in range(first, last + 1):
+            self._worker.ask("open", handle="seen", path=str(path), version=version)
+            rows[version] = self._writer.rows("seen", self._litmus.tables[name])
+        return rows

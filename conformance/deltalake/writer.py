@@ -1,0 +1,259 @@
+"""A writer of delta-rs: single transactions carried out on tables that are there, whoever made them.
+
+``x.start`` opens a handle on every table: it pins its version. ``x.commit`` has delta-rs carry the
+statement out on that handle: delta-rs reads at the handle's version, and commits, in one call. So
+what stands between the two steps is what the transaction does not see. What a client reads itself (the
+query of an INSERT, the source of a MERGE, a SELECT) is read at ``x.start``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import date
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+
+from isolitmus.checker.execution.duck_tables import create_table
+from isolitmus.checker.execution.duckdb_dialect import taught_duck
+from isolitmus.checker.execution.duckdb_translation import translated
+from isolitmus.conformance.deltalake.rendering import render
+from isolitmus.conformance.deltalake.talk import EngineError
+from isolitmus.model.client import Client
+from isolitmus.model.delta.log import LEVEL_KEY
+from isolitmus.model.errors import Refused, brief
+from isolitmus.model.run import TransactionRun
+from isolitmus.model.sql.query import sources
+from isolitmus.model.sql.statement import Insert, Read
+from isolitmus.model.sql.types import BASE_TYPES
+from isolitmus.model.sql.values import sort_rows
+from isolitmus.specs.files.exception_text import conflict_in
+from isolitmus.specs.sql.binding import bind, scalar
+from isolitmus.specs.sql.statements import syntax_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from isolitmus.conformance.delta.table_versions import Chronicle
+    from isolitmus.conformance.deltalake.talk import WorkerProcess
+    from isolitmus.model.litmus import Litmus
+    from isolitmus.model.schedule import Step
+    from isolitmus.model.schema import Schema
+    from isolitmus.model.sql.statement import Statement
+    from isolitmus.model.sql.values import Rows, Value
+
+__all__ = ["Writer", "line_of", "refuse_unlike"]
+
+UNABLE = ("not implemented", "not supported", "unsupported", "schema error", "not yet")
+"""What it says of statements that it does not carry out at all."""
+
+UNLOGGED = frozenset(("blind", "isolation_level", "operation"))
+UNCLASSED = frozenset(("error_class",))
+"""What its commits and its failures do not say, or not as Delta does; nor has it Spark's exceptions."""
+
+BLIND = {"isBlindAppend": True}
+"""What an INSERT of constants says of itself where the level asks: delta-rs leaves that to its caller."""
+WEAKER = ("writeSerializable", "snapshotIsolation")
+"""The levels, as a table spells them, at which an INSERT says it."""
+
+
+CARRIED = ("session", "let", "write", "protocol")
+"""What a client may do there."""
+
+
+@dataclass(slots=True)
+class _StartedRequest:
+    """A transaction under way: the version at its start, and how it ended; ``request`` is what it asks
+    of the worker, None for a reader.
+    """
+
+    version: int
+    request: dict[str, Any] | None = None
+    rows: Rows | None = None
+    error: EngineError | None = None
+    commits: tuple[int, ...] = ()
+
+
+def refuse_unlike(schema: Schema) -> None:
+    """Refused for a table that delta-rs does not write as Spark does."""
+    lacking = {
+        "a table that is made by a statement": not schema.exists,
+        "CONVERT TO DELTA": bool(schema.parquet),
+        "raw transactions": bool(schema.files),
+        "clustering": bool(schema.clustered_by),
+        "identity columns": schema.generates,
+        "a number of rows per file": schema.rows_per_file is not None,
+        "another type than those that every format has": any(
+            column.type not in BASE_TYPES for column in schema.columns
+        ),
+    }
+    for what, wanted in lacking.items():
+        if wanted:
+            raise Refused(f"table {schema.name} needs {what}, which is not carried out there")
+
+
+class Writer:
+    """Carries transactions of a litmus test out on the tables at these paths, step by step; ``chronicle`` takes up
+    their commits. ``level`` is that of the tables that declare none, as their properties spell it.
+    """
+
+    def __init__(
+        self,
+        litmus: Litmus,
+        worker: WorkerProcess,
+        paths: Mapping[str, Path],
+        chronicle: Chronicle,
+        *,
+        level: str | None = None,
+    ) -> None:
+        self._litmus = litmus
+        self._worker = worker
+        self._paths = paths
+        self._chronicle = chronicle
+        self._level = level
+        self._started: dict[str, _StartedRequest] = {}
+        self._values: dict[str, dict[str, Value]] = {}
+
+    def fill(self, number: int, statement: Statement) -> None:
+        """Carry out an init statement; Refused if it fails."""
+        handle = f"init {number}"
+        error = self._carry_out(handle, self._request(handle, statement))
+        if error is not None:
+            raise Refused(f"'{statement.sql}': {line_of(error)}")
+
+    def take(self, step: Step) -> None:
+        """Carry out a step; Refused for what delta-rs cannot."""
+        try:
+            self._take(step)
+        except EngineError as error:  # a table that it does not read
+            raise Refused(f"{step}: {line_of(error)}") from None
+
+    def _take(self, step: Step) -> None:
+        name = step.transaction
+        if step.action in ("park-init", "park-prepare"):
+            raise Refused(f"the step {step}: a statement of delta-rs stops nowhere inside")
+        if name not in self._values:
+            self._ask(name)
+        if name not in self._started and step.begins:
+            self._start(name)
+        if step.ends:
+            started = self._started[name]
+            if started.request is not None:
+                started.error = self._carry_out(name, started.request)
+                started.commits = self._chronicle.update()
+
+    def _ask(self, name: str) -> None:
+        """What a client reads before its transaction, by handles that it does not keep."""
+        client = self._litmus.client(name)
+        plain = replace(Client(), **{key: getattr(client, key) for key in CARRIED})
+        options = () if client.write is None else client.write.options
+        if client != plain or set(options) - {"replaceWhere"}:
+            raise Refused(f"{name}: its client does what only Spark's can, besides the statement")
+        self._values[name] = {
+            parameter: scalar(query.sql, self._read(f"{name} before", query))
+            for parameter, query in client.let.items()
+        }
+
+    def _start(self, name: str) -> None:
+        statement = bind(self._litmus.transactions[name], self._values[name])
+        started = self._started[name] = _StartedRequest(self._chronicle.version)
+        try:
+            if isinstance(statement, Read):
+                started.rows = self._read(name, statement)
+            else:
+                started.request = self._request(name, statement)
+        except duckdb.Error as error:  # its client's query fails
+            started.error = EngineError(type(error).__name__, str(error))
+
+    def _request(self, handle: str, statement: Statement) -> dict[str, Any]:
+        """What a statement asks of the worker; its handle is opened, and what its client reads is read."""
+        target = getattr(statement, "target", "")
+        request = render(statement, self._litmus.tables, self._snapshot(handle))
+        declared = self._litmus.tables[self._name(target)].properties.get(LEVEL_KEY, self._level)
+        blind = isinstance(statement, Insert) and request["mode"] == "append"
+        if blind and declared in WEAKER and not _reads(statement):
+            request["says"] = BLIND
+        return {**request, "handle": f"{handle} {self._name(target)}"}
+
+    def _carry_out(self, name: str, request: dict[str, Any]) -> EngineError | None:
+        try:
+            self._worker.ask(**request)
+        except EngineError as error:
+            if any(words in str(error).lower() for words in UNABLE):
+                statement = self._litmus.transactions.get(name)
+                text = "" if statement is None else f"'{statement.sql}': "
+                raise Refused(f"{text}{line_of(error)}") from None
+            return error
+        return None
+
+    def _snapshot(self, name: str) -> duckdb.DuckDBPyConnection:
+        """Open a transaction's handles: the tables at its version, for its client to query."""
+        duck = taught_duck()
+        for table, schema in self._litmus.tables.items():
+            handle = f"{name} {table}"
+            self._worker.ask("open", handle=handle, path=str(self._paths[table]))
+            duck.execute(create_table(schema))
+            rows = self.rows(handle, schema)
+            if rows:
+                marks = ", ".join("?" * len(schema.columns))
+                duck.executemany(f'INSERT INTO "{schema.name}" VALUES ({marks})', rows)
+        return duck
+
+    def _read(self, name: str, statement: Read) -> Rows:
+        found = self._snapshot(name).execute(
+            translated(syntax_of(statement).tree(), self._litmus.tables)
+        )
+        return sort_rows(tuple(row) for row in found.fetchall())
+
+    def rows(self, handle: str, schema: Schema) -> Rows:
+        """The rows of a table at the version of a handle."""
+        names = [column.name for column in schema.columns]
+        found = self._worker.ask("rows", handle=handle, columns=names)
+        return sort_rows(tuple(map(_value, row)) for row in found)
+
+    def _name(self, table: str) -> str:
+        return next(name for name in self._paths if name.lower() == table.lower())
+
+    def observed(self, name: str) -> TransactionRun:
+        """What became of a transaction."""
+        started = self._started[name]
+        if started.error is not None:
+            kind = started.error.kind
+            outcome = conflict_in(str(started.error))
+            return TransactionRun(
+                outcome or f"error:{kind}",
+                kind,  # what a caller catches, a conflict or not
+                message=str(started.error),
+                read_version=started.version,
+                unsaid=UNCLASSED | {"exception"},
+            )
+        if started.rows is not None:
+            return TransactionRun("committed", read_version=started.version, rows=started.rows)
+        if not started.commits:
+            return TransactionRun("no-op", read_version=started.version)
+        last = self._chronicle.commit(started.commits[-1])
+        return TransactionRun(
+            "committed",
+            read_version=started.version,
+            version=started.commits[-1],
+            commits=started.commits,
+            blind=last.blind,
+            isolation_level=last.level,
+            operation=last.operation,
+            unsaid=UNLOGGED,
+        )
+
+
+def _reads(statement: Statement) -> bool:
+    """Whether an INSERT is of anything but constants."""
+    return isinstance(statement, Insert) and bool(sources(statement.query))
+
+
+def line_of(error: EngineError) -> str:
+    """What delta-rs said, in a line."""
+    return f"{error.kind}: {brief(str(error))}"
+
+
+def _value(value: Any) -> Any:
+    return date.fromisoformat(value["date"]) if isinstance(value, dict) else value

@@ -1,0 +1,119 @@
+"""What those see who read a table while others change it: a job of several queries, a stream."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from isolitmus.conformance.observations.record import Observation, make_table, outcome_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from isolitmus.conformance.delta.session import Session
+    from isolitmus.conformance.observations.record import Facts
+    from isolitmus.conformance.workers import Interruption
+
+__all__ = ["JOB", "STREAM", "STREAM_PRINTED"]
+
+
+def _counted_twice(session: Session, folder: Path, _: Interruption) -> Facts:
+    spark, path = session.fresh(), folder / "t"
+    name = make_table(spark, path, 1, 2)
+    frame = spark.read.format("delta").load(str(path))
+    frame.createOrReplaceTempView("seen")
+    frames = {
+        "a DataFrame": frame,
+        "a view": spark.table("seen"),
+        "a version": spark.sql(f"SELECT * FROM {name} VERSION AS OF 1"),
+    }
+    found = {what: [frame.count()] for what, frame in frames.items()}
+    spark.sql(f"INSERT INTO {name} VALUES (3)")
+    for what, frame in frames.items():
+        found[what].append(frame.count())
+    return found
+
+
+JOB = Observation(
+    "job-of-several-queries",
+    "A job counts a table twice, and another writer adds a row in between: each query has a snapshot of its own",
+    {"a DataFrame": [2, 3], "a view": [2, 3], "a version": [2, 2]},
+    _counted_twice,
+)
+
+CHANGES = {
+    "SET TBLPROPERTIES ('team' = 'us')": "goes on, 3 rows",
+    "ADD COLUMNS (x INT)": "DELTA_SCHEMA_CHANGED_WITH_VERSION",
+}
+"""What is altered, and how a query goes on that has read two rows of the table, when a third comes."""
+
+
+PRINTED = {
+    "SET TBLPROPERTIES ('delta.isolationLevel' = 'Serializable')": "goes on, 3 rows",
+    "SET TBLPROPERTIES ('delta.enableDeletionVectors' = 'true')": "goes on, 3 rows",
+    "DROP FEATURE deletionVectors": "goes on, 3 rows",
+    "SET TBLPROPERTIES ('delta.columnMapping.mode' = 'none')": "goes on, 3 rows",
+    "APPLY (UPGRADE UNIFORM (ICEBERG_COMPAT_VERSION = 2))": "goes on, 3 rows",
+}
+"""The others that the page prints."""
+
+
+RESTARTED = "ADD COLUMNS (x INT), started again"
+"""The change that ends a streaming query, which is started again from where it was."""
+
+
+def _altered(session: Session, folder: Path, _: Interruption) -> Facts:
+    found = {change: _after(session, folder / str(k), change) for k, change in enumerate(CHANGES)}
+    ended = list(CHANGES).index("ADD COLUMNS (x INT)")
+    return found | {RESTARTED: _streamed(session, folder / str(ended))}
+
+
+def _altered_as_printed(session: Session, folder: Path, _: Interruption) -> Facts:
+    return {change: _after(session, folder / str(k), change) for k, change in enumerate(PRINTED)}
+
+
+def _after(session: Session, folder: Path, change: str) -> str:
+    """How a streaming query that reads a table goes on after a change of it and one row more."""
+    spark, path = session.fresh(), folder / "t"
+    has = "'delta.enableDeletionVectors' = 'true'" if change.startswith("DROP FEATURE") else ""
+    name = make_table(spark, path, 1, 2, properties=has)
+
+    def alter() -> None:
+        verb = "REORG" if change.startswith("APPLY") else "ALTER"
+        spark.sql(f"{verb} TABLE {name} {change}")
+        spark.sql(f"INSERT INTO {name} SELECT * FROM {name} LIMIT 1")
+
+    return _streamed(session, folder, alter)
+
+
+def _streamed(session: Session, folder: Path, meanwhile: Callable[[], None] | None = None) -> str:
+    """How a streaming query from its checkpoint reads the table, and goes on after what is done ``meanwhile``."""
+    rows = session.fresh().readStream.format("delta").load(str(folder / "t"))
+    writer = rows.writeStream.format("noop").option("checkpointLocation", str(folder / "seen"))
+    stream = writer.start()
+    try:
+        if meanwhile is not None:
+            stream.processAllAvailable()
+            meanwhile()
+        end = outcome_of(stream.processAllAvailable, session)
+        rows = sum(progress.numInputRows for progress in stream.recentProgress)
+        return f"goes on, {rows} rows" if end == "committed" and stream.isActive else end
+    finally:
+        stream.stop()
+
+
+STREAM = Observation(
+    "stream-meets-changes",
+    "A streaming query reads a table whose metadata changes: another schema ends it, a property does not; started again,"
+    " it goes on with the rows that it has not read",
+    CHANGES | {RESTARTED: "goes on, 1 rows"},
+    _altered,
+)
+
+STREAM_PRINTED = Observation(
+    "stream-meets-printed-changes",
+    "The same, of the other changes that the documents print",
+    PRINTED,
+    _altered_as_printed,
+    wide=True,
+)

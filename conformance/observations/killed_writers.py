@@ -1,0 +1,182 @@
+"""A writer that goes no further than a phase of its commit: what is on disk then is a table, with the commit or
+without it.
+
+Delta's own observer for tests holds the phases, also those after the commit's file is there: BACKFILL and
+POST_COMMIT (fuzzer/OptimisticTransactionPhases.scala). Held there a transaction holds the lock of its table's log, so
+what others would find is looked at in a copy of its folder.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from isolitmus.conformance.delta.session import open_session
+from isolitmus.conformance.observations.record import Observation
+from isolitmus.conformance.workers import Interruption, Worker
+from isolitmus.model.errors import EngineFailed, TimeLimit
+from isolitmus.specs.logs.delta_log import latest
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from isolitmus.conformance.delta.session import Session
+    from isolitmus.conformance.observations.record import Facts
+
+__all__ = ["COPIED", "KILLED", "write_until_killed"]
+
+PHASES = ("initial", "prepare", "commit", "backfill", "postCommit")
+"""Those of Delta's observer, in their order."""
+WRITTEN = PHASES.index("backfill")
+"""From this one on the commit's file is there."""
+SECONDS = 180.0
+"""The time limit of each step."""
+
+
+class _Held:
+    """A statement in a thread of its own, which waits at each phase until it is let go."""
+
+    def __init__(self, session: Session, sql: str) -> None:
+        self._session, self._sql = session, sql
+        fuzzer = "org.apache.spark.sql.delta.fuzzer"
+        phases = session.java(f"{fuzzer}.OptimisticTransactionPhases").forName("killed")
+        self._observer = session.java(f"{fuzzer}.PhaseLockingTransactionExecutionObserver")(phases)
+        self._locks = {name: getattr(phases, f"{name}Phase")() for name in PHASES}
+        self._worker = Worker("killed", self._run)
+
+    def start(self) -> None:
+        self._worker.start()
+
+    def _run(self) -> None:
+        observers = self._session.scala("org.apache.spark.sql.delta.TransactionExecutionObserver")
+        observers.setObserver(self._observer)
+        try:
+            self._session.spark.sql(self._sql).collect()
+        finally:
+            noop = self._session.scala(
+                "org.apache.spark.sql.delta.NoOpTransactionExecutionObserver"
+            )
+            observers.setObserver(noop)
+
+    def come_to(self, phase: str, interruption: Interruption) -> None:
+        """Wait until it is held at a phase."""
+        reached = self._locks[phase].hasReached
+        if not interruption.wait_for(lambda: reached() or self._worker.ended, SECONDS):
+            raise TimeLimit(f"the statement did not come to {phase} within {SECONDS:g} s")
+        if self._worker.ended:
+            self._worker.value()
+            raise EngineFailed(f"the statement ended before it came to {phase}")
+
+    def go(self, phase: str) -> None:
+        """Let it go on from a phase, at which it has not been let go before."""
+        self._locks[phase].entryBarrier().unblock()
+
+    def end(self) -> None:
+        if not self._worker.join(SECONDS):
+            raise TimeLimit(f"the statement did not end within {SECONDS:g} s")
+        self._worker.value()
+
+
+def _made(session: Session, path: Path) -> str:
+    """A table with two partitions, both of which are to be rewritten by one statement; that statement."""
+    name = f"delta.`{path}`"
+    session.spark.sql(
+        f"CREATE TABLE {name} USING delta PARTITIONED BY (part) AS VALUES (1, 0), (2, 1) AS v (id, part)"
+    )
+    return f"UPDATE {name} SET id = id + 10"
+
+
+def _found(session: Session, path: Path) -> list[object]:
+    """The newest version of a table and its rows; how many data files are on disk, whose they are or nobody's; and
+    whether the next write makes the next version.
+    """
+    spark, name = session.spark, f"delta.`{path}`"
+    files = len(list(path.glob("part=*/*.parquet")))
+    rows = spark.sql(f"SELECT id FROM {name}").collect()
+    newest = latest(path)
+    spark.sql(f"INSERT INTO {name} VALUES (5, 0)")
+    can = latest(path) == newest + 1
+    said = f"{files} data files", f"can{'' if can else 'not'} be written"
+    return [f"version {newest}", *sorted(row[0] for row in rows), *said]
+
+
+def _expected() -> Mapping[str, object]:
+    """With the commit from BACKFILL on; before, the files that were written for it are nobody's."""
+    old, new = ["version 0", 1, 2], ["version 1", 11, 12]
+    return {
+        phase: [
+            *(new if k >= WRITTEN else old),
+            f"{4 if k else 2} data files",
+            "can be written",
+        ]
+        for k, phase in enumerate(PHASES)
+    }
+
+
+def _copied(session: Session, folder: Path, interruption: Interruption) -> Facts:
+    held = _Held(session, _made(session, folder / "t"))
+    held.start()
+    let = 0
+    try:
+        for phase in PHASES:
+            held.come_to(phase, interruption)
+            shutil.copytree(folder / "t", folder / phase)
+            held.go(phase)
+            let += 1
+    finally:
+        for phase in PHASES[let:]:
+            held.go(phase)
+        held.end()
+    return {phase: _found(session, folder / phase) for phase in PHASES}
+
+
+def write_until_killed(folder: str) -> None:
+    """Write a table for each phase, hold each writer there, and kill the JVM with all of them."""
+    with open_session() as session:
+        writers = {phase: _Held(session, _made(session, Path(folder) / phase)) for phase in PHASES}
+        for at, held in writers.items():
+            held.start()
+            for phase in PHASES[: PHASES.index(at)]:
+                held.go(phase)
+        for at, held in writers.items():
+            held.come_to(at, Interruption())
+        os.kill(session.jvm.java.lang.ProcessHandle.current().pid(), signal.SIGKILL)
+
+
+def _killed(session: Session, folder: Path, interruption: Interruption) -> Facts:
+    program = f"from {__name__} import write_until_killed as go; go({str(folder)!r})"
+    process = subprocess.Popen(  # noqa: S603 - this program
+        [sys.executable, "-c", program],
+        stdin=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        env={**os.environ, "TMPDIR": str(folder)},
+    )
+    try:
+        if not interruption.wait_for(lambda: process.poll() is not None, SECONDS):
+            raise TimeLimit(f"the process with the writers did not end within {SECONDS:g} s")
+    finally:
+        process.kill()
+        process.wait()
+    if process.returncode:
+        raise EngineFailed(f"the process with the writers ended with {process.returncode}")
+    return {phase: _found(session, folder / phase) for phase in PHASES}
+
+
+COPIED = Observation(
+    "stopped-writer",
+    "An UPDATE of two partitions goes no further than a phase of its commit: version and rows of what is on disk",
+    _expected(),
+    _copied,
+)
+KILLED = Observation(
+    "killed-writer",
+    "The JVM of such an UPDATE is killed at a phase of its commit: version and rows of what is on disk",
+    _expected(),
+    _killed,
+    wide=True,
+)

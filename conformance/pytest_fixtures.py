@@ -1,0 +1,87 @@
+"""Fixtures for pytest, which finds them where isolitmus is installed: ``delta_spark``, a SparkSession with Delta in
+which a race takes seconds; ``delta_race`` and ``delta_level``, which use it. Who has a session already overrides
+``delta_spark`` with a fixture of that name.
+"""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+import pytest
+
+from isolitmus.conformance.started import started
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from isolitmus.conformance.delta.session import Session
+    from isolitmus.conformance.racing.races import Race
+
+__all__ = ["RACES", "delta_level", "delta_race", "delta_session", "delta_spark"]
+
+RACES: pytest.StashKey[list[Race]] = pytest.StashKey()
+"""The races of a test."""
+COMPILING = "spark.sql.codegen.factoryMode", "FALLBACK"
+"""Without it Spark cannot give typed objects back, ``spark.catalog.listTables()`` say."""
+
+
+@pytest.fixture(scope="session")
+def delta_session(pytestconfig: pytest.Config) -> Session:
+    """What ``isolitmus.conformance.replay`` wants: Spark with Delta, started once, gone after the last test."""
+    return started(pytestconfig).session()
+
+
+@pytest.fixture
+def delta_spark(delta_session: Session) -> Iterator[Any]:
+    """A SparkSession in a database of the test's own: its tables and views go with it, and confs are as they were."""
+    spark = delta_session.spark
+    confs, database = spark.conf.getAll, f"test_{uuid4().hex}"
+    spark.sql(f"CREATE DATABASE {database}")
+    try:
+        spark.conf.set(*COMPILING)
+        spark.catalog.setCurrentDatabase(database)
+        yield spark
+    finally:
+        for view in spark.sql("SHOW VIEWS").collect():
+            if view.isTemporary:
+                spark.catalog.dropTempView(view.viewName)
+        spark.catalog.setCurrentDatabase("default")
+        spark.sql(f"DROP DATABASE {database} CASCADE")
+        for key, value in spark.conf.getAll.items():
+            if key not in confs:
+                spark.conf.unset(key)
+            elif value != confs[key]:
+                spark.conf.set(key, confs[key])
+
+
+@pytest.fixture
+def delta_race(request: pytest.FixtureRequest, delta_spark: Any) -> Iterator[Callable[..., Race]]:
+    """``delta_race(table)``: a race for a table; what is parked at the end of the test is let go. ``seconds`` as
+    ``isolitmus.conformance.race`` has it.
+    """
+    from isolitmus.conformance.racing.races import race
+
+    races: list[Race] = request.node.stash.setdefault(RACES, [])
+    with ExitStack() as stack:
+
+        def start(table: str | Path, *, seconds: float = 60.0) -> Race:
+            races.append(stack.enter_context(race(delta_spark, table, seconds=seconds)))
+            return races[-1]
+
+        yield start
+
+
+@pytest.fixture
+def delta_level(delta_spark: Any) -> Callable[[str | Path, str], None]:
+    """``delta_level(table, "WriteSerializable")``: give a table an isolation level that SQL refuses; one commit."""
+    from isolitmus.conformance.delta.leveling import set_level
+    from isolitmus.conformance.racing.races import around, table_path
+
+    def give(table: str | Path, level: str) -> None:
+        path = table_path(delta_spark, table)
+        set_level(around(delta_spark, path), path, level)
+
+    return give

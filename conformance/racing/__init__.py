@@ -1,0 +1,1 @@
+"""Races of one's own code, and all their interleavings."""

@@ -1,0 +1,385 @@
+"""All interleavings of two or three jobs of one's own, at their snapshots and commits, on real Delta, beside the serial orders.
+
+A job is whatever writes a Delta table by Spark. It runs until a transaction of it on the table wants its snapshot, and
+waits: what it has read until then, to compute something of it, may be old. (A statement that is given as a text has
+read nothing: it waits at its commit.) Its next step is to the transaction's commit, one more from there until the next
+transaction wants its snapshot, or to its end: one that commits twice, or tries again, has more steps. Orders of steps
+are followed one after another, each on the table as it was at the beginning (RESTORE). Two steps of two jobs right
+after one another that commit nothing are taken in one order only: what they do is taken not to be seen by the other.
+
+A table that comes out is held against what the jobs give one after another: those that ended well, and those that
+failed after a commit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from itertools import permutations
+from typing import TYPE_CHECKING, Any
+
+from isolitmus.conformance.racing.races import around, race_at, table_path
+from isolitmus.model.display import Readable, few
+from isolitmus.model.errors import IsolitmusError
+from isolitmus.model.number import many
+from isolitmus.specs.logs.delta_log import commits_since, latest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from isolitmus.conformance.racing.ending import Ending
+    from isolitmus.conformance.racing.races import Parked, Race
+
+__all__ = ["Interleaved", "OneInterleaving", "interleave"]
+
+Steps = tuple[str, ...]
+"""Jobs by name, one for each step."""
+RacedJob = str | Callable[[], object]
+"""A statement or a callable."""
+Able = Mapping[str, bool]
+"""Who can take the next step, each with whether that commits nothing."""
+SHOWN = 3
+"""So many interleavings are shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class OneInterleaving(Readable):
+    """An order of the steps of some jobs, and what came of it. Its ``repr`` is the schedule; as a text it has the
+    endings.
+    """
+
+    order: Steps
+    """Whose step it was, each time."""
+    actions: Steps
+    """What it was, each time: ``begin`` until before the first snapshot, ``start`` from there to a commit, ``commit``
+    that and on to the next snapshot, or to the end.
+    """
+    endings: Mapping[str, Ending]
+    """How each job ended, by name."""
+    rows: tuple[str, ...]
+    """The table at the end, sorted."""
+    serial: tuple[str, ...] = ()
+    """The serial orders that give it, of the jobs that ended well or committed."""
+
+    @property
+    def schedule(self) -> str:
+        """The steps as a litmus file has them; a job that was alone has one, and ``begin`` right before its ``start``
+        is not said.
+        """
+        words: list[str] = []
+        for k, (name, action) in enumerate(zip(self.order, self.actions, strict=True)):
+            if name in words:
+                continue  # it is alone, and has been said
+            own = self.order.count(name)
+            goes_on = self.order[k + 1 : k + 2] == (name,)
+            if self.order[k : k + own] == (name,) * own:
+                words.append(name)
+            elif action != "begin" or not goes_on:
+                words.append(f"{name}.{action}")
+        return " ".join(words)
+
+    @property
+    def failed(self) -> tuple[str, ...]:
+        """The jobs that raised something."""
+        return tuple(name for name, end in self.endings.items() if end.error is not None)
+
+    @property
+    def effective(self) -> tuple[str, ...]:
+        """The jobs whose effect is to be explained."""
+        ends = self.endings.items()
+        return tuple(name for name, end in ends if end.error is None or end.commits)
+
+    @property
+    def printed(self) -> str:
+        """All of it, also where objects print by themselves."""
+        return str(self)
+
+    def __repr__(self) -> str:
+        return self.schedule
+
+    def __str__(self) -> str:
+        lines = (f"  {line}" for e in self.endings.values() for line in str(e).splitlines())
+        return "\n".join([self.schedule, *lines])
+
+
+@dataclass(frozen=True, slots=True)
+class Interleaved(Readable):
+    """All interleavings of some jobs on a table. Its ``repr`` is a line; as a text it shows those that no serial
+    order explains, and those in which a job fails.
+    """
+
+    table: str
+    """As it was given."""
+    interleavings: tuple[OneInterleaving, ...]
+    """One for each order of the steps."""
+    alone: Mapping[str, tuple[str, ...] | None]
+    """The table after jobs one after another, by their names; None if one of them failed there."""
+
+    @property
+    def unexplained(self) -> tuple[OneInterleaving, ...]:
+        """Those that leave a table which no serial order gives."""
+        return tuple(one for one in self.interleavings if not one.serial)
+
+    @property
+    def explained(self) -> bool:
+        """Whether every table is one that the jobs give one after another."""
+        return not self.unexplained
+
+    @property
+    def failed(self) -> tuple[OneInterleaving, ...]:
+        """Those in which a job raised something, a conflict say."""
+        return tuple(one for one in self.interleavings if one.failed)
+
+    @property
+    def printed(self) -> str:
+        """All of it, also where objects print by themselves."""
+        return str(self)
+
+    def __repr__(self) -> str:
+        total, wrong = len(self.interleavings), len(self.unexplained)
+        names = " and ".join(self.interleavings[0].endings)
+        if not wrong:
+            end = "each leaves a table that some serial order gives"
+        else:
+            end = f"{wrong} of them {'leaves' if wrong == 1 else 'leave'} a table that no serial order gives"
+        failed = len(self.failed)
+        also = f"; in {failed} of them a job fails" if failed else ""
+        return f"{names} on {self.table}: {many(total, 'interleaving')}, {end}{also}"
+
+    def __str__(self) -> str:
+        lines = [repr(self)]
+        shown = [*self.unexplained, *(one for one in self.failed if one.serial)]
+        for one in shown[:SHOWN]:
+            lines += ["", *str(one).splitlines()]
+            if not one.serial:
+                lines += self._against(one)
+        if len(shown) > SHOWN:
+            lines += ["", f"and {len(shown) - SHOWN} more"]
+        return "\n".join(lines)
+
+    def _against(self, one: OneInterleaving) -> Iterator[str]:
+        """The table of an interleaving beside those of the serial orders."""
+        yield f"  leaves {_table(one.rows)}"
+        for order in permutations(one.effective):
+            rows = self.alone[" ".join(order)]
+            gives = "has a job that fails" if rows is None else f"gives {_table(rows)}"
+            yield f"  {' '.join(order)} {gives}"
+
+
+def interleave(
+    spark: Any,
+    table: str | Path,
+    *jobs: RacedJob,
+    columns: Sequence[str] = (),
+    before: Callable[[], object] | None = None,
+    most: int = 200,
+    seconds: float = 60.0,
+) -> Interleaved:
+    """Carry two or three jobs out on a table, callables or statements, in every interleaving of their snapshots and
+    commits: one that reads, and later writes what it has computed of that, is overtaken in between, too.
+
+    The table is given back as it was, by a RESTORE. ``before`` runs before each interleaving: what the jobs touch
+    besides is its to clear. ``columns`` are those that are compared, by default all: times and random keys are to
+    be left out. ``seconds`` is the time limit of each step.
+
+    IsolitmusError for a job that never commits to the table, or commits where nothing can hold it; for jobs that
+    give another table when they run in one order again; and for more than so many interleavings as ``most`` says.
+
+    >>> def test_totals(spark):
+    ...     found = interleave(spark, "totals", "UPDATE totals SET n = n + 1", "UPDATE totals SET n = n * 2")
+    ...     assert found.explained, found
+    """
+    if len(jobs) not in (2, 3):
+        raise IsolitmusError(f"{many(len(jobs), 'job')} to interleave; two or three are wanted")
+    walk = _Interleaving(
+        spark, table, _named(jobs), columns=columns, before=before, seconds=seconds
+    )
+    with walk.restored():
+        return walk.all(most)
+
+
+def _named(jobs: Sequence[RacedJob]) -> dict[str, RacedJob]:
+    """The jobs by names of their own: a function's, a statement's first word, or a number."""
+    named: dict[str, RacedJob] = {}
+    for k, job in enumerate(jobs, 1):
+        if isinstance(job, str):
+            called = job.split()[0].lower()
+        else:
+            called = getattr(getattr(job, "func", job), "__name__", "")  # a functools.partial's
+        name = called if called.isidentifier() else f"job{k}"
+        named[f"{name}{k}" if name in named else name] = job
+    return named
+
+
+class _Interleaving:
+    """The walk through the interleavings of some jobs."""
+
+    def __init__(
+        self,
+        spark: Any,
+        given: str | Path,
+        jobs: Mapping[str, RacedJob],
+        *,
+        columns: Sequence[str],
+        before: Callable[[], object] | None,
+        seconds: float,
+    ) -> None:
+        self.spark, self.given, self.jobs = spark, given, jobs
+        self.columns, self.before, self.seconds = columns, before, seconds
+        self._path = table_path(spark, given)
+        self._base = latest(self._path)
+        self._touched = False
+
+    @contextmanager
+    def restored(self) -> Iterator[None]:
+        """The table is after the block as it was at the beginning."""
+        try:
+            yield
+        finally:
+            self._restore()
+
+    def _restore(self) -> None:
+        if self._touched:
+            self.spark.sql(f"RESTORE TABLE delta.`{self._path}` TO VERSION AS OF {self._base}")
+        self._touched = False
+
+    def all(self, most: int) -> Interleaved:
+        """Every interleaving, each beside the serial orders."""
+        found = self._followed(most)
+        names = tuple(self.jobs)
+        for name in names:
+            if not any(one.endings[name].commits for one in found):
+                raise IsolitmusError(
+                    f"{name} commits nothing to {self.given}, in none of"
+                    f" {many(len(found), 'interleaving')}: there is nothing of it to be interleaved"
+                )
+        alone = {" ".join(dict.fromkeys(one.order)): _gives(one) for one in found if _serial(one)}
+        again = _gives(self._run(names)[0])
+        if alone[" ".join(names)] != again:
+            raise IsolitmusError(
+                f"{' and then '.join(names)} gave another table when they ran again, one after another:"
+                " leave columns out that are a time or a random key, columns=[…]"
+            )
+        judged = [self._judged(one, alone) for one in found]
+        return Interleaved(str(self.given), tuple(judged), alone)
+
+    def _followed(self, most: int) -> list[OneInterleaving]:
+        """What comes of each order of steps."""
+        found: list[OneInterleaving] = []
+        left: list[Steps] = [()]
+        while left:
+            if len(found) == most:
+                raise IsolitmusError(
+                    f"{' and '.join(self.jobs)} have more than {many(most, 'interleaving')}; interleave fewer jobs,"
+                    " or say most=…"
+                )
+            begin = left.pop()
+            one, enabled = self._run(tuple(self.jobs), begin)
+            found.append(one)
+            for k in reversed(range(len(begin), len(one.order))):
+                others = (name for name in enabled[k] if name != one.order[k])
+                before = one.order[:k]
+                left += [(*before, name) for name in others if self._wanted(before, enabled, name)]
+        return found
+
+    def _wanted(self, order: Steps, enabled: Sequence[Able], name: str) -> bool:
+        """Whether a step after these is not one of two of two jobs, in the other order, that commit nothing."""
+        if not order or order[-1] == name:
+            return True
+        names, k = list(self.jobs), len(order)
+        both = enabled[k - 1][order[-1]] and enabled[k][name]
+        return not both or names.index(order[-1]) < names.index(name)
+
+    def _run(self, names: Steps, begin: Steps = ()) -> tuple[OneInterleaving, list[Able]]:
+        """Some jobs, whose first steps are in this order and the others one job after another; and who could take
+        each step.
+        """
+        self._restore()
+        if self.before is not None:
+            self.before()
+        self._touched = True
+        first = latest(self._path)
+        parked: dict[str, Parked] = {}
+        order: Steps = ()
+        enabled: list[Able] = []
+        with race_at(around(self.spark, self._path), self.given, self._path, self.seconds) as run:
+            while able := {
+                n: n not in parked or parked[n].reads
+                for n in names
+                if n not in parked or not parked[n].ended
+            }:
+                enabled.append(able)
+                wanted = (n for n in able if self._wanted(order, enabled, n))
+                name = next(wanted, next(iter(able)))
+                if len(order) < len(begin):
+                    name = begin[len(order)]
+                if name not in able:
+                    raise IsolitmusError(
+                        f"{name} ended before it did so in another run of the same steps, '{' '.join(begin)}': what"
+                        " it does depends on something else"
+                    )
+                if name in parked:
+                    parked[name].advance()
+                else:
+                    parked[name] = self._begin(run, name)
+                order = (*order, name)
+            endings = {name: parked[name].release() for name in names}
+        own = {version for ending in endings.values() for version in ending.commits}
+        for commit in commits_since(self._path, first):
+            if commit.version not in own:
+                raise IsolitmusError(
+                    f"{commit.words} is of none of {' and '.join(names)} as they were held: it was committed by a thread"
+                    " that nobody waited for, or by another process or engine"
+                )
+        return OneInterleaving(order, self._actions(order, enabled), endings, self._rows()), enabled
+
+    def _actions(self, order: Steps, enabled: Sequence[Able]) -> Steps:
+        """What each step was."""
+        return tuple(
+            ("start" if enabled[k][name] else "commit")
+            if name in order[:k] or isinstance(self.jobs[name], str)
+            else "begin"
+            for k, name in enumerate(order)
+        )
+
+    def _begin(self, run: Race, name: str) -> Parked:
+        """A job until its first snapshot; a statement, which has read nothing until then, until its first commit."""
+        job = self.jobs[name]
+        if isinstance(job, str):
+            return run.park(lambda: self.spark.sql(job).collect(), name)
+        return run.park(job, name, "init")
+
+    def _rows(self) -> tuple[str, ...]:
+        frame = self.spark.read.format("delta").load(str(self._path))
+        rows = frame.select(*self.columns).collect() if self.columns else frame.collect()
+        return tuple(sorted(repr(tuple(row)) for row in rows))
+
+    def _judged(
+        self, one: OneInterleaving, alone: dict[str, tuple[str, ...] | None]
+    ) -> OneInterleaving:
+        """One with the serial orders that give its table."""
+        serial = []
+        for order in permutations(one.effective):
+            words = " ".join(order)
+            if words not in alone:
+                alone[words] = _gives(self._run(order)[0])
+            if alone[words] == one.rows:
+                serial.append(words)
+        return replace(one, serial=tuple(serial))
+
+
+def _serial(one: OneInterleaving) -> bool:
+    """Whether the jobs ran one after another."""
+    changes = sum(a != b for a, b in zip(one.order, one.order[1:], strict=False))
+    return changes == len(one.endings) - 1
+
+
+def _gives(one: OneInterleaving) -> tuple[str, ...] | None:
+    """The table, if no job failed."""
+    return None if one.failed else one.rows
+
+
+def _table(rows: Sequence[str]) -> str:
+    return " ".join(few(rows, 12).splitlines()) or "no row"

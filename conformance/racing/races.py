@@ -1,0 +1,356 @@
+"""A deterministic race of one's own code: any callable that writes to Delta by Spark, parked before its commit.
+
+What the callable does is its own business: SQL, a DataFrame, DeltaTable, other tables, other threads. It runs until
+a transaction of it on the raced table comes to a phase, and waits there. What its transactions read and made says
+Delta, and the table's log has to say the same. Of a statement that is given as a text, the model says how it should
+end, and why.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from isolitmus.conformance.delta.ended import committed, failed
+from isolitmus.conformance.delta.parking import Parking
+from isolitmus.conformance.delta.session import Session
+from isolitmus.conformance.delta.transaction_outcome import keep_java_exceptions
+from isolitmus.conformance.delta.watching import made_by, read_by
+from isolitmus.conformance.racing.ending import Ending, overtakers
+from isolitmus.conformance.racing.race_prediction import RaceRecord, predict_statement, respelled
+from isolitmus.conformance.racing.race_steps import RaceSteps
+from isolitmus.conformance.workers import Interruption
+from isolitmus.model.errors import IsolitmusError
+from isolitmus.model.run import TransactionRun
+from isolitmus.specs.logs.delta_log import commits_since, latest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from isolitmus.checker.render.timelines import Timeline
+    from isolitmus.conformance.delta.parking import HeldTransaction
+    from isolitmus.conformance.delta.watching import Attempt, Phase
+    from isolitmus.conformance.racing.race_prediction import Prediction, RacedStatement
+    from isolitmus.model.delta.log import LogCommit
+    from isolitmus.model.schedule import Action
+
+__all__ = ["Parked", "Race", "around", "race", "race_at", "table_path"]
+
+PARKS: dict[Phase, Action] = {
+    "init": "park-init",
+    "prepare": "park-prepare",
+    "commit": "park-commit",
+}
+"""The step of a schedule that comes to a phase."""
+
+
+class Parked:
+    """What waits before its commit, or has ended without coming there (``ended``)."""
+
+    def __init__(self, race: Race, running: _Running) -> None:
+        self._race, self._running = race, running
+
+    @property
+    def name(self) -> str:
+        """What it is called."""
+        return self._running.name
+
+    @property
+    def read_version(self) -> int | None:
+        """The version of the table that it has read; None while it has read none."""
+        return read_by(self._running.transaction.attempts)
+
+    @property
+    def ended(self) -> bool:
+        """Whether it is not parked any more, or never was: it had nothing to commit to the table."""
+        return self._running.transaction.ended
+
+    def go_on(self, until: Phase) -> None:
+        """Let it go on to a later phase; TimeLimit if it does not come there in time."""
+        self._race.go_on(self._running, until)
+
+    def next(self, until: Phase = "commit") -> None:
+        """Let its transaction try its commit, and hold the next one that comes to a phase (OPTIMIZE tries again
+        after a conflict, VACUUM makes two commits), or let it end; TimeLimit if neither comes in time.
+        """
+        self._race.next(self._running, until)
+
+    def advance(self) -> None:
+        """From ``init`` go on to the commit, from there to the next transaction's ``init``, or the end."""
+        self._race.advance(self._running)
+
+    @property
+    def reads(self) -> bool:
+        """Whether it is parked where it has not come to its commit."""
+        return self._running.transaction.gate.reads
+
+    def release(self) -> Ending:
+        """Let it try its commit, and how that ended, the same each time; TimeLimit if it does not end in time."""
+        return self._race.ending(self._running)
+
+
+@dataclass(slots=True)
+class _Running:
+    """What a race has started, when the table's newest version was ``began``."""
+
+    name: str
+    transaction: HeldTransaction[Any]
+    began: int
+    statement: RacedStatement | None
+    ending: Ending | None = None
+
+
+class Race:
+    """Parks callables and statements; made by ``race``."""
+
+    def __init__(self, session: Session, given: str | Path, table: Path, seconds: float) -> None:
+        self.table = table
+        self._given = given
+        self._session = session
+        self._record = RaceRecord()
+        self._steps = RaceSteps(table)
+        self._started: list[_Running] = []
+        self.parking = Parking(session, Interruption(), seconds, table)
+
+    def park(
+        self,
+        body: str | Callable[[], object],
+        name: str | None = None,
+        until: Phase = "commit",
+    ) -> Parked:
+        """Run a callable, or a statement, until a transaction of it on the table comes to a phase: ``commit`` (it
+        has read and written its files), ``prepare`` (before it knows its actions), ``init`` (before its
+        snapshot). Without a name a statement is called by its first word.
+
+        Its transactions on other tables pass, those in other threads are held as well: a streaming query's, a
+        pool's, whatever begins on the table while this waits. What has several on the table is parked at its
+        first; the others run freely, but for those that ``Parked.next`` holds.
+
+        TimeLimit if it neither comes there nor ends in time; IsolitmusError if it has ended without being held,
+        and the table has a new version all the same: another process or engine made it.
+        """
+        running = self._start(body, name, until)
+        self._refuse_unheld(running)
+        return Parked(self, running)
+
+    def sql(self, text: str, name: str | None = None) -> None:
+        """Run a statement to its end, of which the model then knows what it did; raises what it raises."""
+        running = self._start(text, name, None)
+        if running.statement is not None:
+            running.statement.seen = self._seen(running)
+            running.statement.active = bool(running.transaction.attempts)
+        running.transaction.result()
+
+    @property
+    def timeline(self) -> Timeline:
+        """When each started and ended, and what became of it, with what others committed in between."""
+        return self._steps.timeline({each.name: self._fate(each) for each in self._started})
+
+    @property
+    def story(self) -> str:
+        """The timeline, and how each has ended that was released."""
+        endings = (each.ending for each in self._started if each.ending is not None)
+        return "\n".join([repr(self.timeline), *map(str, endings)])
+
+    def go_on(self, running: _Running, until: Phase) -> None:
+        """Let what is parked go on to a later phase."""
+        self._refuse_released(running)
+        self.parking.move(running.transaction, until)
+        if running.statement is not None:
+            self._record.step(running.statement, f"park-{until}")
+
+    def next(self, running: _Running, until: Phase) -> None:
+        """Let what is parked go on to its next transaction."""
+        self._refuse_released(running)
+        self.parking.next(running.transaction, until)
+        if running.statement is not None:
+            running.statement.unknown = f"{running.name} was held at its second transaction, and the model's schedules have one each"
+
+    def advance(self, running: _Running) -> None:
+        """Let a callable that is parked go on by a step."""
+        self._refuse_released(running)
+        self.parking.advance(running.transaction)
+
+    def ending(self, running: _Running) -> Ending:
+        """Release what is parked."""
+        if running.ending is None:
+            self._steps.take(running.name, "commit")
+            self.parking.finish(running.transaction)
+            running.ending = self._ending(running, latest(self.table))
+        return running.ending
+
+    def _ending(self, running: _Running, last: int) -> Ending:
+        """How something has ended."""
+        attempts, seen = running.transaction.attempts, self._seen(running)
+        tried = tuple(attempt for attempt in attempts if attempt.tried)
+        since = min((a.read_version or 0 for a in tried), default=last)
+        prediction, unpredicted = self._predicted(running, seen, last)
+        return Ending(
+            running.name,
+            seen.outcome,
+            seen.error_class,
+            read_by(attempts),
+            tried,
+            overtakers(commits_since(self.table, since), tried),
+            running.transaction.error,
+            prediction,
+            unpredicted,
+        )
+
+    def _predicted(
+        self, running: _Running, seen: TransactionRun, last: int
+    ) -> tuple[Prediction | None, str]:
+        """What the model says of what ended so, or why it says nothing."""
+        statement = running.statement
+        if statement is None:
+            return None, ""
+        self._record.step(statement, "commit")
+        statement.seen, statement.active = seen, bool(running.transaction.attempts)
+        try:
+            window = self._record.window(statement, last)
+            return predict_statement(self._session, window, self._given, self.table), ""
+        except IsolitmusError as error:
+            return None, str(error).splitlines()[0]
+
+    def _refuse_unheld(self, running: _Running) -> None:
+        """IsolitmusError for what should be parked, has ended, and may have committed where nothing can be held."""
+        if running.transaction.held:
+            return
+        for commit in commits_since(self.table, running.began):
+            raise IsolitmusError(
+                f"{running.name} has ended without being held, and meanwhile {commit.words} was committed: what"
+                " another process or engine commits cannot be parked"
+            )
+
+    @staticmethod
+    def _refuse_released(running: _Running) -> None:
+        """IsolitmusError for what is not there to be held any more."""
+        if running.ending is not None:
+            raise IsolitmusError(f"{running.name} was released, and cannot be held any more")
+
+    def _start(
+        self, body: str | Callable[[], object], name: str | None, until: Phase | None
+    ) -> _Running:
+        """Start a callable or a statement, until it comes to a phase or to its end."""
+        before = latest(self.table)
+        statement = self._known(body, before, name) if isinstance(body, str) else None
+        called = statement.name if statement is not None else name or _called(body)
+        action = "both" if until is None else PARKS[until]
+        self._steps.take(called, action)
+        if statement is not None:
+            self._record.step(statement, action)
+        spark = self._session.spark
+        run = (lambda: spark.sql(body).collect()) if isinstance(body, str) else body
+        running = _Running(called, self.parking.start(called, run, until), before, statement)
+        self._started.append(running)
+        return running
+
+    def _known(self, sql: str, began: int, name: str | None) -> RacedStatement:
+        """Take note of a statement."""
+        unknown = ""
+        try:
+            if table_path(self._session.spark, self._given) != self.table:
+                unknown = f"'{self._given}' means another table by now"
+            sql = respelled(sql, self._given)
+        except IsolitmusError as error:
+            unknown = str(error)
+        return self._record.add(sql, began, name, unknown)
+
+    def _seen(self, running: _Running) -> TransactionRun:
+        """How something ended, by the table's own numbers."""
+        attempts, error = running.transaction.attempts, running.transaction.error
+        read, made = read_by(attempts), self._checked(running, attempts)
+        read = running.began if read is None else read
+        if error is not None:
+            return failed(error, self._session.jvm, read, made_by(attempts))
+        if not made:
+            return TransactionRun("no-op", read_version=read)
+        return committed(made[-1], made[0].read_version, made_by(attempts))
+
+    def _fate(self, running: _Running) -> TransactionRun:
+        """What has become of something until now."""
+        if running.transaction.ended:
+            return self._seen(running)
+        attempts = running.transaction.attempts
+        return TransactionRun("parked", read_version=read_by(attempts), commits=made_by(attempts))
+
+    def _checked(self, running: _Running, attempts: tuple[Attempt, ...]) -> list[LogCommit]:
+        """The commits of its transactions, which the log must have as Delta says that they are."""
+        versions, made = made_by(attempts), []
+        since = min(versions, default=0) - 1
+        log = {commit.version: commit for commit in commits_since(self.table, since)}
+        for version in versions:
+            attempt = next(a for a in attempts if a.version == version)
+            commit = log.get(version)
+            if commit is None or commit.transaction != attempt.id:
+                raise IsolitmusError(
+                    f"{running.name} committed as version {version}, which by the log of {self._given} is"
+                    " another commit: the table was made anew, or commits do not say there whose they are"
+                )
+            made.append(commit)
+        return made
+
+
+def _called(body: object) -> str:
+    """What a callable is called that nobody gave a name."""
+    name = getattr(body, "__name__", "<it>")
+    return name if name.isidentifier() else "it"
+
+
+@contextmanager
+def race(spark: Any, table: str | Path, *, seconds: float = 60.0) -> Iterator[Race]:
+    """A race for a table, by name or path, on a SparkSession with Delta; ``seconds`` is the time limit of
+    each step. At the end of the block, however it comes, whatever is parked is let go and waited for.
+
+    IsolitmusError for a table that is not Delta's or not on this machine's file system.
+
+    >>> def test_delete_beside_insert(spark):
+    ...     with race(spark, "events") as run:
+    ...         delete = run.park(lambda: spark.sql("DELETE FROM events WHERE day = 1"), "delete")
+    ...         spark.sql("INSERT INTO events VALUES (1, 7)")
+    ...         assert delete.release().outcome == "ConcurrentAppendException"
+    """
+    path = table_path(spark, table)
+    with race_at(around(spark, path), table, path, seconds) as run:
+        yield run
+
+
+@contextmanager
+def race_at(session: Session, given: str | Path, path: Path, seconds: float) -> Iterator[Race]:
+    """As ``race``, for a table whose path is known."""
+    run = Race(session, given, path, seconds)
+    with keep_java_exceptions(), run.parking:
+        yield run
+
+
+def around(spark: Any, path: Path) -> Session:
+    """What is asked of a session, of a SparkSession that somebody else has started, for a table at a path."""
+    return Session(spark, spark._jvm, f"Spark {spark.version}", path)  # noqa: SLF001 - no public name
+
+
+def table_path(spark: Any, table: str | Path) -> Path:
+    """Where a table is, by its name or path. IsolitmusError if it is not Delta's, or not on this machine's file
+    system.
+    """
+    from delta.tables import DeltaTable
+    from pyspark.errors import PySparkException
+
+    try:
+        if isinstance(table, Path):
+            found = DeltaTable.forPath(spark, str(table))
+        else:
+            found = DeltaTable.forName(spark, table)
+        # `detail()` says it too, and reads all files of the table for it: a second in each race
+        location = found._jdt.deltaLog().dataPath().toUri()  # noqa: SLF001 - no public name
+    except PySparkException as error:
+        condition = error.getCondition() or type(error).__name__
+        raise IsolitmusError(
+            f"'{table}' is no Delta table that Spark can read: {condition}"
+        ) from None
+    if location.getScheme() not in (None, "file"):
+        raise IsolitmusError(
+            f"'{table}' is at {location.toString()}; a race needs a table on the file system"
+        )
+    return Path(location.getPath())

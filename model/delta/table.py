@@ -1,0 +1,75 @@
+"""The state of tables: rows with hidden identities, in files, in partitions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from isolitmus.model.sql.values import sort_rows
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from isolitmus.model.delta.data_file import File, FileKey
+    from isolitmus.model.delta.header import Header
+    from isolitmus.model.sql.values import Row, Rows
+
+__all__ = ["TableState", "widened"]
+
+
+@dataclass(frozen=True, slots=True)
+class TableState:
+    """The live files of one table, in the order in which they were added.
+
+    ``header`` is what the log says besides, None while that is what the test declares.
+    """
+
+    files: tuple[File, ...] = ()
+    header: Header | None = None
+
+    def rows(self) -> Rows:
+        """The contents as a sorted bag, without the columns that were dropped."""
+        rows = (row.values for file in self.files for row in file.rows)
+        columns = () if self.header is None else self.header.metadata.columns
+        if all(column.name for column in columns):
+            return sort_rows(rows)
+        shown = [i for i, column in enumerate(columns) if column.name]
+        return sort_rows(tuple(row[i] for i in shown) for row in rows)
+
+    def replay(self, removes: frozenset[str | FileKey], adds: Iterable[File]) -> TableState:
+        """The state after a commit, as the log replays: files removed, by their paths or by their keys,
+        then files added.
+        """
+        kept = (f for f in self.files if f.path not in removes and f.key not in removes)
+        return replace(self, files=(*kept, *adds))
+
+    def of_nobody(self) -> TableState:
+        """The state with rows that no transaction wrote."""
+        files = (
+            replace(file, rows=tuple(replace(row, writer="") for row in file.rows))
+            for file in self.files
+        )
+        return replace(self, files=tuple(files))
+
+    def under(self, header: Header) -> TableState:
+        """The state when the log says this besides: its rows have every column."""
+        width = len(header.metadata.columns)
+        return TableState(tuple(_widened(file, width) for file in self.files), header)
+
+
+def widened(row: Row, width: int) -> Row:
+    """A row with NULL in the columns that came after it.
+
+    >>> widened((1,), 3)
+    (1, None, None)
+    """
+    return row + (None,) * (width - len(row))
+
+
+def _widened(file: File, width: int) -> File:
+    """The file with so many columns: it knows nothing of those that came, and some may go again."""
+    if len(file.stats) == width:
+        return file
+    rows = tuple(replace(row, values=widened(row.values[:width], width)) for row in file.rows)
+    stats = file.stats[:width]
+    return replace(file, rows=rows, stats=stats + (None,) * (width - len(stats)))

@@ -1,0 +1,109 @@
+"""Specs made of parts of other specs: some axioms of one, or those of several together."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from isolitmus.model.spec import Axiom, Binary, Bracket, Name, Unary
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Mapping
+
+    from isolitmus.model.spec import CatExpr, Spec
+
+__all__ = ["conjunction", "names_in", "outspoken", "strict", "unfolded", "with_axioms"]
+
+
+def names_in(exprs: Iterable[CatExpr], definitions: Mapping[str, CatExpr]) -> frozenset[str]:
+    """The base names in some expressions once every definition is unfolded.
+
+    >>> wr = Name("wr")
+    >>> sorted(names_in([Name("depends")], {"depends": Binary("|", wr, Name("ww"))}))
+    ['wr', 'ww']
+    """
+    found: set[str] = set()
+    todo = list(exprs)
+    unfolded: set[str] = set()
+    while todo:
+        match todo.pop():
+            case Name(name) if name in definitions:
+                if name not in unfolded:
+                    unfolded.add(name)
+                    todo.append(definitions[name])
+            case Name(name):
+                found.add(name)
+            case Binary(_, left, right):
+                todo += (left, right)
+            case Unary(_, operand) | Bracket(operand):
+                todo.append(operand)
+    return frozenset(found)
+
+
+def unfolded(expr: CatExpr, definitions: Mapping[str, CatExpr]) -> CatExpr:
+    """The expression with every ``let`` replaced by what it stands for.
+
+    >>> print(unfolded(Name("depends"), {"depends": Binary("|", Name("wr"), Name("ww"))}))
+    (wr | ww)
+    """
+    match expr:
+        case Name(name):
+            return unfolded(definitions[name], definitions) if name in definitions else expr
+        case Binary(op, left, right):
+            return Binary(op, unfolded(left, definitions), unfolded(right, definitions))
+        case Unary(op, operand):
+            return Unary(op, unfolded(operand, definitions))
+        case Bracket(operand):
+            return Bracket(unfolded(operand, definitions))
+
+
+def outspoken(spec: Spec) -> Spec:
+    """The spec without its silences: what it forbids is forbidden, and all else admitted.
+
+    >>> from isolitmus.specs.language.parser import read
+    >>> spec = outspoken(read('"Mine" empty ww as lost silent rw as missed', "mine"))
+    >>> len(spec.silences), sorted(spec.needs)
+    (0, ['ww'])
+    """
+    if not spec.silences:
+        return spec
+    used = [*(axiom.expr for axiom in spec.axioms), *(label.expr for label in spec.labels)]
+    return replace(spec, silences=(), needs=names_in(used, spec.definitions))
+
+
+def strict(spec: Spec) -> Spec:
+    """The spec with its silences as axioms: what it admits is admitted, and all else forbidden."""
+    return replace(spec, axioms=spec.demands, silences=()) if spec.silences else spec
+
+
+def with_axioms(spec: Spec, axioms: Collection[Axiom], name: str) -> Spec:
+    """The spec with these axioms of it only, and without what it shows, promises and is silent on.
+
+    >>> from isolitmus.specs import protocol
+    >>> spec = protocol("delta-serializable")
+    >>> sorted(with_axioms(spec, spec.axioms[-1:], "last").needs)
+    ['Empty', 'Marked', 'NoData', 'removes-meets-removes', 'unseen']
+    """
+    flat = tuple(Axiom(a.test, unfolded(a.expr, spec.definitions), a.name) for a in axioms)
+    needs = names_in([axiom.expr for axiom in flat], {})
+    return replace(
+        spec, name=name, title=name, axioms=flat, definitions={}, silences=(), labels=(), promises=(),
+        needs=needs,
+    )  # fmt: skip
+
+
+def conjunction(first: Spec, second: Spec, name: str) -> Spec:
+    """What satisfies every axiom of both, and of which neither is silent; it binds the orders that either does.
+
+    >>> from isolitmus.specs import level, protocol
+    >>> both = conjunction(protocol("delta-serializable"), level("write-serializable"), "both")
+    >>> len(both.axioms), "Writer" in both.needs
+    (9, True)
+    """
+    parts = [with_axioms(spec, spec.demands, name) for spec in (first, second)]
+    axioms = tuple(axiom for part in parts for axiom in part.axioms)
+    binders = tuple(dict.fromkeys((*first.binders, *second.binders)))
+    return replace(
+        parts[0], axioms=axioms, binders=binders, given={**first.given, **second.given},
+        needs=parts[0].needs | parts[1].needs,
+    )  # fmt: skip

@@ -1,0 +1,1 @@
+"""Expressions, values, queries and statements of the SQL fragment."""

@@ -1,0 +1,292 @@
+"""The normal form of a condition: what Spark's optimizer makes of it before Delta sees it.
+
+Delta splits a condition on its partition columns and builds its skipping filters after Spark has
+simplified it, also in DELETE, UPDATE and MERGE; so the footprint of a statement is that of the normal
+form. Seen on Spark 4.2 with EXPLAIN and modelled here: NOT pushed to the leaves, ``IN`` of one value,
+constants folded, ``x + 0`` and ``x * 1``, comparisons with TRUE and FALSE, one of two equal operands,
+and common factors taken out of AND and OR (optimizer/expressions.scala, BooleanSimplification,
+OptimizeIn, ConstantFolding, ReorderAssociativeOperator). ``surprise`` names what is not modelled.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache, reduce
+from typing import TYPE_CHECKING, NamedTuple
+
+from isolitmus.model.memo import by_object
+from isolitmus.model.sql import expression as ex
+from isolitmus.model.sql.evaluation import evaluate
+from isolitmus.model.sql.unwrapping import unwrapped, unwraps
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["columns", "normal", "optimized", "query_surprise", "strict_columns", "surprise"]
+
+FLIPPED: dict[ex.CompareOp, ex.CompareOp] = {
+    "=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<=",
+}  # fmt: skip
+NEGATED: dict[ex.CompareOp, ex.CompareOp] = {
+    "=": "<>", "<>": "=", "<": ">=", "<=": ">", ">": "<=", ">=": "<",
+}  # fmt: skip
+SEVERAL = 2
+
+
+def normal(condition: ex.Expr) -> ex.Expr:
+    """The condition as Delta gets it.
+
+    >>> k, part = (ex.ColumnRef(0, i, n, "INT") for i, n in enumerate(["k", "part"]))
+    >>> def eq(column, value): return ex.Compare("=", column, ex.Const(value, "INT"))
+    >>> print(normal(ex.Not(ex.Or(eq(part, 0), ex.In(k, (5,))))))
+    part <> 0 AND k <> 5
+    >>> print(normal(ex.Or(ex.And(eq(part, 0), eq(k, 1)), ex.And(eq(k, 2), eq(part, 0)))))
+    part = 0 AND (k = 1 OR k = 2)
+    """
+    return _boolean(condition, negated=False)
+
+
+@lru_cache(maxsize=10_000)
+def columns(expr: ex.Expr) -> tuple[ex.ColumnRef, ...]:
+    """The columns in an expression, in order, repeated where they are."""
+    return tuple(e for e in ex.walk(expr) if isinstance(e, ex.ColumnRef))
+
+
+def strict_columns(expr: ex.Expr) -> tuple[ex.ColumnRef, ...]:
+    """Those of which Spark knows that a NULL in one makes the expression NULL (nullIntolerant).
+
+    >>> s = ex.ColumnRef(0, 0, "s", "STRING")
+    >>> [len(strict_columns(ex.Call(name, (s,), "STRING"))) for name in ("upper", "coalesce", "concat")]
+    [1, 0, 0]
+    """
+    lenient = (*ex.CONDITIONAL, "concat", "greatest", "least")
+    if isinstance(expr, ex.Call) and expr.function in lenient:
+        return ()
+    if isinstance(expr, ex.Call):
+        return tuple(column for operand in expr.operands for column in strict_columns(operand))
+    if isinstance(expr, ex.Compare | ex.Arithmetic):
+        return (*strict_columns(expr.left), *strict_columns(expr.right))
+    if isinstance(expr, ex.Negate):
+        return strict_columns(expr.operand)
+    return (expr,) if isinstance(expr, ex.ColumnRef) else ()
+
+
+@by_object
+def optimized(expr: ex.Expr) -> bool:
+    """Whether Spark's optimizer may make something of an expression that is not modelled: conditions of CASE
+    and COALESCE, and ranges of casts (SimplifyConditionals, PushFoldableIntoBranches, UnwrapCast…).
+    """
+    return any(
+        isinstance(part, ex.Opaque)
+        or (isinstance(part, ex.Call) and part.function in ex.CONDITIONAL)
+        or (isinstance(part, ex.Compare | ex.In) and _compares_cast(part))
+        for part in ex.walk(expr)
+    )
+
+
+def _compares_cast(part: ex.Compare | ex.In) -> bool:
+    """Whether constants are compared with the cast of a column that Spark may take off."""
+    match part:
+        case ex.Compare(_, ex.Call("cast", (ex.ColumnRef() as column,)) as cast, ex.Const()):
+            pass
+        case ex.In(ex.Call("cast", (ex.ColumnRef() as column,)) as cast):
+            pass
+        case _:
+            return False
+    return column.type == "TIMESTAMP" or unwraps(column.type, cast.type)
+
+
+def disjuncts(expr: ex.Expr) -> tuple[ex.Expr, ...]:
+    """The parts of a disjunction, left to right."""
+    if isinstance(expr, ex.Or):
+        return disjuncts(expr.left) + disjuncts(expr.right)
+    return (expr,)
+
+
+def surprise(condition: ex.Expr) -> str | None:
+    """Why the optimizer's result is not modelled, as the end of a sentence; None if it is."""
+    for part in ex.walk(condition):
+        if _is_null(part) and not _compared(condition, part):
+            return f"'{part}' is NULL"
+        if isinstance(part, ex.Arithmetic):
+            constants = sum(isinstance(e, ex.Const) for e in ex.walk(part))
+            if constants >= SEVERAL and columns(part):
+                return f"'{part}' has several constants; write one"
+        if isinstance(part, ex.Compare) and (never := _never(part)):
+            return never
+        if isinstance(part, ex.In) and None in part.values:
+            return f"'{part}' has a NULL in its list; leave it out"
+        if isinstance(part, ex.And | ex.Or):
+            operands = ex.conjuncts(part) if isinstance(part, ex.And) else disjuncts(part)
+            forms = [_boolean(operand, negated=False) for operand in operands]
+            for operand, form in zip(operands, forms, strict=True):
+                opposite = _boolean(operand, negated=True)
+                if opposite in forms and not _null_test(form):
+                    return f"'{part}' has '{form}' and its opposite"
+    return None
+
+
+def _never(part: ex.Compare) -> str | None:
+    """That a column is compared with a constant which is no value of its type."""
+    plain = _boolean(part, negated=False)
+    if isinstance(plain, ex.Compare) and plain.op in ("=", "<>"):
+        match plain.left, plain.right:
+            case ex.Call("cast", (ex.ColumnRef() as column,)), ex.Const(value) if (
+                value is not None and unwraps(column.type, plain.left.type)
+            ):
+                return f"'{part}' asks for {value}, which no {column.type} is"
+    return None
+
+
+def query_surprise(condition: ex.Expr) -> str | None:
+    """The same for the WHERE of a query, where Spark also carries equalities from one part of a
+    conjunction into the others (ConstantPropagation, InferFiltersFromConstraints).
+    """
+    for part in ex.walk(normal(condition)):
+        operands = ex.conjuncts(part)
+        for operand in operands if isinstance(part, ex.And) else (part,):
+            match operand:
+                case ex.Compare("=", ex.ColumnRef() as a, ex.ColumnRef() as b):
+                    return f"'{a} = {b}' equates two columns"
+                case ex.Compare("=", ex.ColumnRef() as column, ex.Const()):
+                    others = [o for o in operands if o is not operand]
+                    if any(column in columns(other) for other in others):
+                        return f"'{operand}' stands beside another condition on {column}"
+                case _:
+                    pass
+    return surprise(condition)
+
+
+def _is_null(part: ex.Expr) -> bool:
+    """Whether it is a condition without a column that is NULL."""
+    if part.type != "BOOLEAN" or columns(part) or ex.subqueries(part):
+        return False
+    form = _boolean(part, negated=False)
+    return isinstance(form, ex.Const) and form.value is None
+
+
+def _null_test(form: ex.Expr) -> bool:
+    return isinstance(form.operand if isinstance(form, ex.Not) else form, ex.IsNull)
+
+
+def _compared(condition: ex.Expr, part: ex.Expr) -> bool:
+    """Whether a boolean constant is a side of a comparison, ``f = TRUE``."""
+    return any(
+        isinstance(e, ex.Compare) and (e.left is part or e.right is part)
+        for e in ex.walk(condition)
+    )
+
+
+def _boolean(expr: ex.Expr, *, negated: bool) -> ex.Expr:
+    match expr:
+        case ex.Const(bool() as value):
+            return ex.Const(value != negated, "BOOLEAN")
+        case ex.Not(operand):
+            return _boolean(operand, negated=not negated)
+        case ex.And(left, right) | ex.Or(left, right):
+            parts = _boolean(left, negated=negated), _boolean(right, negated=negated)
+            conjunction = isinstance(expr, ex.And) != negated
+            for part, other in (parts, parts[::-1]):
+                if isinstance(part, ex.Const) and isinstance(part.value, bool):
+                    return other if part.value == conjunction else part
+            return _factored(*parts, *((AND, OR) if conjunction else (OR, AND)))
+        case ex.Compare(op, left, right):
+            return _comparison(NEGATED[op] if negated else op, _value(left), _value(right))
+        case ex.In(operand, values):
+            distinct = tuple(dict.fromkeys(values))
+            inner = _value(operand)
+            if len(distinct) == 1:
+                only = ex.Const(distinct[0], operand.type)
+                return _comparison("<>" if negated else "=", inner, only)
+            return ex.Not(ex.In(inner, distinct)) if negated else ex.In(inner, distinct)
+        case ex.Call("like", (subject, ex.Const(str() as pattern))) if not {"%", "_"} & set(
+            pattern
+        ):
+            return _comparison("<>" if negated else "=", subject, ex.Const(pattern, "STRING"))
+        case ex.Call():
+            found = _value(expr)
+            return ex.Not(found) if negated else found
+        case _:
+            return ex.Not(expr) if negated else expr
+
+
+class _Connective(NamedTuple):
+    """AND or OR: how it joins two conditions, and how one comes apart into its operands."""
+
+    join: Callable[[ex.Expr, ex.Expr], ex.Expr]
+    operands: Callable[[ex.Expr], tuple[ex.Expr, ...]]
+
+
+AND = _Connective(ex.And, ex.conjuncts)
+OR = _Connective(ex.Or, disjuncts)
+
+
+def _factored(left: ex.Expr, right: ex.Expr, outer: _Connective, inner: _Connective) -> ex.Expr:
+    """``(a AND b) OR (a AND c)`` as ``a AND (b OR c)``, and the dual; bottom up, pair by pair.
+    ``outer`` joins the two sides, ``inner`` is the other connective.
+    """
+    ours, theirs = inner.operands(left), inner.operands(right)
+    common = [part for part in ours if part in theirs]
+    if common:
+        rest = [[p for p in side if p not in common] for side in (ours, theirs)]
+        if not all(rest):
+            return reduce(inner.join, common)
+        between = _factored(reduce(inner.join, rest[0]), reduce(inner.join, rest[1]), outer, inner)
+        return reduce(inner.join, [*common, between])
+    operands = (*outer.operands(left), *outer.operands(right))
+    return reduce(outer.join, dict.fromkeys(operands))
+
+
+def _comparison(op: ex.CompareOp, left: ex.Expr, right: ex.Expr) -> ex.Expr:
+    """Constants to the right, parameters before them, columns in order, so that equal comparisons are equal."""
+    places = [
+        (isinstance(side, ex.Const), isinstance(side, ex.Parameter), str(side))
+        for side in (left, right)
+    ]
+    if places[0] > places[1]:
+        op, left, right = FLIPPED[op], right, left
+    if isinstance(right, ex.Const) and isinstance(right.value, bool) and op in ("=", "<>"):
+        return left if (op == "=") == right.value else ex.Not(left)
+    match left, right:
+        case ex.Const(), ex.Const():
+            return ex.Const(evaluate(ex.Compare(op, left, right), ()), "BOOLEAN")
+        case ex.Call("cast", (ex.ColumnRef() as column,)), ex.Const(value) if (
+            value is not None and unwraps(column.type, left.type)
+        ):
+            found = unwrapped(op, value, column.type)
+            if found is not None:
+                return ex.Compare(found[0], column, ex.Const(found[1], column.type))
+        case _:
+            pass
+    return ex.Compare(op, left, right)
+
+
+def _value(expr: ex.Expr) -> ex.Expr:
+    match expr:
+        case ex.Arithmetic(op, left, right, type_):
+            a, b = _value(left), _value(right)
+            if isinstance(a, ex.Const) and isinstance(b, ex.Const):
+                return ex.Const(evaluate(ex.Arithmetic(op, a, b, type_), ()), type_)
+            if (
+                op in ("+", "*")
+                and (isinstance(a, ex.Const) or str(a) > str(b))
+                and not isinstance(b, ex.Const)
+            ):
+                a, b = b, a
+            neutral = {"+": 0, "*": 1}.get(op)
+            if isinstance(b, ex.Const) and b.value == neutral and a.type == type_:
+                return a
+            return ex.Arithmetic(op, a, b, type_)
+        case ex.Call(function, operands, type_):
+            if function in ex.CONDITIONAL:
+                return expr
+            inside = tuple(map(_value, operands))
+            call = ex.Call(function, inside, type_)
+            constant = all(isinstance(operand, ex.Const) for operand in inside)
+            return ex.Const(evaluate(call, ()), type_) if constant else call
+        case ex.Negate(operand, type_):
+            inner = _value(operand)
+            if isinstance(inner, ex.Const):
+                return ex.Const(evaluate(ex.Negate(inner, type_), ()), type_)
+            return ex.Negate(inner, type_)
+        case _:
+            return expr

@@ -1,0 +1,396 @@
+"""Expressions of the SQL fragment, as trees; what they mean on rows says ``model.sql.evaluation``.
+
+Columns are resolved to (side, index) when a statement is read: side 0 is the target or the only
+table, side 1 the source of a MERGE.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from operator import is_
+from typing import TYPE_CHECKING, Literal
+
+from isolitmus.model.memo import by_object
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from isolitmus.model.sql.types import Type
+    from isolitmus.model.sql.values import Row, Value
+
+__all__ = [
+    "CONDITIONAL",
+    "TRUE",
+    "Aggregate",
+    "And",
+    "Arithmetic",
+    "Call",
+    "ColumnRef",
+    "Compare",
+    "Const",
+    "Expr",
+    "In",
+    "IsNull",
+    "Negate",
+    "Not",
+    "Opaque",
+    "Or",
+    "Parameter",
+    "Subquery",
+    "conjuncts",
+    "mapped",
+    "subqueries",
+    "walk",
+]
+
+CompareOp = Literal["=", "<>", "<", "<=", ">", ">="]
+ArithmeticOp = Literal["+", "-", "*", "%"]
+AggregateName = Literal["count", "sum", "min", "max"]
+
+
+@dataclass(frozen=True, slots=True)
+class Const:
+    """A literal; NULL has the type that its place asks for."""
+
+    value: Value
+    type: Type
+
+    def __str__(self) -> str:
+        from isolitmus.model.sql.values import literal
+
+        return literal(self.value)
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnRef:
+    """A column by side and position; ``name`` is as the author wrote it."""
+
+    side: int
+    index: int
+    name: str
+    type: Type
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """What a client gives a value, ``:name``; or what a clock does, ``current_date()``."""
+
+    name: str
+    type: Type
+
+    def __str__(self) -> str:
+        return self.name if self.clock else f":{self.name}"
+
+    @property
+    def clock(self) -> bool:
+        """Whether a clock says it."""
+        return self.name.endswith("()")
+
+    @property
+    def unsaid(self) -> str:
+        """That it has no value, and where one would be said."""
+        where = ': a litmus file says the time, clock = "2026-01-02 10:00:00"' if self.clock else ""
+        return f"the value of {self} is not known{where}"
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A function of its operands: one of ``model.sql.functions``, ``case`` (conditions and values by turns,
+    what else at the end) or ``coalesce``. CAST is to its ``type``.
+    """
+
+    function: str
+    operands: tuple[Expr, ...]
+    type: Type
+
+    def __str__(self) -> str:
+        shown = list(map(str, self.operands))
+        match self.function:
+            case "cast":
+                return f"CAST({shown[0]} AS {self.type})"
+            case "case":
+                pairs = zip(shown[:-1:2], shown[1::2], strict=True)
+                whens = " ".join(f"WHEN {when} THEN {then}" for when, then in pairs)
+                return f"CASE {whens} ELSE {shown[-1]} END"
+            case "like":
+                return " LIKE ".join(shown)
+            case "divide":
+                return f"({' / '.join(shown)})"
+        return f"{self.function}({', '.join(shown)})"
+
+
+@dataclass(frozen=True, slots=True)
+class Opaque:
+    """What is not modelled, as it is written, and the columns that it names; of a ``type`` "" nothing is known."""
+
+    text: str
+    operands: tuple[Expr, ...]
+    type: Type
+
+    def __str__(self) -> str:
+        return self.text
+
+    @property
+    def unsaid(self) -> str:
+        """That nobody knows what it gives."""
+        return f"what '{self.text}' gives is not modelled"
+
+
+@dataclass(frozen=True, slots=True)
+class Negate:
+    """Unary minus."""
+
+    operand: Expr
+    type: Type
+
+    def __str__(self) -> str:
+        return f"-{self.operand}"
+
+
+@dataclass(frozen=True, slots=True)
+class Arithmetic:
+    """``+ - * %`` on integers; BIGINT as soon as one side is."""
+
+    op: ArithmeticOp
+    left: Expr
+    right: Expr
+    type: Type
+
+    def __str__(self) -> str:
+        return f"({self.left} {self.op} {self.right})"
+
+
+@dataclass(frozen=True, slots=True)
+class Compare:
+    """A comparison of two values of one type."""
+
+    op: CompareOp
+    left: Expr
+    right: Expr
+    type: Type = "BOOLEAN"
+
+    def __str__(self) -> str:
+        return f"{self.left} {self.op} {self.right}"
+
+
+@dataclass(frozen=True, slots=True)
+class And:
+    """Conjunction (Kleene)."""
+
+    left: Expr
+    right: Expr
+    type: Type = "BOOLEAN"
+
+    def __str__(self) -> str:
+        return f"{self.left} AND {self.right}"
+
+
+@dataclass(frozen=True, slots=True)
+class Or:
+    """Disjunction (Kleene)."""
+
+    left: Expr
+    right: Expr
+    type: Type = "BOOLEAN"
+
+    def __str__(self) -> str:
+        return f"({self.left} OR {self.right})"
+
+
+@dataclass(frozen=True, slots=True)
+class Not:
+    """Negation (Kleene)."""
+
+    operand: Expr
+    type: Type = "BOOLEAN"
+
+    def __str__(self) -> str:
+        return f"NOT ({self.operand})"
+
+
+@dataclass(frozen=True, slots=True)
+class In:
+    """``x IN (literals)``; with a NULL in the list a miss is NULL."""
+
+    operand: Expr
+    values: tuple[Value, ...]
+    type: Type = "BOOLEAN"
+
+    def __str__(self) -> str:
+        from isolitmus.model.sql.values import literal
+
+        return f"{self.operand} IN ({', '.join(map(literal, self.values))})"
+
+
+@dataclass(frozen=True, slots=True)
+class IsNull:
+    """``x IS NULL``."""
+
+    operand: Expr
+    type: Type = "BOOLEAN"
+
+    def __str__(self) -> str:
+        return f"{self.operand} IS NULL"
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregate:
+    """``count(*)`` (operand None), ``count(x)``, ``sum``, ``min``, ``max`` over the selected rows."""
+
+    function: AggregateName
+    operand: Expr | None
+    type: Type
+
+    def __str__(self) -> str:
+        return f"{self.function}({self.operand or '*'})"
+
+
+@dataclass(frozen=True, slots=True)
+class Subquery:
+    """A SELECT of one table inside an expression: ``EXISTS (…)``, ``operand IN (…)``, or the one value
+    of an aggregate.
+    """
+
+    kind: Literal["exists", "in", "scalar"]
+    """How the expression uses its rows."""
+    table: str
+    """The table that it reads."""
+    item: Expr
+    """What it selects."""
+    where: Expr | None
+    """Which rows; None: all."""
+    side: int
+    """The side of its own columns; those of the query around it have lower ones."""
+    type: Type = "BOOLEAN"
+    """Of its value."""
+    operand: Expr | None = None
+    """What is looked for among its rows, of ``in``."""
+    grouped: bool = False
+    """The item is an aggregate."""
+    rows: tuple[Row, ...] | None = None
+    """Those of its table; None before the statement meets a snapshot."""
+
+    @property
+    def correlated(self) -> bool:
+        """Whether its condition names columns of the query around it."""
+        return any(True for _ in self.outer())
+
+    def outer(self) -> Iterator[ColumnRef]:
+        """The columns of the query around it that its condition names."""
+        for part in walk(self.where or TRUE):
+            if isinstance(part, ColumnRef) and part.side < self.side:
+                yield part
+
+    def __str__(self) -> str:
+        where = f" WHERE {self.where}" if self.where is not None else ""
+        select = f"(SELECT {self.item} FROM {self.table}{where})"
+        match self.kind:
+            case "exists":
+                return f"EXISTS {select}"
+            case "in":
+                return f"{self.operand} IN {select}"
+            case "scalar":
+                return select
+
+
+Expr = (
+    Const
+    | ColumnRef
+    | Parameter
+    | Call
+    | Opaque
+    | Negate
+    | Arithmetic
+    | Compare
+    | And
+    | Or
+    | Not
+    | In
+    | IsNull
+    | Aggregate
+    | Subquery
+)
+CONDITIONAL = ("case", "coalesce")
+"""Functions that compute only those of their operands that they need."""
+TRUE = Const(True, "BOOLEAN")
+
+
+def conjuncts(expr: Expr | None) -> tuple[Expr, ...]:
+    """The parts of a conjunction, left to right; none for TRUE or no predicate at all."""
+    if expr is None or expr == TRUE:
+        return ()
+    if isinstance(expr, And):
+        return conjuncts(expr.left) + conjuncts(expr.right)
+    return (expr,)
+
+
+def subqueries(*exprs: Expr | None) -> tuple[Subquery, ...]:
+    """The subqueries in some expressions, left to right."""
+    return tuple(e for expr in exprs if expr is not None for e in _subqueries(expr))
+
+
+@by_object
+def _subqueries(expr: Expr) -> tuple[Subquery, ...]:
+    return tuple(e for e in walk(expr) if isinstance(e, Subquery))
+
+
+def mapped(expr: Expr, change: Callable[[ColumnRef | Subquery], Expr]) -> Expr:
+    """The expression with its columns and subqueries changed (not what is inside a subquery).
+
+    >>> print(mapped(Not(IsNull(ColumnRef(1, 0, "id", "INT"))), lambda c: ColumnRef(0, 0, "x", "INT")))
+    NOT (x IS NULL)
+    """
+    match expr:
+        case ColumnRef() | Subquery():
+            return change(expr)
+        case Compare() | Arithmetic() | And() | Or():
+            left, right = mapped(expr.left, change), mapped(expr.right, change)
+            same = left is expr.left and right is expr.right
+            return expr if same else replace(expr, left=left, right=right)
+        case Not() | Negate() | In() | IsNull():
+            operand = mapped(expr.operand, change)
+            return expr if operand is expr.operand else replace(expr, operand=operand)
+        case Aggregate(operand=within) if within is not None:
+            operand = mapped(within, change)
+            return expr if operand is within else replace(expr, operand=operand)
+        case Call(operands=before) | Opaque(operands=before):
+            operands = tuple(mapped(each, change) for each in before)
+            same = all(map(is_, operands, before))
+            return expr if same else replace(expr, operands=operands)
+        case _:
+            return expr
+
+
+def walk(expr: Expr, *, certain: bool = False) -> Iterator[Expr]:
+    """The expression and all inside it; of a subquery only the columns of the query around it. ``certain``:
+    without what is computed only if a condition holds.
+    """
+    yield expr
+    match expr:
+        case (
+            Compare(_, left, right)
+            | Arithmetic(_, left, right)
+            | And(left, right)
+            | Or(left, right)
+        ):
+            yield from walk(left, certain=certain)
+            yield from walk(right, certain=certain)
+        case Not(operand) | Negate(operand) | In(operand) | IsNull(operand):
+            yield from walk(operand, certain=certain)
+        case Aggregate(_, operand) if operand is not None:
+            yield from walk(operand, certain=certain)
+        case Opaque(operands=operands):
+            yield from operands
+        case Call(operands=operands):
+            first = certain and expr.function in CONDITIONAL
+            for part in operands[:1] if first else operands:
+                yield from walk(part, certain=certain)
+        case Subquery(operand=operand):
+            if operand is not None:
+                yield from walk(operand, certain=certain)
+            yield from expr.outer()
+        case _:
+            pass

@@ -1,0 +1,189 @@
+"""Audits of many tables as a job of Spark: a table each, findings as rows of a Delta table.
+
+Every executor must see the tables' folders under the same paths. Tables are audited some at a time, one
+commit for each: what was audited before a kill is in the table ``out``, whole, and is not audited again.
+"""
+
+from __future__ import annotations
+
+import json
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+from isolitmus.checker.auditing.log_audit import audit
+from isolitmus.model.audit import Audit, Finding
+from isolitmus.model.budget import Budget
+from isolitmus.model.errors import LogError
+from isolitmus.model.overview import Overview
+from isolitmus.pipeline.location import Location
+from isolitmus.pipeline.result_table import ResultColumn, ResultTable, Table, refuse_without
+from isolitmus.pipeline.shipping import on_workers
+from isolitmus.pipeline.workers import each_part, rows_of_each
+from isolitmus.specs.disk.input_files import real_path
+from isolitmus.specs.logs.delta_log import latest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    import pyarrow as pa
+
+__all__ = ["AUDITS", "audit_all", "auditor", "audits_of", "refuse_no_findings"]
+
+AUDITS = ResultTable(
+    "findings",
+    "a finding of an audit, or what else one says of a table",
+    {
+        "audit": ResultColumn("STRING", "the id of one call"),
+        "table": ResultColumn("STRING", "the path of the table"),
+        "kind": ResultColumn(
+            "STRING",
+            "what was found; table: what the audit says of the table; error: its log does not read",
+        ),
+        "certainty": ResultColumn("STRING", "certain or possible", null=True),
+        "versions": ResultColumn("ARRAY<BIGINT>", "the commits, by their versions"),
+        "why": ResultColumn(
+            "STRING",
+            "in words; of kind table JSON: the versions audited, the newest commit, the counts, the notes",
+        ),
+    },
+)
+ABOUT, SAID = "isolitmus.audit", "findings of audits"
+"""The table property that says what is in the table, and what it says."""
+
+
+def audit_all(
+    spark: Any,
+    tables: Sequence[Path | str],
+    *,
+    out: Location | Path | str | None = None,
+    budget: Budget | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> tuple[list[Audit], list[LogError]]:
+    """The audits of the tables at these paths, in their order, and the errors of those that do not read.
+
+    ``spark`` is a SparkSession of any kind. ``out`` is a Delta table (a path, or whatever ``pipeline.location.Location``
+    says), made if there is none, to which the findings are appended; a table that an audit there has looked at up to its
+    newest version is not audited again. IsolitmusError if it holds something else. Once the ``budget`` is spent: the
+    audits that were made until then, all of the others as nothing audited.
+    """
+    name, known = uuid4().hex, dict[str, str]()
+    paths = [str(real_path(Path(table))) for table in tables]
+    table, rows = None, []
+    if out is not None:
+        place = Location.of(out)
+        refuse_no_findings(place, spark)
+        table = Table(spark, place, AUDITS, ABOUT, SAID)
+        known = _audited(paths, table.rows("kind = 'table'").collect())
+
+    def write(some: Sequence[str], places: Any) -> None:
+        found = on_workers(spark, places, auditor(some, name), AUDITS.schema)
+        if table is None:
+            rows.extend(found.collect())
+        else:
+            table.append(found)
+
+    left = [path for path in paths if path not in known]
+    ended = each_part(
+        spark,
+        left,
+        "audit, tables",
+        write,
+        budget=budget or Budget(),
+        progress=None if progress is None else lambda more: progress(len(known) + more),
+    )
+    if table is not None:
+        there = table.rows()
+        own = there.where(there["audit"].isin(name, *known.values())).collect()
+        rows = [row for row in own if row["audit"] == known.get(row["table"], name)]
+    return audits_of(dict(zip(paths, map(str, tables), strict=True)), rows, ended)
+
+
+def _audited(paths: Sequence[str], rows: Iterable[Any]) -> dict[str, str]:
+    """Of the tables whose newest version an audit has looked at the id of that one."""
+    newest = {path: _newest(Path(path)) for path in paths}
+    found = {}
+    for row in rows:
+        said = json.loads(row["why"]).get("newest")
+        if said is not None and said == newest.get(row["table"]):
+            found[row["table"]] = row["audit"]
+    return found
+
+
+def _newest(table: Path, version: int | None = None) -> list[int] | None:
+    """The newest commit of a table, or the one of a version: its number, bytes, and when it was written; None: it is
+    not there.
+    """
+    found = latest(table) if version is None else version
+    with suppress(OSError, LogError):
+        state = (table / "_delta_log" / f"{found:020}.json").stat()
+        return [found, state.st_size, state.st_mtime_ns]
+    return None
+
+
+def auditor(
+    paths: Sequence[str], name: str
+) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """A function for ``mapInArrow``: of batches of places in ``paths`` the rows of those tables."""
+
+    def rows(path: str) -> Iterator[dict[str, Any]]:
+        for values in _rows(path):
+            yield dict(zip(AUDITS.columns, (name, path, *values), strict=True))
+
+    return rows_of_each(paths, rows, AUDITS)
+
+
+def _rows(path: str) -> Iterator[tuple[str, str | None, list[int], str]]:
+    try:
+        done = audit(Path(path))
+    except LogError as error:
+        yield "error", None, [], str(error)
+        return
+    counts = [[*key, number] for key, number in done.counts.items()]
+    said = {"first": done.first, "last": done.last, "notes": done.notes, "seconds": done.seconds}
+    said |= {"newest": _newest(Path(path), done.last)}
+    said |= {"overview": None if done.overview is None else done.overview.to_json()}
+    yield "table", None, [], json.dumps(said | {"counts": counts})
+    for finding in done.findings:
+        yield finding.kind, finding.certainty, list(finding.versions), finding.why
+
+
+def audits_of(
+    names: dict[str, str], rows: Iterable[Any], ended: str | None = None
+) -> tuple[list[Audit], list[LogError]]:
+    """The audits and errors that rows tell of; ``names`` are the paths with what users call them. With ``ended``
+    those that the rows do not tell of were ended by that before they began.
+    """
+    by_table: dict[str, list[Any]] = {path: [] for path in names}
+    for row in rows:
+        by_table[row["table"]].append(row)
+    audits, errors = [], []
+    for path, name in names.items():
+        findings, said = [], None
+        for row in by_table[path]:
+            if row["kind"] == "error":
+                errors.append(LogError(row["why"]))
+            elif row["kind"] == "table":
+                said = json.loads(row["why"])
+            else:
+                key = row["kind"], tuple(row["versions"]), row["certainty"]
+                findings.append(Finding(*key, row["why"]))
+        if said is not None:
+            counts = {(kind, certainty): number for kind, certainty, number in said["counts"]}
+            order = list(counts)
+            findings.sort(key=lambda f: (order.index((f.kind, f.certainty)), f.versions[-1]))
+            span, notes = (said["first"], said["last"]), tuple(said["notes"])
+            told = None if said.get("overview") is None else Overview.of_json(said["overview"])
+            seconds = said["seconds"]
+            audits.append(
+                Audit(name, *span, tuple(findings), counts, notes, seconds, overview=told)
+            )
+        elif ended is not None and not by_table[path]:
+            audits.append(Audit(name, 0, -1, (), notes=(f"Unknown: {ended}.",), ended=ended))
+    return audits, errors
+
+
+def refuse_no_findings(out: Location, spark: Any = None) -> None:
+    """IsolitmusError if there is something at a place that holds no findings; needs no Spark for a folder."""
+    refuse_without("findings", out, ABOUT, SAID, spark)

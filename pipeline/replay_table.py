@@ -1,0 +1,198 @@
+"""What engines did, as a Delta table: a row for each litmus test that was carried out, beside what the model predicts."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from isolitmus.checker.execution.run_result import run
+from isolitmus.conformance.agreement import differences
+from isolitmus.conformance.delta.session import spark_here
+from isolitmus.model.engine import Carries
+from isolitmus.model.errors import TimeLimit, WaitsForEver
+from isolitmus.model.matrix import Cell, Place
+from isolitmus.model.run import SeveralRuns
+from isolitmus.pipeline.location import Location
+from isolitmus.pipeline.result_table import (
+    ResultColumn,
+    ResultTable,
+    Table,
+    refuse_without,
+    text_literal,
+)
+from isolitmus.specs.files.matrix_file import case
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from pathlib import Path
+
+    from isolitmus.model.exploration import Batch
+    from isolitmus.model.litmus import Litmus
+    from isolitmus.model.matrix import Matrix
+    from isolitmus.model.run import Run
+    from isolitmus.model.spec import Spec
+
+__all__ = ["REPLAYS", "Replayed", "Replays", "Watched", "open_replays", "refuse_no_replays"]
+
+REPLAYS = ResultTable(
+    "replays",
+    "a litmus test on an engine under a protocol",
+    {
+        "of": ResultColumn("STRING", "the matrix, the kind of random tests, or the scope that it is of"),
+        "text": ResultColumn("STRING", "the digest of the text of that; of random tests, of all of one seed"),
+        "engine": ResultColumn("STRING", "the engine's version"),
+        "protocol": ResultColumn("STRING", "the protocol that it ran under"),
+        "layout": ResultColumn("STRING", "of a matrix: how the table lies in files", null=True),
+        "parked": ResultColumn("STRING", "of a matrix: the statement that is parked before its commit", null=True),
+        "winner": ResultColumn("STRING", "of a matrix: the one that commits meanwhile", null=True),
+        "litmus": ResultColumn("STRING", "the litmus test"),
+        "predicted": ResultColumn(
+            "MAP<STRING, STRING>",
+            "how transactions end, as the model says; of a matrix, the parked one (a). NULL: in one of several ways, or"
+            " never",
+            null=True,
+        ),
+        "observed": ResultColumn(
+            "MAP<STRING, STRING>", "how they ended on the engine; NULL: they had not when time was up", null=True
+        ),
+        "equal": ResultColumn("BOOLEAN", "whether the run was as predicted, in all that it shows"),
+        "differences": ResultColumn("ARRAY<STRING>", "where it was not, a sentence each"),
+    },
+    checks={"equal_or_different": "equal = (size(differences) = 0)"},
+)  # fmt: skip
+ABOUT, SAID = "isolitmus.replays", "replays"
+"""The table property that says what is in the table, and what it says."""
+
+
+class Replayed(NamedTuple):
+    """A litmus test that an engine has carried out under a protocol."""
+
+    test: Litmus
+    under: Spec
+    seen: Run | TimeLimit
+    """What the engine did, or that it took too long."""
+
+    def row(self) -> tuple[Any, ...]:
+        """The columns of the table from ``protocol`` on; raises what the model refuses the test with."""
+        predicted: Mapping[str, str] | None = None
+        unlike: tuple[str, ...] = ()
+        with suppress(SeveralRuns, WaitsForEver):
+            predicted = _ends(run(self.test, self.under).run)
+        with suppress(SeveralRuns):  # it is one of those
+            unlike = differences(self.test, self.under, Carries("", self.again))
+        ends = None if isinstance(self.seen, TimeLimit) else _ends(self.seen)
+        place = (None,) * len(Place._fields)
+        return self.under.name, *place, str(self.test), predicted, ends, not unlike, list(unlike)
+
+    def again(self, *_: object) -> Run:
+        """What the engine did; raises the TimeLimit."""
+        if isinstance(self.seen, TimeLimit):
+            raise self.seen
+        return self.seen
+
+
+class Watched:
+    """An engine that was started; what it does is remembered, for the table."""
+
+    def __init__(self, carry: Carries) -> None:
+        self.seen: list[Replayed] = []
+        self.carry = replace(carry, carry=self._carried)
+        self._own = carry
+
+    def _carried(self, test: Litmus, under: Spec) -> Run:
+        try:
+            seen: Run | TimeLimit = self._own(test, under)
+        except TimeLimit as limit:
+            seen = limit
+        self.seen.append(Replayed(test, under, seen))
+        return self.seen[-1].again()
+
+
+class Replays:
+    """The replays at a place, in a table that is made if there is none. IsolitmusError if something else is there."""
+
+    def __init__(self, spark: Any, place: Location) -> None:
+        refuse_no_replays(place, spark)
+        self._spark = spark
+        self._table = Table(spark, place, REPLAYS, ABOUT, SAID)
+
+    def cells(self, matrix: Matrix, engine: str, version: str) -> list[Cell]:
+        """The cases of a matrix that are there; ``engine`` is what the engine of this version is called."""
+        return [
+            Cell(
+                Place(row["parked"], row["winner"], row["layout"]),
+                row["protocol"],
+                engine,
+                row["predicted"]["a"],
+                row["observed"]["a"],
+                tuple(row["differences"]),
+            )
+            for row in self._of(matrix.name, matrix.digest, version).collect()
+        ]
+
+    def append_cells(self, matrix: Matrix, version: str, cells: Iterable[Cell]) -> None:
+        """Write down some cases of a matrix, in one commit."""
+        rows = []
+        for cell in cells:
+            place, unlike = cell.place, list(cell.differences)
+            who = cell.protocol, place.layout, place.a, place.winner, str(case(matrix, place))
+            ends = {"a": cell.predicted}, {"a": cell.observed}, not unlike, unlike
+            rows.append((matrix.name, matrix.digest, version, *who, *ends))
+        self._table.append(self._frame(rows))
+
+    def agreed(
+        self, batch: Batch, version: str, drawn: Callable[[], Iterable[tuple[Litmus, Spec]]]
+    ) -> Batch | None:
+        """A batch of random tests that all agreed, as the table has it; None if it does not, or some did not. What was
+        drawn is asked only if the table has the batch.
+        """
+        columns = ("litmus", "protocol", "predicted", "observed", "equal")
+        rows = self._of(batch.kind, batch.drawn, version).select(*columns).collect()
+        if not rows or not all(row["equal"] for row in rows):
+            return None
+        found = {(row["litmus"], row["protocol"]): row for row in rows}
+        answers = [found.get((str(test), under.name)) for test, under in drawn()]
+        several = sum(
+            row is not None and row["predicted"] is None and row["observed"] is not None
+            for row in answers
+        )
+        return replace(batch, unsaid=answers.count(None), several=several)
+
+    def write(self, of: str, text: str, version: str, seen: Iterable[Replayed]) -> None:
+        """Write down what an engine did with the tests of something, in one commit, and in the place of what is there
+        of them.
+        """
+        rows = [(of, text, version, *one.row()) for one in seen]
+        if rows:
+            place = [*REPLAYS.columns].index("litmus")
+            tests = ", ".join(sorted({text_literal(row[place]) for row in rows}))
+            where = f"{_where(of, text, version)} AND litmus IN ({tests})"
+            self._table.replace(where, self._frame(rows))
+
+    def _of(self, of: str, text: str, version: str) -> Any:
+        return self._table.rows(_where(of, text, version))
+
+    def _frame(self, rows: list[tuple[Any, ...]]) -> Any:
+        return self._spark.createDataFrame(rows, REPLAYS.schema)
+
+
+def _where(*values: str) -> str:
+    named = zip(REPLAYS.columns, map(text_literal, values), strict=False)
+    return " AND ".join(f"{column} = {literal}" for column, literal in named)
+
+
+def _ends(of: Run) -> Mapping[str, str]:
+    return {name: one.outcome for name, one in of.transactions.items()}
+
+
+@contextmanager
+def open_replays(out: Location | Path) -> Iterator[Replays]:
+    """The replays at a place, while the block lasts; EngineUnavailable if Spark, which writes them, does not start."""
+    with spark_here() as spark:
+        yield Replays(spark, Location.of(out))
+
+
+def refuse_no_replays(out: Location | Path, spark: Any = None) -> None:
+    """IsolitmusError if there is something at a place that holds no replays; needs no Spark for a folder."""
+    refuse_without("replays", Location.of(out), ABOUT, SAID, spark)

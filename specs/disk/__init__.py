@@ -1,0 +1,1 @@
+"""Files on disk: input within limits, output whole or not at all, what ships in the package."""

@@ -1,0 +1,192 @@
+"""Files that a user names: whether they are there, and their text or one sentence that says why not.
+
+What is read is a regular file of bounded size: a pipe or a device may never end, and a file may be larger
+than memory.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from isolitmus.specs.disk.limits import LINE, TEXT
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from io import BufferedReader
+
+    from isolitmus.model.errors import IsolitmusError
+
+SMALL = 2**16
+"""The bytes of a file whose lines are read at once."""
+
+__all__ = [
+    "decoded",
+    "from_utf_16",
+    "is_file",
+    "is_folder",
+    "is_there",
+    "open_file",
+    "paths_below",
+    "read_bytes",
+    "read_if_there",
+    "read_lines",
+    "read_text",
+    "real_path",
+]
+
+
+def is_file(path: Path) -> bool:
+    """Whether there is such a file; a name that no file can have is none.
+
+    >>> from pathlib import Path
+    >>> is_file(Path("x" * 1000))
+    False
+    """
+    try:
+        return path.is_file()
+    except OSError:
+        return False
+
+
+def is_there(path: Path | str) -> bool:
+    """Whether there is anything of this name."""
+    return os.path.exists(path)  # noqa: PTH110 - it raises for no name
+
+
+def is_folder(path: Path) -> bool:
+    """Whether there is such a folder."""
+    try:
+        return path.is_dir()
+    except OSError:
+        return False
+
+
+def paths_below(folder: Path, ending: str = "") -> list[Path]:
+    """Return the files and folders in a folder, and in those, whose names end so, sorted; what cannot be looked into, or
+    is gone meanwhile, is passed over.
+    """
+    found = (
+        Path(parent, name)
+        for parent, folders, files in os.walk(folder)
+        for name in (*folders, *files)
+        if name.endswith(ending)
+    )
+    return sorted(found)
+
+
+def real_path(path: Path) -> Path:
+    r"""Return a path without links; one that has none (a NUL, links that lead to themselves) as it is, for
+    whoever opens it says what is wrong with it.
+
+    >>> real_path(Path("a\0b"))
+    PosixPath('a\x00b')
+    """
+    try:
+        return path.resolve()
+    except (OSError, RuntimeError, ValueError):
+        return path
+
+
+def open_file(path: Path | str, error: type[IsolitmusError]) -> BufferedReader:
+    """A regular file, to be read; the error says what is wrong with it.
+
+    >>> from pathlib import Path
+    >>> from isolitmus.model.errors import LogError
+    >>> open_file(Path("/dev/zero"), LogError)
+    Traceback (most recent call last):
+    isolitmus.model.errors.LogError: cannot read /dev/zero: it is no regular file
+    """
+    number, _ = _opened(path, error)
+    return os.fdopen(number, "rb")
+
+
+def _opened(path: Path | str, error: type[IsolitmusError]) -> tuple[int, int]:
+    """The number of a regular file that is open to be read, and how many bytes it has."""
+    try:
+        found = os.open(path, os.O_RDONLY | os.O_NONBLOCK)  # nobody may be writing to a pipe
+    except (OSError, ValueError) as problem:
+        raise error(f"cannot read {path}: {getattr(problem, 'strerror', problem)}") from None
+    state = os.fstat(found)
+    if not stat.S_ISREG(state.st_mode):
+        os.close(found)
+        why = "Is a directory" if stat.S_ISDIR(state.st_mode) else "it is no regular file"
+        raise error(f"cannot read {path}: {why}")
+    return found, state.st_size
+
+
+def read_text(path: Path, error: type[IsolitmusError], most: int = TEXT) -> str:
+    """The text of a file, so many bytes at most (as a person writes); the error says what is wrong with it."""
+    found = read_bytes(path, error, most)
+    return decoded(found, path, error).replace("\r\n", "\n").replace("\r", "\n")
+
+
+def read_bytes(path: Path, error: type[IsolitmusError], most: int = TEXT) -> bytes:
+    """The bytes of a file, so many at most; the error says what is wrong with it."""
+    with open_file(path, error) as file:
+        size = os.fstat(file.fileno()).st_size
+        try:
+            found = file.read(min(size, most) + 1)  # as much memory as is asked for is taken
+            if len(found) > size:  # it grows, or is no file that says its size
+                found += file.read(max(0, most + 1 - len(found)))
+        except OSError as problem:
+            raise error(f"cannot read {path}: {problem.strerror}") from None
+    if len(found) > most:
+        raise error(f"cannot read {path}: it is larger than {most:,} bytes")
+    return found
+
+
+def read_if_there(path: Path, error: type[IsolitmusError], most: int = TEXT) -> str | None:
+    """The text of a file, None if there is none."""
+    try:
+        path.stat()
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError):
+        pass  # the reader says what it is
+    return read_text(path, error, most)
+
+
+def read_lines(path: Path | str, error: type[IsolitmusError]) -> Iterator[str]:
+    """The lines of a file one at a time, without their ends: the file may be of any size, a line not."""
+    number, size = _opened(path, error)
+    if size <= SMALL:  # at once, as nearly every commit is
+        try:
+            whole = os.read(number, size + 1)
+        finally:
+            os.close(number)
+        if len(whole) <= size:
+            lines = decoded(whole, path, error).split("\n")
+            yield from (line.rstrip("\r") for line in (lines if lines[-1] else lines[:-1]))
+            return
+        number, _ = _opened(path, error)  # it grows, or is no file that says its size
+    with os.fdopen(number, "rb") as file:
+        start = 0
+        while line := file.readline(LINE + 1):
+            if len(line) > LINE:
+                raise error(f"cannot read {path}: a line in it is longer than {LINE:,} bytes")
+            yield decoded(line, path, error, start).rstrip("\r\n")
+            start += len(line)
+
+
+def from_utf_16(data: bytes) -> str | None:
+    r"""Return the text of bytes that are UTF-16 as Windows writes it; None if they are none.
+
+    >>> from_utf_16("día".encode("utf-16")), from_utf_16(b"d")
+    ('día', None)
+    """
+    if data[:2] in (b"\xff\xfe", b"\xfe\xff") and b"\0" in data:
+        return data.decode("utf-16", "replace")
+    return None
+
+
+def decoded(text: bytes, path: Path | str, error: type[IsolitmusError], start: int = 0) -> str:
+    """The text that bytes of a file stand for, which begin at ``start`` in it; the error says where they are none."""
+    try:
+        return text.decode("utf-8")
+    except UnicodeDecodeError as problem:
+        raise error(
+            f"cannot read {path}: it is not UTF-8 text (byte {start + problem.start + 1})"
+        ) from None

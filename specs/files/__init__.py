@@ -1,0 +1,1 @@
+"""Readers of TOML files and of jobs, the catalogue, evidence."""

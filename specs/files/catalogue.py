@@ -1,0 +1,152 @@
+"""The catalogue: names to the specs that they stand for, inside the package and outside.
+
+The names are those of ``specs.disk.shelf``. A path to a ``.cat`` file works wherever a name does, and the spec itself
+wherever either does.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from isolitmus.model.defaults import DELTA
+from isolitmus.model.errors import LitmusError, UnknownName, near
+from isolitmus.model.litmus import HistoryTest, Litmus
+from isolitmus.model.scope import Scope
+from isolitmus.specs.disk.input_files import is_folder, paths_below, read_text
+from isolitmus.specs.disk.shelf import HOME, shipped
+from isolitmus.specs.files.spec_catalogue import (
+    databricks_protocol,
+    every_level,
+    level,
+    levels,
+    log_of,
+    name_text,
+    protocol,
+    protocol_names,
+    protocols,
+    relatives,
+    spec,
+)
+
+if TYPE_CHECKING:
+    from isolitmus.model.matrix import Matrix
+    from isolitmus.specs.files.spec_catalogue import NameOrPath
+
+__all__ = [
+    "databricks_protocol",
+    "every_level",
+    "history_names",
+    "level",
+    "levels",
+    "litmus",
+    "litmus_files",
+    "litmus_names",
+    "matrices",
+    "matrix",
+    "protocol",
+    "protocol_names",
+    "protocols",
+    "relatives",
+    "scope",
+    "scopes",
+    "spec",
+]
+
+HISTORY = re.compile(r"^\[history\]$", re.MULTILINE)
+"""What a file of ours has that is an abstract history."""
+
+
+def litmus_names(log: str = DELTA) -> list[str]:
+    """The names of the litmus tests in the package whose commits are of a log, sorted."""
+    return [name for name, path in shipped("litmus").items() if log_of(path) == log]
+
+
+def history_names() -> list[str]:
+    """The names of the litmus tests in the package that are abstract histories, sorted; nothing else is read."""
+    found = shipped("litmus").items()
+    return [name for name, path in found if HISTORY.search(path.read_text("utf-8"))]
+
+
+def litmus_files(name: str) -> list[Path]:
+    """The litmus files that a name, a file or a folder stands for.
+
+    >>> [path.name for path in litmus_files("reorder")]
+    ['reorder.toml']
+    """
+    path = Path(name)
+    if is_folder(path):
+        found = paths_below(path, ".toml")
+        if not found:
+            raise UnknownName(f"folder '{name}' has no litmus test (.toml) in it")
+        return found
+    if name.endswith(".toml"):
+        return [path]
+    known = shipped("litmus")
+    if name not in known:
+        raise UnknownName(f"no litmus test '{name}'{near(name, known)}")
+    return [known[name]]
+
+
+def litmus(name: NameOrPath | Litmus | HistoryTest) -> Litmus | HistoryTest:
+    """The litmus test with this name, or in the ``.toml`` file with this path; a test as it is."""
+    if isinstance(name, (Litmus, HistoryTest)):
+        return name
+    path = litmus_files(name_text(name))[0]
+    ours = path.is_relative_to(HOME / "litmus")
+    return _read_shipped_litmus(path) if ours else _read_litmus(path)
+
+
+def matrices() -> list[str]:
+    """The names of the matrices that ship, sorted."""
+    return list(shipped("matrices"))
+
+
+def matrix(name: str) -> Matrix:
+    """The matrix with this name, or the one in the ``.toml`` file with this path.
+
+    >>> list(matrix("pairs").layouts)[:3]
+    ['unpartitioned', 'same partition', 'other partition']
+    """
+    from isolitmus.specs.files.matrix_file import read_matrix
+
+    known = shipped("matrices")
+    path = Path(name) if name.endswith(".toml") else known.get(name)
+    if path is None:
+        raise UnknownName(f"no matrix '{name}'{near(name, known)}")
+    return read_matrix(read_text(path, LitmusError), path.stem, path)
+
+
+def scopes(log: str | None = None) -> list[str]:
+    """The names of the scopes in the package, or of those whose commits are of a log, sorted.
+
+    >>> "scans" in scopes(), "scans" in scopes("delta")
+    (True, False)
+    """
+    return [name for name, path in shipped("scopes").items() if log in (None, log_of(path))]
+
+
+def scope(name: NameOrPath | Scope) -> Scope:
+    """The scope with this name, or in the ``.toml`` file with this path; a scope as it is."""
+    from isolitmus.specs.files.scope_file import read_scope
+
+    if isinstance(name, Scope):
+        return name
+    name = name_text(name)
+    if not name.endswith(".toml") and name not in scopes():
+        raise UnknownName(f"no scope '{name}'{near(name, scopes())}")
+    path = Path(name) if name.endswith(".toml") else shipped("scopes")[name]
+    return read_scope(read_text(path, LitmusError), path.stem, path)
+
+
+@cache
+def _read_shipped_litmus(path: Path) -> Litmus | HistoryTest:
+    return _read_litmus(path)
+
+
+def _read_litmus(path: Path) -> Litmus | HistoryTest:
+    from isolitmus.specs.files.litmus_file import read_litmus
+
+    return read_litmus(read_text(path, LitmusError), path.stem, path)

@@ -1,0 +1,424 @@
+"""Read files of claims (TOML): what documents say, in which editions, and the evidence.
+
+A file is a part: a title, the ``engines`` on which its litmus tests are carried out if a piece of evidence does not say,
+and a table for each claim. Its recorded verdict has to be the one that its recorded answers give.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import TYPE_CHECKING, cast
+
+from isolitmus.model.claim import (
+    EDITIONS,
+    VERDICTS,
+    AskedCells,
+    AskedInterleavings,
+    AskedObservation,
+    AskedRun,
+    AskedSeparation,
+    AskedSweep,
+    Claim,
+    ClaimEvidence,
+    FigureStatement,
+    claim_order,
+)
+from isolitmus.model.errors import LitmusError, UnknownName, near
+from isolitmus.model.litmus import Litmus
+from isolitmus.specs.disk.input_files import read_text
+from isolitmus.specs.disk.shelf import shipped
+from isolitmus.specs.files import catalogue
+from isolitmus.specs.files.expectations import Expected, read_expectation
+from isolitmus.specs.files.toml_reader import Source, shown
+from isolitmus.specs.registries.engines import engines as engine_names
+from isolitmus.specs.registries.formats import format_named
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from pathlib import Path
+
+    from isolitmus.model.claim import ClaimQuestion, ClaimVerdict, FigureStatements
+    from isolitmus.model.litmus import Expectation
+    from isolitmus.specs.files.toml_reader import Node
+
+__all__ = ["claim", "claims", "read_claims", "read_claims_file"]
+
+NAME = re.compile(r"[DQN][1-9]\d?[a-z]?")
+KEYS = ("says", "where", "editions", "apart", "reading", "verdict", "remark", "unasked", "evidence")
+ABOUT = ("claimed", "found", "figures", "engines", "amended", "words")
+ASKED: Mapping[str, tuple[str, ...]] = {
+    "run": ("under",),
+    "matrix": ("under", "parked", "winners", "layouts"),
+    "separate": ("universe", "transactions", "unexplained", "unbounded"),
+    "sweep": ("transactions",),
+    "interleavings": ("under",),
+    "observe": (),
+}
+"""The kinds of evidence by the key that each has, with the keys that only they have."""
+EXAMPLES = ("'cases > 0'", '{ outcome = { a = "committed" } }')
+"""What ``claimed`` may be: figures; of a run, an expectation."""
+COUNTED = ("interleavings", "wrong", "timeless", "plausible", "deadlocks")
+"""The figures of any test's interleavings."""
+UNRUN: tuple[ClaimVerdict, ...] = ("not semantic", "undecided")
+"""The verdicts without evidence."""
+PAGES = "databricks"
+"""The folder of the protocols that stand for a page: what it says, and nothing that can be run."""
+
+
+@cache
+def claims() -> Mapping[str, Claim]:
+    """The claims of the documents by their number: those of Databricks' page, of the article, and additions.
+
+    >>> claims()["D46"].verdict
+    'confirmed'
+    """
+    found = [one for path in shipped("claims").values() for one in read_claims_file(path)]
+    named = {one.name: one for one in sorted(found, key=lambda one: claim_order(one.name))}
+    assert len(named) == len(found)
+    return named
+
+
+def claim(number: str) -> Claim:
+    """The claim of a number; UnknownName with a near one if there is none."""
+    if number not in claims():
+        raise UnknownName(f"no claim '{number}'{near(number, claims())}")
+    return claims()[number]
+
+
+def read_claims_file(path: Path) -> tuple[Claim, ...]:
+    """The claims in a file; LitmusError says what is wrong with it."""
+    return read_claims(read_text(path, LitmusError), path.name, path)
+
+
+def read_claims(text: str, label: str, path: Path | None = None) -> tuple[Claim, ...]:
+    """The claims that a file holds; LitmusError says what is wrong with it.
+
+    >>> (claim,) = read_claims('''
+    ... title = "A part"
+    ... [D46]
+    ... says     = "At Serializable such transactions fail."
+    ... where    = "the levels"
+    ... editions = ["PT", "JA", "AR"]
+    ... reading  = "a delete that an insert overtakes is refused"
+    ... verdict  = "confirmed"
+    ... [[D46.evidence]]
+    ... run     = "reorder"
+    ... under   = "delta-serializable"
+    ... claimed = { outcome = { delete = "aborted" } }
+    ... ''', "part.toml")
+    >>> str(claim.evidence[0].question), claim.evidence[0].engines
+    ('run reorder --protocol delta-serializable', ('model',))
+    """
+    document = Source(label, text).node()
+    title = document.get("title", str)
+    engines = _engines(document) or ("model",)
+    found = []
+    for name, entry in document.items():
+        if name in ("title", "engines"):
+            continue
+        if not NAME.fullmatch(name):
+            document.refuse(
+                f"{name} is no claim; write D, Q or N and a number, such as [D46]", name
+            )
+        found.append(_claim(name, entry, title, engines, path))
+    if not found:
+        document.refuse("the file has no claim; write [D1] and what it says")
+    return tuple(sorted(found, key=lambda one: claim_order(one.name)))
+
+
+def _claim(name: str, entry: Node, part: str, engines: tuple[str, ...], path: Path | None) -> Claim:
+    entry.table()
+    entry.keys(KEYS)
+    editions = _editions(entry, entry.strings("editions"), "editions")
+    if not editions:
+        entry.refuse(f"{entry} needs 'editions' (of {', '.join(EDITIONS)})")
+    apart = entry.inner("apart", {})
+    _editions(entry, apart.value, "apart")
+    verdict = cast("ClaimVerdict", entry.get("verdict", str, "undecided"))
+    if verdict not in VERDICTS:
+        entry.refuse(f"{entry}.verdict is '{verdict}'{near(verdict, VERDICTS)}")
+    remark = entry.get("remark", str, "")
+    if verdict == "corrected" and not remark:
+        entry.refuse(f"{entry} is corrected, and needs 'remark' (a text): the correction")
+    given = entry.get("evidence", list, [])
+    evidence = tuple(
+        piece
+        for k, each in enumerate(given, 1)
+        for piece in _evidence(entry.at(f"evidence[{k}]", each), engines)
+    )
+    found = Claim(
+        name,
+        entry.get("says", str),
+        entry.get("where", str),
+        editions,
+        entry.get("reading", str),
+        verdict,
+        remark,
+        entry.get("unasked", str, ""),
+        {edition: apart.get(edition, str) for edition in apart.value},
+        evidence,
+        part,
+        path,
+    )
+    recorded = found.derived((piece, piece.agrees) for piece in evidence)
+    if evidence and recorded != verdict:
+        entry.refuse(
+            f"{entry}.verdict is '{verdict}', and its evidence says '{recorded}': {_weighed(evidence)}"
+        )
+    if not evidence and verdict not in UNRUN:
+        entry.refuse(
+            f"{entry}.verdict is '{verdict}', and it has no evidence: '{UNRUN[1]}' is wanted"
+        )
+    return found
+
+
+def _weighed(evidence: Iterable[ClaimEvidence]) -> str:
+    """Which pieces speak for a claim, and which against it."""
+    sides = {True: "for it", False: "against it"}
+    return "; ".join(
+        f"{sides[agrees]} {', '.join(of)}"
+        for agrees in sides
+        if (of := [str(e.question) for e in evidence if e.agrees is agrees])
+    )
+
+
+def _editions(entry: Node, names: Iterable[str], key: str) -> tuple[str, ...]:
+    found = tuple(names)
+    for edition in found:
+        if edition not in EDITIONS:
+            entry.refuse(f"{entry}.{key} names no edition: '{edition}'{near(edition, EDITIONS)}")
+    return found
+
+
+def _engines(given: Node) -> tuple[str, ...]:
+    """The engines that ``engines`` names; none if it is left out."""
+    names, known = given.strings("engines"), engine_names()
+    for name in names:
+        if name not in known:
+            given.refuse(f"{given.under('engines')} names no engine: '{name}'{near(name, known)}")
+    return names
+
+
+# Evidence
+
+
+def _evidence(given: Node, engines: tuple[str, ...]) -> Iterator[ClaimEvidence]:
+    """A piece of evidence, or one for each protocol if it names several."""
+    kinds = [kind for kind in ASKED if kind in given.table()]
+    if len(kinds) != 1:
+        given.refuse(
+            f"{given} has {' and '.join(kinds) or 'no question'}; one of {', '.join(ASKED)} is wanted"
+        )
+    (kind,) = kinds
+    given.keys((kind, *ASKED[kind], *ABOUT))
+    words = given.get("words", str, "")
+    amended = given.get("amended", bool, False)
+    for question in _questions(kind, given):
+        of_page = _of_page(question)
+        asked = _engines(given) or (engines if kind in ("run", "matrix") else ("model",))
+        if "claimed" not in given:
+            given.refuse(f"{given} needs 'claimed': what comes out if the claim is true")
+        for key in ("claimed", "found"):
+            if key in given and given.value[key] in ([], {}, ""):
+                given.refuse(
+                    f"{given}.{key} is empty, so every run would agree with it; {EXAMPLES[isinstance(question, AskedRun)]}"
+                    " would say something"
+                )
+        claimed, found = (
+            _answer(given.at(key), question) if key in given else None
+            for key in ("claimed", "found")
+        )
+        assert claimed is not None
+        figures = _counted(given.at("figures", given.get("figures", list, [])), question)
+        on = ("model",) if of_page else asked
+        yield ClaimEvidence(question, on, claimed, found, of_page, amended, words, figures)
+
+
+def _of_page(question: ClaimQuestion) -> bool:
+    known = shipped("protocols")
+    named = {str(value).partition("@")[0] for value in question}
+    return any(name in named and path.parent.name == PAGES for name, path in known.items())
+
+
+def _answer(given: Node, question: ClaimQuestion) -> Expectation | FigureStatements:
+    if isinstance(question, AskedRun):
+        test = _test(question.litmus)
+        return read_expectation(
+            given, Expected(test.transactions, (test.tables,), test.path, test.postconditions)
+        )
+    return _counted(given, question)
+
+
+def _counted(given: Node, question: ClaimQuestion) -> FigureStatements:
+    texts = given.value if isinstance(given.value, list) else [given.value]
+    counts = []
+    for text in texts:
+        count = FigureStatement.parse(text) if isinstance(text, str) else None
+        if count is None:
+            given.refuse(
+                f"{given} holds {shown(text)}; 'NAME = VALUE' is wanted, or with <, >, <=, >="
+            )
+        known = _figures(question)
+        if known and count.name not in known:
+            given.refuse(
+                f"{given}: {question} gives no figure '{count.name}'{near(count.name, known)}"
+            )
+        if count.is_empty:
+            given.refuse(
+                f"{given}: '{text}' is true of any figures, so every run would agree with it"
+            )
+        counts.append(count)
+    return tuple(counts)
+
+
+def _figures(question: ClaimQuestion) -> tuple[str, ...]:
+    """The names of the figures that a question gives; none: not known here."""
+    match question:
+        case AskedCells() | AskedSeparation():
+            return question.figures
+        case AskedInterleavings(name):
+            kinds = ("wrong", "breaks", "serial")
+            named = (f"{kind}.{each}" for kind in kinds for each in _test(name).postconditions)
+            return (*COUNTED, *named)
+        case AskedSweep(scopes):
+            return tuple(
+                f"{name}.{figure}" if len(scopes) > 1 else figure
+                for name in scopes
+                for figure in _swept(name)
+            )
+    return ()
+
+
+@cache
+def _swept(name: str) -> tuple[str, ...]:
+    """The names of the figures of a sweep."""
+    scope = catalogue.scope(name)
+    usual = format_named(scope.format)
+    of_each = ("admitted", "aborted", "unexplained", *(scope.levels or usual.levels))
+    return (
+        "candidates",
+        "failed",
+        *(f"{name}.{each}" for name in scope.protocols or usual.protocols for each in of_each),
+    )
+
+
+def _protocols(given: Node) -> tuple[str, ...]:
+    """The protocols that ``under`` names, or that its patterns match."""
+    value = given.value.get("under")
+    texts = given.strings("under") if isinstance(value, list) else (given.get("under", str),)
+    if not texts:
+        given.refuse(f"{given}.under is empty, so nothing would be asked; name a protocol")
+    known = shipped("protocols")
+    found: dict[str, None] = {}
+    for text in texts:
+        problem = f"{given}.under names no protocol: '{text}'"
+        found |= dict.fromkeys(given.meant(problem, text, known, catalogue.protocol_names))
+    return tuple(found)
+
+
+def _interleavings(given: Node) -> Iterator[AskedInterleavings]:
+    (found, *_) = asked = list(_run(given, "interleavings"))
+    form = format_named(_test(found.litmus).format)
+    if form.interleave is None:
+        given.refuse(
+            f"{given}.interleavings names '{found.litmus}' of format {form.name}, whose transactions have no steps to be"
+            " interleaved"
+        )
+    return (AskedInterleavings(*each) for each in asked)
+
+
+def _test(name: str) -> Litmus:
+    test = catalogue.litmus(name)
+    assert isinstance(test, Litmus)
+    return test
+
+
+def _run(given: Node, key: str = "run") -> Iterator[AskedRun]:
+    name = given.get(key, str)
+    known = shipped("litmus")
+    if name not in known:
+        given.refuse(f"{given}.{key} names no litmus test: '{name}'{near(name, known)}")
+    if not isinstance(catalogue.litmus(name), Litmus):
+        given.refuse(
+            f"{given}.{key} names '{name}', which is an abstract history; a test on tables is wanted"
+        )
+    return (AskedRun(name, protocol) for protocol in _protocols(given))
+
+
+def _matrix(given: Node) -> Iterator[AskedCells]:
+    name = given.get("matrix", str)
+    known = shipped("matrices")
+    if name not in known:
+        given.refuse(f"{given}.matrix names no matrix: '{name}'{near(name, known)}")
+    matrix = _matrix_of(name)
+    sides = {"parked": matrix.statements, "winners": matrix.statements, "layouts": matrix.layouts}
+    chosen = {key: given.strings(key) for key in sides}
+    for key, names in chosen.items():
+        for each in names:
+            if each not in sides[key]:
+                given.refuse(
+                    f"{given}.{key}: matrix {name} has no '{each}'{near(each, sides[key])}"
+                )
+        if not names:
+            given.refuse(f"{given} needs '{key}' (a list of names)")
+    return (
+        AskedCells(name, chosen["parked"], chosen["winners"], chosen["layouts"], protocol)
+        for protocol in _protocols(given)
+    )
+
+
+_matrix_of = cache(catalogue.matrix)
+
+
+def _separate(given: Node) -> Iterator[AskedSeparation]:
+    specs = given.named(
+        "separate",
+        "level or protocol",
+        [*shipped("levels"), *shipped("protocols")],
+        catalogue.protocol_names,
+    )
+    if len(specs) != 2:
+        given.refuse(f"{given}.separate names {len(specs)} specs; two are wanted")
+    universe = given.get("universe", str, "") or None
+    if universe not in (None, "abstract", *shipped("scopes")):
+        assert universe is not None
+        given.refuse(
+            f"{given}.universe is '{universe}'{near(universe, ('abstract', *shipped('scopes')))}"
+        )
+    size = given.get("transactions", int, 0) or None
+    if size is not None and size < 1:
+        given.refuse(f"{given}.transactions is {size}; a whole number from 1 is wanted")
+    yield AskedSeparation(
+        *specs,
+        universe,
+        size,
+        *(given.get(key, bool, False) for key in ("unexplained", "unbounded")),
+    )
+
+
+def _sweep(given: Node) -> Iterator[AskedSweep]:
+    names = given.strings("sweep")
+    if not names:
+        given.refuse(f"{given}.sweep is empty, so nothing would be asked; name a scope")
+    for name in names:
+        if name not in shipped("scopes"):
+            given.refuse(f"{given}.sweep names no scope: '{name}'{near(name, shipped('scopes'))}")
+    yield AskedSweep(names, given.get("transactions", int))
+
+
+def _observe(given: Node) -> Iterator[AskedObservation]:
+    yield AskedObservation(given.get("observe", str))
+
+
+def _questions(kind: str, given: Node) -> Iterator[ClaimQuestion]:
+    """The questions that a piece of evidence asks, by its kind."""
+    readers: Mapping[str, Callable[[Node], Iterator[ClaimQuestion]]] = {
+        "run": _run,
+        "matrix": _matrix,
+        "separate": _separate,
+        "sweep": _sweep,
+        "interleavings": _interleavings,
+        "observe": _observe,
+    }
+    return readers[kind](given)

@@ -1,0 +1,150 @@
+"""Read what a client does around a transaction: ``before``, ``let``, ``conf``, ``session``, ``app``.
+
+What a key is for stands in docs/transactions.md, "The keys of a transaction".
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from isolitmus.model.client import CacheTable, Client, SetConf
+from isolitmus.model.errors import near
+from isolitmus.model.sql import statement as st
+from isolitmus.model.sql.query import items_of
+from isolitmus.specs.disk.shelf import shipped
+from isolitmus.specs.files.raw_file import read_app
+from isolitmus.specs.files.spec_catalogue import protocol_names
+from isolitmus.specs.files.toml_reader import NAME, shown
+from isolitmus.specs.sql.configuration import (
+    AUTO_MERGE,
+    SET,
+    conf_problem,
+    overwrites_dynamically,
+    with_overwrite_mode,
+)
+from isolitmus.specs.sql.features import features
+from isolitmus.specs.sql.sql_merges import starred
+from isolitmus.specs.sql.statements import read_statement, syntax_of
+from isolitmus.specs.sql.unsupported_pairs import refuse_together
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from typing import NoReturn
+
+    from isolitmus.model.client import Aside
+    from isolitmus.model.schema import Schema
+    from isolitmus.specs.files.toml_reader import Node
+    from isolitmus.specs.sql.unsupported_pairs import Feature
+
+__all__ = ["CLIENT", "conf_value", "read_client", "read_confs", "under_confs"]
+
+CLIENT = ("before", "let", "conf", "session", "app", "protocol")
+"""The keys that every transaction may have."""
+PLAIN = ("sql", "let", "protocol")
+"""The keys of a transaction of another writer: the others are of Spark's sessions."""
+CACHE = re.compile(r"(?i)\s*CACHE\s+(?:LAZY\s+)?TABLE\s+(`?)(?P<table>\w+)\1\s*")
+UNCACHE = re.compile(r"(?i)\s*UNCACHE\s+TABLE\s+(?:IF\s+EXISTS\s+)?(`?)(?P<table>\w+)\1\s*")
+
+
+def read_client(given: Node, schemas: Mapping[str, Schema]) -> Client:
+    """What the client of a transaction does around it."""
+    session = given.value.get("session")
+    if session is not None and (not isinstance(session, str) or not NAME.fullmatch(session)):
+        given.refuse(
+            f"{given}.session is {shown(session)}; a name, letters, digits and _, is wanted"
+        )
+    return Client(
+        tuple(_aside(given.at("before"), text, schemas) for text in given.strings("before")),
+        {name: _let(name, query, schemas) for name, query in given.inner("let", {}).items()},
+        read_confs(given),
+        session,
+        app=read_app(given),
+        protocol=_protocol(given),
+    )
+
+
+def _protocol(given: Node) -> str | None:
+    """``protocol = "NAME"``: the commit check of a transaction's own writer."""
+    if "protocol" not in given:
+        return None
+    name: str = given.get("protocol", str)
+    known = shipped("protocols")
+    if name not in known:
+        names = given.meant(f"{given}.protocol: no protocol '{name}'", name, known, protocol_names)
+        if len(names) > 1:
+            given.refuse(f"{given}.protocol is '{name}', which is {len(names)} protocols; name one")
+        (name,) = names
+    other = next((key for key in given.value if key not in PLAIN), None)
+    if other is not None:
+        both = {"a protocol of its own", "more than sql and let"}
+        refuse_together(both, given.refuse, str(given), key=other)
+    return name
+
+
+def read_confs(given: Node) -> dict[str, str]:
+    """``conf = { key = value }``."""
+    confs = given.inner("conf", {})
+    return {key: conf_value(confs, key, value) for key, value in confs.value.items()}
+
+
+def under_confs(
+    statement: st.Statement, confs: Mapping[str, str], refuse: Callable[[str], NoReturn], at: str
+) -> st.Statement:
+    """The statement as the confs of its session have it do what it does; refused, with the place, for what is not
+    modelled with them.
+    """
+    changed = with_overwrite_mode(statement, confs)
+    found: set[Feature] = set()
+    if changed is not statement and overwrites_dynamically(confs):
+        found.add("a dynamic partition overwrite")
+    if confs.get(AUTO_MERGE, "false").lower() == "true":
+        found.add("the conf schema.autoMerge.enabled")
+        if isinstance(statement, st.Merge) and starred(syntax_of(statement)):
+            found.add("the * of a MERGE")
+    if found:
+        refuse_together(features(statement) | found, refuse, at)
+    return changed
+
+
+def _aside(before: Node, text: str, schemas: Mapping[str, Schema]) -> Aside:
+    for pattern, keep in ((CACHE, True), (UNCACHE, False)):
+        found = pattern.fullmatch(text)
+        if found:
+            known = {name.lower(): name for name in schemas}
+            name = found["table"]
+            if name.lower() not in known:
+                before.refuse(f"{before}: no table '{name}'{near(name, schemas)}")
+            cache = CacheTable(text, known[name.lower()], keep)
+            has = features(client=Client((cache,)), schema=schemas[cache.table])
+            refuse_together(has, before.refuse, str(before), table=name)
+            return cache
+    found = SET.fullmatch(text)
+    if found:
+        return SetConf(text, found["key"], conf_value(before, found["key"], found["value"]))
+    before.refuse(
+        f"{before} holds {shown(text)}; CACHE TABLE t, UNCACHE TABLE t and"
+        " SET key = value are what is run outside a transaction; a query is a let, and a"
+        " statement that writes a transaction of its own"
+    )
+
+
+def _let(name: str, query: Node, schemas: Mapping[str, Schema]) -> st.Read:
+    sql = query.value
+    if not NAME.fullmatch(name):
+        query.refuse(f"{query}: a name is letters, digits and _")
+    if not isinstance(sql, str):
+        query.refuse(f"{query} is {shown(sql)}; a text is wanted")
+    statement = read_statement(sql, schemas, f"{query.place}, let {name}")
+    if not isinstance(statement, st.Read) or len(items_of(statement.query[0])) != 1:
+        query.refuse(f"{query} is '{sql}'; a query with one column is wanted")
+    return statement
+
+
+def conf_value(node: Node, key: str, value: object) -> str:
+    """The value of a conf, which is one of those that are modelled, or takes no part."""
+    if not isinstance(value, str):
+        node.refuse(f"{node}: {key} is {shown(value)}; a text is wanted")
+    if why := conf_problem(key, value):
+        node.refuse(f"{node}: {why}")
+    return value

@@ -1,0 +1,431 @@
+r"""Read the text of an exception as somebody pastes it: of Delta, Databricks, Delta Kernel, Flink, delta-rs or Trino.
+
+The text may be a log, a notebook's output, a page, JSON with the message in it, or the answer to a mail; lines may be
+broken anywhere, between the signs of a word, too. Of several exceptions the first is read, and nothing of the others. What the
+message says of the winning commit (``Conflicting commit: {…}``) is almost JSON: Delta writes the texts among the
+operation's parameters without quotes. Which words belong to which exception, cause, engine and command is data
+(``exceptions.toml``).
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from html import unescape
+from typing import TYPE_CHECKING, Any, NamedTuple
+from unicodedata import category
+
+from isolitmus.model.delta.conflict import UNKNOWN, PastedException
+from isolitmus.model.errors import IsolitmusError
+from isolitmus.specs.files.exceptions_file import exception_table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from isolitmus.model.delta.conflict import ConflictException
+
+__all__ = ["NoConflict", "conflict_in", "read_pasted"]
+
+SHARED = {
+    "DeltaConcurrentModificationException": "is what all conflicts share",
+    "java.util.ConcurrentModificationException": "is what all conflicts share, and what Java says of its own collections",
+    "ConcurrentModificationException": "is what all conflicts share",
+    "CommitFailedError": "is what delta-rs says of any commit that failed, by a conflict or otherwise",
+    "CommitFailedException": "is said of any commit that failed, by a conflict or otherwise",
+    "Transaction conflict detected": "is what several conflicts share",
+    "2D521": "is the SQLSTATE of several conflicts",
+    "Failed to write Delta Lake transaction log entry": "is what Trino says of any commit that failed",
+}
+"""Classes and words that do not tell which conflict it is."""
+ERROR_CLASS = re.compile(r"\bDELTA_[A-Z0-9_]+\b")
+SOME_EXCEPTION = re.compile(r"\b[A-Z]\w*(?:Exception|Error)\b")
+PACKAGE = re.compile(r"(?:[\w$]+\.)+$")
+ELSEWHERE = re.compile(r"(?:com|net|org|javax?|software)\.|.*(?:iceberg|hudi|paimon)")
+OURS = re.compile(r"delta|databricks|tahoe|trino|unitycatalog")
+"""Of a class whose package is elsewhere and none of ours, something else than a conflict of Delta is said."""
+CONTROL = re.compile(
+    r"(?:\x1b|\\u001b|\\x1b|\\033|\^\[)(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]{0,300}(?:\x07|\x1b\\))",
+    re.IGNORECASE,
+)
+"""What a terminal obeys, as it is or as logs write it."""
+WRITTEN = {"n": "\n", "r": "\n", "t": " "}
+"""What JSON writes a letter for."""
+ESCAPED = re.compile(r"\\n(?=\s|\\t|\\r|at\b|Caused|Conflicting|Refer)|\\\"operation\\\"")
+"""By what the text of a message is known to be written as JSON has it."""
+TAG = re.compile(
+    r"</?(?:a|b|br|code|dd|div|dl|dt|em|font|h[1-6]|i|li|mark|p|pre|samp|small|span|strong|table|tbody|td|th|tr|tt|u|ul)"
+    r"(?:\s[^<>]{0,500})?/?>",
+    re.IGNORECASE,
+)
+TIME = (
+    r"[\[(]?(?:\d{2,4}[-/.]\d\d[-/.]\d{2,4}[T ,]?[ ]?|[A-Z][a-z]{2} [ \d]\d )?\d\d:\d\d:\d\d(?:[.,]\d{1,9})?"
+    r"(?:Z|[ ]?[+-]\d\d:?\d\d)?[\])]?"
+)
+PREFIX = re.compile(
+    rf"^[ \t]*(?:(?:[>|#*]+|E(?=[ ]{{2}})|[\w.-]{{1,40}}[ ]+\||\[?(?:stdout|stderr|out|err)\]?:?)[ \t]+)*(?:{TIME}[ \t]*"
+    r"(?:std(?:out|err) [FP] )?"
+    r"(?:(?:\[[^\]\n]{1,60}\]|\(?(?:TRACE|DEBUG|INFO|WARN(?:ING)?|ERROR|FATAL|SEVERE)\)?:?)[ \t]*)*"
+    r"(?:(?:[\w-]{1,40} )?(?![\w.$]*(?:Exception|Error)\b)[\w.$-]{1,80}(?:\[\d+\])?: (?=\S))?)?",
+    re.MULTILINE,
+)
+"""What stands before each line of a log, of a test's output, of what a mail answers."""
+NEWER = re.compile(
+    r"concurrent (?P<operation>.{1,80}?) (?:added data to|deleted data from) table (?P<table>.{1,300}?)"
+    r" \(?committed at version (?P<version>\d{1,18})"
+)
+"""Delta 4.1 and later, and Databricks."""
+ALTERED = re.compile(
+    r"metadata of the Delta table (?!has been)(?P<table>.{1,300}?) has been changed", re.IGNORECASE
+)
+VERSIONS = (
+    re.compile(r"version (\d{1,18}) already exists", re.IGNORECASE),
+    re.compile(r"existing table version: (\d{1,18})", re.IGNORECASE),
+    re.compile(r"write detected for version (\d{1,18})", re.IGNORECASE),
+    re.compile(r"_delta_log/(\d{20})\.json"),
+)
+"""The version that another writer committed first."""
+PARTITIONS = (
+    re.compile(
+        r"(?:modified|deleted) data in the partition (?P<partition>.{1,300}?) that (?:should|was)"
+    ),
+    re.compile(r"Files were added to partition (?P<partition>.{1,300}?) by a concurrent update"),
+)
+ROOT = "Files were added to the root of the table"
+EMPTY = "multiple writers are writing to an empty directory"
+FILES = (
+    re.compile(r"\(for example (.{1,500}?)\) by a concurrent update"),
+    re.compile(r"deletion vector of\) file (.{1,500}?) that this transaction"),
+)
+DOMAINS = (
+    re.compile(r"metadata domain (\S{1,200}) is added", re.IGNORECASE),
+    re.compile(r"action for the same domain: (\S{1,200}?)\. ", re.IGNORECASE),
+)
+FOLDER = re.compile(r"(?:^|/)([^/=]+=[^/]*)(?=/)")
+COMMIT = re.compile(r"Conflicting commit: ?(?=\{)")
+ENDS: Mapping[str, str] = {"{": "}", "[": "]"}
+SCALAR = re.compile(r"(?:null|true|false|-?\d{1,18}(?:\.\d{1,18})?)(?=[,}\]])")
+KNOWN_VALUES: Mapping[str, Any] = {"null": None, "true": True, "false": False}
+
+
+ONE_MESSAGE = 100
+"""So many signs after an exception's name another one may belong to its message."""
+
+
+class Mention(NamedTuple):
+    """Words by which an exception is known."""
+
+    start: int
+    """Where they stand."""
+    less: int
+    """How long they are, below 0: of several at one place the longest comes first."""
+    name: str
+    """Of which exception they are."""
+
+
+class NoConflict(IsolitmusError):
+    """A text in which no exception of a conflict is known."""
+
+
+def conflict_in(text: str) -> str | None:
+    """The exception of Delta on Spark whose message a text has; None if it has none.
+
+    >>> conflict_in("Failed to commit transaction: Metadata changed since last commit.")
+    'MetadataChangedException'
+    """
+    found = _messages(" ".join(text.split()), exception_table().exceptions)
+    return next((name for *_, name in sorted(found)), None)
+
+
+def read_pasted(text: str, label: str = "the text") -> PastedException:
+    r"""What a text says of a conflict; NoConflict if it is of none that is known.
+
+    >>> found = read_pasted(
+    ...     "io.delta.exceptions.ConcurrentAppendException: Files were added to partition [day=3] by a concurrent"
+    ...     ' update.\nConflicting commit: {"operation":"WRITE","operationParameters":{"mode":Append}}'
+    ... )
+    >>> found.name, found.partition, found.operation, found.commit["operationParameters"]
+    ('ConcurrentAppendException', 'day=3', 'WRITE', {'mode': 'Append'})
+    """
+    flat = _plain(text)
+    found = _exceptions(flat) or [Mention(0, 0, name) for name in _squeezed(flat)]
+    if not found:
+        raise NoConflict(f"{label}: {_instead(flat)}")
+    name = found[0].name
+    flat, others = _first_alone(flat, found)
+    commit, around = _commit(flat)
+    newer, altered = NEWER.search(flat), ALTERED.search(flat)
+    path, engine, error_class = _first(FILES, flat), _engine(flat), _error_class(flat, name)
+    operation = newer["operation"] if newer else commit.get("operation")
+    version = newer["version"] if newer else "0" if EMPTY in flat else _first(VERSIONS, flat)
+    mine, told = _mine(around, str(operation))
+    return PastedException(
+        name=name,
+        error_class=error_class,
+        condition=_condition(flat, name, engine, (error_class or "").partition(".")[2]),
+        engine=engine,
+        table=newer["table"] if newer else altered["table"] if altered else None,
+        version=None if version is None else int(version),
+        operation=operation if isinstance(operation, str) else None,
+        partition=_partition(flat, path),
+        everywhere=ROOT in flat,
+        file=path,
+        domain=_first(DOMAINS, flat),
+        commit=commit,
+        mine=mine,
+        told=told,
+        others=others,
+    )
+
+
+def _plain(text: str) -> str:
+    """A text on one line, without what a log, a terminal, a page or JSON has put around its words."""
+    text = CONTROL.sub("", _unescaped(text))
+    if TAG.search(text) or re.search(
+        r"&(?:lt|gt|quot|amp|nbsp|#\d{1,5}|#x[0-9a-fA-F]{1,4});", text
+    ):
+        text = unescape(TAG.sub(" ", text))
+    text = "".join(sign for sign in text if sign.isascii() or category(sign) != "Cf")
+    return " ".join(PREFIX.sub("", text).split())
+
+
+def _first_alone(flat: str, found: Sequence[Mention]) -> tuple[str, tuple[str, ...]]:
+    """A text up to where it tells of another conflict than the first, and the further exceptions in it."""
+    known, first = exception_table().exceptions, found[0]
+    others = dict.fromkeys(each.name for each in found if each.name in known)
+    others.pop(first.name, None)
+    told: dict[str, str] = {}
+    ends = [one.start for one in found[1:]] + [len(flat)]
+    for one, end in zip(found, ends, strict=True):
+        said = _details(flat[one.start : end])
+        if one.start > first.start - first.less + ONE_MESSAGE:
+            if any(told.get(key, value) != value for key, value in said.items()):
+                return flat[: one.start], tuple(others | {one.name: None})
+            if one.name in others:
+                return flat[: one.start], tuple(others)
+        told |= said
+    return flat, tuple(others)
+
+
+def _details(part: str) -> dict[str, str]:
+    """What a message says of the commit that it met, as far as two messages can differ in it."""
+    newer, commit = NEWER.search(part), COMMIT.search(part)
+    said = dict(newer.groupdict()) if newer else {}
+    partition = _first(PARTITIONS, part)
+    if partition is not None:
+        said["partition"] = partition
+    if commit is not None:
+        said["commit"] = part[commit.end() : _value(part, commit.end(), 0)[1]]
+    return said
+
+
+def _squeezed(flat: str) -> Iterator[str]:
+    """The exceptions of which a text tells where its lines are broken inside words."""
+    table, joined = exception_table(), flat.replace(" ", "")
+    for name, one in table.every.items():
+        words = (*one.classes, *((name,) if name in table.exceptions else ()))
+        if _has((phrase.replace(" ", "") for phrase in one.phrases), joined) or any(
+            any(_named(joined, word)) for word in words
+        ):
+            yield name
+
+
+def _unescaped(text: str) -> str:
+    """A message that stands in a text of JSON or CSV, as logs have it, without the signs for that."""
+    for _ in range(3):  # JSON may stand in JSON
+        if '""operation""' in text:
+            text = text.replace('""', '"')
+        if not ESCAPED.search(text):
+            break
+        text = re.sub(r"\\([\\/\"nrt])", lambda found: WRITTEN.get(found[1], found[1]), text)
+    return text
+
+
+@cache
+def _pattern(phrase: str) -> re.Pattern[str]:
+    """A phrase of the table: ``…`` stands for any text, ``#`` for a number; in small letters."""
+    words = re.escape(phrase.lower()).replace("…", ".{1,300}?").replace(r"\#", r"\d{1,20}\b")
+    return re.compile(words)
+
+
+def _first(patterns: Iterable[re.Pattern[str]], flat: str) -> str | None:
+    """What the first of some patterns that a text has finds there."""
+    found = (pattern.search(flat) for pattern in patterns)
+    return next((match[1] for match in found if match), None)
+
+
+def _has(phrases: Iterable[str], flat: str) -> bool:
+    low = flat.lower()
+    return any(_pattern(phrase).search(low) for phrase in phrases)
+
+
+def _exceptions(flat: str) -> list[Mention]:
+    """Where exceptions stand, by what tells most: a message, a class, words of a cause."""
+    table = exception_table()
+    for found in (
+        _messages(flat, table.exceptions),
+        _messages(flat, table.elsewhere),
+        _classes(flat),
+        (Mention(0, 0, one.of[0]) for one in table.conditions.values() if _has(one.phrases, flat)),
+    ):
+        places = sorted(found)
+        if places:
+            return places
+    return []
+
+
+def _mention(found: re.Match[str], name: str) -> Mention:
+    return Mention(found.start(), found.start() - found.end(), name)
+
+
+def _named(flat: str, word: str) -> Iterator[re.Match[str]]:
+    """Where a class or an error class stands that is Delta's, or of who writes its tables."""
+    any_case = word.startswith("DELTA_") or word.endswith("Exception")
+    for found in re.finditer(rf"\b{word}\b", flat, re.IGNORECASE if any_case else re.NOFLAG):
+        package = PACKAGE.search(flat, max(0, found.start() - 200), found.start())
+        if package is None or not ELSEWHERE.match(package[0]) or OURS.search(package[0]):
+            yield found
+
+
+def _messages(flat: str, known: Mapping[str, ConflictException]) -> Iterator[Mention]:
+    """Where a message or an error class stands, and of which exception it is."""
+    low = flat.lower()
+    for name, one in known.items():
+        for phrase in one.phrases:
+            yield from (_mention(found, name) for found in _pattern(phrase).finditer(low))
+        for word in one.classes:
+            yield from (_mention(found, name) for found in _named(flat, word))
+
+
+def _classes(flat: str) -> Iterator[Mention]:
+    for name in exception_table().exceptions:
+        yield from (_mention(found, name) for found in _named(flat, name))
+
+
+def _instead(flat: str) -> str:
+    """What a text is in which no conflict is known, and what would be one."""
+    wanted = (
+        "the text of a conflict is wanted, with its class, such as ConcurrentAppendException, or its error class,"
+        " such as DELTA_CONCURRENT_APPEND"
+    )
+    if not flat:
+        return f"there is nothing in it; {wanted}"
+    for known, error in exception_table().others.items():
+        named = re.search(rf"\b{known}\b", flat)
+        if named or _has(error.phrases, flat):
+            which = known if named and known.isupper() else "this"
+            return f"{which} is no conflict of commits to a Delta table: {error.says}"
+    for shared, says in SHARED.items():
+        if re.search(rf"\b{re.escape(shared)}\b", flat):
+            return f"{shared} {says}; the message that belongs to it is wanted, too"
+    named = ERROR_CLASS.search(flat) or SOME_EXCEPTION.search(flat)
+    which = f" ({named[0]} is not known to isolitmus)" if named else ""
+    return f"no exception of a conflict is known here{which}; {wanted}"
+
+
+def _error_class(flat: str, name: str) -> str | None:
+    for one in exception_table().every[name].classes:
+        found = re.search(rf"\b{one}(?:\.[A-Z0-9_]+)?\b", flat)
+        if found is not None:
+            return found[0]
+    return None
+
+
+def _engine(flat: str) -> str:
+    engines = exception_table().engines.items()
+    return next((name for name, one in engines if any(m in flat for m in one.marks)), UNKNOWN)
+
+
+def _condition(flat: str, name: str, engine: str, sub_condition: str) -> str | None:
+    """The cause of an exception: by the part of its error class after the dot, by words, or by the engine alone."""
+    for known, one in exception_table().conditions.items():
+        if name not in one.of or (one.engine and engine not in one.engine):
+            continue
+        if known == sub_condition or one.engine or _has(one.phrases, flat):
+            return known
+    return None
+
+
+def _partition(flat: str, path: str | None) -> str | None:
+    named = _first(PARTITIONS, flat)
+    return named.strip("[] ") if named else ", ".join(FOLDER.findall(path or "")) or None
+
+
+def _mine(flat: str, winner: str) -> tuple[str | None, str | None]:
+    """The command that failed, and what tells it: the first of its classes in the stack trace, or its statement. Of
+    several statements the first that is not the winner's, if there is one.
+    """
+    table = exception_table()
+    found = [
+        (place, command)
+        for start, command in table.commands.items()
+        if (place := flat.find(f".{start}")) >= 0
+    ]
+    if found:
+        return min(found)[1], "stack trace"
+    texts = [
+        (command == winner, match.start(), command)
+        for pattern, command in table.statements.items()
+        if (match := re.search(pattern, flat))
+    ]
+    return (min(texts)[2], "text") if texts else (None, None)
+
+
+# What the message says of the winning commit
+
+
+def _commit(flat: str) -> tuple[Mapping[str, Any], str]:
+    """What is said of the winning commit, and the text without it."""
+    start = COMMIT.search(flat)
+    if start is None:
+        return {}, flat
+    said, end = _value(flat, start.end(), 0)
+    return (said if isinstance(said, dict) else {}), flat[: start.start()] + flat[end:]
+
+
+def _value(text: str, at: int, depth: int) -> tuple[Any, int]:
+    """The value that begins at a place, and where it ends: JSON, but a text may lack its quotes."""
+    sign = text[at : at + 1]
+    if sign == '"':
+        return _quoted(text, at)
+    if sign in ENDS and depth < 20:
+        return _inside(text, at, depth)
+    scalar = SCALAR.match(text, at)
+    if scalar is not None:
+        word = scalar[0]
+        return KNOWN_VALUES.get(
+            word, int(word) if word.lstrip("-").isdigit() else word
+        ), scalar.end()
+    end = re.compile(r'(?=,"[\w.]+":)|(?=\})').search(text, at)
+    stop = end.start() if end else len(text)
+    return text[at:stop].strip(), stop
+
+
+def _quoted(text: str, at: int) -> tuple[str, int]:
+    end = re.compile(r'"((?:[^"\\]|\\.)*)"').match(text, at)
+    if end is None:
+        return text[at + 1 :], len(text)
+    return re.sub(r"\\(.)", r"\1", end[1]), end.end()
+
+
+def _inside(text: str, at: int, depth: int) -> tuple[Any, int]:
+    """An object or a list."""
+    close = ENDS[text[at]]
+    pairs: dict[str, Any] = {}
+    values: list[Any] = []
+    here = at + 1
+    while here < len(text) and text[here] != close:
+        before = here
+        if text[here] in ", ":
+            here += 1
+            continue
+        key = None
+        if close == "}":
+            key, here = _quoted(text, here) if text[here] == '"' else ("", here)
+            here += len(re.compile(r"\s*:?\s*").match(text, here)[0])  # type: ignore[index] # it may be empty
+        value, here = _value(text, here, depth + 1)
+        if key is not None:
+            pairs[key] = value
+        values.append(value)
+        if here <= before:
+            break
+    return (pairs if close == "}" else values), here + 1

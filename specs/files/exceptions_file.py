@@ -1,0 +1,281 @@
+"""Read the table of exceptions (``exceptions.toml``): of each its meaning, advice and examples, and of which engine it is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache, cached_property
+from typing import TYPE_CHECKING, Any, get_args
+
+from isolitmus.model.delta.conflict import (
+    ALWAYS,
+    UNKNOWN,
+    ConflictChange,
+    ConflictCondition,
+    ConflictExample,
+    ConflictException,
+    When,
+    Where,
+)
+from isolitmus.model.delta.conflict_part import CONFLICTS
+from isolitmus.model.errors import LitmusError, near
+from isolitmus.specs.disk.input_files import read_text
+from isolitmus.specs.disk.shelf import HOME, shipped
+from isolitmus.specs.files.toml_reader import Source, shown
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from isolitmus.specs.files.toml_reader import Node
+
+__all__ = [
+    "ExceptionTable",
+    "OtherError",
+    "WritingEngine",
+    "exception_of",
+    "exception_table",
+    "read_exceptions",
+]
+
+FILE = HOME / "exceptions.toml"
+TEXTS = ("title", "check", "place", "meaning", "retry", "retrying")
+ADVICE = (*TEXTS, "notes", "retries", "changes", "examples")
+RETRY = ("yes", "after a look", "no")
+WHEN = (
+    "winner",
+    "mine",
+    "unless",
+    "not_beside",
+    "engine",
+    "blind",
+    "level",
+    "not_level",
+    "version",
+    "where",
+)
+EXAMPLE = ("test", "under", "loser", "mine", "winner", "where", "blind", "of")
+BOTH = ("delta-serializable", "delta-write-serializable")
+FURTHER = ("elsewhere", "conditions", "engines", "commands", "statements", "others")
+
+
+@dataclass(frozen=True, slots=True)
+class OtherError:
+    """An error that is no conflict of two commits."""
+
+    says: str
+    """What it is, in a sentence."""
+    phrases: tuple[str, ...]
+    """Words by which its messages are known, beside its error class."""
+
+
+@dataclass(frozen=True, slots=True)
+class WritingEngine:
+    """An engine that writes Delta tables."""
+
+    marks: tuple[str, ...]
+    """Texts that only its errors have."""
+    note: str
+    """How its checks differ from those of Delta on Spark; empty: they do not."""
+
+
+@dataclass(frozen=True)
+class ExceptionTable:
+    """All that is known of exceptions, in the order of the file."""
+
+    exceptions: Mapping[str, ConflictException]
+    """Those of Delta on Spark."""
+    elsewhere: Mapping[str, ConflictException]
+    """Further ones, which other engines, catalogs and stores raise."""
+    conditions: Mapping[str, ConflictCondition]
+    """Causes of exceptions: what an error class has after its dot, and others."""
+    engines: Mapping[str, WritingEngine]
+    """Engines; of several in one text the first counts."""
+    commands: Mapping[str, str]
+    """What a job was, by the beginning of a class of its stack trace."""
+    statements: Mapping[str, str]
+    """What a job was, by a regular expression for its statement or call."""
+    others: Mapping[str, OtherError]
+    """Errors that are none of these, by their error classes, or a name in small letters."""
+
+    @cached_property
+    def every(self) -> Mapping[str, ConflictException]:
+        """All exceptions."""
+        return {**self.exceptions, **self.elsewhere}
+
+
+@cache
+def exception_table() -> ExceptionTable:
+    """The table that ships.
+
+    >>> exception_table().exceptions["ConcurrentAppendException"].retry
+    'yes'
+    """
+    return read_exceptions(read_text(FILE, LitmusError), FILE.name)
+
+
+def exception_of(name: str) -> ConflictException | None:
+    """The exception of a class or an error class, with the cause after its dot if that is known; None if it is none.
+
+    >>> exception_of("DELTA_CONCURRENT_APPEND.WITHOUT_HINT")
+    ConcurrentAppendException: Another job added a file where yours had read
+    >>> exception_of("DELTA_CONCURRENT_APPEND.ROW_LEVEL_CHANGES")
+    ConcurrentAppendException: Another job wrote the same rows as yours
+    """
+    table = exception_table()
+    plain, _, cause = name.rpartition("exceptions.")[2].partition(".")
+    for known in table.every.values():
+        if plain == known.name or plain in known.classes:
+            condition = table.conditions.get(cause)
+            return known if condition is None else condition.of_exception(known)
+    return None
+
+
+def read_exceptions(text: str, label: str) -> ExceptionTable:
+    """The table that a file holds; LitmusError says what is wrong with it."""
+    document = Source(label, text).node()
+    document.keys((*CONFLICTS, *FURTHER))
+    missing = [name for name in CONFLICTS if name not in document]
+    if missing:
+        document.refuse(f"the file has no table [{missing[0]}]; each exception of Delta has one")
+    engines = {name: _engine(node) for name, node in document.inner("engines").items()}
+    elsewhere = document.inner("elsewhere").items()
+    table = ExceptionTable(
+        {name: _exception(document.inner(name), name, engines) for name in CONFLICTS},
+        {name: _exception(node, name, engines) for name, node in elsewhere},
+        {
+            name: _condition(node, name, engines)
+            for name, node in document.inner("conditions").items()
+        },
+        engines,
+        _words(document.inner("commands")),
+        _words(document.inner("statements")),
+        {name: _other(node) for name, node in document.inner("others").items()},
+    )
+    for name, condition in table.conditions.items():
+        for one in condition.of:
+            if one not in table.every:
+                document.refuse(
+                    f"conditions.{name}.of names no exception: '{one}'{near(one, table.every)}"
+                )
+    return table
+
+
+def _words(node: Node) -> dict[str, str]:
+    return {key: node.get(key, str) for key in node.table()}
+
+
+def _other(node: Node) -> OtherError:
+    node.table()
+    node.keys(("says", "phrases"))
+    return OtherError(node.get("says", str), node.strings("phrases"))
+
+
+def _engine(node: Node) -> WritingEngine:
+    node.table()
+    node.keys(("marks", "note"))
+    return WritingEngine(node.strings("marks"), node.get("note", str, ""))
+
+
+def _exception(node: Node, name: str, engines: Mapping[str, WritingEngine]) -> ConflictException:
+    node.table()
+    node.keys(("classes", "phrases", *ADVICE))
+    classes, phrases = node.strings("classes"), node.strings("phrases")
+    if not phrases:
+        node.refuse(f"{node} needs 'phrases' (a list of texts)")
+    return ConflictException(name=name, classes=classes, phrases=phrases, **_advice(node, engines))
+
+
+def _condition(node: Node, name: str, engines: Mapping[str, WritingEngine]) -> ConflictCondition:
+    node.table()
+    node.keys(("of", "engine", "phrases", *ADVICE))
+    if not node.strings("of"):
+        node.refuse(f"{node} needs 'of' (a list of exceptions)")
+    engine = _engines(node, engines)
+    phrases = node.strings("phrases")
+    return ConflictCondition(name, node.strings("of"), engine, phrases, _advice(node, engines))
+
+
+def _advice(node: Node, engines: Mapping[str, WritingEngine]) -> dict[str, Any]:
+    """What an exception, or a cause of one, says and advises."""
+    texts = {key: node.get(key, str) for key in TEXTS}
+    if texts["retry"] not in RETRY:
+        node.refuse(f"{node.under('retry')} is {shown(texts['retry'])}; one of {RETRY} is wanted")
+    keys = ("text", "when")
+    changes = tuple(_change(each, engines) for each in _each(node, "changes", keys))
+    if not changes or changes[-1].when != ALWAYS:
+        node.refuse(f"{node}: the last of its 'changes' is for any conflict, and has no 'when'")
+    further = {
+        key: tuple(_change(each, engines) for each in _each(node, key, keys))
+        for key in ("notes", "retries")
+    }
+    examples = tuple(_example(each) for each in _each(node, "examples", EXAMPLE))
+    return {**texts, **further, "changes": changes, "examples": examples}
+
+
+def _each(node: Node, key: str, known: tuple[str, ...]) -> Iterator[Node]:
+    for k, entry in enumerate(node.get(key, list, []), 1):
+        each = node.at(f"{key}[{k}]", entry)
+        each.table()
+        each.keys(known)
+        yield each
+
+
+def _change(node: Node, engines: Mapping[str, WritingEngine]) -> ConflictChange:
+    return ConflictChange(node.get("text", str), _when(node, engines))
+
+
+def _example(node: Node) -> ConflictExample:
+    test, under = node.get("test", str), node.strings("under") or BOTH
+    for known, names in ((shipped("litmus"), (test,)), (shipped("protocols"), under)):
+        for name in names:
+            if name not in known:
+                node.refuse(
+                    f"{node} names what is not in the catalogue: '{name}'{near(name, known)}"
+                )
+    return ConflictExample(
+        test,
+        under,
+        node.get("loser", str),
+        _optional(node, "mine", str),
+        _optional(node, "winner", str),
+        _where(node),
+        _optional(node, "blind", bool),
+        _optional(node, "of", str),
+    )
+
+
+def _optional(node: Node, key: str, kind: type) -> Any:
+    return node.get(key, kind) if key in node else None
+
+
+def _where(node: Node) -> Where | None:
+    where: Where | None = _optional(node, "where", str)
+    if where not in (None, *get_args(Where)):
+        node.refuse(f"{node.under('where')} is {shown(where)}; one of {get_args(Where)} is wanted")
+    return where
+
+
+def _engines(node: Node, known: Mapping[str, WritingEngine]) -> tuple[str, ...]:
+    named = node.strings("engine")
+    for name in named:
+        if name not in (UNKNOWN, *known):
+            node.refuse(f"{node.under('engine')} names no engine: '{name}'{near(name, known)}")
+    return named
+
+
+def _when(node: Node, engines: Mapping[str, WritingEngine]) -> When:
+    if "when" not in node:
+        return ALWAYS
+    said = node.inner("when")
+    said.keys(WHEN)
+    return When(
+        said.strings("winner"),
+        said.strings("mine"),
+        said.strings("unless"),
+        said.strings("not_beside"),
+        _engines(said, engines),
+        _optional(said, "blind", bool),
+        _optional(said, "level", str),
+        _optional(said, "not_level", str),
+        _optional(said, "version", int),
+        _where(said),
+    )

@@ -1,0 +1,282 @@
+"""Read the expectations of a litmus file; what can never come true is refused, near misses named."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, cast
+
+from isolitmus.model.delta.conflict_part import CONFLICTS
+from isolitmus.model.errors import near
+from isolitmus.model.litmus import Expectation
+from isolitmus.model.run import ROLLED_BACK, SILENT
+from isolitmus.model.sql.query import items_of
+from isolitmus.model.sql.statement import Read, statements_of
+from isolitmus.specs.disk.input_files import is_file
+from isolitmus.specs.disk.shelf import shipped
+from isolitmus.specs.files.spec_catalogue import protocol_names
+from isolitmus.specs.files.toml_reader import shown
+from isolitmus.specs.registries.engines import engines
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Mapping
+    from pathlib import Path
+
+    from isolitmus.model.sql.statement import Statement
+    from isolitmus.model.sql.types import Type
+    from isolitmus.model.sql.values import Rows, Value
+    from isolitmus.specs.files.schema_versions import Tables
+    from isolitmus.specs.files.toml_reader import Node
+
+__all__ = ["Expected", "read_expectation", "read_expectations", "read_levels"]
+
+KEYS = frozenset(
+    (
+        "outcome", "error_class", "log", "reads", "emitted", "waits", "tables", "versions", "breaks",
+        "serial", "holds", "fails",
+    )
+)  # fmt: skip
+SAID_BY_NONE = ("breaks", "serial", "waits")
+"""Keys of which an empty value says that there is none."""
+LOG_KEYS = {"blind": bool, "level": str, "operation": str}
+OUTCOMES = ("committed", "no-op", ROLLED_BACK, SILENT, "unknown", "aborted")
+KNOWN = sorted(
+    [*CONFLICTS, "ConcurrentModificationException", "DeltaConcurrentModificationException"]
+)
+"""What Delta calls its conflicts, and the classes of all of them; other engines have others."""
+CLASS = re.compile(r"[A-Z][A-Za-z0-9_]*")
+NAME = re.compile(r"[A-Za-z0-9_.-]+")
+RELEASE = re.compile(r"[0-9][0-9A-Za-z.+_-]*")
+"""What stands after the name of an engine if something is expected of a release of it."""
+VERSION = re.compile(r"0|[1-9][0-9]{0,8}")
+LIKE = 0.9
+"""From which likeness on a name is taken for a typing error."""
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """What expectations are of: transactions, and the tables as these may find them (``reached``, first
+    those that are declared); ``path`` is the file that they stand in.
+    """
+
+    transactions: Mapping[str, Statement]
+    reached: tuple[Tables, ...]
+    path: Path | None
+    postconditions: Collection[str] = ()
+    """The names of what is to hold at the end."""
+
+
+def read_expectations(expect: Node, of: Expected) -> dict[str, Expectation]:
+    """``[expect.…]``: what each protocol and each release is expected to do."""
+    return {name: read_expectation(given, of) for name, given in _each(expect, of)}
+
+
+def _each(expect: Node, of: Expected) -> Iterator[tuple[str, Node]]:
+    """Whose expectations are written where; those of all protocols that a pattern matches (``databricks-*``), but
+    for those that have their own.
+    """
+    named = {who: _names(who, given, of.path) for who, given in expect.items()}
+    own: dict[str, str] = {}
+    for who, names in named.items():
+        if "*" not in who:
+            (name,) = names
+            if name in own:
+                expect.at(who).refuse(
+                    f"[{expect.at(who)}] is of {name}, as [{expect.at(own[name])}]; leave one of the two out"
+                )
+            own[name] = who
+    for who, names in named.items():
+        for name in names:
+            if own.get(name, who) == who:
+                yield name, expect.at(who)
+
+
+def _names(who: str, given: Node, path: Path | None) -> tuple[str, ...]:
+    """The protocols or the release of an engine that expectations are of; others are refused, for no run is of them."""
+    known = shipped("protocols")
+    of_release = any(
+        who.startswith(f"{name}-") and RELEASE.fullmatch(who, len(name) + 1) for name in engines()
+    )
+    of_file = path is not None and NAME.fullmatch(who) and is_file(path.parent / f"{who}.cat")
+    if of_release or (of_file and who not in known):
+        return (who,)
+    return given.meant(f"[{given}] is of no protocol", who, known, protocol_names)
+
+
+def read_expectation(given: Node, of: Expected) -> Expectation:
+    """What a run is expected to be."""
+    given.table()
+    given.keys(KEYS)
+    classes = _by_transaction(given, "error_class", of)
+    reads = _by_transaction(given, "reads", of)
+    found = Expectation(
+        _outcomes(given, of),
+        {name: classes.get(name, str) for name in classes.value},
+        _log(given, of),
+        {name: _read(name, rows, of) for name, rows in reads.items()},
+        {name: _emitted(rows, of) for name, rows in _by_transaction(given, "emitted", of).items()},
+        _waits(given, of) if "waits" in given else None,
+        _contents(given.inner("tables", {}), of),
+        _versions(given, of),
+        _breaks(given, of) if "breaks" in given else None,
+        None if "serial" not in given else _serial(given, of),
+        *read_levels(given),
+    )
+    _refuse_nothing(given, of)
+    return found
+
+
+def _refuse_nothing(given: Node, of: Expected) -> None:
+    """Refuse what expects nothing, which no run can contradict."""
+    for key, node in given.items():
+        inner = node.nodes() if key in ("log", "versions") and isinstance(node.value, dict) else ()
+        for each in (node, *inner):
+            if each.value == {} and key != "waits":  # by which nobody waits
+                node.refuse(
+                    f"{each} is empty, and expects nothing; write what is expected, or leave it out"
+                )
+    if not any(node.value or key in SAID_BY_NONE for key, node in given.items()):
+        name = next(iter(of.transactions), "NAME")
+        given.refuse(
+            f"{f'[{given}]' if given.path else 'the file'} expects nothing, so no run could be otherwise; add"
+            f' outcome = {{ {name} = "committed" }}, or what else is expected'
+        )
+
+
+def _by_transaction(given: Node, key: str, of: Expected) -> Node:
+    """A table whose keys are transactions."""
+    inner = given.inner(key, {})
+    inner.keys(of.transactions)
+    return inner
+
+
+def _outcomes(given: Node, of: Expected) -> dict[str, tuple[str, ...]]:
+    outcomes = {}
+    for name, outcome in _by_transaction(given, "outcome", of).items():
+        options = outcome.value if isinstance(outcome.value, list) else [outcome.value]
+        if not options or not all(isinstance(o, str) for o in options):
+            outcome.refuse(
+                f"{outcome} is {shown(outcome.value)}; an outcome or a list of them is wanted"
+            )
+        for option in options:
+            _refuse_no_outcome(option, outcome)
+        outcomes[name] = tuple(options)
+    return outcomes
+
+
+def _refuse_no_outcome(option: str, outcome: Node) -> None:
+    if option in OUTCOMES or option in KNOWN:
+        return
+    if CLASS.fullmatch(option.removeprefix("error:")):
+        close = get_close_matches(option, KNOWN, n=1, cutoff=LIKE)
+        if close:
+            outcome.refuse(f"{outcome}: no outcome '{option}'; did you mean '{close[0]}'?")
+    else:
+        known = near(option, [*OUTCOMES, *KNOWN, "error:CLASS"])
+        outcome.refuse(f"{outcome}: no outcome '{option}'{known}")
+
+
+def _log(given: Node, of: Expected) -> dict[str, dict[str, Value]]:
+    log = _by_transaction(given, "log", of)
+    for name in log.value:
+        entry = log.inner(name)
+        entry.keys(LOG_KEYS)
+        for key in entry.value:
+            entry.get(key, LOG_KEYS[key])
+    return cast("dict[str, dict[str, Value]]", log.value)
+
+
+def _serial(given: Node, of: Expected) -> tuple[str, ...]:
+    orders = given.strings("serial")
+    for order in orders:
+        names = order.split()
+        for name in names:
+            if name not in of.transactions:
+                given.refuse(
+                    f"{given}.serial names no transaction: '{name}'{near(name, of.transactions)}"
+                )
+        if len(set(names)) < len(names):
+            given.refuse(f"{given}.serial: order '{order}' has a transaction twice")
+    return orders
+
+
+def _breaks(given: Node, of: Expected) -> tuple[str, ...]:
+    """The postconditions that do not hold."""
+    names = given.strings("breaks")
+    for name in names:
+        if name not in of.postconditions:
+            given.refuse(
+                f"{given}.breaks names no postcondition: '{name}'{near(name, of.postconditions)}"
+            )
+    return names
+
+
+def read_levels(given: Node) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """``holds`` and ``fails``: names of levels, none in both."""
+    holds, fails = (given.named(key, "level", shipped("levels")) for key in ("holds", "fails"))
+    both = next((name for name in holds if name in fails), None)
+    if both is not None:
+        given.refuse(f"{given}: '{both}' is in holds and in fails")
+    return holds, fails
+
+
+# Rows
+
+
+def _versions(given: Node, of: Expected) -> dict[int, dict[str, Rows]]:
+    versions = {}
+    for number, tables in given.inner("versions", {}).items():
+        if not VERSION.fullmatch(number):
+            tables.refuse(f"{tables} is no version; 0 is the table at the start")
+        versions[int(number)] = _contents(tables, of)
+    return versions
+
+
+def _contents(tables: Node, of: Expected) -> dict[str, Rows]:
+    tables.table()
+    tables.keys(of.reached[0])
+    return {name: rows.rows(_types(name, rows.value, of)) for name, rows in tables.items()}
+
+
+def _types(table: str, rows: object, of: Expected) -> list[Type]:
+    """The types of a table's columns: as declared, or as transactions alter them, whichever has so
+    many.
+    """
+    first = rows[0] if isinstance(rows, list) and rows else None
+    for schema in (tables[table] for tables in of.reached):
+        if isinstance(first, list) and len(first) == len(schema.shown):
+            return [schema.columns[i].type for i in schema.shown]
+    return [c.type for c in of.reached[0][table].columns]
+
+
+def _read(name: str, rows: Node, of: Expected) -> Rows:
+    statement = of.transactions[name]
+    queries = [part for part in statements_of(statement) if isinstance(part, Read)]
+    if not queries:
+        rows.refuse(f"{rows}: {name} reads nothing that one sees; '{statement.sql}' writes")
+    return rows.bag([[item.type for item in items_of(query.query[0])] for query in queries])
+
+
+def _emitted(rows: Node, of: Expected) -> Rows:
+    """Rows of any tables, in order."""
+    return rows.sequence([[c.type for c in schema.columns] for schema in of.reached[0].values()])
+
+
+def _waits(given: Node, of: Expected) -> dict[str, tuple[str, ...]]:
+    """For whom each waits: a name, or a list of them."""
+    waits = _by_transaction(given, "waits", of)
+    found: dict[str, tuple[str, ...]] = {}
+    for name, behind in waits.items():
+        names = [behind.value] if isinstance(behind.value, str) else behind.value
+        if not isinstance(names, list) or not all(isinstance(other, str) for other in names):
+            behind.refuse(
+                f"{behind} is {shown(behind.value)}; a transaction or a list of them is wanted"
+            )
+        for other in (one for together in names for one in together.split(" and ")):
+            if other not in of.transactions:
+                behind.refuse(
+                    f"{behind} names no transaction: '{other}'{near(other, of.transactions)}"
+                )
+        found[name] = tuple(names)
+    return found

@@ -1,0 +1,360 @@
+"""Read one job of a workload file: its statements, their parameters and queries, what is known of them."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, NamedTuple
+
+from isolitmus.model.errors import SqlError, near
+from isolitmus.model.schema import Column
+from isolitmus.model.sql.expression import TRUE, ColumnRef, Opaque, walk
+from isolitmus.model.sql.query import items_of
+from isolitmus.model.sql.statement import (
+    Delete,
+    Insert,
+    Merge,
+    Optimize,
+    Read,
+    Truncate,
+    Update,
+    Vacuum,
+)
+from isolitmus.model.sql.types import NAMED_TYPES, column_type
+from isolitmus.model.sql.unknown import unknown_parts
+from isolitmus.model.workload import Job, JobStatement
+from isolitmus.specs.files.client_file import conf_value, under_confs
+from isolitmus.specs.files.toml_reader import NAME, Node, shown
+from isolitmus.specs.sql.configuration import (
+    JOB_CONFS,
+    OVERWRITE_MODE,
+    SET,
+    conf_problem,
+    overwrites_dynamically,
+)
+from isolitmus.specs.sql.expressions import read_expression
+from isolitmus.specs.sql.parameter_types import inferred
+from isolitmus.specs.sql.parameters import CLOCKS, parameters
+from isolitmus.specs.sql.source_text import NameScope, Side, SqlText
+from isolitmus.specs.sql.statements import refused_part, resolve
+from isolitmus.specs.sql.syntax import Syntax, well_formed
+from isolitmus.specs.sql.uninterpreted_sources import stand_ins
+from isolitmus.specs.sql.written import located, standing
+
+if TYPE_CHECKING:
+    from collections.abc import Container, Iterator, Mapping, Sequence
+    from contextlib import AbstractContextManager
+
+    from isolitmus.model.schema import Schema
+    from isolitmus.model.sql.expression import Expr
+    from isolitmus.model.sql.statement import Statement
+    from isolitmus.model.sql.types import Type
+    from isolitmus.specs.sql.uninterpreted_sources import StandIn
+
+__all__ = ["JobReader", "types_in"]
+
+OF_JOB = ("sql", "parameters", "where", "let", "alone", "after", "conf", "options")
+OVERWRITE_OPTION = "partitionOverwriteMode"
+"""The option of a DataFrame writer that says the overwrite mode of one write."""
+STATEMENTS = (Insert, Delete, Update, Merge, Truncate, Optimize, Vacuum, Read)
+
+
+def types_in(node: Node) -> dict[str, Type]:
+    """Parameters with their types."""
+    found: dict[str, Type] = {}
+    for name, given in node.items():
+        if not NAME.fullmatch(name):
+            given.refuse(f"{given}: a parameter is letters, digits and _")
+        type_ = column_type(given.value) if isinstance(given.value, str) else None
+        if type_ is None:
+            meant = near(str(given.value).upper(), NAMED_TYPES)
+            given.refuse(f"{given} is {shown(given.value)}, which is no type{meant}")
+        if type_ == "BOOLEAN":
+            given.refuse(f"{given} is BOOLEAN; write a job for TRUE and a job for FALSE instead")
+        found[name] = type_
+    return found
+
+
+class _Query(NamedTuple):
+    """A ``let``: what is read, the type of its value, the parameters of its own."""
+
+    read: Read
+    type: Type
+    parameters: tuple[str, ...]
+
+
+class _ReadWith(NamedTuple):
+    """What a statement of a job is read with."""
+
+    types: Mapping[str, Type]
+    let: Mapping[str, _Query]
+    confs: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class JobReader:
+    """Reads jobs on these tables, with what they share."""
+
+    schemas: dict[str, Schema]
+    """The tables; those that stand in for queries are added as they are met."""
+    shared: Mapping[str, Type]
+    """The parameters that have one value in all runs that overlap."""
+    formats: Mapping[str, str]
+    """Of tables that are not Delta's the format."""
+    besides: str
+    """What to do about a table that is not known."""
+    written: frozenset[str]
+    """The tables that jobs write to."""
+    instead: list[StandIn] = field(default_factory=list)
+    """What stands in for queries that are not modelled."""
+
+    def job(self, name: str, node: Node) -> Job:
+        if not NAME.fullmatch(name):
+            node.refuse(f"job '{name}': a name is letters, digits and _")
+        if isinstance(node.value, str | list):
+            node = Node({"sql": node.value}, node.path, node.source)
+        node.table()
+        node.keys(OF_JOB)
+        own = types_in(node.at("parameters", node.get("parameters", dict, {})))
+        for parameter in own:
+            if parameter in self.shared:
+                node.refuse(
+                    f"{node}.parameters: '{parameter}' is shared already; leave it out here"
+                )
+        sql = node.value.get("sql")
+        texts = [sql] if isinstance(sql, str) else sql
+        if not isinstance(texts, list) or not texts or not all(isinstance(t, str) for t in texts):
+            node.refuse(f"{node} needs 'sql' (a text, or a list of texts)")
+        queries = node.inner("let", {})
+        types = {**self.shared, **own}
+        types |= self.undeclared(node, texts, queries, {*types, *queries.value})
+        let = {key: self.let(key, queries, types) for key in queries.value}
+        every = {**types, **{key: query.type for key, query in let.items()}}
+        statements = tuple(self.statements(name, texts, node, every, let))
+        where, known = _where(node, types)
+        used = {p for one in statements for p in one.types}
+        used |= {part.name for part in walk(where or TRUE) if isinstance(part, ColumnRef)}
+        for parameter in own:
+            if parameter not in used:
+                node.refuse(f"{node}.parameters: no statement of the job has ':{parameter}'")
+        return Job(name, statements, types, where, known, node.place)
+
+    def statements(
+        self,
+        name: str,
+        texts: Sequence[str],
+        node: Node,
+        types: Mapping[str, Type],
+        let: Mapping[str, _Query],
+    ) -> Iterator[JobStatement]:
+        """The statements of a job, each with the confs that its session has by then."""
+        confs = _confs(node)
+        sets = [SET.fullmatch(text) for text in texts]
+        several = sets.count(None) > 1
+        number = 0
+        for text, found in zip(texts, sets, strict=True):
+            if found is not None:
+                confs[found["key"]] = _job_conf(node, found["key"], found["value"])
+                continue
+            number += 1
+            title = (name, number if several else 0)
+            one = self.statement(title, text, node, _ReadWith(types, let, confs))
+            changed = under_confs(one.statement, confs, node.refuse, f"{node}.sql")
+            yield replace(one, statement=changed, conf=dict(confs))
+        if not number:
+            node.refuse(f"{node}.sql has no statement but SET; write one that reads or writes")
+
+    def undeclared(
+        self, node: Node, texts: Sequence[str], queries: Node, known: Container[str]
+    ) -> dict[str, Type]:
+        """The parameters that have no type, each with that of the columns that it meets."""
+        given = [(node, "sql", text, _label(node, text)) for text in texts]
+        given += [
+            (queries, name, one.value, _let_label(name, one))
+            for name, one in queries.items()
+            if isinstance(one.value, str)
+        ]
+        open_ = []
+        for home, key, text, label in given:
+            if SET.fullmatch(text):
+                continue
+            if not all(p in known for p in parameters(text)):
+                with _in_file(home, key, text):
+                    open_.append(Syntax(text, label))
+                    open_[-1].tree()  # it parses
+        found = inferred(open_, self.schemas)
+        return {name: type_ for name, type_ in found.items() if name not in known}
+
+    def let(self, name: str, queries: Node, types: Mapping[str, Type]) -> _Query:
+        query = queries.at(name)
+        text = query.value
+        if not NAME.fullmatch(name) or name in types:
+            query.refuse(f"{query}: '{name}' is no name of its own")
+        if not isinstance(text, str):
+            query.refuse(f"{query} is {shown(text)}; a text is wanted")
+        with _in_file(queries, name, text):
+            found = self.resolved(self.typed(text, _let_label(name, query), query, types))
+        if not isinstance(found, Read) or len(items_of(found.query[0])) != 1:
+            query.refuse(f"{query} is '{text}'; a query with one column is wanted")
+        return _Query(found, items_of(found.query[0])[0].type, parameters(text))
+
+    def typed(self, text: str, label: str, node: Node, types: Mapping[str, Type]) -> Syntax:
+        open_ = [parameter for parameter in parameters(text) if parameter not in types]
+        if open_:
+            self._refuse_names(
+                Syntax(text, label).typed({**types, **dict.fromkeys(open_, "STRING")}, opaque=True)
+            )
+        for parameter in open_:
+            written = (
+                f"a line -- :{parameter} DATE"
+                if node.source.label.endswith(".sql")
+                else f'parameters = {{ {parameter} = "DATE" }}'
+            )
+            node.refuse(
+                f"{node}: ':{parameter}' has no type, and meets no column that would say it"
+                f"{near(parameter, types)}; write {written}, or one of {', '.join(NAMED_TYPES)}"
+            )
+        return Syntax(text, label).typed(types, opaque=True)
+
+    def _refuse_names(self, syntax: Syntax) -> None:
+        """Refuse a table or a column that is not there: a parameter that meets it has no type for that reason."""
+        try:
+            self.resolved(syntax)
+        except SqlError as error:
+            if error.kind in ("no table", "no column"):
+                raise
+
+    def resolved(self, syntax: Syntax) -> Statement:
+        """The statement; what it only reads from is a table, too, that the workload has to know."""
+        try:
+            return resolve(syntax, self.schemas)
+        except SqlError as error:
+            if error.kind != "no table" or error.start is None:
+                raise
+            problem = f"{error.problem}; {self.besides}"
+            raise located(syntax.label, syntax.text, error.start, problem, error.kind) from None
+
+    def modelled(
+        self, syntax: Syntax, confs: Mapping[str, str]
+    ) -> tuple[Statement, StandIn | None]:
+        """The statement; with a table in the place of a query that is not modelled, if that leaves nothing else that
+        is not.
+        """
+        problem: SqlError | None = None
+        found: Statement | None = None
+        try:
+            found = self.resolved(syntax)
+        except SqlError as error:
+            if error.kind != "outside":
+                raise
+            problem = error
+        if found is not None and not _opaque(found):
+            return found, None
+        if found is not None and (refused := refused_part(found)) is not None:
+            start = max(syntax.text.find(str(refused.part)), 0)
+            said = (
+                f"{refused.problem}; it may stand in INSERT … SELECT, and in the source of a MERGE"
+            )
+            raise located(syntax.label, syntax.text, start, said)
+        dynamic = overwrites_dynamically(confs)
+        with well_formed(syntax.text, syntax.label):
+            for one in stand_ins(syntax.text, self.schemas, syntax.types, dynamic=dynamic):
+                schemas = {**self.schemas, one.schema.name: one.schema}
+                other = Syntax(one.sql, syntax.label).typed(
+                    {**syntax.types, **one.types}, opaque=True
+                )
+                with suppress(SqlError):
+                    instead = resolve(other, schemas)
+                    if not _opaque(instead):
+                        self.schemas[one.schema.name] = one.schema
+                        self.instead.append(one)
+                        return instead, one
+        if found is None:
+            assert problem is not None
+            raise problem
+        return found, None
+
+    def statement(
+        self, title: tuple[str, int], text: str, node: Node, given: _ReadWith
+    ) -> JobStatement:
+        job, number = title
+        types, let, confs = given
+        with _in_file(node, "sql", text):
+            found, instead = self.modelled(self.typed(text, _label(node, text), node, types), confs)
+        if not isinstance(found, STATEMENTS):
+            node.refuse(
+                f"{node}.sql: '{text.split(maxsplit=1)[0]}' changes what the table is; of jobs INSERT, UPDATE,"
+                " DELETE, MERGE, TRUNCATE, OPTIMIZE, VACUUM and SELECT are looked at"
+            )
+        if not isinstance(found, Read) and found.target in self.formats:
+            node.refuse(
+                f"{node}.sql: '{text.split(maxsplit=1)[0]}' writes to {found.target}, which is of format"
+                f" {self.formats[found.target]} and has no commit check; jobs only read such a table"
+            )
+        own = {name: query.read for name, query in let.items() if name in parameters(text)}
+        named = dict.fromkeys(
+            (*parameters(text), *(p for name in own for p in let[name].parameters))
+        )
+        name = f"{job}_{number}" if number else job
+        clocks = {str(p): p.type for p in unknown_parts(found) if str(p) in CLOCKS}
+        typed = {p: types[p] for p in named} | clocks
+        reads: tuple[str, ...] = ()
+        if instead is not None:
+            text, typed = instead.sql, typed | dict(instead.types)
+            reads = tuple(n for n in self.schemas if n.lower() in self.written & {*instead.reads})
+        return JobStatement(name, job, text, found, typed, own, reads=reads)
+
+
+def _confs(node: Node) -> dict[str, str]:
+    """``conf = { key = value }``, and the writer's option partitionOverwriteMode, which goes before it."""
+    given = node.inner("conf", {})
+    confs = {key: _job_conf(given, key, value) for key, value in given.value.items()}
+    options = node.inner("options", {})
+    options.keys((OVERWRITE_OPTION,))
+    for value in options.value.values():
+        confs[OVERWRITE_MODE] = conf_value(options, OVERWRITE_MODE, value)
+    return confs
+
+
+def _job_conf(node: Node, key: str, value: object) -> str:
+    """The value of a conf that jobs may set."""
+    if isinstance(value, str) and (why := conf_problem(key, value, JOB_CONFS)):
+        node.refuse(f"{node}: {why}")
+    return conf_value(node, key, value)
+
+
+def _opaque(statement: Statement) -> bool:
+    return any(isinstance(part, Opaque) for part in unknown_parts(statement))
+
+
+def _in_file(node: Node, key: str, text: str) -> AbstractContextManager[None]:
+    """Errors in a text that a key has point into the file."""
+    source = node.source
+    return standing(source.label, source.text, source.offset(node.under(key), text))
+
+
+def _label(node: Node, text: str) -> str:
+    """Where a statement of a job stands, in messages."""
+    return f"{node.source.place_of(f'{node}.sql', text)}, job {node.path.rpartition('.')[2]}"
+
+
+def _let_label(name: str, query: Node) -> str:
+    return f"{query.place}, let {name}"
+
+
+def _where(node: Node, types: Mapping[str, Type]) -> tuple[Expr | None, str]:
+    """What is known of the parameters: a condition on a row of them."""
+    if "where" not in node:
+        return None, ""
+    text = node.get("where", str)
+    if not types:
+        node.refuse(f"{node}.where: the job has no parameters that it could be about")
+    columns = tuple(Column(name, type_) for name, type_ in types.items())
+    syntax = Syntax(text, f"{node.at('where').place}, where of {node}")
+    place = SqlText(text, syntax.label)
+    none = "what is known of parameters has no subquery"
+    with _in_file(node, "where", text):
+        found = read_expression(NameScope(place, (Side("", columns),), none), syntax.tree())
+    if found.type != "BOOLEAN":
+        node.refuse(f"{node}.where is '{text}'; a condition on {', '.join(types)} is wanted")
+    return found, text

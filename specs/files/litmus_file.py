@@ -1,0 +1,79 @@
+"""Read litmus files (TOML) into Litmus tests or HistoryTests.
+
+Everything that a user can get wrong is one LitmusError with the file, the key and what would have
+been right; SQL errors point into the statement. The format is that of docs/interface.md, 2 and 3.
+"""
+
+from __future__ import annotations
+
+import re
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from isolitmus.model.errors import HistoryError, NoLitmusTest
+from isolitmus.model.history import History
+from isolitmus.model.litmus import HistoryTest, Litmus
+from isolitmus.specs.files.expectations import read_levels
+from isolitmus.specs.files.toml_reader import Source, head
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from isolitmus.specs.files.toml_reader import Node
+
+__all__ = ["read_litmus"]
+
+MARKS = ("history", "schedule", "transactions")
+"""Keys of which every litmus test has one, and no other file in TOML that is read here."""
+WORD = re.compile(r"\w+")
+
+
+def read_litmus(text: str, name: str, path: Path | None = None) -> Litmus | HistoryTest:
+    """The test that a litmus file holds: on a table, or an abstract history. LitmusError for what is wrong
+    with it, NoLitmusTest if it is something else.
+
+    >>> test = read_litmus('''
+    ... title = "Two appends"
+    ... schedule = "a.start b a.commit"
+    ... [table]
+    ... columns = "id INT"
+    ... [transactions]
+    ... a = "INSERT INTO t VALUES (1)"
+    ... b = "INSERT INTO t VALUES (2)"
+    ... ''', "two-appends")
+    >>> str(test.schedule)
+    'a.start b a.commit'
+    """
+    label = path.name if path is not None else f"{name}.toml"
+    document = Source(label, text).node()
+    if document.value.keys().isdisjoint(MARKS):
+        other = "this is no litmus test: it has neither 'transactions' nor 'history'"
+        empty = "the file needs 'title' (a text)"
+        raise NoLitmusTest(f"{label}: {other if document.value else empty}")
+    if "history" in document:
+        return _history(document, name, path)
+    from isolitmus.specs.files.table_litmus import (
+        litmus_of,  # with it comes sqlglot, which takes long
+    )
+
+    return litmus_of(document, name, path)
+
+
+def _history(document: Node, name: str, path: Path | None) -> HistoryTest:
+    document.keys(("title", "source", "tags", "history", "expect"))
+    title, source, tags = head(document)
+    table = document.inner("history")
+    try:
+        history = History.from_table(table.value)
+    except HistoryError as error:
+        named = (word for word in WORD.findall(str(error)) if word in table)
+        where = ".".join(["history", *islice(named, 1)])
+        raise HistoryError(f"{document.source.place(where)}: {error}") from None
+    expect = document.inner("expect", {})
+    expect.keys(("holds", "fails"))
+    holds, fails = read_levels(expect)
+    if "expect" in document and not (holds or fails):
+        expect.refuse(
+            '[expect] expects nothing; add holds = ["read-committed"], fails = [...] or both, or leave it out'
+        )
+    return HistoryTest(name, title, source, history, holds, fails, tags, document.source.text, path)

@@ -1,0 +1,207 @@
+"""Tables as their logs have them: what a CREATE TABLE would say of each, and whether one that is given says so.
+
+Columns, partitions, properties and level are those of the newest version. What no commit check looks at (comments,
+NOT NULL, defaults) is passed over, as in DDL; what the model does not have is refused with the reason.
+"""
+
+from __future__ import annotations
+
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from isolitmus.model.delta.header import LEGACY, NUMBERED, SUPPORTED, WITH_ROW_TRACKING
+from isolitmus.model.delta.log import LEVEL_KEY, LogMetadata, LogProtocol
+from isolitmus.model.errors import IsolitmusError, LitmusError
+from isolitmus.model.schema import Column, Identity
+from isolitmus.model.sql.types import NAMED_TYPES, column_type
+from isolitmus.specs.disk.input_files import is_there, real_path
+from isolitmus.specs.disk.limits import read_json
+from isolitmus.specs.files.table_ddl import Declared
+from isolitmus.specs.files.toml_reader import NAME
+from isolitmus.specs.logs.delta_log import open_log
+from isolitmus.specs.sql.properties import LAYOUT, LEVELS, MADE, unmodelled
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from isolitmus.model.schema import Schema
+    from isolitmus.model.sql.types import Type
+    from isolitmus.specs.files.toml_reader import TomlTable
+
+__all__ = [
+    "MAPPING",
+    "LoggedDeclaration",
+    "NotModelled",
+    "declared_properties",
+    "logged_type",
+    "refuse_differing",
+    "table_in",
+]
+
+MAPPING = "delta.columnMapping."
+GENERATED = "delta.identity."
+LENGTH = "__CHAR_VARCHAR_TYPE_STRING"
+PASSED_OVER = ("comment", LENGTH, "CURRENT_DEFAULT", "EXISTS_DEFAULT", MAPPING, GENERATED)
+"""How the keys begin that a column may have besides its type."""
+OF_DELTA = (f"{MAPPING}maxColumnId", *WITH_ROW_TRACKING)
+"""Properties that Delta sets itself; no conflict depends on them, but where a commit changes them."""
+NUMBERS = 7
+"""From this version of writers on a protocol lists its features."""
+
+
+class NotModelled(IsolitmusError):
+    """A table that the model cannot have: what it has that is not modelled."""
+
+
+class LoggedDeclaration(NamedTuple):
+    """A table that a log declares."""
+
+    folder: Path
+    """Where it is."""
+    declared: Declared
+    """Its name, the keys that a litmus file has for it, its level."""
+    named: bool
+    """Whether somebody said the name; else it is the folder's."""
+
+
+def table_in(given: str) -> LoggedDeclaration:
+    """The table that ``FOLDER`` or ``NAME=FOLDER`` names, as its log declares it.
+
+    LogError for a log that is not there or does not read, LitmusError for a table that the model does not have.
+    """
+    name, sign, rest = given.partition("=")
+    named = bool(sign and NAME.fullmatch(name)) and not is_there(Path(given))
+    folder = Path(rest if named else given)
+    name = name if named else real_path(folder).name
+    if not NAME.fullmatch(name):
+        raise LitmusError(
+            f"{given}: '{name}' is no name that a table has in SQL; write NAME={given}"
+        )
+    log = open_log(folder)
+    metadata, protocol = LogMetadata(), LogProtocol(1, 2)
+    actions = ((one.metadata, one.protocol) for one in log.commits())
+    for action in chain(log.begin(), *actions):
+        match action:
+            case LogMetadata():
+                metadata = action
+            case LogProtocol():
+                protocol = action
+    if not metadata.schema:
+        raise LitmusError(f"{folder}: its log says no columns: it has no metaData")
+    try:
+        return LoggedDeclaration(folder, _declared(name, metadata, protocol), named)
+    except NotModelled as problem:
+        raise LitmusError(f"{folder}: {problem}") from None
+
+
+def _declared(name: str, metadata: LogMetadata, protocol: LogProtocol) -> Declared:
+    layout = {key: value for key, value in metadata.plain.items() if key in LAYOUT}
+    plain = {key: value for key, value in metadata.plain.items() if key not in LAYOUT}
+    table: TomlTable = {
+        "columns": ", ".join(_column(each) for each in read_json(metadata.schema)["fields"]),
+        "partitioned_by": list(metadata.partitioned_by),
+        "properties": layout | declared_properties(plain, protocol),
+    }
+    level = next((known for known in LEVELS if known.lower() == metadata.level.lower()), None)
+    if level is None:
+        raise NotModelled(f"its {LEVEL_KEY} is '{metadata.level}'; known: {', '.join(LEVELS)}")
+    return Declared(name, table, level)
+
+
+def logged_type(column: Mapping[str, Any]) -> Type:
+    """The model's type of a column of a log; NotModelled, with its name and type, if there is none.
+
+    >>> logged_type({"name": "id", "type": "long"}), logged_type({"name": "x", "type": "decimal(9,2)"})
+    ('BIGINT', 'DECIMAL(9,2)')
+    """
+    name = column["name"]
+    kind = (column.get("metadata") or {}).get(LENGTH) or column["type"]
+    type_ = column_type(_spelled(kind))
+    if type_ is None:
+        what = kind["type"] if isinstance(kind, dict) else kind
+        raise NotModelled(
+            f"its column {name} is of type {what}; the model has {', '.join(NAMED_TYPES)}"
+        )
+    return type_
+
+
+LOGGED = {"short": "SMALLINT", "byte": "TINYINT", "long": "BIGINT", "integer": "INT"}
+"""What a log calls types otherwise than SQL."""
+
+
+def _spelled(kind: Any) -> str:
+    """A type of a log as SQL has it; what it holds has its types in it."""
+    if isinstance(kind, str):
+        return LOGGED.get(kind, kind.upper())
+    match kind["type"]:
+        case "struct":
+            fields = (f"{one['name']}: {_spelled(one['type'])}" for one in kind["fields"])
+            return f"STRUCT<{', '.join(fields)}>"
+        case "array":
+            return f"ARRAY<{_spelled(kind['elementType'])}>"
+        case "map":
+            return f"MAP<{_spelled(kind['keyType'])}, {_spelled(kind['valueType'])}>"
+    return str(kind["type"])
+
+
+def _column(column: Mapping[str, Any]) -> str:
+    """A column as a CREATE TABLE declares it."""
+    name, besides = column["name"], column.get("metadata") or {}
+    type_ = logged_type(column)
+    for key in besides:
+        if not key.startswith(PASSED_OVER):
+            raise NotModelled(f"its column {name} has {key}, of which the model knows nothing")
+    if not NAME.fullmatch(name):
+        raise NotModelled(f"its column '{name}' has a name that is not letters, digits and _")
+    if f"{GENERATED}start" not in besides:
+        return Column(name, type_).ddl()
+    always = besides.get(f"{GENERATED}allowExplicitInsert") is not True
+    steps = (int(besides.get(f"{GENERATED}{key}", 1)) for key in ("start", "step"))
+    return Column(name, type_, Identity(always, *steps)).ddl()
+
+
+def declared_properties(given: Mapping[str, str], protocol: LogProtocol) -> dict[str, str]:
+    """The properties that a table would be made with to be as its log has it; NotModelled for one that the model
+    does not know.
+    """
+    found = {}
+    for key, value in given.items():
+        if key not in OF_DELTA:
+            if why := unmodelled(key, value, made=True):
+                raise NotModelled(why)
+            found[key] = value
+    return found | {f"{SUPPORTED}{feature}": "supported" for feature in _features(protocol)}
+
+
+def _features(protocol: LogProtocol) -> list[str]:
+    """The features of a protocol besides those that every table has."""
+    if protocol.writer >= NUMBERS:
+        features = {*protocol.reader_features, *protocol.writer_features}
+    else:
+        said = (LEGACY, *NUMBERED)[: max(protocol.writer - 1, 0)]
+        features = {feature for several in said for feature in several}
+    for feature in LEGACY:
+        if feature not in features:
+            raise NotModelled(f"its protocol has not the feature {feature}")
+    if "clustering" in features:
+        raise NotModelled("it is clustered, and how its files are clustered is not modelled")
+    return sorted(features.difference(LEGACY))
+
+
+def refuse_differing(name: str, declared: Schema, logged: Schema, folder: Path) -> None:
+    """LitmusError for a table of a workload (by that name) that is declared otherwise than its log has it."""
+    for what, ours, theirs in _compared(declared, logged):
+        if ours.lower() != theirs.lower():
+            raise LitmusError(
+                f"{name}: {declared.name} is declared with {what} {ours or 'none'}, and the log of {folder} has"
+                f" {theirs or 'none'}; declare what is there, or leave the declaration out"
+            )
+
+
+def _compared(declared: Schema, logged: Schema) -> Iterator[tuple[str, str, str]]:
+    yield "columns", declared.ddl(), logged.ddl()
+    yield "partitioned_by", ", ".join(declared.partitioned_by), ", ".join(logged.partitioned_by)
+    for key, values in MADE.items():
+        ours, theirs = (each.properties.get(key, values.usual) for each in (declared, logged))
+        yield key, ours, theirs

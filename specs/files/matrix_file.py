@@ -1,0 +1,121 @@
+"""Read matrix files (TOML): tables, layouts of one of them, and statements with places to fill in."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from isolitmus.model.errors import LitmusError
+from isolitmus.model.matrix import Matrix, Place
+from isolitmus.specs.files.sequence_file import read_format
+from isolitmus.specs.files.table_litmus import litmus_of
+from isolitmus.specs.files.toml_reader import Node, Source, shown
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from isolitmus.model.litmus import Litmus
+
+__all__ = ["case", "read_matrix"]
+
+OF_LAYOUT = ("winner", "partitioned_by", "clustered_by", "properties", "rows_per_file")
+PARTITIONS = (0, 1)
+NEW = (100, 200)
+"""The ids that nobody else has: those of a, of the winner."""
+
+
+def read_matrix(text: str, name: str, path: Path | None = None) -> Matrix:
+    """The matrix that a file holds; LitmusError says what is wrong with it."""
+    label = path.name if path is not None else f"{name}.toml"
+    document = Source(label, text).node()
+    document.keys(("title", "source", "format", "tables", "layouts", "statements"))
+    made = Matrix(
+        name,
+        document.get("title", str),
+        document.get("source", str, ""),
+        document.get("tables", dict),
+        document.get("layouts", dict),
+        document.get("statements", dict),
+        text,
+        read_format(document).name,
+    )
+    if not isinstance(made.tables.get("t"), dict):
+        document.refuse("[tables] has no table t, which the layouts are of")
+    for key in ("layouts", "statements"):
+        if not document.value[key]:
+            document.refuse(f"[{key}] is empty")
+    for layout in document.inner("layouts").nodes():
+        winner = layout.table().get("winner")
+        layout.keys(OF_LAYOUT)
+        layout.strings("partitioned_by")
+        if type(winner) is not int or winner not in PARTITIONS:
+            layout.refuse(
+                f"{layout}.winner is {shown(winner)}; the partition that the winner"
+                " is about is wanted, 0 or 1"
+            )
+    for statement in made.statements:
+        problems = []
+        for named in made.layouts:
+            try:
+                case(made, Place(statement, statement, named))
+                break
+            except LitmusError as error:
+                problems.append(error)
+        else:
+            place = document.source.place(f"statements.{statement}")
+            raise LitmusError(f"{place}: {problems[0]}") from None
+    return made
+
+
+def case(matrix: Matrix, place: Place) -> Litmus:
+    """The litmus test at a place; LitmusError if these two, in this layout, are not modelled.
+
+    >>> from isolitmus.specs.files.catalogue import matrix
+    >>> test = case(matrix("pairs"), Place("delete-partition", "insert", "same partition"))
+    >>> print(test.schedule, *(statement.sql for statement in test.transactions.values()), sep=" / ")
+    a.start winner a.commit / DELETE FROM t WHERE part = 0 / INSERT INTO t VALUES (200, 0, 0)
+    """
+    layout = matrix.layouts[place.layout]
+    about = dict(zip(("a", "winner"), (0, layout["winner"]), strict=True))
+    of_table = {key: value for key, value in layout.items() if key != "winner"}
+    by = ", ".join(layout.get("partitioned_by", ()))
+    sequence = matrix.statements[place.a]
+    count = len(sequence) if isinstance(sequence, list) else 0
+    steps = "".join(f"a[{k}] " for k in range(1, count + 1))
+    document = {
+        "title": f"{place.winner} overtakes {place.a}, {place.layout}",
+        "source": matrix.source,
+        "format": matrix.format,
+        "schedule": f"a.start {steps}winner a.commit",
+        "tables": {**matrix.tables, "t": {**matrix.tables["t"], **of_table}},
+        "transactions": {
+            name: _filled(
+                matrix.statements[statement],
+                {
+                    "p": str(about[name]),
+                    "one": str(10 * about[name] + 1),
+                    "two": str(10 * about[name] + 2),
+                    "new": str(new),
+                    "partitioned": f" PARTITIONED BY ({by})" if by else "",
+                },
+            )
+            for (name, statement), new in zip(
+                (("a", place.a), ("winner", place.winner)), NEW, strict=True
+            )
+        },
+    }
+    label = f"{matrix.name}, {place.a} beside {place.winner}, {place.layout}"
+    return litmus_of(Node(document, "", Source(label)), "-".join(place).replace(" ", "-"))
+
+
+def _filled(value: Any, places: dict[str, str]) -> Any:
+    """A transaction with its places filled in."""
+    match value:
+        case str():
+            for name, text in places.items():
+                value = value.replace(f"{{{name}}}", text)
+            return value
+        case dict():
+            return {key: _filled(inner, places) for key, inner in value.items()}
+        case list():
+            return [_filled(inner, places) for inner in value]
+    return value

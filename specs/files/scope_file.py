@@ -1,0 +1,181 @@
+"""Read scope files (TOML): the table of a litmus file and a ``[scope]`` of what may vary."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+from isolitmus.model.defaults import DELTA
+from isolitmus.model.scope import FRESH, LARGEST, Scope, fresh
+from isolitmus.model.sql.statement import Read
+from isolitmus.specs.disk.shelf import shipped
+from isolitmus.specs.files.index_file import read_scan
+from isolitmus.specs.files.sequence_file import read_format, read_sequence
+from isolitmus.specs.files.spec_catalogue import protocol_names
+from isolitmus.specs.files.table_file import read_table, read_tables
+from isolitmus.specs.files.toml_reader import NAME, Node, Source, shown
+from isolitmus.specs.registries.formats import format_named
+from isolitmus.specs.sql.features import features
+from isolitmus.specs.sql.unsupported_pairs import refuse_together
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
+    from isolitmus.model.format import Format
+    from isolitmus.model.schema import Schema
+    from isolitmus.model.sql.statement import Statement
+    from isolitmus.specs.sql.unsupported_pairs import Feature
+
+__all__ = ["SCOPE", "read_scope", "with_jobs"]
+
+SCOPE: frozenset[Feature] = frozenset({"a scope"})
+"""What a statement must be able to stand beside to be part of a scope."""
+
+
+def read_scope(text: str, name: str, path: Path | None = None) -> Scope:
+    """The scope that a file holds; LitmusError says what is wrong with it.
+
+    >>> from isolitmus.specs import scope
+    >>> len(scope("table").inits)
+    1
+    """
+    label = path.name if path is not None else f"{name}.toml"
+    document = Source(label, text).node()
+    document.keys(("title", "source", "tags", "format", "table", "tables", "scope"))
+    form = read_format(document)
+    schemas, inits = read_tables(document, partial(read_table, indexed=form.steps), form.statement)
+    for table, schema in schemas.items():
+        where = "table" if "table" in document else f"tables.{table}"
+        if not schema.exists:
+            refuse_together(features(schema=schema) | SCOPE, document.refuse, where, table=table)
+    title = document.get("title", str)
+    varied = document.inner("scope")
+    known = ("transactions", "statements", "readers", "protocols", "levels", "noops")
+    varied.keys((*known, "scan") if form.steps else known)
+    sizes = varied.value.get("transactions")
+    sizes = sizes if isinstance(sizes, list) else [sizes]
+    if not sizes or not all(type(n) is int and 1 <= n <= LARGEST for n in sizes):
+        document.refuse(
+            f"scope.transactions is {shown(varied.value.get('transactions'))}; a whole number from 1 to"
+            f" {LARGEST}, or a list of them, is wanted"
+        )
+    named, texts = _statements(varied)
+    if not texts:
+        document.refuse("scope.statements is empty")
+
+    statements = tuple(
+        _everywhere(given.value, partial(_transaction, given, schemas, form)) for given in texts
+    )
+    for first, *_ in statements:
+        refuse_together(features(first) | SCOPE, document.refuse, "scope", sql=first.sql)
+    reading = next((s[0].sql for s in statements if isinstance(s[0], Read)), None)
+    if reading is not None:
+        document.refuse(f"scope.statements holds a query, '{reading}'; put it into scope.readers")
+    readers = tuple(_transaction(given, schemas, form) for given in _listed(varied, "readers"))
+    writing = next((s.sql for s in readers if form.log == DELTA and not isinstance(s, Read)), None)
+    if writing is not None:
+        document.refuse(f"scope.readers holds a statement that writes, '{writing}'")
+    for statement in readers:
+        refuse_together(features(statement) | SCOPE, document.refuse, "scope", sql=statement.sql)
+    for table, schema in schemas.items():
+        refuse_together(features(schema=schema) | SCOPE, document.refuse, "scope", table=table)
+    noops = varied.get("noops", str, "skip")
+    if noops not in ("skip", "keep"):
+        document.refuse(f"scope.noops is '{noops}'; 'skip' or 'keep' is wanted")
+    return Scope(
+        name,
+        title,
+        document.get("source", str, ""),
+        schemas,
+        inits,
+        statements,
+        readers,
+        tuple(sorted(set(sizes))),
+        noops,
+        varied.named("protocols", "protocol", shipped("protocols"), protocol_names),
+        varied.named("levels", "level", shipped("levels")),
+        text,
+        path,
+        {s.sql: job for job, each in zip(named, statements, strict=False) for s in each},
+        form.name,
+        read_scan(varied, schemas),
+    )
+
+
+def with_jobs(scope: Scope, changes: Mapping[str, str | None]) -> Scope:
+    """The scope with other statements for some of its jobs, or without them (None).
+
+    >>> from isolitmus.specs import scope
+    >>> changed = with_jobs(scope("orders"), {"report": None, "cleanup": "TRUNCATE TABLE orders"})
+    >>> changed.statements[2][0].sql, "report" in changed.jobs.values()
+    ('TRUNCATE TABLE orders', False)
+    """
+    jobs: dict[str, str] = {}
+    statements: list[tuple[Statement, ...]] = []
+    for positions in scope.statements:
+        job = scope.jobs[positions[0].sql]
+        text = changes.get(job, "")
+        if text is None:
+            continue
+        made = positions
+        if text:
+            made = _everywhere(text, partial(_job, scope, job, text))
+        statements.append(made)
+        jobs |= {statement.sql: job for statement in made}
+    return replace(scope, statements=tuple(statements), jobs=jobs)
+
+
+def _job(scope: Scope, job: str, text: str, at: int) -> Statement:
+    return format_named(scope.format).statement(_fresh(text, at), scope.tables, job)
+
+
+def _everywhere(written: object, made: Callable[[int], Statement]) -> tuple[Statement, ...]:
+    """What is ``made`` of a transaction at each place in the log (from 1): the same everywhere, unless it was
+    ``written`` with ``{fresh}``.
+    """
+    if FRESH not in str(written):
+        return (made(1),) * LARGEST
+    return tuple(map(made, range(1, LARGEST + 1)))
+
+
+def _transaction(
+    given: Node, schemas: Mapping[str, Schema], form: Format, at: int = 0
+) -> Statement:
+    """A statement, or in a format that has such a list of them, at a place in the log (from 1)."""
+    key = given.path.split(".")[1]
+
+    def read(text: str) -> Statement:
+        place = given.source.place_of(f"scope.{key}", text)
+        return form.statement(_fresh(text, at) if at else text, schemas, f"{place}, in {key}")
+
+    return read_sequence(given.value, given, form, read)
+
+
+def _fresh(text: str, position: int) -> str:
+    return text.replace(FRESH, str(fresh(position)))
+
+
+def _statements(varied: Node) -> tuple[tuple[str, ...], tuple[Node, ...]]:
+    """The transactions as they are written, and the names of them if they have any."""
+    if not isinstance(varied.value.get("statements"), dict):
+        return (), _listed(varied, "statements")
+    jobs = varied.inner("statements")
+    for job in jobs.value:
+        if not NAME.fullmatch(job) or job[-1].isdigit():
+            jobs.refuse(
+                f"job '{job}': a name is letters, digits and _, and ends with no digit: the second of"
+                " a kind gets one",
+                f"scope.statements.{job}",
+            )
+    return tuple(jobs.value), tuple(jobs.nodes())
+
+
+def _listed(varied: Node, key: str) -> tuple[Node, ...]:
+    """The entries of a list: texts, and lists of texts."""
+    values = varied.get(key, list, [])
+    for value in values:
+        if not isinstance(value, str | list):
+            varied.refuse(f"scope.{key} holds {shown(value)}; texts are wanted")
+    return tuple(Node(value, f"scope.{key}", varied.source) for value in values)

@@ -1,0 +1,273 @@
+"""The levels and protocols of the package, and those in files of one's own, by name or path.
+
+A short name for Databricks' page, and a release of its runtime, name a protocol, too.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from fnmatch import filter as matching
+from functools import cache
+from os import PathLike, fspath
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from isolitmus.model.defaults import DELTA
+from isolitmus.model.errors import IsolitmusError, SpecError, UnknownName, brief, near
+from isolitmus.model.spec import Spec
+from isolitmus.specs.disk.input_files import read_text
+from isolitmus.specs.disk.shelf import HOME, shipped
+from isolitmus.specs.language.parser import read
+from isolitmus.specs.registries.formats import SHIPPED, format_named
+
+if TYPE_CHECKING:
+    from typing import TypeAlias
+
+    from isolitmus.specs.disk.shelf import Folder
+
+    NameOrPath: TypeAlias = str | PathLike[str]
+    SpecLike: TypeAlias = Spec | NameOrPath
+    """A spec, its name, or the path of its file."""
+
+__all__ = [
+    "databricks_protocol",
+    "every_level",
+    "level",
+    "levels",
+    "log_of",
+    "name_text",
+    "protocol",
+    "protocol_names",
+    "protocols",
+    "relatives",
+    "spec",
+]
+
+PUBLISHED = "published"
+"""The folder of the levels that are asked only by their names."""
+EDITION = re.compile(
+    r"databricks(?P<level>-(?:write-)?serializable)?(?P<edition>-(?:oldest|middle|newest))?(?P<matrix>-(?:rows|files))?"
+)
+"""Short names of the protocols that stand for Databricks' page: what is left out is its default, or its newest edition;
+``-files`` is the matrix without row-level concurrency, which is the one of every table that does not have it.
+"""
+RELEASE = re.compile(
+    r"(?:dbr-?)?(\d+(?:\.\d+)?)(?:\.x)?[- ]?(?:lts)?(-preview)?(-photon)?(?:-scala[\d.]+)?",
+    re.IGNORECASE,
+)
+"""A release of Databricks Runtime, also as a cluster has it (``15.4.x-photon-scala2.12``)."""
+LATER = (
+    "14.3", "15.0", "15.1", "15.2", "15.3", "15.4", "16.0", "16.1", "16.2", "16.3", "16.4",
+    "17.0", "17.1", "17.2", "17.3", "18", "18.0",
+)  # fmt: skip
+"""The releases of which the page says the same: 14.3 LTS and later."""
+RUNTIMES = {
+    "13.3": "13.3", "14.0": "13.3", "14.1": "13.3",
+    "14.0-preview": "14.1-preview", "14.1-preview": "14.1-preview", "14.2": "14.2",
+} | dict.fromkeys(LATER, "14.3")  # fmt: skip
+"""The releases that the page tells apart, each with the one in ``specs/runtimes`` that says the same; before 14.2 a
+preview has to be switched on.
+"""
+
+
+def databricks_protocol(name: str) -> str:
+    """The protocol of a short name for Databricks' page, or of a full one with a release of Databricks Runtime;
+    any other name as it is.
+
+    UnknownName for a release that the page does not know.
+
+    >>> databricks_protocol("databricks@15.4"), databricks_protocol("databricks-serializable-files")
+    ('databricks-write-serializable-newest-rows@14.3', 'databricks-serializable-newest')
+    """
+    plain, at, release = name.partition("@")
+    if not plain.startswith("databricks"):
+        return name
+    short = EDITION.fullmatch(plain)
+    if short is not None and plain not in shipped("protocols"):
+        level, edition, matrix = short.group("level", "edition", "matrix")
+        rows = "" if matrix == "-files" else "-rows"
+        plain = f"databricks{level or '-write-serializable'}{edition or '-newest'}{rows}"
+    if not at:
+        return plain
+    found = RELEASE.fullmatch(release)
+    wanted = "" if found is None else found[1] + (found[2] or "").lower()
+    if found is None or wanted not in RUNTIMES:
+        known = ", ".join(RUNTIMES)
+        raise UnknownName(
+            f"no release '{release}' of Databricks Runtime; known: {known}, each also with -photon"
+        )
+    runtime = RUNTIMES[wanted]
+    photon = (found[3] or "").lower() if runtime != "13.3" else ""
+    if short is not None and short["matrix"] == "-files":
+        return plain
+    return f"{plain}@{runtime}{photon}"
+
+
+def protocol_names(text: str) -> tuple[str, ...]:
+    """The names of the protocols that a text in a file stands for: its own, a short name for Databricks' page, either with a
+    release of Databricks Runtime, or all that a pattern matches, also with a release.
+
+    UnknownName for none, and for a release of which a protocol says nothing.
+
+    >>> protocol_names("databricks@15.4"), protocol_names("delta-write-*")
+    (('databricks-write-serializable-newest-rows@14.3',), ('delta-write-serializable', 'delta-write-serializable-repaired'))
+    """
+    known = shipped("protocols")
+    if text in known:
+        return (text,)
+    plain, at, release = text.partition("@")
+    found = matching(known, plain) if "*" in plain else [plain]
+    if not found:
+        raise UnknownName(f"no protocol matches '{plain}'")
+    try:
+        names = [protocol(f"{name}{at}{release}").name for name in found]
+    except SpecError as error:
+        raise UnknownName(str(error).splitlines()[0].partition(": ")[2]) from None
+    return tuple(dict.fromkeys(names))
+
+
+def levels(log: str = DELTA) -> list[str]:
+    """The names of the levels in the package that are asked of the histories of a format, or of those that
+    share its ``log``, where nobody says which; sorted.
+
+    >>> "write-serializable" in levels(), "write-serializable" in levels("locking"), "pl-3" in levels()
+    (True, True, False)
+    """
+    known = shipped("levels")
+    return [name for name in every_level(log) if known[name].parent.name != PUBLISHED]
+
+
+def every_level(log: str = DELTA) -> list[str]:
+    """The names of the levels in the package that can be asked of such histories: with the further definitions that
+    were published, sorted.
+
+    >>> set(levels()) < set(every_level()), "pl-3" in every_level()
+    (True, True)
+    """
+    known = shipped("levels").items()
+    return sorted(name for name, path in known if log_of(path) in (None, log))
+
+
+def protocols(log: str = DELTA) -> list[str]:
+    """The names of the protocols in the package whose commits are of a log, sorted.
+
+    >>> "delta-serializable" in protocols(), "locking-read-committed" in protocols()
+    (True, False)
+    """
+    return [name for name, path in shipped("protocols").items() if log_of(path) == log]
+
+
+def log_of(path: Path) -> str | None:
+    """Whose commits a shipped file is about: what is in a folder called after a format is of that one, what is
+    in none of Delta; a level is then of any.
+    """
+    folder, first, *_ = path.relative_to(HOME).parts
+    if first in SHIPPED:
+        return format_named(first).log
+    return None if folder == "levels" else DELTA
+
+
+def relatives(*names: str, form: str = DELTA) -> list[str]:
+    """The protocols beside the protocols of these names, in the package's folders, sorted: those of one
+    engine share one. If no name is a protocol's, those beside what a format means where none is named.
+
+    >>> relatives("log-serializable") == relatives("delta-serializable") != protocols()
+    True
+    """
+    known = shipped("protocols")
+    meant = [name for name in names if name in known]
+    if not meant:
+        meant = [name for name in format_named(form).protocols if name in known]
+    folders = {known[name].parent for name in meant}
+    return [name for name, path in known.items() if path.parent in folders]
+
+
+def level(name: SpecLike) -> Spec:
+    """The level with this name, or the spec in the ``.cat`` file with this path; a spec as it is.
+
+    Raises UnknownName with the nearest name, SpecError for a file that does not read.
+
+    >>> level("write-serializable").axioms[-1].name
+    'order-of-writers'
+    """
+    return _find(name, "level", ("levels",))
+
+
+def protocol(name: SpecLike) -> Spec:
+    """The protocol with this name, or the spec in the ``.cat`` file with this path; a spec as it is.
+
+    SpecError for one that is none: a commit is checked by axioms that are ``empty``.
+
+    >>> [axiom.name for axiom in protocol("delta-serializable").axioms][-1]
+    'ConcurrentDeleteDeleteException'
+    """
+    if isinstance(name, Spec):
+        return name
+    found = _find(name, "protocol", ("protocols",))
+    for axiom in found.axioms:
+        if axiom.test != "empty":
+            raise SpecError(
+                f"{name} is no protocol: its axiom {axiom.name} is {axiom.test}, and what is checked"
+                " at a commit is that a relation is empty"
+            )
+    if found.format is not None and format_named(found.format).clauses and not found.clauses:
+        raise SpecError(
+            f"{name} is no protocol: of format {found.format} one says what is seen, and what is locked"
+        )
+    for promised in found.promises:
+        if promised not in shipped("levels"):
+            known = shipped("levels")
+            raise SpecError(f"{name} promises no level: '{promised}'{near(promised, known)}")
+    return replace(found, format=DELTA) if found.format is None else found
+
+
+def spec(name: SpecLike) -> Spec:
+    """The level or protocol with this name, or the spec in the ``.cat`` file with this path; with ``@`` and a
+    runtime behind it, on that; a spec as it is.
+
+    >>> spec("databricks-serializable-newest-rows@14.2").runtime
+    '14.2'
+    >>> spec("serialisable")
+    Traceback (most recent call last):
+    isolitmus.model.errors.UnknownName: no level or protocol 'serialisable'; did you mean 'serializable'?
+    """
+    return _find(name, "level or protocol", ("levels", "protocols"))
+
+
+def name_text(name: object) -> str:
+    """A name or path as a text; IsolitmusError for anything else."""
+    if not isinstance(name, (str, PathLike)):
+        raise IsolitmusError(
+            f"{brief(repr(name))} is a {type(name).__name__}; a name such as 'serializable', or a path, would be right"
+        )
+    return str(fspath(name))
+
+
+def _find(name: SpecLike, what: str, folders: tuple[Folder, ...]) -> Spec:
+    if isinstance(name, Spec):
+        return name
+    name = name_text(name)
+    if name.endswith(".cat"):
+        return _read(Path(name))
+    known = {k: path for folder in folders for k, path in shipped(folder).items()}
+    if "protocols" in folders:
+        name = databricks_protocol(name)
+    plain, _, runtime = name.partition("@")
+    if plain not in known:
+        family = f"{plain.partition('-')[0]}-"
+        usual = [
+            k for k, path in known.items() if log_of(path) in (None, DELTA) or k.startswith(family)
+        ]
+        raise UnknownName(f"no {what} '{plain}'{near(plain, usual) or near(plain, known)}")
+    return _read_shipped(known[plain], runtime or None)
+
+
+@cache
+def _read_shipped(path: Path, runtime: str | None) -> Spec:
+    return _read(path, runtime)
+
+
+def _read(path: Path, runtime: str | None = None) -> Spec:
+    name = path.stem if runtime is None else f"{path.stem}@{runtime}"
+    return read(read_text(path, SpecError), name, path, runtime=runtime)

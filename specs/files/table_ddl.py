@@ -1,0 +1,145 @@
+"""Read the CREATE TABLE of a table that is there, as its owner has it: columns, partitions, properties.
+
+What says nothing of commits (comments, a location, NOT NULL, defaults) is passed over.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from sqlglot import expressions as exp
+
+from isolitmus.model.defaults import DELTA
+from isolitmus.model.delta.log import LEVEL_KEY
+from isolitmus.specs.sql.source_text import DIALECT, SqlText
+from isolitmus.specs.sql.syntax import Syntax, well_formed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from isolitmus.specs.files.toml_reader import TomlTable
+
+__all__ = ["Declared", "read_ddl"]
+
+SILENT = (
+    exp.NotNullColumnConstraint,
+    exp.CommentColumnConstraint,
+    exp.DefaultColumnConstraint,
+    exp.PrimaryKeyColumnConstraint,
+    exp.CheckColumnConstraint,
+)
+"""What a column may have besides its type: no commit check looks at it."""
+ASIDE_COLUMNS = (exp.PrimaryKey, exp.ForeignKey, exp.Constraint, exp.CheckColumnConstraint)
+ASIDE = (exp.SchemaCommentProperty, exp.LocationProperty, exp.FileFormatProperty)
+
+
+class Declared(NamedTuple):
+    """What the statement that makes a table says of it."""
+
+    name: str
+    """What it is called."""
+    table: TomlTable
+    """The keys that a litmus file has for it."""
+    level: str | None
+    """Its isolation level, if that is said."""
+    format: str = DELTA
+    """Of which format its files are."""
+    checked: tuple[str, ...] = ()
+    """What every row has to meet, as it is written."""
+
+
+def read_ddl(text: str, label: str, *, source: bool = False) -> Declared:
+    """The table that a statement makes; SqlError with the place for what is no such statement. A ``source`` may be of
+    another format than Delta: its properties are passed over.
+
+    >>> found = read_ddl("CREATE TABLE shop.orders (id INT NOT NULL, day DATE) USING delta PARTITIONED BY (day)", "f")
+    >>> found.name, found.table
+    ('orders', {'columns': 'id INT, day DATE', 'partitioned_by': ['day']})
+    """
+    with well_formed(text, label):
+        return _declared(text, label, source=source)
+
+
+def _declared(text: str, label: str, *, source: bool) -> Declared:
+    place = SqlText(text, label)
+    tree = Syntax(text, label).tree()
+    schema = tree.this
+    if not (
+        isinstance(tree, exp.Create) and tree.kind == "TABLE" and isinstance(schema, exp.Schema)
+    ):
+        place.refuse(tree, "a table's DDL is CREATE TABLE name (column TYPE, …) USING delta …")
+    table: dict[str, Any] = {"columns": ", ".join(_columns(schema, place))}
+    properties = tree.args.get("properties")
+    level: str | None = None
+    format_: str = DELTA
+    for found in properties.expressions if properties is not None else ():
+        match found:
+            case exp.PartitionedByProperty():
+                table["partitioned_by"] = [_name(part) for part in found.this.expressions]
+            case exp.ClusterProperty() | exp.Cluster():
+                table["clustered_by"] = [_name(part) for part in found.expressions]
+            case exp.Property() if type(found) is exp.Property:
+                key, value = _key(found.this), found.args["value"].name or found.args["value"].sql()
+                if key.lower() == LEVEL_KEY.lower():
+                    level = value
+                else:
+                    table.setdefault("properties", {})[key] = value.lower()
+        if isinstance(found, exp.FileFormatProperty):
+            if not isinstance(found.this, exp.Expr):
+                place.refuse(found, "USING names no format; write USING delta", "syntax")
+            format_ = found.this.name.lower()
+            if format_ != DELTA and not source:
+                place.refuse(found, f"a table of format {format_} has no commit check; USING delta")
+    if format_ != DELTA:
+        table = {key: table[key] for key in ("columns", "partitioned_by") if key in table}
+        return Declared(schema.this.name, table, None, format_)
+    return Declared(schema.this.name, table, level, checked=tuple(_checked(schema, place)))
+
+
+def _checked(schema: exp.Schema, place: SqlText) -> Iterator[str]:
+    """NOT NULL and CHECK: a row that does not meet them fails its statement, and stops nobody else."""
+    for column in schema.expressions:
+        for constraint in getattr(column, "constraints", ()):
+            if isinstance(constraint.kind, exp.NotNullColumnConstraint):
+                yield f"{column.name} NOT NULL"
+    yield from map(place.written, schema.find_all(exp.CheckColumnConstraint))
+
+
+def _columns(schema: exp.Schema, place: SqlText) -> Iterator[str]:
+    for column in schema.expressions:
+        if isinstance(column, ASIDE_COLUMNS):
+            continue
+        if not isinstance(column, exp.ColumnDef) or column.args.get("kind") is None:
+            place.refuse(column, f"'{place.written(column)}' is no column; write NAME TYPE")
+        said = f"{column.name} {column.args['kind'].sql(DIALECT)}"
+        for constraint in column.constraints:
+            match constraint.kind:
+                case exp.GeneratedAsIdentityColumnConstraint(this=always) as identity:
+                    start = identity.args.get("start") or 1
+                    step = identity.args.get("increment") or 1
+                    when = "ALWAYS" if always else "BY DEFAULT"
+                    said += (
+                        f" GENERATED {when} AS IDENTITY (START WITH {start} INCREMENT BY {step})"
+                    )
+                case exp.ComputedColumnConstraint():
+                    place.refuse(
+                        constraint,
+                        f"'{place.written(constraint)}' on a column is not modelled; declare it as {said}, which"
+                        " may hold anything, name its value wherever jobs write it (INSERT, SET, MERGE), and in a"
+                        " SELECT the condition on it that Delta adds",
+                    )
+                case kind if not isinstance(kind, SILENT):
+                    place.refuse(
+                        constraint, f"'{place.written(constraint)}' on a column is not modelled"
+                    )
+        yield said
+
+
+def _name(part: exp.Expr) -> str:
+    return (
+        part.name if isinstance(part, exp.Identifier | exp.Column | exp.ColumnDef) else part.sql()
+    )
+
+
+def _key(part: exp.Expr) -> str:
+    return part.name if isinstance(part, exp.Literal) else part.sql().replace(" ", "")

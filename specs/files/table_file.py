@@ -1,0 +1,258 @@
+"""The tables of litmus and scope files: columns, partitions, what is in them at the start."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from isolitmus.model.delta.header import FEATURES, SUPPORTED
+from isolitmus.model.delta.log import LEVEL_KEY
+from isolitmus.model.errors import near
+from isolitmus.model.schema import Column, Identity, Schema
+from isolitmus.model.sql.statement import Read
+from isolitmus.model.sql.types import BASE_TYPES, NAMED_TYPES, column_type
+from isolitmus.specs.disk.limits import COLUMNS, INITS
+from isolitmus.specs.files.index_file import read_indexes
+from isolitmus.specs.files.toml_reader import NAME, shown
+from isolitmus.specs.sql.properties import LEVELS, retention_problem, unmodelled
+from isolitmus.specs.sql.statements import read_statement
+from isolitmus.specs.sql.unsupported_pairs import refuse_together
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from isolitmus.model.sql.statement import Statement
+    from isolitmus.model.sql.values import Rows
+    from isolitmus.specs.files.toml_reader import Node
+    from isolitmus.specs.sql.unsupported_pairs import Feature
+
+__all__ = ["read_table", "read_tables"]
+
+IDENTITY = re.compile(
+    r"(?i)GENERATED\s+(?P<when>ALWAYS|BY\s+DEFAULT)\s+AS\s+IDENTITY(?:\s*\("
+    r"(?:\s*START\s+WITH\s+(?P<start>-?\d{1,9}))?(?:\s*\bINCREMENT\s+BY\s+(?P<step>-?\d{1,9}))?\s*\))?\s*"
+)
+COLUMN_TYPE = re.compile(r"\s*(\S+)\s+(\w+\s*<.*>|\w+(?:\s*\([\d\s,]*\))?)\s*(.*?)\s*", re.DOTALL)
+SWITCHES = ("delta.enabledeletionvectors", "delta.enablechangedatafeed")
+"""The table properties that the model knows, each "true" or "false"."""
+
+
+def read_tables(
+    document: Node,
+    read: Callable[[str, Node], Schema],
+    statement: Callable[[str, Mapping[str, Schema], str], Statement] = read_statement,
+) -> tuple[dict[str, Schema], tuple[tuple[Statement, ...], ...]]:
+    """The tables of a document, each as ``read`` has it, and the ways to fill them all, each a
+    ``statement`` of its text.
+    """
+    if "table" in document and "tables" in document:
+        document.refuse("has [table] and [tables]; one table t or several named ones, not both")
+    if "tables" in document:
+        declared = dict(document.inner("tables").items())
+    else:
+        declared = {"t": document.inner("table")}
+    if not declared:
+        document.refuse("[tables] is empty")
+    folded: dict[str, str] = {}
+    for name, table in declared.items():
+        if not NAME.fullmatch(name):
+            table.refuse(f"table '{name}': a name is letters, digits and _", f"tables.{name}")
+        other = folded.setdefault(name.lower(), name)
+        if other != name:
+            table.refuse(
+                f"tables '{other}' and '{name}' have one name; SQL ignores case", f"tables.{name}"
+            )
+    schemas = {name: read(name, table) for name, table in declared.items()}
+    alternatives: list[tuple[Statement, ...]] = [()]
+    for table in declared.values():
+        inits = table.get("init", list, [])
+        lists = inits if inits and all(isinstance(i, list) for i in inits) else [inits]
+        for init in lists:
+            table.bounded(len(init), "init", INITS, "statements")
+        table.bounded(len(alternatives) * len(lists), "init", INITS, "alternatives")
+        alternatives = [
+            before + tuple(_init(sql, table, schemas, statement) for sql in init)
+            for before in alternatives
+            for init in lists
+        ]
+    return schemas, tuple(alternatives)
+
+
+def _init(
+    sql: object,
+    table: Node,
+    schemas: Mapping[str, Schema],
+    read: Callable[[str, Mapping[str, Schema], str], Statement],
+) -> Statement:
+    if not isinstance(sql, str):
+        table.refuse(f"{table}.init holds {shown(sql)}; SQL texts are wanted")
+    statement = read(sql, schemas, f"{table.at('init').place}, in init")
+    if isinstance(statement, Read):
+        table.refuse(
+            f"{table}.init holds a query, '{sql}'; only statements that write fill a table"
+        )
+    return statement
+
+
+def read_table(
+    name: str,
+    table: Node,
+    *,
+    only_partitions: bool = False,
+    indexed: bool = False,
+    any_level: bool = False,
+) -> Schema:
+    """A table as it is declared; ``only_partitions``: every column may be one of partitions; ``indexed``: it
+    may have indexes, and is no table of files; ``any_level``: a run says which isolation levels it can declare.
+    """
+    table.table()
+    known = (
+        "columns", "partitioned_by", "clustered_by", "properties", "rows_per_file", "init",
+        "files", "exists", "parquet",
+    )  # fmt: skip
+    table.keys(("columns", "index", "init") if indexed else known)
+    texts = _parts(table.get("columns", str))
+    table.bounded(len(texts), "columns", COLUMNS, "columns")
+    columns = tuple(_column(table, text, base=indexed) for text in texts)
+    names = [c.name.lower() for c in columns]
+    twice = next((n for n in names if names.count(n) > 1), None)
+    if twice is not None:
+        table.refuse(f"{table}.columns names '{twice}' twice")
+    partitions = _some_columns(table, "partitioned_by", names)
+    for partition in partitions:
+        column = columns[names.index(partition.lower())]
+        if column.identity is not None:
+            table.refuse(
+                f"{table}.partitioned_by names the identity column {column.name}, which Delta refuses"
+            )
+    clusters = _some_columns(table, "clustered_by", names)
+    if len(partitions) == len(columns) and not only_partitions:
+        table.refuse(
+            f"{table}.partitioned_by takes every column; at least one must hold data, but where all"
+            " transactions are raw"
+        )
+    rows_per_file = table.value.get("rows_per_file")
+    if rows_per_file is not None and (type(rows_per_file) is not int or rows_per_file < 1):
+        table.refuse(
+            f"{table}.rows_per_file is {shown(rows_per_file)}; a whole number from 1 is wanted"
+        )
+    properties = table.inner("properties", {})
+    for key, value in properties.value.items():
+        _property(properties, key, value, any_level=any_level)
+    if why := retention_problem(properties.value):
+        properties.refuse(f"{properties}: {why}, which Delta refuses")
+    exists = table.get("exists", bool, default=True)
+    parquet = _parquet(table, columns, partitions)
+    found = _given(table) | ({"exists = false"} if not exists else set())
+    refuse_together(found, table.refuse, str(table), table=name)
+    return Schema(
+        name,
+        columns,
+        partitions,
+        properties.value,
+        rows_per_file,
+        exists=exists and not parquet,
+        clustered_by=clusters,
+        parquet=parquet,
+        indexes=read_indexes(table, columns) if indexed else (),
+    )
+
+
+def _given(table: Node) -> set[Feature]:
+    """The keys of a table that have something."""
+    keys: set[Feature] = {"partitioned_by", "clustered_by", "init", "files", "properties"}
+    return {key for key in keys if table.value.get(key)}
+
+
+def _property(properties: Node, key: str, value: object, *, any_level: bool) -> None:
+    """A property of a table that is made as it is declared."""
+    if not isinstance(value, str):
+        properties.refuse(f"{properties}: {key} is {shown(value)}; a text is wanted")
+    if key.startswith(SUPPORTED):
+        name = key.removeprefix(SUPPORTED)
+        if name not in FEATURES:
+            properties.refuse(
+                f"{properties}: the feature '{name}' is not modelled{near(name, FEATURES)}"
+            )
+        if value != "supported":
+            properties.refuse(f"{properties}: {key} is {shown(value)}; known: 'supported'")
+        return
+    if key == LEVEL_KEY and not any_level and value.lower() != LEVELS[0].lower():
+        properties.refuse(
+            f"{properties}: {key} is {shown(value)}, and Delta takes only '{LEVELS[0]}' from a user;"
+            " leave it out, and the protocol of a run says the level, as delta-write-serializable does"
+        )
+    why = unmodelled(key, value, made=True)
+    if why:
+        properties.refuse(f"{properties}: {why}")
+
+
+def _parquet(table: Node, columns: tuple[Column, ...], partitions: tuple[str, ...]) -> Rows:
+    """The rows of a Parquet table that is to be converted; none if it is a Delta table."""
+    if "parquet" not in table:
+        return ()
+    keys: set[Feature] = {"parquet", "init", "files", "exists", "clustered_by"}
+    refuse_together(keys & table.value.keys(), table.refuse, str(table))
+    rows = table.at("parquet").rows([c.type for c in columns])
+    if not rows:
+        table.refuse(f"{table}.parquet is empty; Delta converts no table without files")
+    last = [c.name.lower() for c in columns[len(columns) - len(partitions) :]]
+    if [name.lower() for name in partitions] != last:
+        table.refuse(f"{table}.partitioned_by: the partition columns of a Parquet table come last")
+    if any(column.identity is not None for column in columns):
+        refuse_together({"parquet", "identity columns"}, table.refuse, str(table))
+    for key in table.value.get("properties", {}):
+        if key.lower() not in SWITCHES:
+            both: set[Feature] = {"parquet", "a property that is no switch"}
+            refuse_together(both, table.refuse, str(table), key=key)
+    return rows
+
+
+def _parts(text: str) -> list[str]:
+    """What stands between the commas that are in no brackets."""
+    found, depth = [""], 0
+    for sign in text:
+        depth += (sign in "(<") - (sign in ")>")
+        if sign == "," and depth == 0:
+            found.append("")
+        else:
+            found[-1] += sign
+    return found
+
+
+def _some_columns(table: Node, key: str, names: Sequence[str]) -> tuple[str, ...]:
+    """Some of a table's columns (``names``, in lower case), by name."""
+    given = table.strings(key)
+    if len({name.lower() for name in given}) < len(given):
+        table.refuse(f"{table}.{key} names a column twice")
+    for name in given:
+        if name.lower() not in names:
+            table.refuse(f"{table}.{key} names no column: '{name}'{near(name, names)}")
+    return given
+
+
+def _column(table: Node, text: str, *, base: bool) -> Column:
+    words = COLUMN_TYPE.fullmatch(text)
+    if words is None or not NAME.fullmatch(words[1]):
+        table.refuse(f"{table}.columns: '{text.strip()}' is no column; write NAME TYPE, …")
+    type_ = column_type(words[2])
+    if type_ is None or (base and type_ not in BASE_TYPES):
+        known = BASE_TYPES if base else NAMED_TYPES
+        table.refuse(f"{table}.columns: no type '{words[2]}'{near(words[2].upper(), known)}")
+    return Column(words[1], type_, _identity(table, words[1], type_, words[3]))
+
+
+def _identity(table: Node, name: str, type_: str, text: str = "") -> Identity | None:
+    """What follows the type of a column."""
+    if not text:
+        return None
+    found = IDENTITY.fullmatch(text)
+    start, step = (1, 1) if found is None else (int(found[k] or 1) for k in ("start", "step"))
+    # on the way to 0 Delta would take it for the value of an INSERT without rows
+    if found is None or type_ != "BIGINT" or start * step <= 0:
+        table.refuse(
+            f"{table}.columns: '{name} {type_} {text.strip()}' is no column; write NAME TYPE, or"
+            " NAME BIGINT GENERATED ALWAYS AS IDENTITY (START WITH 1 INCREMENT BY 1), or BY DEFAULT"
+            " for ALWAYS; with numbers of at most 9 digits, both above 0 or both below"
+        )
+    return Identity(found["when"].upper() == "ALWAYS", start, step)

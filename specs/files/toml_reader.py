@@ -1,0 +1,364 @@
+"""What files in TOML have in common: keys, shapes, rows, and one way to refuse."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections import Counter
+from dataclasses import dataclass
+from datetime import date, datetime
+from decimal import Decimal, InvalidOperation
+from typing import TYPE_CHECKING, Any, NoReturn, cast
+
+from isolitmus.model.errors import LitmusError, UnknownName, brief, excerpt, near
+from isolitmus.model.sql.casting import rescaled
+from isolitmus.model.sql.failing import RANGES, EvaluationError
+from isolitmus.model.sql.values import sort_rows
+from isolitmus.specs.disk.limits import DEEPEST, ENTRIES, TEXT, deeper, inner
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+
+    from isolitmus.model.sql.types import Type
+    from isolitmus.model.sql.values import Row, Rows, Value
+
+__all__ = ["NAME", "Node", "Source", "TomlTable", "head", "read_toml", "shown"]
+
+TomlTable = dict[str, Any]
+NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+PART = re.compile(r"""\"[^"]*\"|'[^']*'|[A-Za-z0-9_-]+""")
+KEY = re.compile(
+    rf"\s*(?:\[+(?P<header>[^\]]*)\]|(?:{PART.pattern})(?:\s*\.\s*(?:{PART.pattern}))*\s*(?==))"
+)
+PLACE = re.compile(r"line (\d+), column (\d+)")
+LEAST, MOST = RANGES["BIGINT"]
+TOO_LARGE = f"a number in it is too large; whole numbers go from {LEAST} to {MOST}"
+TOO_DEEP = f"its values are nested more than {DEEPEST} deep"
+VALUES: Mapping[Type, tuple[type, ...]] = {
+    "INT": (int,),
+    "BIGINT": (int,),
+    "STRING": (str,),
+    "DATE": (date,),
+    "BOOLEAN": (bool,),
+    "DOUBLE": (float, int),
+    "TIMESTAMP": (datetime,),
+}
+DECIMALS = (int, float, str)
+"""How a decimal may be written."""
+
+
+def read_toml(text: str, label: str) -> TomlTable:
+    """The TOML document; a syntax error is a LitmusError with its place."""
+    try:
+        document = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        what, _, place = str(error).partition(" (at ")
+        found = PLACE.match(place)
+        end = text.rstrip()
+        line = int(found[1]) if found else end.count("\n") + 1
+        column = int(found[2]) if found else len(end) - end.rfind("\n")
+        raise LitmusError(
+            f"{label}:{line}:{column}: this is no TOML: {what}{excerpt(text, line, column)}"
+        ) from None
+    except ValueError:
+        raise LitmusError(f"{label}: {TOO_LARGE}") from None
+    except RecursionError:
+        raise LitmusError(f"{label}: {TOO_DEEP}") from None
+    if deeper(document, inner):
+        raise LitmusError(f"{label}: {TOO_DEEP}")
+    todo: list[object] = [document]
+    while todo:
+        match todo.pop():
+            case dict() as table:
+                todo += table.values()
+            case list() as values:
+                todo += values
+            case int() as number if not LEAST <= number <= MOST:
+                raise LitmusError(f"{label}: {TOO_LARGE}")
+    return document
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A file that is read: its name in messages, and what it holds."""
+
+    label: str
+    text: str = ""
+
+    def refuse(self, problem: str, where: str = "") -> NoReturn:
+        """Raise a LitmusError; a problem begins with the key that it is about, or that is ``where``."""
+        if not where:
+            where = problem.lstrip("[").split(maxsplit=1)[0].rstrip("]:")
+        raise LitmusError(f"{self.place(where)}: {brief(problem)}")
+
+    def place(self, where: str) -> str:
+        """The file, and the line of a key such as ``table.columns``."""
+        line = _line(self.text, where)
+        return f"{self.label}:{line}" if line else self.label
+
+    def place_of(self, where: str, text: str) -> str:
+        """The file, and the line of a text in the list of a key; of the key if it is not told from it."""
+        first = _line(self.text, where)
+        lines = self.text.split("\n")
+        for number in range(first, len(lines) + 1) if first else ():
+            if text and text in lines[number - 1]:
+                return f"{self.label}:{number}"
+        return self.place(where)
+
+    def offset(self, where: str, text: str) -> int | None:
+        """Where a text of a key begins in the file; None if it does not stand there as it was read."""
+        line = _line(self.text, where)
+        start = sum(map(len, self.text.splitlines(keepends=True)[: max(line - 1, 0)]))
+        found = self.text.find(text, start) if text else -1
+        return None if found < 0 else found
+
+    def node(self) -> Node:
+        """The whole document; LitmusError for what is no TOML."""
+        return Node(read_toml(self.text, self.label), "", self)
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    r"""A value in a file: where it stands there (its ``path``, such as ``table.columns``) and which file it is.
+
+    >>> table = Source("f.toml", "[table]\ncolumns = 'id INT'").node().inner("table")
+    >>> table.get("columns", str), str(table)
+    ('id INT', 'table')
+    >>> table.get("init", list)
+    Traceback (most recent call last):
+    isolitmus.model.errors.LitmusError: f.toml:1: [table] needs 'init' (a list)
+    """
+
+    value: Any
+    path: str
+    source: Source
+
+    def __str__(self) -> str:
+        return self.path
+
+    def __contains__(self, key: str) -> bool:
+        return key in self.value
+
+    @property
+    def place(self) -> str:
+        """The file and the line."""
+        return self.source.place(self.path)
+
+    def refuse(self, problem: str, where: str = "") -> NoReturn:
+        """Raise a LitmusError; a problem begins with the key that it is about, or that is ``where``."""
+        self.source.refuse(problem, where)
+
+    # Shapes
+
+    def under(self, key: str) -> str:
+        """The path of a key of this table."""
+        return f"{self.path}.{key}" if self.path else key
+
+    def at(self, key: str, value: Any = None) -> Node:
+        """What a key has, whatever it is; or a value that stands for it."""
+        return Node(self.value.get(key) if value is None else value, self.under(key), self.source)
+
+    def inner(self, key: str, default: TomlTable | None = None, *, most: int = ENTRIES) -> Node:
+        """The table that a key has."""
+        return self.at(key, self.get(key, dict, default, most=most))
+
+    def items(self) -> Iterator[tuple[str, Node]]:
+        """The keys of this table, each with what it has."""
+        return ((key, self.at(key, value)) for key, value in self.value.items())
+
+    def nodes(self) -> Iterator[Node]:
+        """What the keys of this table have."""
+        return (node for _, node in self.items())
+
+    def table(self) -> TomlTable:
+        """The value, which has to be a table."""
+        if not isinstance(self.value, dict):
+            self.refuse(f"{self} is {shown(self.value)}; a table is wanted")
+        return self.value
+
+    def keys(self, known: Iterable[str]) -> None:
+        """Refuse a key that is none of these."""
+        for key in self.value:
+            if key not in known:
+                self.refuse(f"{self._named} has no key '{key}'{near(key, known)}", self.under(key))
+
+    def get(self, key: str, kind: type, default: Any = None, *, most: int = ENTRIES) -> Any:
+        """The value of a key, of a kind; a default if it is left out, where there is one."""
+        value = self.value.get(key, default)
+        if value is None and default is None:
+            self.refuse(f"{self._named} needs '{key}' ({_words(kind)})")
+        if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
+            self.refuse(f"{self.under(key)} is {shown(value)}; {_words(kind)} is wanted")
+        if isinstance(value, list | dict):
+            self.bounded(len(value), key, most)
+        return value
+
+    def bounded(self, size: int, key: str, most: int, of: str = "entries") -> None:
+        """Refuse what has more of something than is read."""
+        if size > most:
+            self.refuse(f"{self.under(key)} has {size:,} {of}; at most {most:,} are read")
+
+    def named(
+        self,
+        key: str,
+        what: str,
+        known: Collection[str],
+        meant: Callable[[str], tuple[str, ...]] | None = None,
+    ) -> tuple[str, ...]:
+        """Names of specs in the catalogue, or paths of theirs; other names stand for those that are ``meant``."""
+        found: dict[str, None] = {}
+        for name in self.strings(key):
+            if name in known or name.endswith(".cat"):
+                found[name] = None
+            else:
+                problem = f"{self.under(key)} names no {what}: '{name}'"
+                found |= dict.fromkeys(self.meant(problem, name, known, meant))
+        return tuple(found)
+
+    def meant(
+        self,
+        problem: str,
+        name: str,
+        known: Collection[str],
+        meant: Callable[[str], tuple[str, ...]] | None,
+    ) -> tuple[str, ...]:
+        """The names in the catalogue that another name stands for; refused if it stands for nothing."""
+        if meant is not None:
+            try:
+                return meant(name)
+            except UnknownName as error:
+                if "@" in name:
+                    self.refuse(f"{problem}; {error}")
+        self.refuse(f"{problem}{near(name, known)}")
+
+    def strings(self, key: str) -> tuple[str, ...]:
+        """The texts in the list that a key has; none if it is left out."""
+        values = self.get(key, list, [])
+        for value in values:
+            if not isinstance(value, str):
+                self.refuse(f"{self.under(key)} holds {shown(value)}; texts are wanted")
+        return tuple(values)
+
+    def entries(self, key: str, known: Iterable[str]) -> Iterator[Node]:
+        """The tables in a list at the root of a document."""
+        for k, entry in enumerate(self.get(key, list, [], most=TEXT), 1):
+            node = Node(entry, f"{key}[{k}]", self.source)
+            if not isinstance(entry, dict):
+                self.refuse(f"{node} is {shown(entry)}; a table is wanted", key)
+            node.keys(known)
+            yield node
+
+    @property
+    def _named(self) -> str:
+        return f"[{self.path}]" if self.path else "the file"
+
+    # Rows
+
+    def rows(self, types: Sequence[Type]) -> Rows:
+        """The rows in a list of lists."""
+        return self.bag([types])
+
+    def bag(self, kinds: Sequence[Sequence[Type]]) -> Rows:
+        """The rows in a list of lists, each of one of some kinds."""
+        rows = self.sequence(kinds)
+        return sort_rows(rows) if len(set(map(len, rows))) < 2 and len(kinds) == 1 else rows
+
+    def sequence(self, kinds: Sequence[Sequence[Type]]) -> Rows:
+        """The same in the order in which they are written."""
+        rows = self.value
+        if not isinstance(rows, list) or not all(isinstance(row, list) for row in rows):
+            self.refuse(f"{self} is no list of rows; write [[1, 0], [2, 1]]")
+        return tuple(self._row(row, _fitting(row, kinds)) for row in rows)
+
+    def _row(self, row: list[Any], types: Sequence[Type]) -> Row:
+        if len(row) != len(types):
+            self.refuse(f"{self}: row {shown(row)} has not {len(types)} values")
+        return tuple(self._value(value, type_) for value, type_ in zip(row, types, strict=True))
+
+    def _value(self, value: object, wanted: Type) -> Value:
+        if value == {"null": True}:
+            return None
+        if not any(type(value) in kinds for kinds in VALUES.values()):
+            self.refuse(
+                f"{self}: {shown(value)} is no value; write a number, a text, a boolean,"
+                " a date or { null = true }"
+            )
+        if type(value) not in _python_types(wanted):
+            self.refuse(f"{self}: {shown(value)} is no {wanted}")
+        if wanted in RANGES and not RANGES[wanted][0] <= cast("int", value) <= RANGES[wanted][1]:
+            self.refuse(f"{self}: {value} does not fit into {wanted}")
+        if wanted == "DOUBLE":
+            return float(cast("float", value))
+        if wanted not in VALUES:
+            return self._decimal(str(value), wanted)
+        return cast("Value", value)
+
+    def _decimal(self, text: str, wanted: Type) -> Value:
+        try:
+            value = Decimal(text)
+            kept = rescaled(value, wanted)
+        except (InvalidOperation, EvaluationError):
+            self.refuse(f"{self}: {shown(text)} is no {wanted}")
+        if kept != value:
+            self.refuse(f"{self}: {shown(text)} has more digits than {wanted}")
+        return kept
+
+
+def _python_types(type_: Type) -> tuple[type, ...]:
+    """Of which types a value in a file may be, for one of SQL's."""
+    return VALUES.get(type_, DECIMALS)
+
+
+def _fitting(row: list[Any], kinds: Sequence[Sequence[Type]]) -> Sequence[Type]:
+    """The kind that a row is of: the first that has as many values, of these types if there are several."""
+    fits = [types for types in kinds if len(types) == len(row)] or list(kinds)
+    for types in fits:
+        pairs = zip(row, types, strict=False)
+        if all(
+            value == {"null": True} or type(value) in _python_types(type_) for value, type_ in pairs
+        ):
+            return types
+    return fits[0]
+
+
+def head(document: Node) -> tuple[str, str, tuple[str, ...]]:
+    """The title of a test, its source and its tags."""
+    title = document.get("title", str)
+    return title, document.get("source", str, ""), document.strings("tags")
+
+
+def shown(value: object) -> str:
+    """A value as a message shows it."""
+    return brief(repr(value), 80)
+
+
+def _line(text: str, key: str) -> int:
+    r"""The line (from 1) that sets a key, or else the nearest that it is in; 0 if there is none.
+
+    >>> _line("[table]\ninit = []\ncolumns = 'id'", "table.columns")
+    3
+    >>> _line("[[D1.evidence]]\nrun = 'a'\n[[D1.evidence]]\nrun = 'b'", "D1.evidence[2].run")
+    4
+    """
+    header, best, found = "", "", 0
+    entries: Counter[str] = Counter()
+    for number, line in enumerate(text.split("\n"), 1):
+        match = KEY.match(line)
+        if match is None:
+            continue
+        name = ".".join(part.strip(" \t\"'") for part in PART.findall(match["header"] or match[0]))
+        if match["header"]:
+            entries[name] += line.lstrip().startswith("[[")
+            header = f"{name}[{entries[name]}]" if entries[name] else name
+            if key != name:
+                name = header
+        elif header:
+            name = f"{header}.{name}"
+        if len(name) > len(best) and f"{key}.".startswith(f"{name}."):
+            best, found = name, number
+    return found
+
+
+def _words(kind: type) -> str:
+    words = {str: "a text", dict: "a table", list: "a list", bool: "true or false"}
+    return {**words, int: "a whole number"}[kind]

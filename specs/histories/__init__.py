@@ -1,0 +1,1 @@
+"""Histories that other tools record: AWDIT, Plume, dbcop, Cobra, Elle, PostgreSQL."""

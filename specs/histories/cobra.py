@@ -1,0 +1,121 @@
+"""Cobra's logs: a folder with a file ``NAME.log`` for each session, big-endian, numbers of 64 bits.
+
+``S`` begins a transaction and ``C`` commits it, each with its number; ``W`` has the number of the write, the hash of the
+key and that of the value; ``R`` the transaction and the number of the write that it read, the hash of the key and that of
+the value. The number of a write is its value here: Cobra has each once. What is aborted is in no log; of a transaction
+that is not committed at the end of its log nobody saw the end.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import TYPE_CHECKING
+
+from isolitmus.model.blackbox_history import COMMITTED, INITIAL, UNKNOWN, RegisterHistory
+from isolitmus.model.errors import RecordingError
+from isolitmus.specs.histories.recording import Recording
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+__all__ = ["read_cobra"]
+
+RECORDS = {
+    ord("S"): struct.Struct(">Q"),
+    ord("C"): struct.Struct(">Q"),
+    ord("W"): struct.Struct(">QQQ"),
+    ord("R"): struct.Struct(">QQQQ"),
+}
+NOTHING = {0xBEBEEBEE, 0xDEADBEEF}
+"""What stands for the initial transaction and its writes, and for no transaction and no write."""
+
+
+def read_cobra(logs: Iterable[tuple[str, bytes]], folder: str) -> RegisterHistory:
+    r"""The history of a folder's logs, each with the name of its file; RecordingError says which byte of which does
+    not read, and why.
+
+    >>> log = b"S" + bytes(8) + b"W" + bytes(7) + b"\1" + bytes(16) + b"C" + bytes(8)
+    >>> read_cobra([("T0.log", log)], "h")
+    1 transaction in 1 session, 1 operation on 1 key
+    """
+    recording = Recording()
+    writes: dict[int, tuple[int, int]] = {}
+    """Of each write: its number here and the transaction that the log says."""
+    reads: list[tuple[str, int, int]] = []
+    """Of the reads of writes: where, the transaction that it is said to be of, and the write."""
+    record = 0
+    for file, data in logs:
+        at, name, begun = 0, -1, -1
+        while at < len(data):
+            record += 1
+            place = f"{folder}/{file}: byte {at:,}"
+            kind = data[at]
+            layout = RECORDS.get(kind)
+            if layout is None:
+                raise RecordingError(
+                    f"{place}: {kind} begins no record; one of S, C, W and R would be right"
+                )
+            if layout.size > len(data) - at - 1:
+                raise RecordingError(
+                    f"{place}: the file ends in a record {chr(kind)}, which has {1 + layout.size} bytes"
+                )
+            fields = layout.unpack_from(data, at + 1)
+            at += 1 + layout.size
+            if (kind == ord("S")) != (begun < 0):
+                raise RecordingError(
+                    f"{place}: {chr(kind)} stands {'inside' if begun >= 0 else 'outside'} a transaction;"
+                    f" {'C, W or R' if begun >= 0 else 'S'} would be right"
+                )
+            match kind:
+                case 0x53:
+                    begun, name = recording.begin(file, UNKNOWN), fields[0]
+                case 0x43:
+                    if fields[0] != name:
+                        raise RecordingError(
+                            f"{place}: transaction {fields[0]} is committed where transaction {name} began"
+                        )
+                    recording.status[begun] = COMMITTED
+                    begun = -1
+                case 0x57:
+                    write, key, _ = fields
+                    if write in writes or write in NOTHING:
+                        raise RecordingError(
+                            f"{place}: {write} is the number of another write, too; one for each would be right"
+                        )
+                    writes[write] = len(writes), name
+                    recording.add(begun, True, f"{key:016x}", writes[write][0], record)
+                case _:
+                    writer, write, key, _ = fields
+                    if (write in NOTHING) != (writer in NOTHING):
+                        raise RecordingError(
+                            f"{place}: write {write:#x} is read as one of transaction {writer:#x}, and only one of the"
+                            " two is the initial one; a log without garbage collection would be right"
+                        )
+                    if write in NOTHING:
+                        number = INITIAL
+                    else:
+                        number = len(reads)
+                        reads.append((place, writer, write))
+                    recording.add(begun, False, f"{key:016x}", number, record)
+    return _resolved(recording, writes, reads)
+
+
+def _resolved(
+    recording: Recording, writes: dict[int, tuple[int, int]], reads: list[tuple[str, int, int]]
+) -> RegisterHistory:
+    """A write may stand in a later log than what read it."""
+    values = list(writes)
+    unknown: dict[int, int] = {}
+    for i, number in enumerate(recording.value):
+        if recording.is_write[i] or number == INITIAL:
+            continue
+        place, writer, write = reads[number]
+        if write not in writes:
+            recording.value[i] = unknown.setdefault(write, len(values) + len(unknown))
+            continue
+        recording.value[i], home = writes[write]
+        if home != writer:
+            raise RecordingError(
+                f"{place}: write {write} is read as one of transaction {writer}, and transaction {home} wrote it"
+            )
+    return recording.history((*values, *unknown), unit="record")

@@ -1,0 +1,320 @@
+"""Elle's histories of transactions: what processes invoked, and how it ended; registers, or lists and appends to them.
+
+``:ok`` is committed, ``:fail`` aborted; after ``:info``, and where nothing follows an invocation, nobody saw the end. What
+those that are not committed read is not known: they have only writes. A process is a session; who is not numbered (the
+nemesis) is none. The order of the file is the order in time: the place of its invocation is when a transaction began.
+
+Real time is unknown in two kinds of files. A file may have ends alone, without an invocation; a transaction that names no
+process is then a session of its own. Or indexes begin anew for each process: they order each session, and nothing else.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import numpy as np
+
+from isolitmus.model.blackbox_history import ABORTED, COMMITTED, INITIAL, UNKNOWN, RegisterHistory
+from isolitmus.model.errors import RecordingError, brief
+from isolitmus.model.list_history import ListHistory
+from isolitmus.specs.histories.edn import spelled
+from isolitmus.specs.histories.recording import NEVER, Recording
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+__all__ = ["read_elle"]
+
+COMPLETIONS = {"ok": COMMITTED, "fail": ABORTED, "info": UNKNOWN}
+
+
+@dataclass(frozen=True, slots=True)
+class _Access:
+    """One read, write or append of a transaction, as it stands in the file."""
+
+    word: str
+    key: int | str
+    value: Any
+
+
+@dataclass(slots=True)
+class _Invocation:
+    process: int | str
+    began: int
+    line: int
+    steps: list[_Access]
+    ended: int = NEVER
+    status: int = UNKNOWN
+
+
+def read_elle(
+    records: Iterable[tuple[int, Any]], file: str, mark: str = ""
+) -> RegisterHistory | ListHistory:
+    """The history that operations make, each with its line; ``mark``: with what words begin (in EDN ``:``).
+
+    RecordingError says which operation is wrong, and why.
+
+    >>> begin = {"type": "invoke", "process": 0, "value": [["w", "x", 2], ["r", "y", None]]}
+    >>> end = {"type": "ok", "process": 0, "value": [["w", "x", 2], ["r", "y", None]]}
+    >>> read_elle([(1, begin), (2, end)], "h.json")
+    1 transaction in 1 session, 2 operations on 2 keys
+    >>> read_elle([(1, begin), (2, begin)], "h.json")
+    Traceback (most recent call last):
+    isolitmus.model.errors.RecordingError: h.json:2: process 0 invokes a transaction while its last one (line 1) goes on; \
+its end would be right
+    """
+    reader = _Operations(file, mark)
+    for place, (line, record) in enumerate(records):
+        reader.take(place, line, record)
+    appends = reader.appends()
+    timed = reader.timed()
+    return _lists(reader, timed) if appends else _registers(reader, timed)
+
+
+class _Operations:
+    """The operations of a file, invocations and what became of them."""
+
+    def __init__(self, file: str, mark: str) -> None:
+        self.file, self.mark = file, mark
+        self.done: list[_Invocation] = []
+        self.going: dict[int | str, _Invocation] = {}
+        self.crashed: dict[int | str, int] = {}
+        self.first: tuple[bool, int] | None = None
+        """Whether the first transaction was invoked, and its line; if not, the file has ends alone."""
+        self.indexes: dict[int, int] = {}
+        """The first line with each index."""
+        self.latest: dict[int | str | None, tuple[int, int]] = {}
+        """The last index of each process, and its line."""
+        self.index: tuple[int, int] | None = None
+        self.falls: tuple[int, str] | None = None
+        """The line of the first index that is not above the one before it, and what is wrong with it."""
+        self.is_index_repeated = False
+        self.kinds: dict[str, int] = {}
+        """The first line with each kind of write."""
+
+    def take(self, place: int, line: int, record: Any) -> None:
+        """The next operation."""
+        if not isinstance(record, dict):
+            self.refuse(
+                line,
+                f"'{self.shown(record)}' is no operation; a map with a type and a value would be right",
+            )
+        process = self._of(record, "process")
+        self._take_index(line, process, record)
+        if isinstance(process, str):
+            return
+        function = self._of(record, "f")
+        if function not in (None, f"{self.mark}txn"):
+            self.refuse(
+                line,
+                f"'{self.shown(function)}' is no transaction: operations {self.mark}txn on registers or on lists"
+                " are read",
+            )
+        kind = self._of(record, "type")
+        invokes = kind == f"{self.mark}invoke"
+        self.first = self.first or (invokes, line)
+        if process is None:
+            if self.first[0] or invokes:
+                self.refuse(
+                    line,
+                    f"this operation has no {self.mark}process; the number of one would be right",
+                )
+            process = f"of operation {place + 1}"
+        elif type(process) is not int:
+            self.refuse(line, f"'{self.shown(process)}' is no process; a number would be right")
+        if invokes:
+            if not self.first[0]:
+                self.refuse(
+                    line,
+                    f"this invokes a transaction, and line {self.first[1]} ends one that was not invoked; all"
+                    " invocations, or ends alone, would be right",
+                )
+            self._invoke(place, line, process, record)
+            return
+        status = next((s for word, s in COMPLETIONS.items() if kind == self.mark + word), None)
+        if status is None:
+            known = ", ".join(self.mark + word for word in ("invoke", *COMPLETIONS))
+            self.refuse(line, f"'{self.shown(kind)}' is no type of operation; known: {known}")
+        if not self.first[0]:
+            self._invoke(place, line, process, record)
+        begun = self.going.pop(process, None)
+        if begun is None:
+            self.refuse(
+                line, f"process {process} ends a transaction ({kind}) that it has not invoked"
+            )
+        if status == COMMITTED:
+            begun.steps = self._same(line, begun, self._steps(line, record))
+        else:
+            begun.steps = [step for step in begun.steps if step.word != "r"]
+        begun.status = status
+        if status == UNKNOWN:
+            self.crashed[process] = line
+        else:
+            begun.ended = place
+
+    def appends(self) -> bool:
+        """Whether these are lists; where nothing is written the reads say it."""
+        for begun in self.going.values():
+            begun.steps = [step for step in begun.steps if step.word != "r"]
+        if len(self.kinds) > 1:
+            self.refuse(
+                self.kinds["w"],
+                f"this writes a register, and line {self.kinds['append']} appends to a list; one of the two"
+                " throughout would be right",
+            )
+        if self.kinds:
+            return "append" in self.kinds
+        return any(isinstance(s.value, (list, tuple)) for t in self.done for s in t.steps)
+
+    def refuse(self, line: int, why: str) -> NoReturn:
+        """RecordingError about an operation."""
+        raise RecordingError(f"{self.file}:{line}: {why}")
+
+    def shown(self, value: Any) -> str:
+        """A value as it stands in the file."""
+        return brief(spelled(value) if self.mark else json.dumps(value))
+
+    def _of(self, record: dict[Any, Any], word: str) -> Any:
+        return record.get(self.mark + word)
+
+    def timed(self) -> bool:
+        """Whether the order of the file is that of time: whole transactions, and indexes of the whole file."""
+        if self.falls is not None and not self.is_index_repeated:
+            self.refuse(*self.falls)
+        return self.falls is None and (self.first is None or self.first[0])
+
+    def _take_index(self, line: int, process: Any, record: dict[Any, Any]) -> None:
+        index = self._of(record, "index")
+        if index is None:
+            return
+        if type(index) is not int:
+            self.refuse(line, f"'{self.shown(index)}' is no index; a number would be right")
+        session = process if isinstance(process, (int, str)) else None
+        own = self.latest.get(session)
+        if own is not None and index <= own[0]:
+            self.refuse(line, self._falling(index, own))
+        if self.falls is None and self.index is not None and index <= self.index[0]:
+            self.falls = line, self._falling(index, self.index)
+        self.is_index_repeated |= self.indexes.setdefault(index, line) != line
+        self.latest[session] = self.index = index, line
+
+    def _falling(self, index: int, before: tuple[int, int]) -> str:
+        return (
+            f"index {self.shown(index)} comes after index {self.shown(before[0])} (line {before[1]}); the operations in"
+            " the order of their indexes would be right"
+        )
+
+    def _invoke(self, place: int, line: int, process: int | str, record: dict[Any, Any]) -> None:
+        if process in self.going:
+            self.refuse(
+                line,
+                f"process {process} invokes a transaction while its last one (line {self.going[process].line}) goes"
+                " on; its end would be right",
+            )
+        if process in self.crashed:
+            self.refuse(
+                line,
+                f"process {process} goes on after a transaction of which nobody saw the end (line"
+                f" {self.crashed[process]}): nothing says which of the two came first; another process would be right",
+            )
+        begun = _Invocation(process, place, line, self._steps(line, record))
+        self.going[process] = begun
+        self.done.append(begun)
+
+    def _steps(self, line: int, record: dict[Any, Any]) -> list[_Access]:
+        value = self._of(record, "value")
+        if not isinstance(value, (list, tuple)):
+            self.refuse(
+                line,
+                f"'{self.shown(value)}' is no transaction; a list of reads and writes would be right",
+            )
+        return [self._step(line, each) for each in value]
+
+    def _step(self, line: int, step: Any) -> _Access:
+        words = {self.mark + word: word for word in ("r", "w", "append")}
+        if not (
+            isinstance(step, (list, tuple))
+            and len(step) == 3
+            and isinstance(step[0], str)
+            and step[0] in words
+        ):
+            right = ", ".join(f"[{word} KEY VALUE]" for word in words)
+            self.refuse(line, f"'{self.shown(step)}' is none of {right}")
+        word, key, value = words[step[0]], step[1], step[2]
+        if type(key) not in (int, str):
+            self.refuse(line, f"'{self.shown(key)}' is no key; a number or a word would be right")
+        whole = value if isinstance(value, (list, tuple)) and word == "r" else [value]
+        for each in whole:
+            if type(each) not in (int, str) and (each is not None or word != "r" or whole is value):
+                self.refuse(
+                    line,
+                    f"'{self.shown(each)}' is no value of key {key}; a number or a word would be right",
+                )
+        if word != "r":
+            self.kinds.setdefault(word, line)
+        return _Access(word, key, value)
+
+    def _same(self, line: int, begun: _Invocation, steps: list[_Access]) -> list[_Access]:
+        """What became of the steps that were invoked."""
+        if [_asked(step) for step in steps] != [_asked(step) for step in begun.steps]:
+            self.refuse(
+                line,
+                f"process {begun.process} ends another transaction than it invoked (line {begun.line}); the same keys"
+                " and writes would be right",
+            )
+        return steps
+
+
+def _asked(step: _Access) -> tuple[str, int | str, Any]:
+    """What an invocation says of a step."""
+    return step.word, step.key, None if step.word == "r" else step.value
+
+
+def _registers(reader: _Operations, timed: bool) -> RegisterHistory:
+    values: dict[int | str, int] = {}
+    recording = Recording()
+    for transaction in reader.done:
+        begun = _begin(recording, transaction)
+        for step in transaction.steps:
+            if isinstance(step.value, (list, tuple)):
+                reader.refuse(
+                    transaction.line,
+                    f"this reads a list of key {step.key}, and others write registers",
+                )
+            number = INITIAL if step.value is None else values.setdefault(step.value, len(values))
+            recording.add(begun, step.word == "w", step.key, number, transaction.line)
+    return recording.history(tuple(values), timed=timed)
+
+
+def _lists(reader: _Operations, timed: bool) -> ListHistory:
+    values: dict[int | str, int] = {}
+    recording = Recording()
+    lists: list[list[int]] = []
+    for transaction in reader.done:
+        begun = _begin(recording, transaction)
+        for step in transaction.steps:
+            is_write = step.word == "append"
+            elements = [step.value] if is_write else step.value
+            if not isinstance(elements, (list, tuple, type(None))):
+                reader.refuse(
+                    transaction.line,
+                    f"this reads '{reader.shown(elements)}' of key {step.key} where others append to lists; a list"
+                    " would be right",
+                )
+            found = [values.setdefault(each, len(values)) for each in elements or ()]
+            last = found[-1] if found else INITIAL
+            recording.add(begun, is_write, step.key, last, transaction.line)
+            lists.append([] if is_write else found)
+    ordered = [lists[i] for i in recording.operations()]
+    return ListHistory(
+        recording.history(tuple(values), timed=timed),
+        np.array([0, *accumulate(map(len, ordered))], np.int64),
+        np.array([each for seen in ordered for each in seen], np.int64),
+    )
+
+
+def _begin(recording: Recording, of: _Invocation) -> int:
+    return recording.begin(of.process, of.status, of.began, of.ended)

@@ -1,0 +1,184 @@
+"""A recorded history in a file or a folder: its format is found by its content."""
+
+from __future__ import annotations
+
+import gzip
+import re
+import zlib
+from io import BytesIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from isolitmus.model.errors import RecordingError, near
+from isolitmus.specs.disk.input_files import (
+    decoded,
+    from_utf_16,
+    is_file,
+    is_folder,
+    paths_below,
+    read_bytes,
+)
+from isolitmus.specs.disk.limits import RECORDING, read_json
+from isolitmus.specs.histories.awdit import read_awdit
+from isolitmus.specs.histories.cobra import read_cobra
+from isolitmus.specs.histories.dbcop import read_dbcop
+from isolitmus.specs.histories.dbcop_json import read_dbcop_json
+from isolitmus.specs.histories.edn import forms
+from isolitmus.specs.histories.elle import read_elle
+from isolitmus.specs.histories.plume import read_plume
+from isolitmus.specs.histories.recording import ENDINGS, RECORDED
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from isolitmus.model.blackbox_history import RegisterHistory
+    from isolitmus.model.list_history import ListHistory
+
+__all__ = ["read_recorded", "recorded_files", "recorded_history"]
+
+
+BEGINNINGS = {
+    "plume": re.compile(r"\s*[rw]\("),
+    "awdit": re.compile(r"\s*(?:[rw]\s|-|=)"),
+    "dbcop": re.compile(
+        r'\s*(?:\[\s*(?:\]\s*\Z|\[)|\{\s*"(?:(?:id|params|info|start|end|data)"\s*:|(?s:.{0,1000}?)"data"\s*:\s*\[))'
+    ),
+    "elle": re.compile(r"[\s,]*[\[({#;]"),
+}
+"""How a text of each format begins; the first one that fits is it."""
+GZIP = b"\x1f\x8b"
+"""How what gzip has packed begins."""
+JSON = re.compile(r'\s*\[\s*(?:\{\s*["}]|\])')
+JSON_LINE = re.compile(r'\s*\{\s*"')
+"""How one operation a line begins."""
+
+
+def recorded_files(path: Path) -> list[Path]:
+    """The histories in a folder that is none itself, by the ends of their names; else the path alone.
+
+    >>> recorded_files(Path("nowhere.edn"))
+    [PosixPath('nowhere.edn')]
+    """
+    if not is_folder(path) or is_file(path / "history.bincode") or any(path.glob("*.log")):
+        return [path]
+    found = (one for one in paths_below(path) if one.suffix in ENDINGS and is_file(one))
+    folded = {one.parent if _folded(one) else one for one in found}
+    return sorted(folded) or [path]
+
+
+def _folded(path: Path) -> bool:
+    return path.suffix == ".log" or path.name == "history.bincode"
+
+
+def recorded_history(
+    path: str | Path,
+    format: str = "auto",  # noqa: A002 - the option's name
+) -> RegisterHistory | ListHistory:
+    """The history that another tool recorded in a file, or in a folder of its logs.
+
+    RecordingError says in one sentence where it does not read and what would have been right.
+
+    >>> recorded_history("nowhere.edn")
+    Traceback (most recent call last):
+    isolitmus.model.errors.RecordingError: cannot read nowhere.edn: No such file or directory
+    >>> recorded_history("h.edn", "ele")
+    Traceback (most recent call last):
+    isolitmus.model.errors.RecordingError: no format 'ele' of recorded histories; did you mean 'elle'?
+    """
+    if format not in ("auto", *RECORDED):
+        raise RecordingError(
+            f"no format '{format}' of recorded histories{near(format, ('auto', *RECORDED))}"
+        )
+    path = Path(path)
+    if is_folder(path):
+        inside = path / "history.bincode"
+        if format in ("auto", "dbcop") and is_file(inside):
+            path = inside
+        elif format in ("auto", "cobra"):
+            return _cobra(path)
+    elif format == "cobra":
+        raise RecordingError(
+            f"{path}: this is no folder; Cobra's logs are a folder with a file for each session"
+        )
+    return read_recorded(read_bytes(path, RecordingError, RECORDING), path, format)
+
+
+def read_recorded(data: bytes, path: Path, form: str = "auto") -> RegisterHistory | ListHistory:
+    r"""The history that the bytes of a file hold.
+
+    >>> read_recorded(b"r(5,0,0,0)\nw(5,1,0,0)\n", Path("h.txt"))
+    1 transaction in 1 session, 2 operations on 1 key
+    """
+    file = str(path)
+    if data[:2] == GZIP:
+        data = _unpacked(data, file)
+    text = from_utf_16(data)
+    if text is None and b"\0" in data[:64] and form in ("auto", "dbcop"):
+        return read_dbcop(data, file)
+    if text is None:
+        text = decoded(data, path, RecordingError).removeprefix("\ufeff")
+    text = text.replace("\r\n", "\n")
+    if form == "auto":
+        fits = [name for name, begins in BEGINNINGS.items() if begins.match(text)]
+        if not fits:
+            start = text.lstrip()[:20]
+            said = f"the file begins with '{start}'" if start else "the file is empty"
+            raise RecordingError(
+                f"{file}: {said}, and no recorded history does that; known: {', '.join(RECORDED)}"
+            )
+        form = fits[0]
+    match form:
+        case "plume":
+            return read_plume(text, file)
+        case "awdit":
+            return read_awdit(text, file)
+        case "dbcop":
+            return read_dbcop_json(_json(text, file), file)
+    if JSON.match(text):
+        found = _json(text, file)
+        return read_elle(enumerate(found, 1), file)
+    if JSON_LINE.match(text):
+        return read_elle(_json_lines(text, file), file)
+    return read_elle(forms(text, file), file, ":")
+
+
+def _unpacked(data: bytes, file: str) -> bytes:
+    """What gzip has packed; RecordingError if that is damaged, or too large."""
+    found = bytearray()
+    try:
+        with gzip.open(BytesIO(data)) as packed:
+            while len(found) <= RECORDING and (more := packed.read(2**16)):
+                found += more
+    except (EOFError, OSError, zlib.error) as problem:
+        raise RecordingError(f"cannot read {file}: as gzip it is damaged ({problem})") from None
+    if len(found) > RECORDING:
+        raise RecordingError(f"cannot read {file}: unpacked it is larger than {RECORDING:,} bytes")
+    return bytes(found)
+
+
+def _json(text: str, file: str) -> Any:
+    try:
+        return read_json(text, unique=True)
+    except ValueError as problem:
+        raise RecordingError(f"{file}: this is no JSON: {problem}") from None
+
+
+def _json_lines(text: str, file: str) -> Iterator[tuple[int, Any]]:
+    """The values of a text with one a line, each with its line."""
+    for number, line in enumerate(text.split("\n"), 1):
+        if line.strip():
+            yield number, _json(line, f"{file}:{number}")
+
+
+def _cobra(folder: Path) -> RegisterHistory:
+    try:
+        logs = sorted(path for path in folder.iterdir() if path.suffix == ".log")
+    except OSError as problem:
+        raise RecordingError(f"cannot read {folder}: {problem.strerror}") from None
+    if not logs:
+        raise RecordingError(
+            f"{folder}: this folder holds no history: it has neither a file history.bincode (dbcop) nor files NAME.log"
+            " (Cobra)"
+        )
+    read = ((path.name, read_bytes(path, RecordingError, RECORDING)) for path in logs)
+    return read_cobra(read, str(folder))

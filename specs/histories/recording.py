@@ -1,0 +1,123 @@
+"""What the readers have in common: operations as a file has them, in any order of sessions, become columns."""
+
+from __future__ import annotations
+
+from array import array
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from isolitmus.model.blackbox_history import COMMITTED, RegisterHistory
+from isolitmus.model.errors import RecordingError
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Sequence
+
+    from numpy import int64
+    from numpy.typing import NDArray
+
+__all__ = ["ENDINGS", "GREATEST", "NEVER", "RECORDED", "Recording", "natural"]
+
+RECORDED = ("awdit", "cobra", "dbcop", "elle", "plume")
+"""The formats of recorded histories, by the tools that have them."""
+ENDINGS = (".bincode", ".edn", ".json", ".log", ".txt")
+"""How the names of files end that hold one."""
+
+GREATEST = 2**63 - 1
+"""The greatest number that a column holds."""
+NEVER = GREATEST
+"""When a transaction ended of which nobody saw the end: later than anything."""
+
+
+class Recording:
+    """A history while it is read.
+
+    >>> recording = Recording()
+    >>> t = recording.begin("s")
+    >>> recording.add(t, True, "x", 7, line=1)
+    >>> recording.history()
+    1 transaction in 1 session, 1 operation on 1 key
+    """
+
+    def __init__(self) -> None:
+        self.keys: dict[Hashable, int] = {}
+        self.sessions: dict[Hashable, int] = {}
+        self.session = array("q")
+        self.status = array("b")
+        self.started = array("q")
+        self.ended = array("q")
+        self.transaction = array("q")
+        self.is_write = array("b")
+        self.key = array("q")
+        self.value = array("q")
+        self.line = array("q")
+
+    def begin(
+        self, session: Hashable, status: int = COMMITTED, started: int = 0, ended: int = NEVER
+    ) -> int:
+        """The next transaction of a session, by its number."""
+        self.session.append(self.sessions.setdefault(session, len(self.sessions)))
+        self.status.append(status)
+        self.started.append(started)
+        self.ended.append(ended)
+        return len(self.session) - 1
+
+    def add(self, transaction: int, is_write: bool, key: Hashable, value: int, line: int) -> None:
+        """The next operation of a transaction."""
+        self.transaction.append(transaction)
+        self.is_write.append(is_write)
+        self.key.append(self.keys.setdefault(key, len(self.keys)))
+        self.value.append(value)
+        self.line.append(line)
+
+    def operations(self) -> NDArray[int64]:
+        """The operations in the order of the columns, each by its place as it was added."""
+        return np.argsort(self._rank()[_column(self.transaction)], kind="stable")
+
+    def history(
+        self, values: Sequence[object] = (), *, timed: bool = False, unit: str = "line"
+    ) -> RegisterHistory:
+        """The columns; ``timed``: with when each transaction began and ended; ``unit``: what its lines are."""
+        order, operations = self._order(), self.operations()
+        counts = np.bincount(_column(self.transaction), minlength=len(order))[order]
+        return RegisterHistory(
+            keys=tuple(map(str, self.keys)),
+            sessions=tuple(map(str, self.sessions)),
+            session=_column(self.session)[order].astype(np.int32),
+            status=_column(self.status)[order].astype(np.int8),
+            first=np.concatenate(([0], np.cumsum(counts))),
+            is_write=_column(self.is_write)[operations].astype(np.bool_),
+            key=_column(self.key)[operations].astype(np.int32),
+            value=_column(self.value)[operations],
+            line=_column(self.line)[operations],
+            started=_column(self.started)[order] if timed else None,
+            ended=_column(self.ended)[order] if timed else None,
+            values=values,
+            unit=unit,
+        )
+
+    def _order(self) -> NDArray[int64]:
+        return np.argsort(_column(self.session), kind="stable")
+
+    def _rank(self) -> NDArray[int64]:
+        order = self._order()
+        rank = np.empty_like(order)
+        rank[order] = np.arange(len(order))
+        return rank
+
+
+def natural(digits: str, place: str) -> int:
+    """The number that digits say; RecordingError for one that no column holds.
+
+    >>> natural("9223372036854775808", "h.txt:1")
+    Traceback (most recent call last):
+    isolitmus.model.errors.RecordingError: h.txt:1: '9223372036854775808' is larger than 9223372036854775807
+    """
+    significant = digits.lstrip("0") or "0"
+    if len(significant) > len(str(GREATEST)) or (number := int(significant)) > GREATEST:
+        raise RecordingError(f"{place}: '{digits}' is larger than {GREATEST}")
+    return number
+
+
+def _column(numbers: array[int]) -> NDArray[int64]:
+    return np.array(numbers, dtype=np.int64)

@@ -1,0 +1,1 @@
+"""The language of specs, a fragment of herd's cat: grammar, parser, printer, mutants."""

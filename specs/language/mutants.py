@@ -1,0 +1,218 @@
+r"""The mutants of a spec: every other spec that one operator of its tree makes, each read back from its own text.
+
+A statement is dropped, of an engine with locks a clause; an acyclic, irreflexive or empty axiom asks for another of the three (not in a protocol, whose
+commits are checked by axioms that are empty); of ``|``, ``&`` and ``;`` one part is dropped, a bracket among them;
+``|`` becomes ``&`` and the other way round; what ``\`` takes away stays; ``+ * ? ^-1 ~`` are dropped. A ``let`` is
+changed in all places that use it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import reduce
+from typing import TYPE_CHECKING, Literal
+
+from isolitmus.model.defaults import DELTA
+from isolitmus.model.errors import ClauseError
+from isolitmus.model.spec import Axiom, Binary, Bracket, Label, Name, Unary, Unsaid
+from isolitmus.model.spec_algebra import unfolded
+from isolitmus.specs.language.mutant import Mutant
+from isolitmus.specs.language.parser import read
+from isolitmus.specs.language.printer import expr_text, spec_text
+from isolitmus.specs.registries.formats import format_named
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from isolitmus.model.spec import BinaryOp, CatExpr, Clause, Spec
+
+__all__ = ["is_commit_check", "mutants"]
+
+TESTS: tuple[Literal["acyclic", "irreflexive", "empty"], ...] = ("acyclic", "irreflexive", "empty")
+SWAPPED: dict[BinaryOp, BinaryOp] = {"|": "&", "&": "|"}
+
+
+def mutants(spec: Spec) -> tuple[Mutant, ...]:
+    """All of them without repeats, in the order of the text.
+
+    >>> from isolitmus.specs import level
+    >>> for mutant in mutants(level("read-committed"))[:4]:
+    ...     print(mutant)
+    1. without empty [Aborted] ; wr as no-aborted-read  (the axiom dropped)
+    2. acyclic [Aborted] ; wr as no-aborted-read  (empty to acyclic)
+    3. irreflexive [Aborted] ; wr as no-aborted-read  (empty to irreflexive)
+    4. empty wr as no-aborted-read  ([Aborted] dropped)
+    """
+    found: list[Mutant] = []
+    seen = {_meaning(spec)}
+    for was, becomes, what, changed in _changed_specs(spec):
+        meaning = _meaning(changed)
+        if meaning not in seen:
+            seen.add(meaning)
+            number = len(found) + 1
+            found.append(Mutant(number, was, becomes, what, _reread(changed, number)))
+    return tuple(found)
+
+
+def is_commit_check(spec: Spec) -> bool:
+    """Whether a spec is a protocol whose axioms are asked at commits; a level, or one that judges what an engine
+    with locks has done, is none.
+
+    >>> from isolitmus.specs import level, protocol
+    >>> is_commit_check(protocol("delta-serializable")), is_commit_check(level("row-once"))
+    (True, False)
+    """
+    return spec.format is not None and format_named(spec.format).carry_out is None
+
+
+def _reread(changed: Spec, number: int) -> Spec:
+    title = f"{changed.title}, mutant {number}"
+    text = spec_text(replace(changed, title=title))
+    return replace(read(text, f"{changed.name}-mutant-{number}"), runtime=changed.runtime)
+
+
+def _meaning(spec: Spec) -> tuple[object, ...]:
+    """What two specs have in common that are one spec, however many lets they are made of."""
+    of = spec.definitions
+    parts: Iterable[Axiom | Unsaid | Label] = (*spec.axioms, *spec.silences, *spec.labels)
+    meaning = (replace(part, expr=_flat(unfolded(part.expr, of))) for part in parts)
+    clauses = format_named(spec.format or DELTA).clauses
+    return (clauses and clauses(spec.clauses), *meaning)
+
+
+def _flat(expr: CatExpr) -> CatExpr:
+    """The expression with chains of ``|``, ``&`` and ``;`` leaning to the left."""
+    match expr:
+        case Binary("\\", left, right):
+            return Binary("\\", _flat(left), _flat(right))
+        case Binary(op):
+            return _chain([_flat(part) for part in _parts(expr, op)], op)
+        case Unary(op, operand):
+            return Unary(op, _flat(operand))
+        case Bracket(operand):
+            return Bracket(_flat(operand))
+    return expr
+
+
+def _changed_specs(spec: Spec) -> Iterator[tuple[str, str, str, Spec]]:
+    for k, clause in enumerate(spec.clauses):
+        rest_of = (*spec.clauses[:k], *spec.clauses[k + 1 :])
+        if _clauses_hold(spec, rest_of):
+            yield str(clause), "", "the clause dropped", replace(spec, clauses=rest_of)
+    for name in _used(spec):
+        was = f"let {name} = {expr_text(spec.definitions[name])}"
+        for expr, what in _changes(spec.definitions[name]):
+            lets = {**spec.definitions, name: expr}
+            yield was, f"let {name} = {expr_text(expr)}", what, replace(spec, definitions=lets)
+    for k, axiom in enumerate(spec.axioms):
+        rest = spec.axioms[:k], spec.axioms[k + 1 :]
+        was = _said(axiom)
+        if len(spec.axioms) > 1:
+            yield was, "", "the axiom dropped", replace(spec, axioms=(*rest[0], *rest[1]))
+        for changed, what in _changed_axioms(axiom, is_commit_check(spec)):
+            axioms = (*rest[0], changed, *rest[1])
+            yield was, _said(changed), what, replace(spec, axioms=axioms)
+    for k, silence in enumerate(spec.silences):
+        some = spec.silences[:k], spec.silences[k + 1 :]
+        was = f"silent {expr_text(silence.expr)} as {silence.name}"
+        yield was, "", "the silence dropped", replace(spec, silences=(*some[0], *some[1]))
+        for expr, what in _changes(silence.expr):
+            silences = (*some[0], Unsaid(expr, silence.name), *some[1])
+            now = f"silent {expr_text(expr)} as {silence.name}"
+            yield was, now, what, replace(spec, silences=silences)
+    for k, label in enumerate(spec.labels):
+        others = spec.labels[:k], spec.labels[k + 1 :]
+        was = f"show {expr_text(label.expr)} as {label.name}"
+        yield was, "", "the label dropped", replace(spec, labels=(*others[0], *others[1]))
+        for expr, what in _changes(label.expr):
+            labels = (*others[0], Label(expr, label.name), *others[1])
+            now = f"show {expr_text(expr)} as {label.name}"
+            yield was, now, what, replace(spec, labels=labels)
+
+
+def _clauses_hold(spec: Spec, clauses: tuple[Clause, ...]) -> bool:
+    """Whether a format takes these clauses for a protocol of it: it is one still, and lacks nothing."""
+    of = format_named(spec.format or DELTA).clauses
+    if of is None or not (clauses or spec.axioms):
+        return False
+    try:
+        of(clauses)
+    except ClauseError:
+        return False
+    return True
+
+
+def _said(axiom: Axiom) -> str:
+    return f"{axiom.test} {expr_text(axiom.expr)} as {axiom.name}"
+
+
+def _used(spec: Spec) -> list[str]:
+    """The lets that an axiom, a silence or a label is made of."""
+    parts: Iterable[Axiom | Unsaid | Label] = (*spec.axioms, *spec.silences, *spec.labels)
+    exprs = [part.expr for part in parts]
+    found: set[str] = set()
+    while exprs:
+        match exprs.pop():
+            case Name(name) if name in spec.definitions and name not in found:
+                found.add(name)
+                exprs.append(spec.definitions[name])
+            case Binary(_, left, right):
+                exprs += (left, right)
+            case Unary(_, operand) | Bracket(operand):
+                exprs.append(operand)
+    return [name for name in spec.definitions if name in found]
+
+
+def _changed_axioms(axiom: Axiom, protocol: bool) -> Iterator[tuple[Axiom, str]]:
+    for test in TESTS:
+        if not protocol and test != axiom.test:
+            yield replace(axiom, test=test), f"{axiom.test} to {test}"
+    for expr, what in _changes(axiom.expr):
+        yield replace(axiom, expr=expr), what
+
+
+def _changes(expr: CatExpr) -> Iterator[tuple[CatExpr, str]]:
+    """Every expression that one operator less, or another one, makes of this."""
+    match expr:
+        case Binary("\\", left, right):
+            yield left, f"\\ {_text(right)} dropped"
+            yield from ((Binary("\\", part, right), what) for part, what in _changes(left))
+            yield from ((Binary("\\", left, part), what) for part, what in _changes(right))
+        case Binary(op):
+            yield from _changed_chains(_parts(expr, op), op)
+        case Unary(op, operand):
+            yield operand, f"{op} dropped at {_text(operand)}"
+            yield from ((Unary(op, part), what) for part, what in _changes(operand))
+        case Bracket(operand):
+            yield from ((Bracket(part), what) for part, what in _changes(operand))
+
+
+def _changed_chains(parts: list[CatExpr], op: BinaryOp) -> Iterator[tuple[CatExpr, str]]:
+    for k, part in enumerate(parts):
+        yield _chain([*parts[:k], *parts[k + 1 :]], op), f"{_text(part)} dropped"
+    for k, part in enumerate(parts[1:], 1):
+        if op in SWAPPED:
+            swapped = Binary(SWAPPED[op], _chain(parts[:k], op), part)
+            yield (
+                _chain([swapped, *parts[k + 1 :]], op),
+                f"{op} to {SWAPPED[op]} before {_text(part)}",
+            )
+    for k, part in enumerate(parts):
+        for changed, what in _changes(part):
+            yield _chain([*parts[:k], changed, *parts[k + 1 :]], op), what
+
+
+def _parts(expr: CatExpr, op: BinaryOp) -> list[CatExpr]:
+    """What a chain of one operator joins."""
+    if isinstance(expr, Binary) and expr.op == op:
+        return [*_parts(expr.left, op), *_parts(expr.right, op)]
+    return [expr]
+
+
+def _chain(parts: Sequence[CatExpr], op: BinaryOp) -> CatExpr:
+    return reduce(lambda left, right: Binary(op, left, right), parts)
+
+
+def _text(expr: CatExpr) -> str:
+    text = expr_text(expr)
+    return f"({text})" if isinstance(expr, Binary) else text

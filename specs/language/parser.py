@@ -1,0 +1,385 @@
+"""The reader of specs: a text in the fragment of herd's cat that ``cat.lark`` defines, to a Spec.
+
+A name must be defined before it is used, or given by histories, once, and must not be one of the base vocabulary; what
+herd's cat has beyond the fragment is refused by its name. An included file may hold everything that
+a spec holds except that its title is optional; a file that was included already is not read again.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, cast
+
+from isolitmus.model.defaults import DELTA
+from isolitmus.model.errors import ClauseError, SpecError, near
+from isolitmus.model.spec import (
+    Axiom,
+    Binary,
+    Binder,
+    Bracket,
+    CatExpr,
+    Clause,
+    Label,
+    Name,
+    Spec,
+    Unary,
+    Unsaid,
+)
+from isolitmus.model.spec_algebra import names_in
+from isolitmus.model.term import EVERYWHERE
+from isolitmus.model.vocabulary import BASE, BINDERS, RELATIONS, SETS, relations_of, sets_of
+from isolitmus.specs.disk.input_files import is_there, read_text
+from isolitmus.specs.disk.limits import DEEPEST, TEXT
+from isolitmus.specs.language.syntax import SpecText
+from isolitmus.specs.registries.formats import format_named, formats
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from lark import Token, Tree
+
+    from isolitmus.model.spec import BinaryOp, NameKind, UnaryOp
+
+    Node = Tree[Token] | Token
+
+__all__ = ["read"]
+
+BINARY: dict[str, BinaryOp] = {
+    "union": "|",
+    "compose": ";",
+    "difference": "\\",
+    "intersection": "&",
+}
+LEAVES = 2_000
+"""So many names has an expression at most, lets unfolded."""
+MOST_FILES = 100
+"""So many files a spec includes at most."""
+LIBRARY = Path(__file__).parent.parent
+UNARY: dict[str, UnaryOp] = {"plus": "+", "star": "*", "reflexive": "?", "inverse": "^-1"}
+
+
+def read(text: str, name: str, path: Path | None = None, *, runtime: str | None = None) -> Spec:
+    """The spec that a text defines.
+
+    ``name`` is what the catalogue calls it; ``path`` the file it came from, if any: includes are
+    looked up beside it first and then in the package. ``runtime``: the one to read it with, instead of that which it
+    names itself. Raises SpecError, with the place.
+
+    >>> spec = read('"Mine" (* after Adya *) acyclic wr | ww as order', "mine")
+    >>> spec.title, spec.source, str(spec.axioms[0]), sorted(spec.needs)
+    ('Mine', 'after Adya', 'acyclic (wr | ww) as order', ['wr', 'ww'])
+    """
+    source = SpecText(str(path or name), text)
+    reader = _TextReader(source, path, runtime)
+    citation = source.first_comment()
+    title = reader.file()
+    if title is None:
+        raise source.error(1, 1, "a spec starts with its title in double quotes")
+    reader.check_clauses()
+    if not reader.axioms and not reader.clauses:
+        raise source.error(
+            1, 1, "a spec has at least one axiom: acyclic, irreflexive or empty … as NAME"
+        )
+    if runtime is not None and reader.runtime is None:
+        raise source.error(
+            1, 1, f"{name.partition('@')[0]} depends on no runtime; leave out @{runtime}"
+        )
+    used = [axiom.expr for axiom in reader.axioms] + [one.expr for one in reader.silences]
+    used += [label.expr for label in reader.labels]
+    return Spec(
+        name=name,
+        title=title,
+        source=citation,
+        text=text,
+        axioms=tuple(reader.axioms),
+        definitions=reader.definitions,
+        silences=tuple(reader.silences),
+        binders=tuple(reader.binders),
+        given=reader.given,
+        labels=tuple(reader.labels),
+        promises=tuple(reader.promises),
+        clauses=tuple(Clause(tuple(map(str, words))) for words, _ in reader.clauses),
+        format=reader.format,
+        setting=reader.setting,
+        runtime=reader.runtime,
+        at_most=reader.at_most,
+        needs=names_in(used, reader.definitions),
+        path=path,
+    )
+
+
+class _TextReader:
+    """One text and what it includes, statement by statement."""
+
+    def __init__(self, source: SpecText, path: Path | None, runtime: str | None) -> None:
+        self.axioms: list[Axiom] = []
+        self.definitions: dict[str, CatExpr] = {}
+        self.binders: list[Binder] = []
+        self.given: dict[str, str] = {}
+        self.labels: list[Label] = []
+        self.silences: list[Unsaid] = []
+        self.promises: list[str] = []
+        self.clauses: list[tuple[list[Token], SpecText]] = []
+        self.format: str | None = None
+        self._words = _words_of(DELTA)
+        self._used: set[str] = set()
+        self.setting = ""
+        self.at_most = ""
+        self.runtime: str | None = None
+        self._instead = runtime
+        self._source = source
+        self._path = path
+        self._lets: set[str] = set()
+        self._defined: dict[str, str] = {}
+        self._measures: dict[str, tuple[int, int]] = {}
+        self._included: set[Path] = set() if path is None else {path.resolve()}
+        self._found: dict[tuple[Path | None, str], Path | None] = {}
+        self._left = TEXT - len(source.text)
+
+    def file(self) -> str | None:
+        """Read the current text; its title, if it has one."""
+        title: str | None = None
+        tree = self._source.parse()
+        self._lets = {str(let.children[0]) for let in tree.find_data("let")}
+        for node in tree.children:
+            if isinstance(node, str):
+                title = node[1:-1]
+            else:
+                self._statement(node)
+        return title
+
+    def _statement(self, node: Tree[Token]) -> None:
+        children = node.children
+        first, last = cast("Token", children[0]), cast("Token", children[-1])
+        match str(node.data):
+            case "include":
+                self._include(first)
+            case "let":
+                self._let(first, children[1])
+            case "binder":
+                self._binder(first, cast("Token", children[1]), *children[2:])
+            case "given":
+                self._given(first, last)
+            case "promise":
+                self.promises.append(str(first))
+            case "format":
+                self._format(first)
+            case "runtime":
+                self._runtime(first)
+            case "at_most":
+                self.at_most = first[1:-1]
+            case "setting":
+                self.setting = first[1:-1]
+            case "clause":
+                self.clauses.append((cast("list[Token]", children), self._source))
+            case "label":
+                self.labels.append(Label(self._whole(children[0], "set"), str(last)))
+            case "silence":
+                self.silences.append(Unsaid(self._whole(children[0], "relation"), str(last)))
+            case "axiom":
+                test = cast("Tree[Token]", children[0]).children[0]
+                kind = cast("Literal['acyclic', 'irreflexive', 'empty']", str(test))
+                self.axioms.append(Axiom(kind, self._whole(children[1], "relation"), str(last)))
+
+    def check_clauses(self) -> None:
+        """Refuse what the format makes nothing of; at the word that is wrong."""
+        form = None if self.format is None else format_named(self.format)
+        try:
+            if form is not None and form.clauses is not None:
+                form.clauses(tuple(Clause(tuple(map(str, words))) for words, _ in self.clauses))
+        except ClauseError as error:
+            words, source = self.clauses[error.clause] if self.clauses else ([], self._source)
+            word = words[error.word] if words else None
+            place = (1, 1) if word is None else (word.line or 1, word.column or 1)
+            raise source.error(*place, str(error)) from None
+        if self.clauses and (form is None or form.clauses is None):
+            words, source = self.clauses[0]
+            why = f"format {self.format or DELTA} has no clause '{words[0]}'; say the format of an engine that locks"
+            raise source.error(words[0].line or 1, words[0].column or 1, why)
+
+    def _include(self, string: Token) -> None:
+        wanted = string[1:-1]
+        folders = [LIBRARY] if self._path is None else [self._path.parent, LIBRARY]
+        asked = folders[0], wanted
+        if asked not in self._found:
+            there = (folder / wanted for folder in folders if is_there(folder / wanted))
+            self._found[asked] = next((path.resolve() for path in there), None)
+        path = self._found[asked]
+        if path is None:
+            known = {file.name for folder in folders for file in folder.glob("*.cat")}
+            raise self._error(string, f"no file '{wanted}' to include{near(wanted, known)}")
+        self._read_in(path, string)
+
+    def _runtime(self, string: Token) -> None:
+        if self.runtime is not None:
+            raise self._error(string, f"the runtime is {self.runtime} already; a spec has one")
+        known = {file.stem: file for file in (LIBRARY / "runtimes").glob("*.cat")}
+        wanted = self._instead or string[1:-1]
+        if wanted not in known:
+            raise self._error(string, f"no runtime '{wanted}'{near(wanted, known)}")
+        self.runtime = wanted
+        self._read_in(known[wanted].resolve(), string)
+
+    def _read_in(self, path: Path, string: Token) -> None:
+        """Read another file at this place, unless that was done."""
+        if path in self._included:
+            return
+        self._included.add(path)
+        if len(self._included) > MOST_FILES:
+            raise self._error(string, f"a spec includes at most {MOST_FILES} files")
+        try:
+            text = read_text(path, SpecError)
+        except SpecError as error:
+            raise self._error(string, str(error)) from None
+        self._left -= len(text)
+        if self._left < 0:
+            raise self._error(string, f"a spec and what it includes have at most {TEXT:,} bytes")
+        outer = self._source, self._path, self._lets
+        self._source, self._path = SpecText(str(path), text), path
+        self._source.first_comment()
+        self.file()
+        self._source, self._path, self._lets = outer
+
+    def _let(self, token: Token, body: Node) -> None:
+        name = self._new(token)
+        self.definitions[name.name] = self._whole(body, name.kind)
+        self._measures[name.name] = self._measured(body)
+        self._defined[name.name] = f"{self._source.file}:{token.line}"
+
+    def _given(self, token: Token, meaning: Token) -> None:
+        name = self._new(token)
+        self.given[name.name] = meaning[1:-1]
+        self._defined[name.name] = f"{self._source.file}:{token.line}"
+
+    def _new(self, token: Token) -> Name:
+        """A name that nothing has yet."""
+        name = Name(str(token))
+        if name.name in BASE or name.name in self._words:
+            raise self._error(token, f"'{name}' is a base {name.kind}; define another name")
+        if name.name in self._defined:
+            raise self._error(token, f"'{name}' is already defined at {self._defined[name.name]}")
+        return name
+
+    def _binder(self, name: Token, source: Token, agreeing: Node | None = None) -> None:
+        bound = BINDERS.get(str(source))
+        if bound is None:
+            raise self._error(source, f"no orders '{source}' to bind from{near(source, BINDERS)}")
+        if name != bound:
+            raise self._error(name, f"'{source}' binds '{bound}', not '{name}'")
+        sources = {binder.name: binder.source for binder in self.binders}
+        if sources.get(bound, source) != source:
+            raise self._error(source, f"'{bound}' is bound from {sources[bound]} already")
+        if source in ("co", "snapshots") and "co" not in sources:
+            why = f"'{bound} from {source}' wants 'with co from linearisations' before it"
+            raise self._error(source, why)
+        if bound not in sources:
+            self.binders.append(Binder(bound, str(source)))
+        if source == "co":
+            expr = Binary("|", Name(bound), Name("co"))
+            self.axioms.append(Axiom("acyclic", expr, "order-of-versions"))
+        if agreeing is not None:
+            if source != "linearisations":
+                raise self._error(source, f"'of' follows linearisations only, not {source}")
+            expr = Binary("|", self._whole(agreeing, "relation"), Name(bound))
+            self.axioms.append(Axiom("acyclic", expr, "linearisation"))
+
+    def _format(self, name: Token) -> None:
+        if name not in formats():
+            raise self._error(name, f"no format '{name}'{near(name, formats())}")
+        if self.format not in (None, name):
+            raise self._error(name, f"this is of format {self.format} already; a spec has one")
+        self.format = str(name)
+        self._words = _words_of(self.format)
+        again = sorted(self._words.intersection(self._defined))
+        if again:
+            raise self._error(
+                name,
+                f"format {name} has a base {Name(again[0]).kind} '{again[0]}', which is defined at"
+                f" {self._defined[again[0]]}; define another name",
+            )
+        foreign = sorted(self._used - self._words)
+        if foreign:
+            raise self._error(
+                name,
+                f"format {name} has no {foreign[0]}, which is used before; say the format first",
+            )
+
+    def _whole(self, node: Node, kind: NameKind) -> CatExpr:
+        """The expression of a statement, if all that reads it can go down to its leaves."""
+        depth, leaves = self._measured(node)
+        if depth > DEEPEST:
+            raise self._error(node, f"this is nested more than {DEEPEST} deep, lets unfolded")
+        if leaves > LEAVES:
+            raise self._error(node, f"this has more than {LEAVES:,} names, lets unfolded")
+        return self._typed(node, kind)
+
+    def _measured(self, node: Node) -> tuple[int, int]:
+        """How deep an expression is, and how many names it has, lets unfolded."""
+        deepest, leaves, todo = 0, 0, [(node, 1)]
+        while todo:
+            part, depth = todo.pop()
+            if isinstance(part, str):
+                inner, names = self._measures.get(str(part), (0, 1))
+                deepest, leaves = max(deepest, depth + inner), leaves + names
+            else:
+                todo += ((child, depth + 1) for child in part.children)
+        return deepest, leaves
+
+    def _typed(self, node: Node, kind: NameKind) -> CatExpr:
+        expr = self._expr(node)
+        if expr.kind != kind:
+            raise self._error(node, f"type {kind} expected, {expr.kind} found: {expr}")
+        return expr
+
+    def _expr(self, node: Node) -> CatExpr:
+        if isinstance(node, str):
+            return self._name(node)
+        op, operands = str(node.data), node.children
+        if op == "complement":
+            return Unary("~", self._typed(operands[0], "set"))
+        if op == "bracket":
+            return Bracket(self._typed(operands[0], "set"))
+        if op in UNARY:
+            return Unary(UNARY[op], self._typed(operands[0], "relation"))
+        left = self._typed(operands[0], "relation") if op == "compose" else self._expr(operands[0])
+        return Binary(BINARY[op], left, self._typed(operands[1], left.kind))
+
+    def _name(self, token: Token) -> Name:
+        name = Name(str(token))
+        if name.name not in self._words and name.name not in self._defined:
+            if name.name in self._lets:
+                raise self._error(token, f"'{name}' is used before its let ends; move the let up")
+            known = [n for n in self._defined if Name(n).kind == name.kind]
+            known += [word for word in self._words if Name(word).kind == name.kind]
+            suggestion = _suggest(name.name, known)
+            if name.name in BASE:
+                form = (SETS if name.kind == "set" else RELATIONS)[name.name].of
+                said = f"the {name.kind} '{name}' is one of format {form}, and this is of format"
+                raise self._error(token, f"{said} {self.format or DELTA}{suggestion}")
+            raise self._error(token, f"no {name.kind} '{name}'{suggestion}")
+        if name.name not in self._defined:
+            self._used.add(name.name)
+        return name
+
+    def _error(self, node: Node, message: str) -> Exception:
+        place = node if isinstance(node, str) else node.meta
+        return self._source.error(place.line or 1, place.column or 1, message)
+
+
+def _words_of(form: str) -> frozenset[str]:
+    """The base names that a spec of a format may use."""
+    if form == DELTA:
+        return frozenset(relations_of(*EVERYWHERE, DELTA) + sets_of(*EVERYWHERE, DELTA))
+    everywhere = relations_of(*EVERYWHERE) + sets_of(*EVERYWHERE)
+    return frozenset((*format_named(form).terms, *everywhere))
+
+
+def _suggest(name: str, known: Collection[str]) -> str:
+    """As ``near``, but names of two and three letters count as close if one letter differs."""
+    for other in sorted(known):
+        if (
+            len(other) == len(name) <= 3
+            and sum(a != b for a, b in zip(other, name, strict=True)) == 1
+        ):
+            return f"; did you mean '{other}'?"
+    return near(name, known)

@@ -1,0 +1,1 @@
+"""Delta logs and checkpoints, read without Spark."""

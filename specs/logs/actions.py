@@ -1,0 +1,237 @@
+"""The actions of a Delta log, from JSON or from a checkpoint's rows, validated.
+
+Unknown *fields* are fine (Delta's PROTOCOL.md: readers ignore them); an unknown *action* is not, nor a
+feature that readers must know and we do not: either may change what the others mean.
+"""
+
+from __future__ import annotations
+
+from json import JSONDecodeError
+from typing import TYPE_CHECKING, Any
+
+from isolitmus.model.delta.log import LogCommit, LogFile, LogMetadata, LogProtocol
+from isolitmus.model.errors import LogError, brief, near
+from isolitmus.specs.disk.limits import read_json
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from typing import Never
+
+__all__ = [
+    "ACTIONS",
+    "FEATURES",
+    "commit_of",
+    "fields_of",
+    "file_of",
+    "metadata_of",
+    "parse",
+    "protocol_of",
+]
+
+ACTIONS = ("add", "remove", "cdc", "txn", "metaData", "protocol", "commitInfo", "domainMetadata")
+"""What a commit may hold (PROTOCOL.md, "Actions")."""
+
+FEATURES = frozenset(
+    {
+        *("catalogManaged", "catalogOwned-preview", "columnMapping", "deletionVectors"),
+        *("timestampNtz", "typeWidening", "typeWidening-preview", "v2Checkpoint"),
+        *("vacuumProtocolCheck", "variantType", "variantType-preview"),
+        *("variantShredding", "variantShredding-preview", "geospatial", "geospatial-dev"),
+    }
+)
+"""The features of readers that leave adds and removes what they are (TableFeature.scala). Not here:
+those that send readers elsewhere (redirectReaderWriter) or keep files elsewhere (adaptiveMetadata).
+"""
+SPECIAL = frozenset({"__COLLATIONS", "__CHAR_VARCHAR_TYPE_STRING"})
+"""What makes a string column compare in another way: a collation, CHAR's padding."""
+RELIED_ON: dict[str, tuple[type, str]] = {
+    "readVersion": (int, "a version"),
+    "isBlindAppend": (bool, "true or false"),
+    "isolationLevel": (str, "a text"),
+    "operation": (str, "a text"),
+    "operationParameters": (dict, "an object"),
+    "engineInfo": (str, "a text"),
+}
+"""What a commit says of itself that verdicts rest on, its type and that in words."""
+LOOSE = {"txnId": str, "timestamp": int}
+"""What it says that none rests on: of another type it is not there."""
+KNOWN = {name: kind for name, (kind, _) in RELIED_ON.items()} | LOOSE
+READER, WRITER = 3, 7
+"""The newest versions of the protocol (PROTOCOL.md)."""
+
+
+def parse(line: str, where: str) -> tuple[str, dict[str, Any]]:
+    """The action on one line, its name and fields; ``where`` is the file and line for an error.
+
+    >>> parse('{"add": {"path": "f"}}', "0.json:1")
+    ('add', {'path': 'f'})
+    """
+    try:
+        action = read_json(line)
+    except ValueError as error:
+        reason = error.msg if isinstance(error, JSONDecodeError) else "no JSON"
+        raise LogError(
+            f"{where}: '{brief(line, 60)}' is no action ({reason}); a line is one whole JSON object,"
+            " this one is cut off or damaged"
+        ) from None
+    if not isinstance(action, dict) or len(action) != 1:
+        raise LogError(f"{where}: '{brief(line, 60)}' is no action; {{\"add\": {{…}}}} is one")
+    ((name, fields),) = action.items()
+    if name not in ACTIONS:
+        raise LogError(f"{where}: unknown action '{brief(name, 40)}'{near(name, ACTIONS)}")
+    if not isinstance(fields, dict):
+        _wrong(where, name, fields, "an object")
+    return name, fields
+
+
+def commit_of(version: int, actions: Iterable[tuple[str, str, Mapping[str, Any]]]) -> LogCommit:
+    """The commit with these actions: the place of each, its name and its fields."""
+    info: Mapping[str, Any] = {}
+    adds, removes, applications, domains, changes = [], [], [], [], 0
+    metadata = protocol = None
+    for where, name, fields in actions:
+        match name:
+            case "add":
+                adds.append(file_of(fields, f"{where}: add"))
+            case "remove":
+                removes.append(file_of(fields, f"{where}: remove"))
+            case "cdc":
+                changes += 1
+            case "txn":
+                applications.append(str(fields.get("appId")))
+            case "domainMetadata":
+                domains.append(str(fields.get("domain")))
+            case "commitInfo":
+                info = _info(fields, where)
+            case "metaData":
+                if metadata is not None:
+                    raise LogError(f"{where}: a second metaData in one commit; one is allowed")
+                metadata = metadata_of(fields, where)
+            case "protocol":
+                protocol = protocol_of(fields, where)
+    return LogCommit(
+        version,
+        info,
+        tuple(adds),
+        tuple(removes),
+        changes,
+        metadata,
+        protocol,
+        tuple(applications),
+        tuple(domains),
+    )
+
+
+def file_of(fields: Mapping[str, Any], where: str) -> LogFile:
+    """The file that an ``add`` or ``remove`` names; ``file:///d/f`` is ``/d/f``."""
+    path = fields.get("path")
+    if not isinstance(path, str) or not path:
+        _wrong(where, "path", path, "a path")
+    partition = fields.get("partitionValues")
+    if partition is not None and not (
+        isinstance(partition, dict)
+        and all(isinstance(value, str | None) for value in partition.values())
+    ):
+        _wrong(where, "partitionValues", partition, "an object of texts")
+    stats = fields.get("stats")
+    if stats is not None and not isinstance(stats, str):
+        _wrong(where, "stats", stats, "a text")
+    vector = fields.get("deletionVector")
+    identity, marked = "", 0
+    if vector is not None:
+        if not isinstance(vector, dict):
+            _wrong(where, "deletionVector", vector, "an object")
+        offset = vector.get("offset")
+        identity = f"{vector.get('storageType')}{vector.get('pathOrInlineDv')}"
+        identity += "" if offset is None else f"@{offset}"
+        marked = vector.get("cardinality") or 0
+        if not isinstance(marked, int):
+            _wrong(where, "cardinality", marked, "a number of rows")
+    if path.startswith("file:"):
+        path = "/" + path.removeprefix("file:").lstrip("/")
+    return LogFile(
+        path,
+        identity,
+        marked,
+        partition,
+        fields.get("dataChange") is not False,
+        stats,
+        fields,
+    )
+
+
+def metadata_of(fields: Mapping[str, Any], where: str) -> LogMetadata:
+    """The table's metadata."""
+    columns = fields.get("partitionColumns") or []
+    configuration = fields.get("configuration") or {}
+    if not isinstance(columns, list) or not all(isinstance(c, str) for c in columns):
+        _wrong(where, "partitionColumns", columns, "a list of names")
+    if not isinstance(configuration, dict):
+        _wrong(where, "configuration", configuration, "an object")
+    text = fields.get("schemaString")
+    types: dict[str, tuple[str, str]] = {}
+    try:
+        schema = read_json(str(text)) if text else {"fields": []}
+        for column in schema["fields"]:
+            kind = column["type"] if isinstance(column["type"], str) else "nested"
+            besides = column.get("metadata") or {}
+            if SPECIAL.intersection(besides):
+                kind = "special"
+            physical = besides.get("delta.columnMapping.physicalName")
+            types[column["name"].lower()] = (physical or column["name"], kind)
+    except (ValueError, TypeError, KeyError, AttributeError):
+        _wrong(where, "schemaString", text, "a schema in Spark's JSON")
+    return LogMetadata(types, tuple(columns), configuration, str(text or ""))
+
+
+def fields_of(metadata: LogMetadata) -> dict[str, Any]:
+    """The fields of which ``metadata_of`` makes a table's metadata.
+
+    >>> read = metadata_of({"partitionColumns": ["day"], "configuration": {"delta.appendOnly": "true"}}, "0.json:1")
+    >>> metadata_of(fields_of(read), "0.json:1") == read
+    True
+    """
+    return {
+        "schemaString": metadata.schema,
+        "partitionColumns": list(metadata.partitioned_by),
+        "configuration": dict(metadata.configuration),
+    }
+
+
+def protocol_of(fields: Mapping[str, Any], where: str) -> LogProtocol:
+    """The protocol, if it is one whose logs we can read."""
+    reader, writer = fields.get("minReaderVersion"), fields.get("minWriterVersion")
+    for name, version, newest in (
+        ("minReaderVersion", reader, READER),
+        ("minWriterVersion", writer, WRITER),
+    ):
+        if not isinstance(version, int) or not 0 <= version <= newest:
+            _wrong(where, name, version, f"a version up to {newest}")
+    readers, writers = (fields.get(f"{who}Features") or [] for who in ("reader", "writer"))
+    for name, features in (("readerFeatures", readers), ("writerFeatures", writers)):
+        if not isinstance(features, list) or not all(isinstance(f, str) for f in features):
+            _wrong(where, name, features, "a list of names")
+    unknown = [feature for feature in readers if feature not in FEATURES]
+    if unknown:
+        raise LogError(
+            f"{where}: readers of this table must know the feature '{unknown[0]}', which isolitmus"
+            f" does not{near(unknown[0], FEATURES)}"
+        )
+    return LogProtocol(reader or 0, writer or 0, tuple(readers), tuple(writers))
+
+
+def _info(fields: Mapping[str, Any], where: str) -> Mapping[str, Any]:
+    """What a commit says of itself; fields that we rely on have the types that Delta gives them."""
+    for name, (kind, wanted) in RELIED_ON.items():
+        value = fields.get(name)
+        if value is not None and (
+            not isinstance(value, kind) or (kind is int and isinstance(value, bool))
+        ):
+            _wrong(f"{where}: commitInfo", name, value, wanted)
+    return {
+        name: fields[name] for name, kind in KNOWN.items() if isinstance(fields.get(name), kind)
+    }
+
+
+def _wrong(where: str, name: str, value: object, wanted: str) -> Never:
+    raise LogError(f"{where}: {name} is {brief(repr(value), 60)}; {wanted} is wanted")

@@ -1,0 +1,230 @@
+"""The log of a Delta table on a local path, read without Spark: commits in order, one at a time.
+
+What is there is listed once, at the beginning: a table may be written meanwhile, and the versions that
+come later are counted but not read. Where old commits were cleaned up, a checkpoint says which files
+the table had (``specs.logs.checkpoint``), and the log is read from there.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from isolitmus.model.errors import LogError
+from isolitmus.specs.disk.input_files import (
+    is_folder,
+    is_there,
+    open_file,
+    read_if_there,
+    read_lines,
+)
+from isolitmus.specs.disk.limits import read_json
+from isolitmus.specs.logs.actions import commit_of, parse
+from isolitmus.specs.logs.checkpoint import NAME, Checkpoint, checkpoints
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from isolitmus.model.delta.log import LogCommit, LogFile, LogMetadata, LogProtocol
+
+__all__ = ["DeltaLog", "commits_since", "has_version", "is_delta_table", "latest", "open_log"]
+
+REMOTE = re.compile(r"(?!file:)[a-z][a-z0-9+.-]+:/")
+"""An object store's address, as a path has it."""
+COMMIT = re.compile(r"\d{20}\.json")
+
+
+@dataclass(frozen=True, slots=True)
+class DeltaLog:
+    """The commits of a table, as they were when it was opened."""
+
+    table: Path
+    """Its folder."""
+    oldest: int
+    """The first version whose commit is there."""
+    first: int
+    """The first version from which the table's files are known one commit at a time."""
+    last: int
+    """The newest version."""
+    base: Checkpoint | None = None
+    """The checkpoint of version ``first − 1``, which has the files until then; None: ``first`` is 0."""
+
+    def commits(self, since: int | None = None) -> Iterator[LogCommit]:
+        """The commits from ``first`` on, or from another version, in order."""
+        return map(self.commit, range(self.first if since is None else since, self.last + 1))
+
+    def commit(self, version: int) -> LogCommit:
+        """One commit, from ``oldest`` to ``last``; LogError if it does not read."""
+        return _commit(self.table, version, newest=version == self.last)
+
+    def digest(self, version: int) -> str:
+        """A digest of what the file of a commit holds; LogError if it cannot be read."""
+        with open_file(_place(self.table, version), LogError) as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+
+    def begin(self) -> Iterator[LogFile | LogMetadata | LogProtocol]:
+        """What the table is before ``first``: nothing, or what the checkpoint says.
+
+        The checkpoint is compared with the commit of its version if that is still there.
+        """
+        if self.base is None:
+            return
+        adds: set[tuple[str, str]] = set()
+        removes: set[tuple[str, str]] = set()
+        if self.base.version >= self.oldest:
+            commit = self.commit(self.base.version)
+            adds = {file.entry for file in commit.adds}
+            removes = {file.entry for file in commit.removes} - adds
+        for part in self.base.state():
+            entry = getattr(part, "entry", None)
+            if entry in removes:
+                self._another(f"has {entry[0]}, which that version removes")
+            adds.discard(entry)
+            yield part
+        if adds:
+            self._another(f"lacks {min(adds)[0]}, which that version adds")
+
+    def newer(self) -> int:
+        """The number of versions that have come since."""
+        versions, _ = _list(self.table)
+        return max(versions, default=self.last) - self.last
+
+    def _another(self, why: str) -> None:
+        assert self.base is not None
+        raise LogError(
+            f"{self.base.files[0]}: this is no checkpoint of version {self.base.version}: it {why}"
+        )
+
+
+def is_delta_table(path: Path) -> bool:
+    """Whether there is a folder with a folder ``_delta_log``."""
+    return is_folder(path / "_delta_log")
+
+
+def open_log(table: Path) -> DeltaLog:
+    """The log of the table at a path; LogError if it is none, or has a gap."""
+    if REMOTE.match(str(table)):
+        raise LogError(
+            f"{table}: tables are read from folders of this machine; only its folder _delta_log is needed, without the"
+            " data: copy that"
+        )
+    if not is_folder(table):
+        raise LogError(f"{table}: there is no such folder; the folder of a Delta table is wanted")
+    if not is_delta_table(table):
+        raise LogError(f"{table}: this is no Delta table: it has no folder _delta_log")
+    versions, names = _list(table)
+    if not versions:
+        raise LogError(
+            f"{table}: this is no Delta table: _delta_log has no commit, such as {0:020}.json"
+        )
+    oldest, last = versions[0], versions[-1]
+    whole = checkpoints(table / "_delta_log", names)
+    _last_checkpoint(table, whole, last)
+    base = None
+    if oldest > 0:
+        base = next((c for c in whole if oldest - 1 <= c.version <= last), None)
+        if base is None:
+            raise LogError(
+                f"{table}: the log begins with version {oldest}, and no whole checkpoint of version"
+                f" {oldest - 1} or later says what the table was before"
+            )
+    for before, version in pairwise(versions):
+        if version != before + 1:
+            raise LogError(
+                f"{table}: the log has a gap: version {before + 1} is missing"
+                f" (_delta_log/{before + 1:020}.json), version {version} is there"
+            )
+    return DeltaLog(table, oldest, 0 if base is None else base.version + 1, last, base)
+
+
+def latest(table: Path) -> int:
+    """The newest version of the table at a path; −1 if there is none."""
+    return max(_list(table)[0], default=-1) if is_delta_table(table) else -1
+
+
+def has_version(table: Path, version: int) -> bool:
+    """Whether the commit of a version is there."""
+    return is_there(_place(table, version))
+
+
+def commits_since(table: Path, version: int = -1) -> tuple[LogCommit, ...]:
+    """The commits after a version that are still there, oldest first; LogError for one that does not read."""
+    later = [v for v in _list(table)[0] if v > version] if is_delta_table(table) else []
+    return tuple(_commit(table, v, newest=v == later[-1]) for v in later)
+
+
+def _commit(table: Path, version: int, *, newest: bool) -> LogCommit:
+    return commit_of(version, _actions(_place(table, version), newest=newest))
+
+
+def _place(table: Path, version: int) -> str:
+    return f"{table}/_delta_log/{version:020}.json"
+
+
+def _list(table: Path) -> tuple[list[int], list[str]]:
+    """The versions with a commit, sorted, and the names of the files that are of checkpoints."""
+    versions: list[int] = []
+    names: list[str] = []
+    try:
+        with os.scandir(table / "_delta_log") as entries:
+            for entry in entries:
+                if COMMIT.fullmatch(entry.name):
+                    versions.append(int(entry.name[:20]))
+                elif NAME.fullmatch(entry.name):
+                    names.append(entry.name)
+    except OSError as problem:
+        raise LogError(f"cannot read {table / '_delta_log'}: {problem.strerror}") from None
+    return sorted(versions), names
+
+
+def _last_checkpoint(table: Path, whole: list[Checkpoint], last: int) -> None:
+    """What the file ``_last_checkpoint`` says is there. One that does not read is no matter: it is a
+    hint, which Delta does without, too.
+    """
+    path = table / "_delta_log" / "_last_checkpoint"
+    hint = read_if_there(path, LogError)
+    try:
+        said = read_json(hint or "{}")["version"]
+    except (ValueError, TypeError, KeyError):
+        return
+    there = [checkpoint.version for checkpoint in whole]
+    if said not in there:
+        known = f"the newest that is there is of version {there[-1]}" if there else "there is none"
+        raise LogError(f"{path}: it says that the last checkpoint is of version {said}; {known}")
+    if said > last:
+        raise LogError(f"{path}: it says version {said}; the newest commit is version {last}")
+
+
+def _actions(path: str, *, newest: bool) -> Iterator[tuple[str, str, dict[str, object]]]:
+    try:
+        yield from _read_actions(path, newest=newest)
+    except LogError:
+        if os.path.lexists(path):
+            raise
+        raise LogError(
+            f"{path}: it was there a moment ago (the log is being cleaned up); ask again"
+        ) from None
+
+
+def _read_actions(path: str, *, newest: bool) -> Iterator[tuple[str, str, dict[str, object]]]:
+    empty = True
+    for number, line in enumerate(read_lines(path, LogError), 1):
+        if not line.strip():
+            continue
+        empty = False
+        where = f"{path}:{number}"
+        try:
+            yield where, *parse(line, where)
+        except LogError as error:
+            if newest and "no action" in str(error):
+                raise LogError(
+                    f"{error}; it is the newest commit: perhaps it is being written"
+                ) from None
+            raise
+    if empty:
+        raise LogError(f"{path}: this commit is empty; its writer may have died")

@@ -1,1 +1,0 @@
-"""Histories that other tools record, read as columns: AWDIT, Plume, dbcop, Cobra, Elle."""

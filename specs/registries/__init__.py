@@ -1,0 +1,1 @@
+"""Formats and engines by name."""

@@ -1,0 +1,35 @@
+"""The engines by name: those that ship, those of installed packages, and those that a program offers.
+
+>>> engines()
+('delta', 'deltalake', 'deltalake-1.6.3', 'derby', 'model', 'postgres')
+>>> engine_named("deltalake-1.6.6").name, engine_named("deltalake-1.6.3").protocols
+('deltalake', ('delta-rs-1.6.3-serializable',))
+>>> engine_named("dleta")
+Traceback (most recent call last):
+isolitmus.model.errors.UnknownName: no engine 'dleta'; did you mean 'delta'?
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from isolitmus.model.registry import Registry
+
+if TYPE_CHECKING:
+    from isolitmus.model.engine import Engine
+
+__all__ = ["ENGINES", "engine_named", "engines", "offer"]
+
+SHIPPED = {
+    "model": "isolitmus.checker.execution.model_engine:MODEL",
+    "delta": "isolitmus.conformance.delta.engine:DELTA",
+    "deltalake": "isolitmus.conformance.deltalake.engine:NEWEST",
+    "deltalake-1.6.3": "isolitmus.conformance.deltalake.engine:OLDER",
+    "derby": "isolitmus.conformance.derby.engine:DERBY",
+    "postgres": "isolitmus.conformance.postgres.engine:POSTGRES",
+}
+"""The engines that ship, each by the place of its record."""
+ALIASES = {"deltalake-1.6.6": "deltalake"}
+"""Other names of those."""
+ENGINES: Registry[Engine] = Registry("engine", SHIPPED, ALIASES)
+engine_named, engines, offer = ENGINES.named, ENGINES.names, ENGINES.offer

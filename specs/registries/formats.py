@@ -1,0 +1,30 @@
+"""The formats by name: those that ship, those of installed packages, and those that a program offers.
+
+>>> format_named("delta").log, format_named("delta-rs").log
+('delta', 'delta')
+>>> format_named("dleta")
+Traceback (most recent call last):
+isolitmus.model.errors.UnknownName: no format 'dleta'; did you mean 'delta'?
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from isolitmus.model.defaults import DELTA
+from isolitmus.model.registry import Registry
+
+if TYPE_CHECKING:
+    from isolitmus.model.format import Format
+
+__all__ = ["FORMATS", "SHIPPED", "format_named", "formats", "offer"]
+
+SHIPPED = {
+    DELTA: "isolitmus.checker.delta.format:DELTA",
+    "databricks": "isolitmus.checker.delta.format:DATABRICKS",
+    "delta-rs": "isolitmus.checker.delta.format_part:DELTA_RS",
+    "locking": "isolitmus.checker.locking.format:LOCKING",
+}
+"""The formats that ship, each by the place of its record."""
+FORMATS: Registry[Format] = Registry("format", SHIPPED)
+format_named, formats, offer = FORMATS.named, FORMATS.names, FORMATS.offer

@@ -1,0 +1,1 @@
+"""SQL text to statements; the only home of sqlglot."""

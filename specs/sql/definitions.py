@@ -1,0 +1,289 @@
+"""Read ALTER TABLE, COMMENT ON and RESTORE: statements that change what a table is.
+
+They are few and small, and sqlglot hides most of them in a Command: each has a pattern of its own.
+What alters columns in another way (positions, types, defaults), and DROP FEATURE of a feature whose
+removal is several commits, is refused by name.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, NoReturn
+
+from sqlglot import expressions as exp
+
+from isolitmus.model.delta.header import FEATURES, MAPPING_MODE, SUPPORTED
+from isolitmus.model.delta.log import LEVEL_KEY
+from isolitmus.model.errors import near
+from isolitmus.model.schema import Column
+from isolitmus.model.sql import definition as df
+from isolitmus.model.sql.types import NAMED_TYPES, type_named
+from isolitmus.specs.sql.parameters import bound
+from isolitmus.specs.sql.properties import SEVERAL, misspelled, retention_problem, unmodelled
+from isolitmus.specs.sql.queries import QueryReader
+from isolitmus.specs.sql.resolving import resolves
+from isolitmus.specs.sql.unsupported_pairs import OUTSIDE
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from isolitmus.model.errors import SqlProblem
+    from isolitmus.model.schema import Schema
+    from isolitmus.specs.sql.syntax import Syntax
+
+__all__ = ["DefinitionReader", "checked", "property_pairs"]
+
+TABLE = r"`?(?P<table>\w+)`?"
+ALTER = re.compile(rf"\s*ALTER\s+TABLE\s+{TABLE}\s+(?P<rest>.*\S)\s*", re.IGNORECASE | re.DOTALL)
+COMMENT = re.compile(
+    rf"\s*COMMENT\s+ON\s+TABLE\s+{TABLE}\s+IS\s+(?P<text>'[^']*')\s*", re.IGNORECASE
+)
+SET = re.compile(r"SET\s+TBLPROPERTIES\s*\((?P<body>.*)\)", re.IGNORECASE | re.DOTALL)
+UNSET = re.compile(
+    r"UNSET\s+TBLPROPERTIES\s+(?:IF\s+EXISTS\s*)?\((?P<body>.*)\)", re.IGNORECASE | re.DOTALL
+)
+ADD = re.compile(r"ADD\s+COLUMNS?\s*(?P<body>.*)", re.IGNORECASE | re.DOTALL)
+CHECK = re.compile(
+    r"ADD\s+CONSTRAINT\s+`?(?P<name>\w+)`?\s+CHECK\s*\((?P<body>.*)\)", re.IGNORECASE | re.DOTALL
+)
+DROP = re.compile(r"DROP\s+CONSTRAINT\s+(?P<if>IF\s+EXISTS\s+)?`?(?P<name>\w+)`?", re.IGNORECASE)
+GOES = re.compile(r"DROP\s+COLUMN\s+`?(?P<name>\w+)`?", re.IGNORECASE)
+RENAME = re.compile(r"RENAME\s+COLUMN\s+`?(?P<name>\w+)`?\s+TO\s+`?(?P<other>\w+)`?", re.IGNORECASE)
+FEATURE = re.compile(
+    r"DROP\s+FEATURE\s+(['`]?)(?P<name>[\w-]+)\1(?P<history>\s+TRUNCATE\s+HISTORY)?", re.IGNORECASE
+)
+COLUMN = re.compile(
+    r"(?:ALTER|CHANGE)\s+COLUMN\s+`?(?P<name>\w+)`?\s+COMMENT\s+(?P<text>'[^']*')", re.IGNORECASE
+)
+NULLS = re.compile(
+    r"(?:ALTER|CHANGE)\s+(?:COLUMN\s+)?`?(?P<name>\w+)`?\s+DROP\s+NOT\s+NULL", re.IGNORECASE
+)
+SYNC = re.compile(
+    r"(?:ALTER|CHANGE)\s+(?:COLUMN\s+)?`?(?P<name>\w+)`?\s+SYNC\s+IDENTITY", re.IGNORECASE
+)
+CLUSTER = re.compile(r"CLUSTER\s+BY\s*(?:(?P<none>NONE)|\((?P<body>.*)\))", re.IGNORECASE)
+RESTORE = re.compile(
+    rf"\s*RESTORE\s+(?:TABLE\s+)?{TABLE}\s+TO\s+VERSION\s+AS\s+OF\s+'?(?P<version>.+?)'?\s*",
+    re.IGNORECASE,
+)
+INIT = re.compile(r"\{init\[([1-9][0-9]{0,3})\]\}")
+TEXT = r"""(?:'([^']*)'|"([^"]*)")"""
+KEY = re.compile(rf"\s*(?:{TEXT}|(\w+(?:\.\w+)*))\s*")
+PAIR = re.compile(
+    rf"\s*(?:{TEXT}|(\w+(?:\.\w+)*))(?:\s*=\s*|\s+)(?:{TEXT}|(true|false|[+-]?\d+(?:\.\d+)?))\s*",
+    re.IGNORECASE,
+)
+"""A property: a name, in quotes or not, and a text, a number, TRUE or FALSE, with or without a = between."""
+DECLARED = re.compile(r"\s*`?(\w+)`?\s+(\w+(?:\s*\([\d\s,]*\))?)\s*")
+BETWEEN = re.compile(r",(?![^()]*\))")
+"""The commas between columns."""
+WRITTEN = (
+    "write ALTER TABLE table …, COMMENT ON TABLE table IS 'text'"
+    " or RESTORE TABLE table TO VERSION AS OF {init[n]}"
+)
+FORMS = (
+    "SET TBLPROPERTIES, UNSET TBLPROPERTIES, ADD COLUMNS, ADD CONSTRAINT … CHECK, DROP CONSTRAINT,"
+    " DROP COLUMN, RENAME COLUMN, DROP FEATURE, ALTER COLUMN … COMMENT, ALTER COLUMN … DROP NOT NULL, ALTER COLUMN … SYNC IDENTITY,"
+    " CLUSTER BY"
+)
+
+
+def checked(syntax: Syntax) -> exp.Expr:
+    """The condition of ADD CONSTRAINT.
+
+    >>> from isolitmus.specs.sql.syntax import Syntax
+    >>> checked(Syntax("ALTER TABLE t ADD CONSTRAINT few CHECK (id < 9)")).sql()
+    'id < 9'
+    """
+    found = ALTER.fullmatch(syntax.text)
+    assert found is not None
+    added = CHECK.fullmatch(found["rest"])
+    assert added is not None
+    start, end = (found.start("rest") + place for place in added.span("body"))
+    return syntax.tree(start, end)
+
+
+def property_pairs(body: str) -> list[tuple[str, str]] | None:
+    """The properties between the brackets of TBLPROPERTIES; None if they are none.
+
+    >>> property_pairs("'delta.enableDeletionVectors' = true, team 'us'")
+    [('delta.enableDeletionVectors', 'true'), ('team', 'us')]
+    >>> property_pairs("'delta.appendOnly' = perhaps") is None
+    True
+    """
+    pairs = []
+    for part in body.split(","):
+        found = PAIR.fullmatch(part)
+        if found is None:
+            return None
+        one, other, bare, text, quoted, plain = found.groups()
+        key = next(name for name in (one, other, bare) if name is not None)
+        written = text if text is not None else quoted
+        pairs.append((key, plain.lower() if written is None else written))
+    return pairs
+
+
+class DefinitionReader(QueryReader):
+    """Reads them, on the table that they name."""
+
+    @resolves("RESTORE")
+    def restore(self) -> df.Restore:
+        found = RESTORE.fullmatch(self.text)
+        if found is None:
+            self.outside(WRITTEN)
+        version = INIT.fullmatch(found["version"])
+        if version is None:
+            self.outside("RESTORE goes back to {init[n]}, what the n-th init statement has left")
+        return df.Restore(self.sql, self.named(found["table"]).name, int(version[1]))
+
+    @resolves("COMMENT")
+    def comment(self) -> df.Definition:
+        found = COMMENT.fullmatch(self.text)
+        if found is None:
+            self.outside(WRITTEN)
+        schema = self.named(found["table"])
+        return df.Definition(
+            self.sql, schema.name, df.SetProperties({"comment": found["text"][1:-1]})
+        )
+
+    @resolves("ALTER")
+    def alter(self) -> df.Definition:
+        found = ALTER.fullmatch(self.text)
+        if found is None:
+            self.outside(WRITTEN)
+        schema = self.named(found["table"])
+        return df.Definition(self.sql, schema.name, self.change(schema, found["rest"]))
+
+    def named(self, table: str) -> Schema:
+        schema, _ = self.table(exp.to_table(table, dialect="databricks"))
+        return schema
+
+    def outside(self, problem: str, kind: SqlProblem = "outside") -> NoReturn:
+        self.place.refuse(None, problem, kind)
+
+    def change(self, schema: Schema, rest: str) -> df.Change:
+        if found := SET.fullmatch(rest):
+            body = bound(found["body"], self.syntax.values)
+            pairs = property_pairs(body)
+            if pairs is None:
+                self.outside("SET TBLPROPERTIES takes 'key' = 'value', …")
+            given = dict(self.modelled(key, value) for key, value in pairs)
+            if why := retention_problem(given):
+                self.outside(f"{why}, which Delta refuses")
+            if given.get(MAPPING_MODE, "").lower() == "none":
+                return self.unmapped(given, unset=False)
+            return df.SetProperties(given)
+        if found := UNSET.fullmatch(rest):
+            keys = [KEY.fullmatch(part) for part in found["body"].split(",")]
+            if not all(keys):
+                self.outside("UNSET TBLPROPERTIES takes 'key', …")
+            named = tuple(str(key[key.lastindex or 0]) for key in keys if key)
+            if LEVEL_KEY in named:
+                self.outside(
+                    f"whether {LEVEL_KEY} is set depends on the protocol of the run; SET TBLPROPERTIES"
+                    f" ('{LEVEL_KEY}' = 'Serializable') has the effect of unsetting it"
+                )
+            for why in filter(None, map(misspelled, named)):
+                self.outside(why)
+            if MAPPING_MODE in named:
+                return self.unmapped(dict.fromkeys(named, ""), unset=True)
+            return df.UnsetProperties(named)
+        if found := CHECK.fullmatch(rest):
+            return self.check(schema, found["name"], found["body"])
+        if found := DROP.fullmatch(rest):
+            return df.DropConstraint(found["name"].lower(), bool(found["if"]))
+        if found := GOES.fullmatch(rest):
+            self.known(schema, found["name"])
+            return df.DropColumn(found["name"])
+        if found := RENAME.fullmatch(rest):
+            self.known(schema, found["name"])
+            if schema.index(found["other"]) is not None:
+                problem = f"table {schema.name} has a column '{found['other']}' already"
+                self.outside(problem, "column there")
+            return df.RenameColumn(found["name"], found["other"])
+        if found := FEATURE.fullmatch(rest):
+            return self.feature(found["name"], history=bool(found["history"]))
+        if found := COLUMN.fullmatch(rest):
+            self.known(schema, found["name"])
+            return df.CommentColumn(found["name"], found["text"][1:-1])
+        if found := NULLS.fullmatch(rest):
+            self.known(schema, found["name"])
+            return df.DropNotNull(found["name"])
+        if found := SYNC.fullmatch(rest):
+            self.known(schema, found["name"])
+            if schema.columns[schema.index(found["name"]) or 0].identity is None:
+                self.outside(f"SYNC IDENTITY is for identity columns; {found['name']} is none")
+            return df.SyncIdentity(found["name"])
+        if found := CLUSTER.fullmatch(rest):
+            names = () if found["none"] else tuple(map(str.strip, found["body"].split(",")))
+            for name in names:
+                self.known(schema, name)
+            return df.ClusterBy(names)
+        if found := ADD.fullmatch(rest):
+            return self.added(schema, found["body"].strip())
+        self.outside(f"ALTER TABLE … {rest.split(maxsplit=1)[0].upper()} {OUTSIDE}: {FORMS}")
+
+    def unmapped(self, given: Mapping[str, str], *, unset: bool) -> df.RemoveMapping:
+        """The end of column mapping, which is a commit of its own; of another spelling Delta takes no notice."""
+        if not unset and given[MAPPING_MODE] != "none":
+            self.outside(f"'{given[MAPPING_MODE]}' is written none")
+        if len(given) > 1:
+            self.outside(f"{MAPPING_MODE} with other properties is not modelled: it is two commits")
+        return df.RemoveMapping(unset)
+
+    def modelled(self, key: str, value: str, *, made: bool = False) -> tuple[str, str]:
+        """A property that says nothing to Delta, or one of those whose meaning the model knows."""
+        if key.startswith(SUPPORTED):
+            return self.supported(key, value)
+        why = unmodelled(key, value, made=made)
+        if why:
+            self.outside(why)
+        return key, value
+
+    def supported(self, key: str, value: str) -> tuple[str, str]:
+        """A property that asks for a feature."""
+        name = key.removeprefix(SUPPORTED)
+        if name not in FEATURES:
+            self.outside(f"the feature '{name}' is not modelled{near(name, FEATURES)}")
+        if name == "clustering":
+            self.outside("the feature clustering comes by CLUSTER BY, not by a property")
+        if value != "supported":
+            self.outside(f"{key} is '{value}'; known: supported")
+        return key, value
+
+    def feature(self, name: str, *, history: bool) -> df.DropFeature:
+        """DROP FEATURE, of a feature that the model knows."""
+        if name not in FEATURES:
+            self.outside(f"the feature '{name}' is not modelled{near(name, FEATURES)}")
+        if history and name not in SEVERAL:
+            self.outside(f"{name} leaves nothing in the history: TRUNCATE HISTORY is not allowed")
+        return df.DropFeature(name)
+
+    def known(self, schema: Schema, column: str) -> None:
+        if schema.index(column) is None:
+            names = [c.name for c in schema.columns]
+            problem = f"table {schema.name} has no column '{column}'{near(column, names)}"
+            self.outside(problem, "no column")
+
+    def check(self, schema: Schema, name: str, body: str) -> df.AddConstraint:
+        _, side = self.table(exp.to_table(schema.name, dialect="databricks"))
+        condition = self.condition(self.scope(side), checked(self.syntax))
+        text = bound(body.strip(), self.syntax.values)
+        return df.AddConstraint(name.lower(), text, condition)
+
+    def added(self, schema: Schema, body: str) -> df.AddColumns:
+        if body.startswith("(") and body.endswith(")"):
+            body = body[1:-1]
+        columns: list[Column] = []
+        for part in BETWEEN.split(body):
+            declared = DECLARED.fullmatch(part)
+            if declared is None:
+                self.outside(f"'{part.strip()}' is no new column; write NAME TYPE, …")
+            name, type_ = declared[1], type_named(declared[2])
+            if type_ is None:
+                self.outside(f"no type '{declared[2]}'{near(declared[2].upper(), NAMED_TYPES)}")
+            taken = [c.name.lower() for c in (*schema.columns, *columns)]
+            if name.lower() in taken:
+                self.outside(f"table {schema.name} has a column '{name}' already", "column there")
+            columns.append(Column(name, type_))
+        return df.AddColumns(tuple(columns))

@@ -1,0 +1,397 @@
+"""Read scalar functions, CASE, COALESCE and LIKE, each by the class that sqlglot gives it."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import TYPE_CHECKING, NamedTuple
+
+from sqlglot import expressions as exp
+from sqlglot.errors import SqlglotError
+
+from isolitmus.model.sql import expression as ex
+from isolitmus.model.sql.types import common_type, decimal_of, is_number, quotient_type
+from isolitmus.specs.sql.quiet_sqlglot import parse_one
+from isolitmus.specs.sql.source_text import DIALECT, only
+from isolitmus.specs.sql.sql_literals import GIVES, coerced, operand_type
+from isolitmus.specs.sql.unsupported_pairs import OUTSIDE
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from isolitmus.model.sql.types import Type
+    from isolitmus.specs.sql.source_text import SqlText
+
+    Reading = Callable[[exp.Expr, Type], ex.Expr]
+
+__all__ = [
+    "FunctionReader", "calls_random", "decimals", "is_complex", "is_random", "unified", "untyped",
+]  # fmt: skip
+
+STRUCTURED = (exp.Bracket, exp.Dot, exp.Lambda, exp.Struct, exp.Array, exp.Explode, exp.FromJson)
+"""The nodes of expressions on structures, arrays and maps, besides functions that are called after these."""
+NAMED_AFTER = re.compile(r"(?:\w+_)?(?:ARRAY|MAP|STRUCT)(?:S|_\w+)?|TRANSFORM|FLATTEN|CARDINALITY")
+RANDOM = {
+    "RAND", "RANDOM", "RANDN", "RANDSTR", "UUID", "SHUFFLE", "UNIFORM", "MONOTONICALLY_INCREASING_ID",
+    "SPARK_PARTITION_ID", "INPUT_FILE_NAME", "INPUT_FILE_BLOCK_START", "INPUT_FILE_BLOCK_LENGTH",
+}  # fmt: skip
+"""The functions that do not give the same for the same values."""
+
+
+CALLED = re.compile(r"\w+(?=\s*\()")
+
+
+@cache
+def is_random(text: str) -> bool:
+    """Whether an expression may give another value for the same values of its columns, or names where a row is stored.
+
+    >>> is_random("rand() < 0.5"), is_random("_metadata.file_name = 'a'"), is_random("brand = 'a'")
+    (True, True, False)
+    """
+    tree = _expression(text)
+    if tree is None:
+        return any(name.upper() in RANDOM for name in CALLED.findall(text))
+    return any(
+        column.name == "_metadata" for column in tree.find_all(exp.Identifier, exp.Column)
+    ) or any(name in RANDOM for name in _functions(tree))
+
+
+@cache
+def calls_random(text: str) -> bool:
+    """Whether Spark finds an expression not deterministic for certain: it calls such a function, and none of a user.
+
+    >>> [calls_random(text) for text in ("round(id * rand())", "mine(rand())", "_metadata.file_name = 'a'")]
+    [True, False, False]
+    """
+    tree = _expression(text)
+    if tree is None or not RANDOM.intersection(_functions(tree)):
+        return False
+    return all(call.name.upper() in RANDOM for call in tree.find_all(exp.Anonymous))
+
+
+@cache
+def is_complex(text: str) -> bool:
+    """Whether an expression is on structures, arrays or maps, or is not deterministic, by its syntax.
+
+    >>> [is_complex(text) for text in ("map('a', v)['a'] = 1", "s.t.u = 1 AND uuid() = n", "mine(v) = 1", "LIMIT 3")]
+    [True, True, False, True]
+    """
+    tree = _expression(text)
+    if tree is None:  # a part of a query, so there is one
+        return True
+    structured = tree.find(*STRUCTURED) is not None
+    return structured or is_random(text) or any(map(NAMED_AFTER.fullmatch, _functions(tree)))
+
+
+def _expression(text: str) -> exp.Expr | None:
+    """The tree of an expression; None for the part of a query that is none, such as its LIMIT."""
+    try:
+        return parse_one(text, DIALECT)
+    except SqlglotError:
+        return None
+
+
+def _functions(tree: exp.Expr) -> Iterator[str]:
+    """The names of the functions that an expression calls."""
+    for node in tree.find_all(exp.Func):
+        yield (node.name if isinstance(node, exp.Anonymous) else node.sql_name()).upper()
+
+
+class Signature(NamedTuple):
+    """A function of operands of fixed types."""
+
+    name: str
+    """What ``model.sql.functions`` calls it."""
+    operands: Mapping[str, Type]
+    """The types of its operands, by what sqlglot calls each."""
+    gives: Type
+    """The type of its value."""
+    optional: tuple[str, ...] = ()
+    """The operands that may be left out."""
+    fixed: tuple[str, ...] = ()
+    """Arguments that sqlglot always fills in."""
+
+
+SIGNATURES: Mapping[type[exp.Expr], Signature] = {
+    exp.Upper: Signature("upper", {"this": "STRING"}, "STRING"),
+    exp.Lower: Signature("lower", {"this": "STRING"}, "STRING"),
+    exp.Length: Signature("length", {"this": "STRING"}, "INT"),
+    exp.Trim: Signature("trim", {"this": "STRING"}, "STRING"),
+    exp.Substring: Signature(
+        "substring",
+        {"this": "STRING", "start": "INT", "length": "INT"},
+        "STRING",
+        optional=("length",),
+    ),
+    exp.Replace: Signature(
+        "replace", {"this": "STRING", "expression": "STRING", "replacement": "STRING"}, "STRING"
+    ),
+    exp.Year: Signature("year", {"this": "DATE"}, "INT"),
+    exp.Month: Signature("month", {"this": "DATE"}, "INT"),
+    exp.Day: Signature("day", {"this": "DATE"}, "INT"),
+    exp.TsOrDsAdd: Signature(
+        "date_add", {"this": "DATE", "expression": "INT"}, "DATE", fixed=("unit",)
+    ),
+    exp.DateDiff: Signature(
+        "datediff", {"this": "DATE", "expression": "DATE"}, "INT", fixed=("unit",)
+    ),
+}
+
+
+SECONDS = {"DAY": 86_400, "HOUR": 3_600, "MINUTE": 60, "SECOND": 1}
+"""How long the units of intervals are, whose days have 24 hours (the session's time zone is UTC)."""
+LONGEST = (2**63 - 1) // 1_000_000
+"""The longest interval that Spark has, in seconds."""
+DIGESTS = {"256": "sha256", "0": "sha256"}
+"""The digests that sha2 makes, by its bits; those that DuckDB has as well."""
+ATOM = r"(?:[\w ,:;@=/%#!~'\"<>-]|\.|\[\^?(?:a-z|A-Z|0-9|[A-Za-z0-9_.])+\])[*+?]?"
+ALIKE = re.compile(rf"\^?(?:{ATOM}|\((?:{ATOM}|\|)+\)[*+?]?|\|)*\$?", re.ASCII)
+"""Regular expressions that mean the same in Java, in DuckDB and in Python, of texts of one line."""
+
+
+def unified(
+    place: SqlText, node: exp.Expr, nodes: Sequence[exp.Expr], values: Sequence[ex.Expr]
+) -> tuple[Type, list[ex.Expr]]:
+    """Values where they meet, in the type that Spark casts them to; refused if there is none."""
+    types = [value.type for value in values if not untyped(value)]
+    target = common_type(types) if types else values[0].type
+    if target is None:
+        named = " with ".join(dict.fromkeys(types))
+        place.refuse(
+            node,
+            f"'{place.written(node)}' compares {named}; what Spark makes of the two is not modelled",
+            "type",
+        )
+    return target, [
+        ex.Const(None, target) if untyped(value) else coerced(place, part, value, target)
+        for part, value in zip(nodes, values, strict=True)
+    ]
+
+
+def decimals(type_: Type) -> Type:
+    """The decimals that an operand beside decimals is.
+
+    >>> decimals("INT"), decimals("DECIMAL(5,2)")
+    ('DECIMAL(10,0)', 'DECIMAL(5,2)')
+    """
+    return common_type((type_, "DECIMAL(1,0)")) or type_
+
+
+def untyped(value: ex.Expr) -> bool:
+    """Whether it is a NULL that takes the type of what it meets."""
+    return isinstance(value, ex.Const) and value.value is None
+
+
+class FunctionReader:
+    """Reads one function, its operands by ``read``."""
+
+    def __init__(self, place: SqlText, read: Reading) -> None:
+        self.place, self.read = place, read
+
+    def function(self, node: exp.Expr, null: Type) -> ex.Expr | None:
+        """The expression; None for what is no function that is read here."""
+        found = None if self.place.plain else self._function(node, null)
+        if found is not None:
+            node.meta[GIVES] = found.type
+        return found
+
+    def _function(self, node: exp.Expr, null: Type) -> ex.Expr | None:
+        if type(node) in SIGNATURES:
+            return self.signed(node, SIGNATURES[type(node)])
+        match node:
+            case exp.Like():
+                only(self.place, node, "this", "expression", "negate")
+                return ex.Not(self.like(node)) if node.args.get("negate") else self.like(node)
+            case exp.Case():
+                return self.case(node, null)
+            case exp.Coalesce() | exp.Greatest() | exp.Least():
+                only(self.place, node, "this", "expressions", "ignore_nulls")
+                return self.several(type(node).__name__.lower(), node, null)
+            case exp.Concat() | exp.DPipe():
+                parts = (
+                    node.expressions
+                    if isinstance(node, exp.Concat)
+                    else [node.this, node.expression]
+                )
+                texts = [self.wanted(part, "STRING") for part in parts]
+                return ex.Call("concat", tuple(texts), "STRING")
+            case exp.TsOrDsToDate():
+                only(self.place, node, "this")
+                return self.wanted(node.this, "DATE")
+            case exp.MD5() | exp.SHA() | exp.SHA2():
+                only(self.place, node, "this", "length")
+                return self.digest(node)
+            case exp.RegexpLike():
+                return self.matches(node)
+            case exp.StartsWith() | exp.EndsWith() | exp.Contains():
+                only(self.place, node, "this", "expression")
+                return self.within(node)
+            case exp.Abs():
+                operand = self.number(node.this)
+                return ex.Call("abs", (operand,), operand.type)
+            case exp.Div():
+                return self.divided(node)
+        return None
+
+    def signed(self, node: exp.Expr, signature: Signature) -> ex.Expr:
+        only(self.place, node, *signature.operands, *signature.fixed)
+        unit = node.args.get("unit")
+        if unit is not None and unit.name.upper() != "DAY":
+            self.place.refuse(node, f"'{self.place.written(node)}' {OUTSIDE}", "opaque")
+        operands = []
+        for key, type_ in signature.operands.items():
+            part = node.args.get(key)
+            if part is not None:
+                operands.append(self.wanted(part, type_))
+            elif key not in signature.optional:
+                self.place.refuse(node, f"{signature.name} wants {', '.join(signature.operands)}")
+        return ex.Call(signature.name, tuple(operands), signature.gives)
+
+    def wanted(self, node: exp.Expr, type_: Type) -> ex.Expr:
+        """An operand where a type is wanted: only what Spark casts there by itself."""
+        value = self.read(node, type_)
+        source = value.type
+        casts = type_ == "STRING" or source == "STRING" or {source, type_} <= {"DATE", "TIMESTAMP"}
+        if source != type_ and not casts:
+            self.place.refuse(
+                node, f"'{self.place.written(node)}' is {source}; {type_} is wanted here", "type"
+            )
+        return coerced(self.place, node, value, type_)
+
+    def number(self, node: exp.Expr) -> ex.Expr:
+        value = self.read(node, "INT")
+        if not is_number(value.type):
+            self.place.refuse(
+                node, f"'{self.place.written(node)}' is {value.type}; a number is wanted", "type"
+            )
+        return value
+
+    def like(self, node: exp.Like) -> ex.Expr:
+        subject, pattern = self.wanted(node.this, "STRING"), self.wanted(node.expression, "STRING")
+        if not isinstance(pattern, ex.Const) or "\\" in str(pattern.value):
+            self.place.refuse(node, "LIKE takes a text without \\ as its pattern", "opaque")
+        return ex.Call("like", (subject, pattern), "BOOLEAN")
+
+    def case(self, node: exp.Case, null: Type) -> ex.Expr:
+        only(self.place, node, "ifs", "default")
+        whens = []
+        for part in node.args["ifs"]:
+            whens.append(self.read(part.this, "BOOLEAN"))
+            if whens[-1].type != "BOOLEAN":
+                problem = f"'{whens[-1]}' is {whens[-1].type}; a condition is wanted"
+                self.place.refuse(part.this, problem, "type")
+        other = node.args.get("default")
+        nodes = [part.args["true"] for part in node.args["ifs"]]
+        nodes += [] if other is None else [other]
+        type_, thens = unified(self.place, node, nodes, [self.read(n, null) for n in nodes])
+        last = thens.pop() if other is not None else ex.Const(None, type_)
+        operands = [part for pair in zip(whens, thens, strict=True) for part in pair]
+        return ex.Call("case", (*operands, last), type_)
+
+    def several(self, name: str, node: exp.Expr, null: Type) -> ex.Expr:
+        nodes = [node.this, *node.expressions]
+        type_, values = unified(self.place, node, nodes, [self.read(part, null) for part in nodes])
+        return ex.Call(name, tuple(values), type_)
+
+    def divided(self, node: exp.Div) -> ex.Expr:
+        """Numbers are divided as DOUBLE, decimals and integers beside them as decimals."""
+        parts = (node.this, node.expression)
+        values = list(map(self.number, parts))
+        types = {value.type for value in values}
+        exact = "DOUBLE" not in types and any(decimal_of(type_) for type_ in types)
+        wanted = [
+            decimals(operand_type(part, value)) if exact else "DOUBLE"
+            for part, value in zip(parts, values, strict=True)
+        ]
+        found = quotient_type(*wanted) if exact else "DOUBLE"
+        if found is None:
+            problem = f"a quotient of decimals with fewer than 6 digits behind the point {OUTSIDE}"
+            self.place.refuse(node, problem, "opaque")
+        both = [
+            coerced(self.place, part, value, type_)
+            for part, value, type_ in zip(parts, values, wanted, strict=True)
+        ]
+        return ex.Call("divide", tuple(both), found)
+
+    def text(self, node: exp.Expr) -> ex.Expr:
+        """An operand that is a text already: here Spark makes none of a number."""
+        value = self.read(node, "STRING")
+        if value.type != "STRING":
+            problem = f"'{self.place.written(node)}' is {value.type}; STRING is wanted here"
+            self.place.refuse(node, problem, "type")
+        return value
+
+    def within(self, node: exp.Expr) -> ex.Expr:
+        """Whether a text begins with another, which Spark's optimizer has as LIKE, ends with it or has it in it."""
+        texts = [self.text(part) for part in (node.this, node.expression)]
+        if not isinstance(node, exp.StartsWith):
+            return ex.Call(type(node).__name__.lower(), tuple(texts), "BOOLEAN")
+        first = texts[1].value if isinstance(texts[1], ex.Const) else None
+        if not isinstance(first, str) or not first or {"%", "_", "\\"} & set(first):
+            self.place.refuse(node, "startswith takes a text without % _ and \\", "opaque")
+        return ex.Call("like", (texts[0], ex.Const(f"{first}%", "STRING")), "BOOLEAN")
+
+    def digest(self, node: exp.Expr) -> ex.Expr:
+        """``md5``, ``sha1``, or ``sha2`` with so many bits."""
+        length = node.args.get("length")
+        bits = "256" if length is None else length.name
+        plain = {"MD5": "md5", "SHA": "sha1"}
+        name = plain.get(type(node).__name__) or DIGESTS.get(bits)
+        if name is None:
+            self.place.refuse(
+                node, f"sha2 with other bits than {', '.join(DIGESTS)} {OUTSIDE}", "opaque"
+            )
+        return ex.Call("digest", (self.text(node.this), ex.Const(name, "STRING")), "STRING")
+
+    def matches(self, node: exp.Expr) -> ex.Expr:
+        only(self.place, node, "this", "expression")
+        subject, pattern = self.wanted(node.this, "STRING"), self.text(node.expression)
+        said = pattern.value if isinstance(pattern, ex.Const) else None
+        if not (isinstance(said, str) and ALIKE.fullmatch(said)):
+            problem = (
+                "of a regular expression letters, digits, . * + ? ^ $ | ( ) and sets are modelled"
+            )
+            self.place.refuse(node, problem, "opaque")
+        return ex.Call("rlike", (subject, pattern), "BOOLEAN")
+
+    def date_sum(self, node: exp.Expr, left: ex.Expr, right: ex.Expr) -> ex.Expr:
+        """A date and a number of days."""
+        day, days = left, right
+        if isinstance(node, exp.Add) and right.type == "DATE":
+            day, days = right, left
+        if day.type != "DATE" or days.type != "INT":
+            self.place.refuse(
+                node, f"'{self.place.written(node)}': days are added to a DATE", "type"
+            )
+        if isinstance(node, exp.Sub):
+            days = (
+                ex.Const(-days.value, "INT")
+                if isinstance(days, ex.Const) and isinstance(days.value, int)
+                else ex.Negate(days, "INT")
+            )
+        node.meta[GIVES] = "DATE"
+        return ex.Call("date_add", (day, days), "DATE")
+
+    def moved(self, node: exp.Expr) -> ex.Expr:
+        """A date or a timestamp and an INTERVAL; with one of days a date stays a date."""
+        part, count = node.this, node.expression
+        if isinstance(node, exp.Add) and isinstance(part, exp.Interval):
+            part, count = count, part
+        unit = count.text("unit").upper().removesuffix("S")
+        text = count.this.name if count.this is not None else ""
+        if unit not in SECONDS or not text.isdecimal() or int(text) * SECONDS[unit] > LONGEST:
+            problem = f"an interval of anything but days, hours, minutes and seconds {OUTSIDE}"
+            self.place.refuse(node, problem, "opaque")
+        many = -int(text) if isinstance(node, exp.Sub) else int(text)
+        moment = self.read(part, "TIMESTAMP")
+        if moment.type not in ("DATE", "TIMESTAMP"):
+            problem = f"'{self.place.written(node)}': an interval is added to a DATE or TIMESTAMP"
+            self.place.refuse(node, problem, "type")
+        if moment.type == "DATE" and unit == "DAY":
+            found = ex.Call("date_add", (moment, ex.Const(many, "INT")), "DATE")
+        else:
+            long = ex.Const(many * SECONDS[unit] * 1_000_000, "BIGINT")
+            since = coerced(self.place, part, moment, "TIMESTAMP")
+            found = ex.Call("timestamp_add", (since, long), "TIMESTAMP")
+        node.meta[GIVES] = found.type
+        return found

@@ -1,0 +1,117 @@
+"""Resolve OPTIMIZE, REORG and VACUUM, Delta's own verbs: they have a grammar of their own, delta.lark."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lark import Lark, LarkError, Token, Tree
+from sqlglot import expressions as exp
+
+from isolitmus.model.errors import SqlError
+from isolitmus.model.sql import definition as df
+from isolitmus.model.sql import expression as ex
+from isolitmus.model.sql import statement as st
+from isolitmus.model.sql.conditions import columns
+from isolitmus.specs.sql.features import features
+from isolitmus.specs.sql.queries import QueryReader
+from isolitmus.specs.sql.resolving import resolves
+
+if TYPE_CHECKING:
+    from isolitmus.model.schema import Schema
+    from isolitmus.specs.sql.syntax import Syntax
+
+__all__ = ["VerbReader", "verb_condition"]
+
+RETENTION = 168
+"""The hours for which VACUUM keeps files if a table says nothing (delta.deletedFileRetentionDuration)."""
+
+
+@cache
+def _grammar() -> Lark:
+    return Lark(Path(__file__).with_name("delta.lark").read_text("utf-8"), parser="lalr")
+
+
+def verb_condition(syntax: Syntax) -> tuple[str, exp.Expr] | None:
+    """The table and the condition of a statement of Delta's own verbs; None if it is none, or has none."""
+    try:
+        parts = _parts(_grammar().parse(syntax.text).children[0])
+    except LarkError:
+        return None
+    return (_name(parts["table"]), _condition(syntax, parts["where"])) if "where" in parts else None
+
+
+def _parts(tree: object) -> dict[str, Tree[Token]]:
+    assert isinstance(tree, Tree)
+    return {str(part.data): part for part in tree.children if isinstance(part, Tree)}
+
+
+def _condition(syntax: Syntax, where: Tree[Token]) -> exp.Expr:
+    rest = where.children[0]
+    assert isinstance(rest, Token)
+    return syntax.tree(rest.start_pos or 0, rest.end_pos)
+
+
+class VerbReader(QueryReader):
+    """Resolves them, on the table that they name."""
+
+    @resolves("OPTIMIZE", "REORG", "VACUUM")
+    def verb(self) -> st.Optimize | st.Vacuum | df.Definition:
+        """OPTIMIZE, REORG and VACUUM, by the grammar of Delta's own verbs."""
+        try:
+            tree = _grammar().parse(self.text).children[0]
+        except LarkError:
+            raise SqlError(
+                f"{self.place.label}: '{self.sql}' does not parse; write OPTIMIZE table"
+                " [WHERE partition condition] [ZORDER BY (column, …)],"
+                " REORG TABLE table [WHERE partition condition] APPLY (PURGE),"
+                f" or VACUUM table [FULL | LITE] [RETAIN hours HOURS], for at least {RETENTION}"
+            ) from None
+        assert isinstance(tree, Tree)
+        parts = _parts(tree)
+        name = _name(parts["table"])
+        schema, side = self.table(exp.to_table(name, dialect="databricks"))
+        if tree.data == "upgrade":
+            key, version = (str(part) for part in tree.children if isinstance(part, Token))
+            if key.upper() != "ICEBERG_COMPAT_VERSION":
+                self.place.refuse(None, f"UPGRADE UNIFORM takes ICEBERG_COMPAT_VERSION, not {key}")
+            return df.Definition(self.sql, schema.name, df.UpgradeUniform(int(version)))
+        if tree.data == "vacuum":
+            return self.vacuum(
+                schema, [int(part) for part in tree.children if isinstance(part, str)]
+            )
+        where = None
+        if "where" in parts:
+            where = self.condition(self.scope(side), _condition(self.syntax, parts["where"]))
+        if any(c.index not in schema.partition_indexes for c in columns(where or ex.TRUE)):
+            verb = str(tree.data).upper()
+            self.place.refuse(None, f"{verb} takes a condition on partition columns only")
+        if tree.data == "reorg":
+            return st.Optimize(self.sql, schema.name, where, "vector")
+        if "zorder" not in parts:
+            return st.Optimize(self.sql, schema.name, where)
+        names = tuple(map(_name, parts["zorder"].children))
+        for name in names:
+            index = schema.index(name)
+            if index is None or index in schema.partition_indexes:
+                self.place.refuse(
+                    None, f"ZORDER BY takes columns of {schema.name} that do not partition it"
+                )
+        self.apart(features(schema=schema) | {"ZORDER BY"})
+        return st.Optimize(self.sql, schema.name, where, "all", names)
+
+    def vacuum(self, schema: Schema, hours: list[int]) -> st.Vacuum:
+        if any(number < RETENTION for number in hours):
+            self.place.refuse(
+                None,
+                f"VACUUM RETAIN {hours[0]} HOURS removes files that others may be about to commit, which"
+                f" no check of theirs finds out; what is modelled retains {RETENTION} hours or more",
+            )
+        return st.Vacuum(self.sql, schema.name)
+
+
+def _name(part: object) -> str:
+    """The name in a part of Delta's grammar, without the database."""
+    assert isinstance(part, Tree)
+    return str(part.children[-1]).strip("`")

@@ -1,0 +1,168 @@
+"""The types of parameters that nobody declares: those of the columns that they meet.
+
+``day = :day`` compares the two, ``INSERT INTO t VALUES (:day)`` puts the one into the other. ``CAST(:day AS DATE)``
+says the type of what it takes: a text that is no date makes the statement fail, which then writes nothing. In the rows of
+``(SELECT :day AS day) AS s`` a parameter is the column ``s.day``, and meets what that meets.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sqlglot import expressions as exp
+
+from isolitmus.model.sql.types import type_named
+from isolitmus.specs.sql.maintenance import verb_condition
+from isolitmus.specs.sql.sources import contents, put_in
+from isolitmus.specs.sql.syntax import well_formed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from isolitmus.model.schema import Column, Schema
+    from isolitmus.model.sql.types import Type
+    from isolitmus.specs.sql.syntax import Syntax
+
+__all__ = ["inferred"]
+
+COMPARES = (exp.EQ, exp.NEQ, exp.NullSafeEQ, exp.LT, exp.LTE, exp.GT, exp.GTE)
+
+
+def inferred(statements: Iterable[Syntax], schemas: Mapping[str, Schema]) -> dict[str, Type]:
+    """The types of the parameters that meet columns of one type only.
+
+    >>> from isolitmus.model.schema import Column, Schema
+    >>> from isolitmus.specs.sql.syntax import Syntax
+    >>> t = Schema("t", (Column("id", "BIGINT"), Column("day", "DATE")))
+    >>> inferred([Syntax("INSERT INTO t SELECT :n, day FROM t WHERE day >= :first AND id + :k > 0")], {"t": t})
+    {'n': 'BIGINT', 'first': 'DATE'}
+    >>> inferred([Syntax("MERGE INTO t USING (SELECT :n AS id) s ON t.id = s.id WHEN NOT MATCHED THEN INSERT *")], {"t": t})
+    {'n': 'BIGINT'}
+    >>> inferred([Syntax("DELETE FROM t WHERE day < date_sub(CAST(:day AS DATE), 7)")], {"t": t})
+    {'day': 'DATE'}
+    >>> inferred([Syntax("OPTIMIZE t WHERE day BETWEEN :first AND :last")], {"t": t})
+    {'first': 'DATE', 'last': 'DATE'}
+    """
+    met: dict[str, set[Type]] = {}
+    for syntax in statements:
+        with well_formed(syntax.text, syntax.label):
+            tree, tables = _conditioned(syntax, schemas)
+            made = _made(tree)
+            for cast in tree.find_all(exp.Cast):
+                named = type_named(cast.to.sql("databricks"))
+                if isinstance(cast.this, exp.Placeholder) and named is not None:
+                    met.setdefault(cast.this.name, set()).add(named)
+            for value, column in _meetings(tree, tables, made):
+                for parameter in _parameters(value, made):
+                    for found in _columns(column, tables):
+                        met.setdefault(parameter, set()).add(found.type)
+    return {parameter: types.pop() for parameter, types in met.items() if len(types) == 1}
+
+
+def _conditioned(
+    syntax: Syntax, schemas: Mapping[str, Schema]
+) -> tuple[exp.Expr, dict[str, Schema]]:
+    """Where parameters meet columns, and the tables that these are of; of OPTIMIZE and REORG that is the condition."""
+    verb = verb_condition(syntax)
+    if verb is None:
+        tree = syntax.tree()
+        return tree, _tables(tree, schemas)
+    name, condition = verb
+    return condition, _tables(exp.to_table(name, dialect="databricks"), schemas)
+
+
+def _tables(tree: exp.Expr, schemas: Mapping[str, Schema]) -> dict[str, Schema]:
+    """The tables of a statement, by the names that they have there."""
+    known = {name.lower(): schema for name, schema in schemas.items()}
+    return {
+        node.alias_or_name.lower(): known[node.name.lower()]
+        for node in tree.find_all(exp.Table)
+        if node.name.lower() in known
+    }
+
+
+Contents = dict[str, dict[str, list[exp.Expr]]]
+"""By the name of a nested query or of VALUES and of its column, what stands in it in some row."""
+
+
+def _made(tree: exp.Expr) -> Contents:
+    named = [node for node in tree.find_all(exp.Subquery, exp.Values, exp.CTE) if node.alias]
+    return {node.alias.lower(): contents(node) for node in named}
+
+
+def _parameters(value: exp.Expr, made: Contents) -> Iterator[str]:
+    """The parameters that a value is, or one of which it is: itself, or as a column of what is made."""
+    if isinstance(value, exp.Placeholder):
+        yield value.name
+    elif isinstance(value, exp.Coalesce | exp.Greatest | exp.Least):
+        for one in (value.this, *value.expressions):
+            yield from _parameters(one, made)
+    elif isinstance(value, exp.Column):
+        for name, items in made.items():
+            if value.table.lower() in ("", name):
+                inside = items.get(value.name.lower(), ())
+                yield from (one.name for one in inside if isinstance(one, exp.Placeholder))
+
+
+def _meetings(
+    tree: exp.Expr, tables: Mapping[str, Schema], made: Contents
+) -> Iterator[tuple[exp.Expr, exp.Column]]:
+    """Values, each with a column that it is compared with or put into."""
+    for node in tree.walk(bfs=False):
+        match node:
+            case exp.Between(this=exp.Column() as column):
+                yield from _paired([node.args["low"], node.args["high"]], [column] * 2)
+            case exp.In(this=exp.Column() as column, expressions=values):
+                yield from _paired(values, [column] * len(values))
+            case exp.Insert() if not isinstance(node.parent, exp.When):
+                yield from _inserted(node, tables)
+            case exp.Merge(this=exp.Table() as into):
+                source = node.args["using"].alias.lower()
+                for clause in (when.args["then"] for when in node.args["whens"].expressions):
+                    starred = isinstance(next(iter(clause.expressions), None), exp.Star)
+                    if starred or isinstance(clause, exp.Insert):
+                        for name, value in put_in(clause, made.get(source, ()), source):
+                            yield value, exp.column(name, table=into.alias_or_name)
+            case _ if isinstance(node, COMPARES):
+                left, right = node.this, node.expression
+                yield from _paired([left, right], [right, left])
+
+
+def _paired(
+    values: Iterable[exp.Expr], columns: Iterable[exp.Expr]
+) -> Iterator[tuple[exp.Expr, exp.Column]]:
+    for value, column in zip(values, columns, strict=False):
+        if isinstance(column, exp.Column):
+            yield value, column
+
+
+def _columns(node: exp.Column, tables: Mapping[str, Schema]) -> Iterator[Column]:
+    """The columns that a name may be."""
+    for name, schema in tables.items():
+        index = schema.index(node.name)
+        if index is not None and node.table.lower() in ("", name):
+            yield schema.columns[index]
+
+
+def _inserted(
+    node: exp.Insert, tables: Mapping[str, Schema]
+) -> Iterator[tuple[exp.Expr, exp.Column]]:
+    """What comes into a column by its place: of VALUES, of SELECT."""
+    into, source = node.this, node.expression
+    listed = into.expressions if isinstance(into, exp.Schema) else None
+    table = into.this if isinstance(into, exp.Schema) else into
+    schema = tables.get(table.alias_or_name.lower()) if isinstance(table, exp.Table) else None
+    if schema is None:
+        return
+    if node.args.get("by_name"):
+        named = [one for one in source.expressions if not one.is_star]
+        columns = [exp.column(one.alias_or_name, table=table.alias_or_name) for one in named]
+        yield from _paired([one.unalias() for one in named], columns)
+        return
+    names = [one.name for one in listed] if listed else [column.name for column in schema.columns]
+    columns = [exp.column(name, table=table.alias_or_name) for name in names]
+    rows = source.expressions if isinstance(source, exp.Values) else [source]
+    for row in rows:
+        values = [one.unalias() for one in row.expressions]
+        stars = (k for k, one in enumerate(values) if one.is_star)
+        yield from _paired(values[: next(stars, len(values))], columns)

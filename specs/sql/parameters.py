@@ -1,0 +1,110 @@
+"""Parameters of a statement's text (``:name``), and values in their place."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from isolitmus.model.sql.values import literal
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from isolitmus.model.sql.values import Value
+
+__all__ = [
+    "BLANK", "CLOCKS", "bound", "one_line", "parameters", "places", "spark_literal", "without_end",
+]  # fmt: skip
+
+CLOCKS = ("current_date()", "current_timestamp()")
+"""What is one value in a statement, and nobody declares."""
+SAME = {"now": "current_timestamp", "curdate": "current_date"}
+"""Other names of the same."""
+PIECE = re.compile(
+    r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`[^`]*`|--[^\n]*|/\*.*?\*/|(?<![:\w]):(?P<name>[A-Za-z_]\w*)"""
+    r"""|(?<![.\w])(?:(?P<clock>current_date|current_timestamp)\b(?:\s*\(\s*\))?|(?P<other>now|curdate)\s*\(\s*\))""",
+    re.DOTALL | re.IGNORECASE,
+)
+"""What a colon means nothing in, a parameter, or what the clock says."""
+SPACES = re.compile(r"\s+")
+BLANK = r"(?:\s|--[^\n]*(?:\n|$)|/\*(?s:.*?)\*/)*"
+"""What may stand before a statement: spaces and comments."""
+
+
+def parameters(sql: str) -> tuple[str, ...]:
+    """The names of a statement's parameters, in order.
+
+    >>> parameters("UPDATE t SET x = :seen + 1, s = 'a:b' WHERE id = :key")
+    ('seen', 'key')
+    """
+    return tuple(found["name"] for found in PIECE.finditer(sql) if found["name"])
+
+
+def bound(sql: str, values: Mapping[str, Value]) -> str:
+    """The text with literals in the place of its parameters, and of ``current_date()`` if it has a value.
+
+    >>> bound("UPDATE t SET x = :seen - 1, s = ':seen'", {"seen": -2})
+    "UPDATE t SET x = (-2) - 1, s = ':seen'"
+    >>> from datetime import date
+    >>> bound("DELETE FROM t WHERE day < CURRENT_DATE - 7", {"current_date()": date(2026, 1, 2)})
+    "DELETE FROM t WHERE day < DATE '2026-01-02' - 7"
+    >>> bound("DELETE FROM t WHERE day < curdate() AND now = 1", {"current_date()": date(2026, 1, 2)})
+    "DELETE FROM t WHERE day < DATE '2026-01-02' AND now = 1"
+    """
+
+    def written(found: re.Match[str]) -> str:
+        said = (found["clock"] or found["other"] or "").lower()
+        clock = f"{SAME.get(said, said)}()" if said else ""
+        name = clock or found["name"]
+        return spark_literal(values[name]) if name in values else found[0]
+
+    return PIECE.sub(written, sql)
+
+
+def one_line(sql: str) -> str:
+    r"""The text without comments and line breaks, but for those in its strings.
+
+    >>> one_line("DELETE FROM t\n  WHERE s = 'a  b'  -- all")
+    "DELETE FROM t WHERE s = 'a  b'"
+    """
+    parts, start = [], 0
+    for piece in PIECE.finditer(sql):
+        parts.append(SPACES.sub(" ", sql[start : piece.start()]))
+        if not piece[0].startswith(("--", "/*")):
+            parts.append(piece[0])
+        start = piece.end()
+    parts.append(SPACES.sub(" ", sql[start:]))
+    return "".join(parts).strip()
+
+
+def without_end(sql: str) -> str:
+    """Return the text without the semicolons, blanks and comments at its end.
+
+    >>> without_end("OPTIMIZE t;  -- all"), without_end("COMMENT ON TABLE t IS '-- a;';")
+    ('OPTIMIZE t', "COMMENT ON TABLE t IS '-- a;'")
+    """
+    plain = PIECE.sub(
+        lambda piece: " " * len(piece[0]) if piece[0].startswith(("--", "/*")) else piece[0], sql
+    )
+    return sql[: len(re.sub(r"[\s;]+\Z", "", plain))]
+
+
+def places(sql: str) -> dict[str, list[int]]:
+    """Where each parameter stands, positions from 0.
+
+    >>> places("SELECT :a, :b, ':a', :a")
+    {'a': [7, 21], 'b': [11]}
+    """
+    found: dict[str, list[int]] = {}
+    for piece in PIECE.finditer(sql):
+        if piece["name"]:
+            found.setdefault(piece["name"], []).append(piece.start())
+    return found
+
+
+def spark_literal(value: Value) -> str:
+    """A value as Spark's SQL has it anywhere in an expression: its strings know the backslash."""
+    text = literal(value)
+    if isinstance(value, str):
+        return text.replace("\\", "\\\\")
+    return f"({text})" if text.startswith("-") else text

@@ -1,0 +1,287 @@
+"""The syntax of a statement: what its author wrote, parsed once, with names that mean nothing yet.
+
+sqlglot parses. What a name is of, ``specs.sql.statements.resolve`` finds out, as often as tables change; the
+values of parameters (``:name``) come into a copy of the tree.
+"""
+
+from __future__ import annotations
+
+import re
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from datetime import date, datetime
+from decimal import Decimal
+from operator import methodcaller
+from typing import TYPE_CHECKING, NamedTuple
+
+from sqlglot import expressions as exp
+from sqlglot.errors import SqlglotError
+
+from isolitmus.model.errors import SqlError, brief
+from isolitmus.specs.disk.limits import DEEPEST, deeper
+from isolitmus.specs.sql.desugaring import desugared
+from isolitmus.specs.sql.parameters import BLANK, bound, places, without_end
+from isolitmus.specs.sql.placeholders import with_markers
+from isolitmus.specs.sql.quiet_sqlglot import parse_one, parse_sql
+from isolitmus.specs.sql.written import located
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from isolitmus.model.sql.types import Type
+    from isolitmus.model.sql.values import Value
+
+__all__ = ["UNFORESEEN", "Syntax", "portable", "well_formed"]
+
+Trees = dict[tuple[int, int | None], exp.Expr]
+VERB = re.compile(
+    rf"{BLANK}(?:OPTIMIZE|REORG\s+TABLE|VACUUM)\s+((?:(?!delta\s*\.)[\w`]+\s*\.\s*)+)",
+    re.IGNORECASE,
+)
+"""One of Delta's own verbs, and the database of its table."""
+MISSING = re.compile(r"Required keyword: '\w+' missing for <class .*>")
+"""What sqlglot says, in its own words, of an operator without one of its operands."""
+INCOMPLETE = "this statement is incomplete, or of a form that is not supported"
+UNFORESEEN = (AssertionError, AttributeError, LookupError, TypeError, ValueError)
+"""What reading a tree of another shape than it should have ends in."""
+
+
+class _Wanted(NamedTuple):
+    """Arguments of a node of which SQL wants one, where sqlglot takes none; what to say then."""
+
+    keys: tuple[str, ...]
+    problem: str
+
+
+EMPTY: Mapping[type[exp.Expr], _Wanted] = {
+    exp.In: _Wanted(
+        ("expressions", "query", "unnest", "field"), "IN () has no value; write IN (1, 2)"
+    ),
+    exp.Select: _Wanted(("expressions",), "this SELECT has no column"),
+    exp.Update: _Wanted(("expressions",), "this UPDATE sets nothing; write SET column = value"),
+    exp.Values: _Wanted(("expressions",), "VALUES has no row; write VALUES (1, 2)"),
+    exp.Merge: _Wanted(
+        ("whens",), "this MERGE does nothing; write WHEN MATCHED THEN … or WHEN NOT MATCHED THEN …"
+    ),
+    exp.Insert: _Wanted(
+        ("expression", "default"), "this INSERT inserts nothing; write VALUES (1, 2) or SELECT …"
+    ),
+}
+TRANSACT = re.compile(
+    r"\bSELECT\s+TOP\s*\(?\s*\d|\bCOUNT_BIG\s*\(|\[[A-Za-z_]\w*\]|\bWITH\s*\(|\(\s*(?:NOLOCK|HOLDLOCK|UPDLOCK)\s*\)",
+    re.IGNORECASE,
+)
+"""What only Transact-SQL writes so, of what is read."""
+PARSED: dict[str, exp.Expr] = {}
+"""Texts that were parsed, with their trees: cases of a matrix or a search say the same few statements again and again."""
+KEPT, SHORT = 1_000, 1_000
+"""So many texts are kept at most, of so many characters."""
+DEEP = f"is nested more than {DEEPEST} deep"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Syntax:
+    """A statement as it was written.
+
+    >>> read = Syntax("DELETE FROM t WHERE id = :key")
+    >>> read.tree() is read.tree(), read.bound({"key": 7}).tree().sql()
+    (True, 'DELETE FROM t WHERE id = 7')
+    """
+
+    text: str
+    """What its author wrote, without a semicolon and comments at its end."""
+    label: str = "SQL"
+    """Where that stands, in messages."""
+    values: Mapping[str, Value] = field(default_factory=dict)
+    """Those of its parameters, as far as somebody has read them."""
+    types: Mapping[str, Type] = field(default_factory=dict)
+    """Those of the other parameters."""
+    opaque: bool = False
+    """Whether what is not modelled in an expression is read all the same (``Opaque``)."""
+    queried: bool = False
+    """Whether the conditions of DELETE and UPDATE may have subqueries, which Databricks takes and Delta refuses."""
+    _trees: Trees = field(default_factory=dict)
+    _bound: Trees = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "text", without_end(self.text))
+
+    @property
+    def sql(self) -> str:
+        """The text with values for its parameters, and tables by their last names: those of a test are in a
+        database of their own.
+        """
+        return bound(self._unqualified(), self.values)
+
+    def _unqualified(self) -> str:
+        text = self.text
+        if "." not in text:
+            return text
+        cuts: set[tuple[int, int]] = set()
+        if verb := VERB.match(text):
+            cuts.add(verb.span(1))
+        for table in self.tables():
+            first = table.args.get("catalog") or table.args.get("db")
+            if first is not None and table.db.lower() != "delta" and "start" in first.meta:
+                cuts.add((first.meta["start"], table.this.meta["start"]))
+        for start, end in sorted(cuts, reverse=True):
+            text = text[:start] + text[end:]
+        return text
+
+    def bound(self, values: Mapping[str, Value]) -> Syntax:
+        """The same with values; nothing is parsed again."""
+        return replace(self, values=values, _bound={})
+
+    def typed(
+        self, types: Mapping[str, Type], *, opaque: bool = False, queried: bool = False
+    ) -> Syntax:
+        """The same with parameters of these types, which stay what they are."""
+        return replace(self, types=types, opaque=opaque, queried=queried)
+
+    def tree(self, start: int = 0, end: int | None = None) -> exp.Expr:
+        """The tree of the text, or of a part of it that is SQL of its own; it is to be copied before it is
+        changed. SqlError for what does not parse.
+        """
+        if (start, end) not in self._trees:
+            blank = re.sub(r"\S", " ", self.text[:start])
+            self._trees[start, end] = _parsed(blank + self.text[start:end], self)
+        tree = self._trees[start, end]
+        if not self.values:
+            return tree
+        if (start, end) not in self._bound:
+            self._bound[start, end] = _with(tree, self.values)
+        return self._bound[start, end]
+
+    def tables(self) -> Iterator[exp.Table]:
+        """Where tables are named in what was parsed."""
+        for tree in self._trees.values():
+            yield from tree.find_all(exp.Table)
+
+
+@contextmanager
+def well_formed(text: str, label: str) -> Iterator[None]:
+    """Refuse a statement whose tree lacks what its reader looks for: sqlglot builds one of statements that are cut
+    short, and of some that mean nothing, too.
+
+    >>> with well_formed("MERGE INTO t", "SQL"):
+    ...     Syntax("SELECT 1").tree().args["using"]
+    Traceback (most recent call last):
+    isolitmus.model.errors.SqlError: SQL:1:1: this statement is incomplete, or of a form that is not supported
+        MERGE INTO t
+        ^
+    """
+    try:
+        yield
+    except UNFORESEEN:
+        raise located(label, text, _beginning(text), INCOMPLETE) from None
+
+
+def _beginning(text: str) -> int:
+    """Where the first word of a statement stands."""
+    found = re.match(BLANK, text)
+    return found.end() if found and found.end() < len(text) else 0
+
+
+def portable(text: str) -> str:
+    """A statement of Transact-SQL as other engines have it: TOP as LIMIT, COUNT_BIG as COUNT, names without brackets, no
+    table hints; one with OPTION (…) stays as it is.
+
+    >>> portable("SELECT TOP (1) id FROM cases WHERE [worker] IS NULL ORDER BY created")
+    'SELECT id FROM cases WHERE `worker` IS NULL ORDER BY created LIMIT 1'
+    >>> portable("SELECT  id FROM cases")
+    'SELECT  id FROM cases'
+    """
+    if TRANSACT.search(text) is None:
+        return text
+    try:
+        tree = parse_one(text, "tsql")
+        return text if tree.args.get("options") else tree.sql("databricks")
+    except (SqlglotError, ValueError):
+        return text
+
+
+def _parsed(text: str, of: Syntax) -> exp.Expr:
+    """The tree of a text, a copy of its own for each syntax: whoever reads it notes types at its nodes."""
+    tree = PARSED.get(text)
+    if tree is None:
+        tree = _tree(text, of)
+        if len(text) > SHORT:
+            return tree
+        if len(PARSED) >= KEPT:
+            PARSED.clear()
+        PARSED[text] = tree
+    return tree.copy()
+
+
+def _tree(text: str, of: Syntax) -> exp.Expr:
+    try:
+        trees = parse_sql(with_markers(text), "databricks")
+    except SqlglotError as error:
+        details = getattr(error, "errors", None) or [{}]
+        line, column = details[0].get("line") or 1, details[0].get("col") or 1
+        what = details[0].get("description") or str(error).splitlines()[0]
+        before = text.split("\n")[: line - 1]
+        start = sum(len(one) + 1 for one in before) + column - 1
+        said = MISSING.sub("an operand is missing", what.rstrip("."))
+        problem = f"this does not parse: {brief(said)}"
+        raise located(of.label, of.text, start, problem, "syntax") from None
+    except RecursionError:
+        raise SqlError(f"{of.label}: the statement {DEEP}") from None
+    found = [tree for tree in trees if tree is not None]
+    if len(found) != 1:
+        raise SqlError(
+            f"{of.label}: one statement is wanted here, found {len(found) or 'none'}", kind="syntax"
+        )
+    if deeper(found[0], methodcaller("iter_expressions")):
+        raise SqlError(f"{of.label}: the statement {DEEP}")
+    for node in found[0].find_all(*EMPTY):
+        wanted = EMPTY[type(node)]
+        starred = isinstance(node, exp.Insert) and isinstance(node.this, exp.Star)  # of a MERGE
+        if not starred and not any(map(node.args.get, wanted.keys)):
+            place = min((n.meta["start"] for n in node.walk() if "start" in n.meta), default=0)
+            raise located(of.label, of.text, place, wanted.problem, "syntax")
+    with well_formed(of.text, of.label):
+        return _placed(found[0], text)
+
+
+def _placed(tree: exp.Expr, text: str) -> exp.Expr:
+    """The tree, its parameters with their places, which sqlglot leaves out."""
+    starts = places(text)
+    for node in tree.find_all(exp.Placeholder, bfs=False):
+        if starts.get(node.name):
+            node.meta["start"] = starts[node.name].pop(0)
+    return desugared(tree)
+
+
+def _with(tree: exp.Expr, values: Mapping[str, Value]) -> exp.Expr:
+    """A copy of the tree with values for its parameters."""
+    tree = tree.copy()
+    for node in list(tree.find_all(exp.Placeholder)):
+        if node.name in values:
+            value = _constant(values[node.name])
+            value.meta.update(node.meta)
+            node.replace(value)
+    return tree
+
+
+def _constant(value: Value) -> exp.Expr:
+    match value:
+        case None:
+            return exp.null()
+        case bool():
+            return exp.Boolean(this=value)
+        case int() if value < 0:
+            return exp.Paren(this=exp.Neg(this=exp.Literal.number(-value)))
+        case int():
+            return exp.Literal.number(value)
+        case float():
+            return exp.cast(exp.Literal.string(repr(value)), "double")
+        case Decimal():
+            number: exp.Expr = exp.Literal.number(f"{abs(value):f}")
+            return exp.Paren(this=exp.Neg(this=number)) if value < 0 else number
+        case datetime():
+            text = exp.Literal.string(value.isoformat(" "))
+            return exp.cast(text, "timestamp", dialect="databricks")
+        case date():
+            return exp.cast(exp.Literal.string(value.isoformat()), "date")
+    return exp.Literal.string(value)

@@ -1,0 +1,260 @@
+"""Stand-ins: tables that hold what a query may give of which only the columns are known.
+
+``MERGE … USING (SELECT *, row_number() OVER (…) AS rn FROM updates) s``: whatever the window gives, what the MERGE
+reads and writes of its own table depends on the rows that come out, and these may be any rows. So the query is
+replaced by ``(SELECT order_id, …, rn FROM updates_rows WHERE run = :run)``, a table of which nothing is known. Each run
+has rows of its own: its parameters may be others, the clock says something else, and of rows that a window finds equal
+it takes another one.
+
+That is more than the query can give. So what is "never" or "always" is so for what it gives as well; an example
+shows the rows that it has to give.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sqlglot import expressions as exp
+from sqlglot.errors import SqlglotError
+from sqlglot.optimizer.annotate_types import annotate_types
+from sqlglot.optimizer.qualify import qualify
+
+from isolitmus.model.schema import Column, Schema
+from isolitmus.model.sql.types import type_named
+from isolitmus.specs.sql.parameters import one_line
+from isolitmus.specs.sql.placeholders import with_markers
+from isolitmus.specs.sql.quiet_sqlglot import muted, parse_one
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Mapping
+
+    from isolitmus.model.sql.types import Type
+
+__all__ = ["StandIn", "stand_ins", "written_tables"]
+
+DIALECT = "databricks"
+RUN = "BIGINT"
+"""The type of what tells runs apart."""
+SURE = ("STRING", "DATE", "TIMESTAMP", "BOOLEAN", "INT", "BIGINT")
+"""Types of expressions that are taken as sqlglot finds them; of numbers with digits Spark has rules of its own."""
+PASSING = (exp.Min, exp.Max, exp.First, exp.Last, exp.AnyValue, exp.Lag, exp.Lead, exp.FirstValue, exp.LastValue)  # fmt: skip
+"""What gives a value of its operand's type."""
+
+
+@dataclass(frozen=True, slots=True)
+class StandIn:
+    """A query of a statement, and the table in its place."""
+
+    sql: str
+    """The statement with the table in the query's place."""
+    schema: Schema
+    """The table."""
+    types: Mapping[str, Type]
+    """The parameter that says whose rows are read, with its type: any number, for each run."""
+    query: str
+    """What the query was."""
+    reads: tuple[str, ...] = ()
+    """The tables that it reads, in small letters."""
+
+    def __str__(self) -> str:
+        return f"what ({self.query}) gives may be any rows, in each run others, which stand in {self.schema.name}"
+
+
+def written_tables(texts: Collection[str]) -> frozenset[str]:
+    """The tables that statements write to, in small letters; what does not parse writes to none.
+
+    >>> merge = "WITH s AS (SELECT 1 AS id FROM v) MERGE INTO a.t USING s ON t.id = s.id WHEN MATCHED THEN DELETE"
+    >>> sorted(written_tables([merge, "DELETE FROM u"]))
+    ['t', 'u']
+    """
+    found = set()
+    for text in texts:
+        tree = _tree(text)
+        if isinstance(tree, exp.Insert | exp.Merge | exp.Update | exp.Delete):
+            found.add(_target(tree).lower())
+        elif isinstance(tree, exp.TruncateTable):
+            found |= {table.name.lower() for table in tree.expressions}
+    return frozenset(found)
+
+
+def _target(tree: exp.Expr) -> str:
+    """The table that a statement writes to."""
+    into = tree.this.find(exp.Table) if isinstance(tree.this, exp.Expr) else None
+    return "" if into is None else into.name
+
+
+def stand_ins(
+    text: str, schemas: Mapping[str, Schema], taken: Collection[str] = (), *, dynamic: bool = False
+) -> Iterator[StandIn]:
+    """The ways to put a table in the place of a query that a MERGE or an INSERT reads from, those first that leave
+    most of the query as it is. The query does not read the table that the statement writes to, for what is recorded of
+    that depends on it; unless the statement overwrites that table as a whole, and so reads it all. ``taken``: the names
+    of parameters that there are; ``dynamic``: an overwrite replaces only the partitions that it writes to.
+
+    >>> from isolitmus.model.schema import Column, Schema
+    >>> tables = {n: Schema(n, (Column("id", "BIGINT"), Column("day", "DATE"))) for n in ("t", "s")}
+    >>> sql = "INSERT INTO t SELECT id + mine(id), :day FROM s WHERE day = :day"
+    >>> for found in stand_ins(sql, tables):
+    ...     print(found.sql, [str(column.ddl()) for column in found.schema.columns])
+    INSERT INTO t SELECT id, :day FROM s_rows WHERE run = :run ['id BIGINT', 'run BIGINT']
+    """
+    tree = _tree(text)
+    if not isinstance(tree, exp.Insert | exp.Merge) or _tree(tree.sql(DIALECT)) != tree:
+        return
+    known = _known(schemas)
+    named = {each.alias.lower() for each in tree.find_all(exp.CTE)}
+    own = set() if _of_all(tree, dynamic=dynamic) else {_target(tree).lower()}
+    kept = own | named
+    stored_by = tree.expression if isinstance(tree, exp.Insert) else None
+    places = [*tree.find_all(exp.Select, exp.SetOperation, bfs=False)]
+    for place in reversed(places):  # what is inside comes first
+        read = {table.name.lower() for table in place.find_all(exp.Table)}
+        read -= {each.alias.lower() for each in place.find_all(exp.CTE)}
+        if not read or read - known.keys() or read & kept:
+            continue
+        if _of_distinct(place) or place.find_ancestor(exp.Whens):
+            continue
+        stored = _stored(tree, schemas) if place is stored_by else None
+        made = _made(place, schemas, stored, taken)
+        if made is None:
+            continue
+        schema, instead, run = made
+        changed = tree.copy()
+        _at(changed, _path(place, tree)).replace(instead)
+        yield StandIn(
+            changed.sql(DIALECT), schema, {run: RUN}, place.sql(DIALECT), tuple(sorted(read))
+        )
+
+
+def _of_all(tree: exp.Expr, *, dynamic: bool) -> bool:
+    """Whether a statement overwrites its table as a whole."""
+    if not isinstance(tree, exp.Insert) or not tree.args.get("overwrite") or dynamic:
+        return False
+    into = tree.this.find(exp.Table)
+    return into is not None and not into.args.get("partition") and not tree.args.get("where")
+
+
+def _tree(text: str) -> exp.Expr | None:
+    try:
+        return parse_one(with_markers(one_line(text)), DIALECT)
+    except SqlglotError:
+        return None
+
+
+def _of_distinct(query: exp.Expr) -> bool:
+    """Whether a query is a branch of a UNION that leaves out what is there twice, which is to be seen whole."""
+    above = query.parent
+    return isinstance(above, exp.SetOperation) and bool(above.args.get("distinct"))
+
+
+def _path(node: exp.Expr, root: exp.Expr) -> int:
+    """Where a node stands: which one of those of its tree it is."""
+    return next(k for k, each in enumerate(root.walk(bfs=False)) if each is node)
+
+
+def _at(root: exp.Expr, path: int) -> exp.Expr:
+    return next(each for k, each in enumerate(root.walk(bfs=False)) if k == path)
+
+
+def _stored(tree: exp.Expr, schemas: Mapping[str, Schema]) -> tuple[Column, ...] | None:
+    """The columns that an INSERT stores its query's into, in their order."""
+    if not isinstance(tree, exp.Insert):
+        return None
+    schema = _known(schemas).get(_target(tree).lower())
+    if schema is None or tree.args.get("by_name"):
+        return None
+    if isinstance(tree.this, exp.Schema):
+        places = [schema.index(column.name) for column in tree.this.expressions]
+        return tuple(schema.columns[place] for place in places if place is not None)
+    return schema.columns
+
+
+def _known(schemas: Mapping[str, Schema]) -> dict[str, Schema]:
+    return {name.lower(): schema for name, schema in schemas.items()}
+
+
+def _made(
+    query: exp.Expr,
+    schemas: Mapping[str, Schema],
+    stored: tuple[Column, ...] | None,
+    taken: Collection[str],
+) -> tuple[Schema, exp.Select, str] | None:
+    """The table in a query's place, the query of that table, and the parameter that says whose rows it gives; None
+    if a column's type is not known.
+    """
+    items = _items(query, schemas)
+    if items is None or (stored is not None and len(stored) != len(items)):
+        return None
+    columns: dict[str, Column] = {}
+    shown: list[exp.Expr] = []
+    for k, item in enumerate(items):
+        name = item.alias_or_name if stored is None else stored[k].name
+        inner = item.unalias()
+        if _constant(inner) and not isinstance(query, exp.SetOperation):
+            shown.append(exp.alias_(inner.copy(), name) if stored is None else inner.copy())
+            continue
+        type_ = stored[k].type if stored is not None else _type(inner, query)
+        if type_ is None or name.lower() in columns:
+            return None
+        columns[name.lower()] = Column(name, type_)
+        shown.append(exp.column(name))
+    run = _free("run", {*columns, *map(str.lower, taken)})
+    first = next(table.name for table in query.find_all(exp.Table, bfs=False))
+    name = _free(f"{first}_rows", _known(schemas))
+    own = exp.EQ(this=exp.column(run), expression=exp.Placeholder(this=run))
+    instead = exp.select(*shown).from_(exp.to_table(name)).where(own)
+    return Schema(name, (*columns.values(), Column(run, RUN))), instead, run
+
+
+def _free(name: str, taken: Collection[str]) -> str:
+    """The name, with a number if it is taken."""
+    names = (name, *(f"{name}_{k}" for k in range(2, len(taken) + 3)))
+    return next(one for one in names if one.lower() not in taken)
+
+
+def _constant(value: exp.Expr) -> bool:
+    """Whether a value is the same in every row, and may be said without the query."""
+    return not value.find(
+        exp.Column,
+        exp.Star,
+        exp.AggFunc,
+        exp.Window,
+        exp.Query,
+        exp.Anonymous,
+        exp.UDTF,
+        exp.Rand,
+        exp.Uuid,
+    )
+
+
+def _items(query: exp.Expr, schemas: Mapping[str, Schema]) -> list[exp.Expr] | None:
+    """The columns that a query gives, each with its type as sqlglot finds it; None if it does not find them."""
+    known: dict[str, object] = {
+        name: {column.name: str(column.type) for column in schema.columns}
+        for name, schema in schemas.items()
+    }
+    plain = query.copy()
+    for table in plain.find_all(exp.Table):
+        table.set("db", None)
+        table.set("catalog", None)
+    try:
+        with muted():
+            full = qualify(plain, schema=known, dialect=DIALECT, quote_identifiers=False)
+            full = annotate_types(full, schema=known, dialect=DIALECT)
+    except (SqlglotError, ValueError, RecursionError):
+        return None
+    return None if full.is_star else list(full.selects)  # type: ignore[attr-defined]
+
+
+def _type(value: exp.Expr, query: exp.Expr) -> Type | None:
+    """The type of a column that a query gives, if it is sure."""
+    if value.type is None:
+        return None
+    found = type_named(value.type.sql(DIALECT).replace(" ", ""))
+    laterals = {each.alias.lower() for each in query.find_all(exp.Lateral)}
+    if any(column.table.lower() in laterals for column in value.find_all(exp.Column)):
+        return None
+    while isinstance(value, (*PASSING, exp.Window, exp.Paren, exp.IgnoreNulls)):
+        value = value.this
+    return found if found in SURE or isinstance(value, exp.Column | exp.Cast) else None

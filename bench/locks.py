@@ -16,8 +16,8 @@ from isolitmus.checker.execution.run_diff import run_differences
 from isolitmus.checker.locking.interleavings import interleavings
 from isolitmus.checker.sweeps.table_sweep import sweep
 from isolitmus.conformance.engines import open_engine
+from isolitmus.model.display import many
 from isolitmus.model.errors import EngineUnavailable
-from isolitmus.model.number import many
 from isolitmus.specs import level, litmus, protocol, scope
 
 T = TypeVar("T")

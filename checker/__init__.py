@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 from isolitmus.model.lazy_exports import lazily
 
 if TYPE_CHECKING:
-    from isolitmus.checker.auditing.explaining import explain
+    from isolitmus.checker.auditing.diagnosis import explain
     from isolitmus.checker.auditing.log_audit import audit
     from isolitmus.checker.checks.history_check import check
     from isolitmus.checker.execution.run_result import run
     from isolitmus.checker.render.dependency_graph import graph
     from isolitmus.checker.render.verdicts import verdict_words
-    from isolitmus.checker.search.placing import compare
+    from isolitmus.checker.search.lattice_search import compare
     from isolitmus.checker.search.separation import separate
     from isolitmus.checker.sweeps.table_sweep import sweep
 
@@ -34,8 +34,8 @@ __getattr__ = lazily(
     {
         "audit": "auditing.log_audit",
         "check": "checks.history_check",
-        "compare": "search.placing",
-        "explain": "auditing.explaining",
+        "compare": "search.lattice_search",
+        "explain": "auditing.diagnosis",
         "graph": "render.dependency_graph",
         "run": "execution.run_result",
         "separate": "search.separation",

@@ -17,9 +17,9 @@ from isolitmus.cli.conversion import TABLES, Forms
 from isolitmus.cli.options import Json, Master, Memory, Time, budget, needs_spark
 from isolitmus.cli.output import Pace, progress, say, warn, writes
 from isolitmus.model.audit import KINDS
+from isolitmus.model.display import many
 from isolitmus.model.errors import IsolitmusError, LogError
-from isolitmus.model.number import many
-from isolitmus.pipeline.location import Location
+from isolitmus.pipeline.result_table import Location
 from isolitmus.specs.disk.output_files import write_whole
 
 if TYPE_CHECKING:
@@ -260,7 +260,7 @@ def _versions(versions: Iterable[int]) -> str:
 
 
 def _write(path: Path, audits: list[Audit]) -> None:
-    from isolitmus.checker.render.audit_page import audit_page
-    from isolitmus.cli.made import made
+    from isolitmus.checker.render.audit import audit_page
+    from isolitmus.cli.output import made
 
     write_whole(path, audit_page(audits, made()))

@@ -11,13 +11,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from isolitmus.checker.checks.history_sources import FORMATS, history_files, judged_files
-from isolitmus.checker.render.check_words import check_lines
+from isolitmus.checker.render.verdicts import check_lines
 from isolitmus.cli.conversion import PICTURES, TABLES, Forms
 from isolitmus.cli.options import Json, Master, Memory, Time, budget, named, needs_spark
-from isolitmus.cli.output import Pace, progress, say, warn, writes
-from isolitmus.cli.refused import Refusal, by_reason, worst
+from isolitmus.cli.output import Pace, Refusal, by_reason, progress, say, warn, worst, writes
 from isolitmus.model.errors import IsolitmusError, near
-from isolitmus.pipeline.location import Location
+from isolitmus.pipeline.result_table import Location
 from isolitmus.specs.disk.input_files import paths_below
 from isolitmus.specs.logs.delta_log import is_delta_table
 

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from isolitmus.checker.execution.commit_loop import ENGINE as MODEL
-from isolitmus.checker.render.claim_words import claim_lines
+from isolitmus.checker.render.claims import claim_lines
 from isolitmus.cli.options import Json, Memory, Time, budget, named
 from isolitmus.cli.output import print_json, progress, say, warn
 from isolitmus.model.claim import EDITIONS, VERDICTS
+from isolitmus.model.display import many
 from isolitmus.model.errors import IsolitmusError, Limit, near
-from isolitmus.model.number import many
 from isolitmus.specs.files import claims_file
 
 if TYPE_CHECKING:

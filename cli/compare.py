@@ -10,12 +10,11 @@ import typer
 from isolitmus.checker.execution.worker_processes import cores as all_cores
 from isolitmus.checker.render.lattice import lattices_lines
 from isolitmus.checker.search.inclusion_certificates import certified
-from isolitmus.checker.search.placing import compare as place
+from isolitmus.checker.search.lattice_search import compare as place
 from isolitmus.checker.search.separation import ABSTRACT
-from isolitmus.cli.certifying import write_certificates
 from isolitmus.cli.conversion import PICTURES, TABLES, Forms
 from isolitmus.cli.options import CERTIFICATE, Cores, Json, Memory, Time, budget, checked_cores
-from isolitmus.cli.output import progress, say, writes
+from isolitmus.cli.output import progress, say, write_certificates, writes
 from isolitmus.model.errors import IsolitmusError
 from isolitmus.model.scope import Scope
 from isolitmus.specs import scope, spec
@@ -99,7 +98,7 @@ def compare(
         write_certificates(behind.certificates, certificate, behind.readme)
     if html is not None:
         from isolitmus.checker.render.lattice_pages import lattices_page
-        from isolitmus.cli.made import made
+        from isolitmus.cli.output import made
 
         write_whole(html, lattices_page(found, made()))
     named = set(focus or [one.name for one in given] if names or universe is None else ())

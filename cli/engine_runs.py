@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from isolitmus.checker.execution.commit_loop import ENGINE as MODEL
 from isolitmus.checker.execution.commit_loop import unfit_table
 from isolitmus.checker.execution.expectation_report import Predicted, expected
-from isolitmus.cli.output import progress, say, warn
-from isolitmus.cli.refused import Refusal, by_reason, worst
+from isolitmus.cli.output import Refusal, by_reason, progress, say, warn, worst
 from isolitmus.conformance.engines import carried_out, implements, refuse_unable
 from isolitmus.model.errors import IsolitmusError, Limit, Refused, UndeterminedError
 
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from isolitmus.checker.execution.expectation_report import Compared
-    from isolitmus.checker.execution.several import Several
+    from isolitmus.checker.execution.run_result import Several
     from isolitmus.model.litmus import Litmus
     from isolitmus.model.run import Run
     from isolitmus.model.spec import Spec

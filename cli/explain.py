@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from isolitmus.checker.auditing.explaining import explain as explain_text
-from isolitmus.checker.auditing.explaining import stopped_after, stopped_at
+from isolitmus.checker.auditing.diagnosis import explain as explain_text
+from isolitmus.checker.auditing.diagnosis import stopped_after, stopped_at
 from isolitmus.cli.conversion import Forms
 from isolitmus.cli.options import Json, Memory, Time, budget
 from isolitmus.cli.output import say, warn
 from isolitmus.model.errors import IsolitmusError, Limit
-from isolitmus.specs.disk.input_files import from_utf_16, is_there, read_bytes
-from isolitmus.specs.disk.limits import TEXT
+from isolitmus.specs.disk.input_files import TEXT, from_utf_16, is_there, read_bytes
 from isolitmus.specs.files.exception_text import NoConflict
 from isolitmus.specs.files.exceptions_file import exception_of
 

@@ -22,11 +22,11 @@ from isolitmus.cli.output import (
 )
 from isolitmus.conformance.engines import open_engine, refuse_unable
 from isolitmus.model.defaults import DELTA
+from isolitmus.model.display import many
 from isolitmus.model.errors import IsolitmusError, Limit, near
 from isolitmus.model.exploration import EACH, batches
-from isolitmus.model.number import many
 from isolitmus.specs import protocol as read_protocol
-from isolitmus.specs.files.exploration_file import Exploration
+from isolitmus.specs.files.evidence_files import Exploration
 from isolitmus.specs.registries.engines import engine_named
 from isolitmus.specs.registries.formats import format_named, formats
 

@@ -9,13 +9,12 @@ import typer
 
 from isolitmus.checker.execution.expectation_report import expected
 from isolitmus.cli.options import Json, Memory, Time, budget, named
-from isolitmus.cli.output import print_json, say, warn, writes
-from isolitmus.cli.refused import Refusal, by_reason
+from isolitmus.cli.output import Refusal, by_reason, print_json, say, warn, writes
 from isolitmus.conformance.delta.engine import DELTA
 from isolitmus.conformance.python_export import exported
+from isolitmus.model.display import many
 from isolitmus.model.errors import IsolitmusError, Limit
 from isolitmus.model.litmus import HistoryTest
-from isolitmus.model.number import many
 from isolitmus.specs import litmus
 from isolitmus.specs import protocol as read_protocol
 from isolitmus.specs.disk.output_files import write_whole

@@ -1,4 +1,11 @@
-"""The shell: which verbs there are, and how each ends. A verb is read when it is asked for."""
+"""The shell: which verbs there are, and how each ends. A verb is read when it is asked for.
+
+What typer finds wrong with the words on a command line, in the form of all other errors.
+
+Values of a command line that stay as they were given, because they are of their kind already.
+
+Typer asks pydantic of each option whether a text is a text, and pydantic's start takes longer than many a verb.
+"""
 
 from __future__ import annotations
 
@@ -11,23 +18,45 @@ from contextlib import suppress
 from importlib import import_module
 from inspect import getdoc
 from io import TextIOWrapper
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn, get_type_hints
 
 try:
     import typer
+    from typer.core import TyperCommand, TyperGroup
     from typer.main import get_command
-
-    from isolitmus.cli.given import Group, Verb
 except KeyboardInterrupt:  # it takes most of a start
     sys.exit(130)
 
-from isolitmus.cli.usage import USAGE, misused
-from isolitmus.model.errors import Ended, IsolitmusError
+from isolitmus.model.errors import Ended, IsolitmusError, near
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from types import FrameType
 
-__all__ = ["VERBS", "app", "main"]
+__all__ = ["USAGE", "VERBS", "Group", "Verb", "app", "main", "misused"]
+
+USAGE: Any = typer.BadParameter.__mro__[2]
+"""The root of typer's own errors, which it has from click and does not export."""
+
+
+def misused(error: Any) -> IsolitmusError:
+    """The error as one sentence, with what would have been right or where that stands.
+
+    >>> print(misused(typer.BadParameter("3 is not odd.")))
+    invalid value: 3 is not odd; see isolitmus --help
+    """
+    context = error.ctx
+    text = error.format_message().rstrip(".")
+    if context is not None and text.startswith("No such option"):
+        named = [name for parameter in context.command.params for name in parameter.opts]
+        known = [name for name in (*named, "--help") if name.startswith("-")]
+        text = f"no option '{error.option_name}'{near(error.option_name, known)}"
+    elif context is not None and text.startswith("No such command"):
+        name = text.partition("'")[2].partition("'")[0]
+        text = f"no command '{name}'{near(name, context.command.list_commands(context))}"
+    command = "isolitmus" if context is None else context.command_path
+    return IsolitmusError(f"{text[0].lower()}{text[1:]}; see {command} --help")
+
 
 VERBS = {
     "demo": "Find the delete/insert reorder and the hole of WriteSerializable, and replay both on Delta.",
@@ -56,6 +85,45 @@ TRACEBACK = "ISOLITMUS_TRACEBACK"
 """The variable of the environment that asks for the traceback of an internal error."""
 DEFECT = 70
 """The exit status of an internal error, EX_SOFTWARE of sysexits.h."""
+
+
+TEXTS = (list[str], list[str] | None)
+
+
+class _Given:
+    """A command whose parameters ask typer only where something is to be converted, or is missing."""
+
+    callback: Any
+
+    def get_params(self, context: Any) -> list[Any]:
+        kinds = {} if self.callback is None else get_type_hints(self.callback)
+        parameters: list[Any] = super().get_params(context)  # type: ignore[misc] # of the class beside it
+        for parameter in parameters:
+            if "process_value" not in vars(parameter):
+                parameter.process_value = _processing(parameter, kinds.get(parameter.name))
+        return parameters
+
+
+def _processing(parameter: Any, kind: Any) -> Callable[[Any, Any], Any]:
+    process, called = parameter.process_value, parameter.callback is not None
+
+    def processed(context: Any, value: Any) -> Any:
+        if called and value:
+            return process(context, value)
+        if kind in TEXTS:
+            return list(value) if value else process(context, value)
+        given = isinstance(value, kind or bool | None)
+        return value if given else process(context, value)
+
+    return processed
+
+
+class Verb(_Given, TyperCommand):
+    """A verb."""
+
+
+class Group(_Given, TyperGroup):
+    """What has verbs."""
 
 
 def _typer(**more: Any) -> typer.Typer:

@@ -14,9 +14,9 @@ from isolitmus.cli.conversion import TABLES, Forms
 from isolitmus.cli.options import Json, Memory, Time, budget, named
 from isolitmus.cli.output import progress, refuse_other_engine, say, warn, writes
 from isolitmus.conformance.engines import open_engine, refuse_format, refuse_unable
+from isolitmus.model.display import many
 from isolitmus.model.errors import IsolitmusError, Limit, near
 from isolitmus.model.matrix import LETTERS, NOT_MODELLED, OTHER, letter
-from isolitmus.model.number import many
 from isolitmus.model.run import SILENT
 from isolitmus.specs import protocol as read_protocol
 from isolitmus.specs.files.catalogue import matrix as read_matrix
@@ -191,7 +191,7 @@ def _observed(
     """The cells as the engine gives them; those that are known, from the evidence or the table ``out``, are
     not asked again. What is seen becomes known.
     """
-    from isolitmus.conformance.matrix import observe
+    from isolitmus.conformance.agreement import observe
     from isolitmus.pipeline.replay_table import open_replays, refuse_no_replays
 
     if out is not None:

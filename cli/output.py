@@ -2,41 +2,60 @@
 
 Whatever a command prints goes through here, and with it what files and tables have put into names and
 SQL: a terminal is given lines that print, and nothing that it would obey.
+
+What a page that a command writes says of itself at its foot.
+
+What was not carried out, and why: told at the end, what has one reason together.
+
+What ``--certificate`` writes: a folder for each claim.
 """
 
 from __future__ import annotations
 
 import json
 import re
+import shlex
 import sys
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import wraps
+from importlib.metadata import version
 from inspect import signature
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, ParamSpec
 
-from isolitmus.model.errors import IsolitmusError, printable, sentence
-from isolitmus.model.number import lasting
-from isolitmus.specs.disk.output_files import only_writer
+from isolitmus.checker.render.page_parts import Made
+from isolitmus.model.display import lasting
+from isolitmus.model.errors import LISTED, IsolitmusError, printable, sentence
+from isolitmus.specs.disk.output_files import only_writer, unwritten, write_whole
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
     from rich.status import Status
 
-P = ParamSpec("P")
+    from isolitmus.checker.solver.refutation import Certificate
 
 __all__ = [
     "Pace",
+    "Refusal",
+    "by_reason",
+    "made",
     "print_json",
     "progress",
     "refuse_other_engine",
     "say",
     "say_text",
     "warn",
+    "worst",
+    "write_certificates",
     "writes",
 ]
+
+P = ParamSpec("P")
+
 
 SIGN = re.compile(r"[^\n -~]")
 SHOWN: list[Status] = []
@@ -161,3 +180,101 @@ def progress(title: str) -> Iterator[Callable[[str], None]]:
             yield lambda text: status.update(Text(printable(f"{title}: {text}")))
         finally:
             SHOWN.remove(status)
+
+
+def made() -> Made:
+    """The release, the time, and the command as it was typed."""
+    return Made(
+        f"isolitmus {version('isolitmus')}",
+        f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC",
+        shlex.join(["isolitmus", *sys.argv[1:]]),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A file or a litmus test that was not carried out, by its name; on which engine and under which protocol
+    if it was one; why.
+    """
+
+    name: str
+    error: IsolitmusError
+    engine: str | None = None
+    protocol: str | None = None
+
+    @property
+    def place(self) -> str:
+        """Where what is wrong stands, as far as the error says."""
+        return f"{self.name}{self._split[0]}"
+
+    @property
+    def reason(self) -> str:
+        """What is wrong, without its place."""
+        return self._split[1]
+
+    @property
+    def _split(self) -> tuple[str, str]:
+        text, path = str(self.error), Path(self.name)
+        names = "|".join(map(re.escape, (self.name, path.name, path.stem)))
+        found = re.match(rf"(?:{names})((?::\d+)*): ", text)
+        return ("", text) if found is None else (found[1], text[found.end() :])
+
+    def to_json(self) -> dict[str, object]:
+        """The refusal as docs/interface.md, 6, has it."""
+        return {
+            "name": self.name,
+            "engine": self.engine,
+            "protocol": self.protocol,
+            "status": self.error.status,
+            "reason": str(self.error),
+        }
+
+
+def by_reason(refusals: Iterable[Refusal]) -> Iterator[str]:
+    r"""A message for each reason, with the places that have it.
+
+    >>> from isolitmus.model.errors import LitmusError
+    >>> wrong = [Refusal(f"{n}.toml", LitmusError(f"{n}.toml:{k}: no title")) for k, n in enumerate("ab")]
+    >>> print(*by_reason(wrong), sep="\n")
+    no title: a.toml:0, b.toml:1
+    >>> print(*by_reason(wrong[1:]))
+    b.toml:1: no title
+    """
+    groups: dict[str, list[Refusal]] = {}
+    for refusal in refusals:
+        groups.setdefault(refusal.reason, []).append(refusal)
+    for reason, group in groups.items():
+        places = list(dict.fromkeys(refusal.place for refusal in group))
+        if len(places) == 1:
+            yield str(group[0].error)
+            continue
+        more = f" and {len(places) - LISTED} more" if len(places) > LISTED else ""
+        between = "\n    " if "\n" in reason else ": "
+        yield f"{reason}{between}{', '.join(places[:LISTED])}{more}"
+
+
+def worst(statuses: Collection[int]) -> int:
+    """The exit status of a command of which several are true (docs/interface.md, 1).
+
+    >>> worst({1, 2, 3}), worst({3, 1}), worst(())
+    (2, 1, 0)
+    """
+    return next((status for status in (2, 4, 1, 3) if status in statuses), 0)
+
+
+def write_certificates(
+    certificates: Sequence[Certificate], folder: Path, readme: str | None = None
+) -> None:
+    """A folder for each certificate, and the README of the whole; a word on standard error if there is none."""
+    if not certificates:
+        warn(f"nothing was refuted, so {folder} was not written")
+    for one in certificates:
+        inside = folder / one.name
+        try:
+            inside.mkdir(parents=True, exist_ok=True)
+        except OSError as problem:
+            raise unwritten(inside, problem) from None
+        for name, text in one.files():
+            write_whole(inside / name, text)
+    if certificates and readme is not None:
+        write_whole(folder / "README.md", readme)

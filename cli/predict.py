@@ -14,8 +14,8 @@ from isolitmus.checker.render.prediction import (
     prediction_head,
     prediction_rest,
 )
-from isolitmus.checker.workloads.changes import tried
 from isolitmus.checker.workloads.prediction import predict_workload
+from isolitmus.checker.workloads.repairs import tried
 from isolitmus.cli.options import Cores, Json, Memory, Time, budget, checked_cores, named
 from isolitmus.cli.output import print_json, progress, say, warn, writes
 from isolitmus.cli.workload_options import (
@@ -32,8 +32,8 @@ from isolitmus.specs.disk.output_files import write_whole
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from isolitmus.checker.workloads.changes import JobChange
     from isolitmus.checker.workloads.prediction import JobPrediction, Meeting
+    from isolitmus.checker.workloads.repairs import JobChange
 
 __all__ = ["predict"]
 
@@ -127,8 +127,8 @@ def predict(
     if save is not None:
         _save(found, save)
     if html is not None:
-        from isolitmus.checker.render.prediction_page import prediction_page
-        from isolitmus.cli.made import made
+        from isolitmus.checker.render.prediction import prediction_page
+        from isolitmus.cli.output import made
 
         write_whole(html, prediction_page(found, made(), ways if remedies and not ended else None))
     if carriers and (status := _replay(found, carriers, quiet=as_json)):

@@ -34,9 +34,8 @@ def report(
     """No Spark is needed. With --json what the page says is printed, and a page is written if --html names one. Exit
     status 3 if a limit ended the work, else 0.
     """
-    from isolitmus.cli.made import made
-    from isolitmus.pipeline.sweep_folder import SweepFolder
-    from isolitmus.pipeline.sweep_report import page_of, summed
+    from isolitmus.cli.output import made
+    from isolitmus.pipeline.sweep_report import SweepFolder, page_of, summed
 
     form = FORMS.chosen(None, as_json=as_json)
     there = Path(folder)

@@ -16,9 +16,8 @@ from isolitmus.checker.render.robustness import (
     robust_row,
 )
 from isolitmus.checker.workloads.robustness import PROMISES, robust_answers
-from isolitmus.cli.certifying import write_certificates
 from isolitmus.cli.options import CERTIFICATE, Json, Memory, Time, budget, named
-from isolitmus.cli.output import print_json, progress, say, warn, writes
+from isolitmus.cli.output import print_json, progress, say, warn, write_certificates, writes
 from isolitmus.cli.workload_options import (
     Ddl,
     Jobs,
@@ -115,8 +114,8 @@ def robust(
     if save is not None:
         _save(answers, save)
     if html is not None:
-        from isolitmus.checker.render.robust_page import robust_page
-        from isolitmus.cli.made import made as by
+        from isolitmus.checker.render.robustness import robust_page
+        from isolitmus.cli.output import made as by
 
         write_whole(html, robust_page(answers, ways, by()))
     if carriers and (status := _replay(answers, carriers, quiet=as_json)):

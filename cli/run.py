@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from isolitmus.checker.execution.expectation_report import expected
-from isolitmus.checker.render.grid import markdown
+from isolitmus.checker.render.text_pictures import markdown
 from isolitmus.cli.engine_runs import MODEL, Carried, Task, carry_out, refuse
 from isolitmus.cli.options import Json, Memory, Time, budget, named
-from isolitmus.cli.output import print_json, progress, say, say_text
-from isolitmus.cli.refused import Refusal
+from isolitmus.cli.output import Refusal, print_json, progress, say, say_text
 from isolitmus.model.errors import IsolitmusError, Limit, NoLitmusTest
 from isolitmus.model.litmus import Litmus
 from isolitmus.specs import litmus

@@ -9,14 +9,14 @@ import typer
 
 from isolitmus.checker.auditing.diagnosis import carry_out_example, general_lines
 from isolitmus.checker.execution.denotation import denote
-from isolitmus.checker.render.axiom_words import axiom_lines
 from isolitmus.checker.render.dependency_graph import graph
 from isolitmus.checker.render.drawn import Drawn
-from isolitmus.checker.render.portrait_words import portrait_lines
+from isolitmus.checker.render.search_results import portrait_lines
 from isolitmus.checker.render.text_pictures import denotations, timeline
+from isolitmus.checker.render.verdicts import axiom_lines
 from isolitmus.checker.search.discovered_tests import distinct, of_portrait
 from isolitmus.checker.search.portrait import portray
-from isolitmus.checker.search.triviality import triviality
+from isolitmus.checker.search.separation import triviality
 from isolitmus.cli.conversion import PICTURES, TABLES, Forms
 from isolitmus.cli.engine_runs import Carried, carry_found, ended, refuse
 from isolitmus.cli.options import Json, Memory, Time, budget, named
@@ -24,7 +24,7 @@ from isolitmus.cli.output import progress, say, say_text, warn
 from isolitmus.model.errors import IsolitmusError, Limit, UnknownName, near
 from isolitmus.model.litmus import Litmus
 from isolitmus.model.records import Records, Tabular
-from isolitmus.specs.disk.shelf import shipped
+from isolitmus.specs.disk.input_files import shipped
 from isolitmus.specs.files import catalogue
 from isolitmus.specs.files.exceptions_file import exception_of, exception_table
 from isolitmus.specs.files.workload_sources import workload, workloads

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from isolitmus.checker.execution.worker_processes import cores as available
-from isolitmus.checker.render.sweep_words import abstract_lines, sweep_lines
+from isolitmus.checker.render.sweeps import abstract_lines, sweep_lines
 from isolitmus.checker.search.discovered_tests import distinct, of_sweep
 from isolitmus.checker.search.separation import ABSTRACT
 from isolitmus.checker.sweeps.table_sweep import LIMIT, candidates_in, sweep_work
@@ -29,9 +29,9 @@ from isolitmus.cli.options import (
     sizes,
 )
 from isolitmus.cli.output import Pace, progress, say, writes
+from isolitmus.model.display import many
 from isolitmus.model.errors import IsolitmusError, near
-from isolitmus.model.number import many
-from isolitmus.pipeline.location import Location
+from isolitmus.pipeline.result_table import Location
 from isolitmus.pipeline.sweep_tables import KEEP
 from isolitmus.specs import scope as read_scope
 from isolitmus.specs import spec

@@ -3,6 +3,8 @@
 What is compared is all that a run shows: outcomes, versions, what commits say of themselves, rows at every
 version; serial orders and levels follow from that. Of random tests that differ, the smallest is looked for,
 as a litmus test that anybody can carry out again.
+
+A matrix on an engine: each case carried out, and compared with the model in every respect.
 """
 
 from __future__ import annotations
@@ -20,21 +22,30 @@ from hypothesis.configuration import set_hypothesis_home_dir
 
 from isolitmus.checker.execution.run_diff import run_differences
 from isolitmus.checker.execution.run_result import Judged, run
-from isolitmus.conformance.together import together
-from isolitmus.model.display import Readable
-from isolitmus.model.errors import TimeLimit, UndeterminedError, WaitsForEver
+from isolitmus.conformance.workers import together
+from isolitmus.model.display import Readable, text_digest
+from isolitmus.model.errors import (
+    IsolitmusError,
+    Refused,
+    TimeLimit,
+    UndeterminedError,
+    WaitsForEver,
+)
 from isolitmus.model.exploration import Batch
+from isolitmus.model.matrix import NOT_MODELLED, Cell
 from isolitmus.model.run import SeveralRuns
-from isolitmus.model.text_digest import text_digest
 from isolitmus.specs.files.catalogue import protocol
+from isolitmus.specs.files.catalogue import protocol as named_protocol
+from isolitmus.specs.files.matrix_file import case
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from hypothesis.strategies import SearchStrategy
 
-    from isolitmus.model.engine import Carries
+    from isolitmus.model.engine import Carries, Engine
     from isolitmus.model.litmus import Litmus
+    from isolitmus.model.matrix import Matrix, Place
     from isolitmus.model.spec import Spec
     from isolitmus.specs.files.spec_catalogue import SpecLike
 
@@ -47,6 +58,7 @@ __all__ = [
     "drawn_today",
     "explore",
     "mismatches",
+    "observe",
     "unlike",
 ]
 
@@ -276,3 +288,39 @@ def explore(
     with suppress(AssertionError, KeyboardInterrupt):  # what was found is told, smallest or not
         shrink()
     return Explored(seed, runs, unsaid, several, found[-1] if found else first())
+
+
+def observe(
+    matrix: Matrix,
+    places: Iterable[tuple[Place, SpecLike]],
+    engine: Engine,
+    carry: Carries,
+    *,
+    at_once: int | None = None,
+) -> Iterator[Cell]:
+    """The cells at these places as they are seen on an engine that was started, in their order, so many cases at
+    a time. Nothing is observed where it refuses the case.
+    """
+
+    def seen(at: tuple[Place, SpecLike]) -> Cell:
+        place, protocol = at[0], named_protocol(at[1])
+        try:
+            test = case(matrix, place)
+            predicted = run(test, protocol)
+        except IsolitmusError:
+            return Cell(place, protocol.name, engine.name, NOT_MODELLED)
+        outcome = predicted.run.transactions["a"].outcome
+        try:
+            observed = Judged(test, carry(test, protocol))
+        except Refused:
+            return Cell(place, protocol.name, engine.name, outcome)
+        return Cell(
+            place,
+            protocol.name,
+            engine.name,
+            outcome,
+            observed.run.transactions["a"].outcome,
+            unlike(predicted, observed),
+        )
+
+    yield from together(seen, places, engine.most(at_once))

@@ -145,7 +145,7 @@ def carried_out(
 def _answers(
     engine: Engine, left: list[tuple[Litmus, Spec]], at_once: int | None
 ) -> Generator[Run | IsolitmusError, None, None]:
-    from isolitmus.conformance.together import together
+    from isolitmus.conformance.workers import together
 
     def attempt(case: tuple[Litmus, Spec]) -> Run | IsolitmusError:
         try:

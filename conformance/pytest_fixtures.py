@@ -1,6 +1,8 @@
 """Fixtures for pytest, which finds them where isolitmus is installed: ``delta_spark``, a SparkSession with Delta in
 which a race takes seconds; ``delta_race`` and ``delta_level``, which use it. Who has a session already overrides
 ``delta_spark`` with a fixture of that name.
+
+The engines that a run of pytest has started: each once, and all gone after the last test.
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ from uuid import uuid4
 
 import pytest
 
-from isolitmus.conformance.started import started
+from isolitmus.model.errors import IsolitmusError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -19,8 +21,64 @@ if TYPE_CHECKING:
 
     from isolitmus.conformance.delta.session import Session
     from isolitmus.conformance.racing.races import Race
+    from isolitmus.model.engine import Carries
 
-__all__ = ["RACES", "delta_level", "delta_race", "delta_session", "delta_spark"]
+__all__ = [
+    "RACES",
+    "Started",
+    "delta_level",
+    "delta_race",
+    "delta_session",
+    "delta_spark",
+    "started",
+]
+
+ELSE = "; to use a session of your own, define a fixture delta_spark that returns it"
+
+
+class Started:
+    """Engines by their names; that of Delta carries out in the session that fixtures have, too."""
+
+    def __init__(self) -> None:
+        self.stack = ExitStack()
+        self._session: Session | None = None
+        self._engines: dict[str, Carries] = {}
+
+    def session(self) -> Session:
+        """Spark with Delta; a failure of the test, one sentence, where it cannot be started."""
+        from isolitmus.conformance.delta.session import open_session
+
+        if self._session is None:
+            try:
+                self._session = self.stack.enter_context(open_session())
+            except IsolitmusError as error:
+                pytest.fail(f"{error}{ELSE}", pytrace=False)
+        return self._session
+
+    def engine(self, name: str) -> Carries:
+        """An engine, started when it is first asked for."""
+        from isolitmus.conformance.delta.engine import ENGINE, carries
+        from isolitmus.conformance.engines import open_engine
+
+        if name not in self._engines:
+            self._engines[name] = (
+                carries(self.session())
+                if name == ENGINE
+                else self.stack.enter_context(open_engine(name))
+            )
+        return self._engines[name]
+
+
+STARTED: pytest.StashKey[Started] = pytest.StashKey()
+
+
+def started(config: pytest.Config) -> Started:
+    """Those of a run of pytest."""
+    if STARTED not in config.stash:
+        config.stash[STARTED] = Started()
+        config.add_cleanup(config.stash[STARTED].stack.close)
+    return config.stash[STARTED]
+
 
 RACES: pytest.StashKey[list[Race]] = pytest.StashKey()
 """The races of a test."""
@@ -77,7 +135,7 @@ def delta_race(request: pytest.FixtureRequest, delta_spark: Any) -> Iterator[Cal
 @pytest.fixture
 def delta_level(delta_spark: Any) -> Callable[[str | Path, str], None]:
     """``delta_level(table, "WriteSerializable")``: give a table an isolation level that SQL refuses; one commit."""
-    from isolitmus.conformance.delta.leveling import set_level
+    from isolitmus.conformance.delta.tables import set_level
     from isolitmus.conformance.racing.races import around, table_path
 
     def give(table: str | Path, level: str) -> None:

@@ -17,8 +17,8 @@ from isolitmus.conformance.pytest_fixtures import (
     delta_race,
     delta_session,
     delta_spark,
+    started,
 )
-from isolitmus.conformance.started import started
 from isolitmus.model.errors import IsolitmusError
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from _pytest._code.code import TerminalRepr
 
     from isolitmus.checker.execution.expectation_report import Compared
-    from isolitmus.checker.execution.several import Several
+    from isolitmus.checker.execution.run_result import Several
     from isolitmus.model.litmus import HistoryTest, Litmus
     from isolitmus.model.spec import Spec
 

@@ -21,14 +21,13 @@ from isolitmus.checker.execution.run_result import run
 from isolitmus.conformance.delta.session import DELTA, LAYOUT, PACKAGES, SPEED
 from isolitmus.conformance.delta.tables import PROTOCOLS
 from isolitmus.conformance.racing.race_prediction import MOST_RECORDS
-from isolitmus.model.client import Client
 from isolitmus.model.delta.log import DEFAULT_LEVEL, LEVEL_KEY
 from isolitmus.model.errors import IsolitmusError, Refused, printable
-from isolitmus.model.litmus import HistoryTest
+from isolitmus.model.litmus import Client, HistoryTest
 from isolitmus.model.sql.statement import Read, Vacuum
 from isolitmus.specs.files.catalogue import protocol
-from isolitmus.specs.files.spark_ddl import table_ddl
-from isolitmus.specs.sql.placeholders import ALIAS, INIT
+from isolitmus.specs.files.table_ddl import table_ddl
+from isolitmus.specs.sql.parameters import ALIAS, INIT
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -3,18 +3,27 @@
 py4j gives each Python thread its own JVM thread and its own connection. A KeyboardInterrupt in the
 middle of a call would leave the answer in the connection, for the next call to read: so the main
 thread, the only one that is interrupted, makes no calls while a schedule is carried out.
+
+A process of our own in a group of its own, which ends when its standard input does: how it is always ended.
+
+Several replays at a time, and what becomes of each in their order.
 """
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Generator, Iterable
 
-__all__ = ["Interruption", "Worker", "ends_with", "interruptible"]
+__all__ = ["GRACE", "Interruption", "Worker", "end_child", "ends_with", "interruptible", "together"]
 
 T = TypeVar("T")
 
@@ -124,3 +133,53 @@ def interruptible(body: Callable[[Interruption], T]) -> T:
         worker.join(CLEAN_UP)
         raise
     return worker.value()
+
+
+GRACE = 20.0
+"""Seconds in which what was told to end must end by itself."""
+
+
+def end_child(process: subprocess.Popen[bytes], grace: float = GRACE) -> None:
+    """Close its standard input; if it does not end by that within so many seconds, it is killed, and with it all
+    of its group.
+
+    >>> child = subprocess.Popen(["cat"], stdin=subprocess.PIPE, start_new_session=True)
+    >>> end_child(child)
+    >>> child.returncode
+    0
+    """
+    assert process.stdin is not None
+    with suppress(BrokenPipeError):
+        process.stdin.close()
+    try:
+        process.wait(grace)
+    except subprocess.TimeoutExpired:
+        pass
+    finally:  # also at a Ctrl-C while waiting: the process must not stay
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        if process.stdout is not None:
+            process.stdout.close()
+
+
+R = TypeVar("R")
+
+
+def together(work: Callable[[T], R], items: Iterable[T], at_once: int) -> Generator[R, None, None]:
+    """The results of some work on each item, in the order of the items and as soon as they are there, so many
+    at a time, from 1. Raises what the work raises; when this ends, what has not begun is dropped, and what has
+    is interrupted (``threads.interruptible``).
+
+    >>> list(together(abs, [-3, 2, -1], 2))
+    [3, 2, 1]
+    """
+    stop = threading.Event()
+    with ThreadPoolExecutor(at_once, initializer=ends_with, initargs=(stop,)) as pool:
+        waiting = [pool.submit(work, item) for item in items]
+        try:
+            for answer in waiting:
+                yield answer.result()
+        finally:
+            stop.set()
+            pool.shutdown(cancel_futures=True)

@@ -1,7 +1,13 @@
-"""Objects that print as people write them, whoever prints them."""
+"""Objects that print as people write them, whoever prints them.
+
+A number and what it counts, as people write them.
+
+What tells one text from another in few letters.
+"""
 
 from __future__ import annotations
 
+from hashlib import sha256
 from html import escape
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +16,7 @@ from isolitmus.model.errors import visible
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["Command", "Readable", "begun", "few"]
+__all__ = ["Command", "Readable", "begun", "few", "lasting", "many", "text_digest"]
 
 
 class Readable:
@@ -65,3 +71,33 @@ def few(lines: Iterable[str], most: int = 20) -> str:
         left = len(every) - most + 1
         every[most - 1 :] = [f"… and {left} more lines"]
     return "\n".join(every)
+
+
+def lasting(seconds: float) -> str:
+    """How long something takes, about.
+
+    >>> lasting(0.2), lasting(7300), lasting(100)
+    ('1 s', '2 hours', '100 s')
+    """
+    for unit, size in (("days", 86_400), ("hours", 3600), ("minutes", 60)):
+        if seconds >= 2 * size:
+            return f"{seconds / size:,.0f} {unit}"
+    return f"{max(seconds, 1):.0f} s"
+
+
+def many(number: int, one: str, several: str = "") -> str:
+    """So many of something; ``several`` is its plural, by default ``one`` with an s.
+
+    >>> many(1, "finding"), many(1200, "finding"), many(0, "history", "histories")
+    ('1 finding', '1,200 findings', '0 histories')
+    """
+    return f"{number:,} {one if number == 1 else several or f'{one}s'}"
+
+
+def text_digest(text: str) -> str:
+    """A digest of a text, of 16 hexadecimal digits.
+
+    >>> text_digest("r(x0)")
+    '01cc3c2f3b5a8e6b'
+    """
+    return sha256(text.encode()).hexdigest()[:16]

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 
 from isolitmus.model.defaults import DELTA
 from isolitmus.model.delta.table import TableState
-from isolitmus.model.display import Readable, few
-from isolitmus.model.number import many
+from isolitmus.model.display import Readable, few, many
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
     from isolitmus.model.delta.footprint import Footprint
     from isolitmus.model.schedule import Schedule
     from isolitmus.model.spec import Spec
-    from isolitmus.model.sql.failing import EvaluationError
+    from isolitmus.model.sql.types import EvaluationError
     from isolitmus.model.sql.values import Row, Rows
 
 __all__ = ["Database", "Effect", "Event", "Execution", "ReadSet", "RowRead", "RowWrite", "births"]

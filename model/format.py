@@ -27,10 +27,10 @@ if TYPE_CHECKING:
     from isolitmus.model.schema import Schema
     from isolitmus.model.scope import Scope
     from isolitmus.model.spec import Clause, Spec
-    from isolitmus.model.sql.failing import EvaluationError
     from isolitmus.model.sql.statement import Read, Statement
+    from isolitmus.model.sql.types import EvaluationError
     from isolitmus.model.sql.values import Rows
-    from isolitmus.model.term import Term
+    from isolitmus.model.vocabulary import Term
 
 __all__ = [
     "Driver",

@@ -6,13 +6,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from isolitmus.model.display import Readable, few
-from isolitmus.model.edge import Edge
 from isolitmus.model.errors import FrameError, printable
-from isolitmus.model.reason import Reason
+from isolitmus.model.reason import Edge, Reason
 from isolitmus.model.relation import Relation
-from isolitmus.model.term import Term
 from isolitmus.model.verdict import Violation
-from isolitmus.model.vocabulary import APART, BASE, RELATIONS, SETS
+from isolitmus.model.vocabulary import APART, BASE, RELATIONS, SETS, Term
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -17,7 +17,6 @@ from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING
 
-from isolitmus.model.deleting import spelled_out
 from isolitmus.model.display import Readable
 from isolitmus.model.errors import HistoryError, near, visible
 from isolitmus.model.history_defects import refuse_defects
@@ -28,9 +27,9 @@ from isolitmus.model.notation import (
     read_order,
     read_schedule,
     read_transaction_name,
+    spelled_out,
 )
-from isolitmus.model.operations import Transaction
-from isolitmus.model.recorded import Recorded, unordered
+from isolitmus.model.operations import Recorded, Transaction, unordered
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
@@ -46,7 +45,7 @@ class History(Recorded, Readable):
 
     A transaction that no session names is a session of its own. The constructor raises a
     HistoryError for what contradicts itself, naming both operations. A read that nothing explains does not: every level
-    forbids it (``checker.judge.flaws``).
+    forbids it (``checker.judge.completion``).
 
     >>> skew = History.parse("r1(x0) r1(y0) w1(x1) r2(x0) r2(y0) w2(y2) c1 c2")
     >>> skew

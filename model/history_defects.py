@@ -1,7 +1,7 @@
 """What contradicts itself in the text of a history: the defects that leave nothing to judge.
 
 One HistoryError for each kind of defect; it names the operations that contradict each other. What a database may have
-done, wrong as it is, is none: a read of what nobody wrote is there to be forbidden (``checker.judge.flaws``).
+done, wrong as it is, is none: a read of what nobody wrote is there to be forbidden (``checker.judge.completion``).
 """
 
 from __future__ import annotations
@@ -9,18 +9,16 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from isolitmus.model.display import many
 from isolitmus.model.errors import HistoryError, near
 from isolitmus.model.notation import moment_words
-from isolitmus.model.number import many
 from isolitmus.model.operations import INITIAL, PredicateRead, Version, Write
-from isolitmus.model.term import SET_NAME
-from isolitmus.model.vocabulary import BASE
+from isolitmus.model.vocabulary import BASE, SET_NAME
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from isolitmus.model.operations import Transaction
-    from isolitmus.model.recorded import Moment, Recorded
+    from isolitmus.model.operations import Moment, Recorded, Transaction
 
 __all__ = ["refuse_defects"]
 

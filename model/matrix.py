@@ -6,11 +6,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from isolitmus.model.defaults import DELTA
-from isolitmus.model.delta.conflict_part import CONFLICTS
-from isolitmus.model.display import Readable
-from isolitmus.model.number import many
+from isolitmus.model.delta.conflict import CONFLICTS
+from isolitmus.model.display import Readable, many, text_digest
 from isolitmus.model.run import SILENT
-from isolitmus.model.text_digest import text_digest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -6,8 +6,8 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, cast
 
+from isolitmus.model.display import many
 from isolitmus.model.errors import LitmusError, near
-from isolitmus.model.number import many
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping

@@ -6,9 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from isolitmus.model.defaults import DELTA
-from isolitmus.model.display import Readable, few
-from isolitmus.model.number import many
-from isolitmus.model.text_digest import text_digest
+from isolitmus.model.display import Readable, few, many, text_digest
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -72,7 +70,7 @@ class Scope(Readable):
     format: str = DELTA
     """The name of what its statements are for (``model.format``)."""
     scan: str | tuple[str, ...] = ()
-    """By which index its readers go, where statements are scans (``model.client``)."""
+    """By which index its readers go, where statements are scans (``model.litmus``)."""
 
     @property
     def digest(self) -> str:

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Never
 from isolitmus.model.display import Readable, few
 
 if TYPE_CHECKING:
-    from isolitmus.model.edge import Edge
-    from isolitmus.model.reason import Reason
+    from isolitmus.model.reason import Edge, Reason
 
 __all__ = ["Allowed", "Forbidden", "Needs", "Silent", "Unknown", "Verdict", "Violation"]
 

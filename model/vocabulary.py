@@ -3,31 +3,546 @@
 Lower case are relations, capitals are sets of nodes. A frame has some of these names, never all; a
 spec that uses one which its frame lacks gets the answer "needs …" instead of a verdict. A format may have
 terms of its own beside these (``model.format``).
+
+A term: a base name that a spec may use, where it belongs, and its words.
+
+The terms of commits as Delta has them: actions, files, footprints, kinds of statements.
+
+The terms of histories: of transactions, of what they did one by one, of orders, and of logs, whoever keeps them.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from isolitmus.model.terms_of_delta import OF_DELTA
-from isolitmus.model.terms_of_histories import OF_HISTORIES
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-    from isolitmus.model.term import Of, Term
 
 __all__ = [
     "APART",
     "BASE",
     "BINDERS",
     "BY_VERSIONS",
+    "EVERYWHERE",
+    "OF_DELTA",
+    "OF_HISTORIES",
     "RELATIONS",
     "SETS",
+    "SET_NAME",
+    "Of",
+    "Term",
+    "named_set",
     "relations_of",
     "sets_of",
     "terms_of",
 ]
+
+Of = Literal[
+    "histories", "reads", "operations", "moments", "items", "times", "orders", "logs", "delta", "delta-rs",
+]  # fmt: skip
+"""Where a name belongs: to all ``histories``; to those whose ``reads`` are nodes; to those whose ``operations`` all are;
+to those that say of all operations at what ``moments`` they were; to those that tell reads of ``items``
+from those by predicate; to those that say at what ``times`` transactions began and ended; to the ``orders`` that
+a binder binds; to ``logs``, where what commits becomes a version; to commits as Delta (``delta``) has
+them, or to what delta-rs takes a statement to read (``delta-rs``).
+"""
+
+EVERYWHERE: tuple[Of, ...] = (
+    "histories", "reads", "operations", "moments", "items", "times", "orders", "logs",
+)  # fmt: skip
+"""What no table format has for itself alone."""
+
+
+SET_NAME = re.compile(r"[A-Z][A-Za-z0-9_]*(-[A-Za-z0-9_]+)*", re.ASCII)
+"""What the name of a set looks like (``specs/cat.lark``)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """A base name of specs. ValueError if it lacks the words of its kind.
+
+    >>> from isolitmus.model.vocabulary import RELATIONS, SETS
+    >>> RELATIONS["rw"].verb, SETS["Blind"].member("a"), SETS["Blind"].member("a", inside=False)
+    ('does not see', 'a is a blind append', 'a is no blind append')
+    >>> Term("waits", "locking", "the first waits for a lock of the second", verb="waits for").kind
+    'relation'
+    """
+
+    name: str
+    """As specs and frames have it; a set begins with a capital."""
+    of: str
+    """Where it belongs: see ``Of``, or the name of a format that has it for itself alone."""
+    meaning: str
+    """What is related, or who is a member."""
+    verb: str = ""
+    """Of a relation, by which an edge reads aloud."""
+    inside: str = ""
+    """Of a set, what is said of a transaction that is in it, with ``{}`` for the transaction."""
+    outside: str = ""
+    """And of one that is not."""
+
+    def __post_init__(self) -> None:
+        words = (self.verb,) if self.kind == "relation" else (self.inside, self.outside)
+        if not all((self.meaning, *words)):
+            wanted = "a verb" if self.kind == "relation" else "what is said inside and outside it"
+            raise ValueError(f"the {self.kind} {self.name} needs a meaning and {wanted}")
+
+    @property
+    def kind(self) -> Literal["relation", "set"]:
+        """What a spec may do with it: as in every spec, capitals are sets."""
+        return "set" if self.name[0].isupper() else "relation"
+
+    def member(self, node: str, *, inside: bool = True) -> str:
+        """That a transaction is in this set, or is not, in words."""
+        return (self.inside if inside else self.outside).format(node)
+
+
+def named_set(name: str) -> Term:
+    """The term of a set that a history names.
+
+    >>> named_set("Trusted").member("T1", inside=False)
+    'T1 is not in Trusted'
+    """
+    words = f"{{}} is in {name}", f"{{}} is not in {name}"
+    return Term(name, "history", "transactions that the history names", "", *words)
+
+
+OF_DELTA = (
+    Term(
+        "protocol-clashes",
+        "delta",
+        "the first took a table feature away that the second had seen, or, where the"
+        " second asks for it, added one that must fail others",
+        verb="changes the protocol under",
+    ),
+    Term(
+        "metadata-clashes",
+        "delta",
+        "the first changed the table's metadata in a way that the second, which had"
+        " not seen it, cannot take over",
+        verb="changes the metadata under",
+    ),
+    Term(
+        "same-domain",
+        "delta",
+        "both set one domain of the table's metadata, row tracking's apart",
+        verb="sets the domain of",
+    ),
+    Term(
+        "writes-read-app",
+        "delta",
+        "the first set an application id that the second had looked up",
+        verb="sets the application id read by",
+    ),
+    Term(
+        "adds-meets-reads",
+        "delta",
+        "a file that the first added could hold what the second read",
+        verb="adds to what is read by",
+    ),
+    Term(
+        "removes-meets-reads",
+        "delta",
+        "the first removed a file that the second read, or any, where the second"
+        " is marked as reading the whole table",
+        verb="removes a file read by",
+    ),
+    Term(
+        "removes-meets-removes", "delta", "both removed one file", verb="removes a file removed by"
+    ),
+    Term(
+        "adds-could-match",
+        "delta-rs",
+        "a file that the first added could hold, by its partition and statistics, what"
+        " the second's own condition asks for: nothing, if it has none",
+        verb="adds what could match the condition of",
+    ),
+    Term(
+        "removes-could-match",
+        "delta-rs",
+        "the first removed a file, there when the second began, that could hold what"
+        " its own condition asks for: any, if it has none",
+        verb="removes what could match the condition of",
+    ),
+    Term(
+        "RsSerializable",
+        "delta-rs",
+        "transactions of delta-rs on a table that declares an isolation level which delta-rs takes for"
+        " Serializable: any that it does not read",
+        inside="{}'s table declares a level that delta-rs takes for Serializable",
+        outside="{}'s table declares no level that delta-rs takes for Serializable",
+    ),
+    Term(
+        "RsWriteSerializable",
+        "delta-rs",
+        "transactions of delta-rs on a table whose property delta.isolationLevel is spelled writeSerializable",
+        inside="{}'s table declares writeSerializable",
+        outside="{}'s table does not declare writeSerializable",
+    ),
+    Term(
+        "RsSnapshotIsolation",
+        "delta-rs",
+        "transactions of delta-rs on a table whose property delta.isolationLevel is spelled snapshotIsolation",
+        inside="{}'s table declares snapshotIsolation",
+        outside="{}'s table does not declare snapshotIsolation",
+    ),
+    Term(
+        "Blind",
+        "delta",
+        "commits that say of themselves that they read nothing and only added files",
+        inside="{} is a blind append",
+        outside="{} is no blind append",
+    ),
+    Term(
+        "NoData",
+        "delta",
+        "transactions without a file action that changes data, also those without any",
+        inside="{} changes no data",
+        outside="{} changes data",
+    ),
+    Term(
+        "ChangesData",
+        "delta",
+        "transactions whose operation may change data (all DML; not OPTIMIZE)",
+        inside="{} is of a kind that changes data",
+        outside="{} is not of a kind that changes data",
+    ),
+    Term(
+        "Empty",
+        "delta",
+        "transactions with nothing to record: no action at all",
+        inside="{} has nothing to record",
+        outside="{} has something to record",
+    ),
+    Term(
+        "Vectors",
+        "delta",
+        "transactions on a table whose rows are deleted by marking them in vectors",
+        inside="{}'s table has deletion vectors",
+        outside="{}'s table has no deletion vectors",
+    ),
+    Term(
+        "Partitioned",
+        "delta",
+        "transactions on a table that has partitions",
+        inside="{}'s table has partitions",
+        outside="{}'s table has no partitions",
+    ),
+    Term(
+        "Ordering",
+        "delta",
+        "compactions that put the rows in an order besides (ZORDER BY)",
+        inside="{} orders the rows",
+        outside="{} does not order the rows",
+    ),
+    Term(
+        "Meta",
+        "delta",
+        "transactions that write the table's metadata, changed or not",
+        inside="{} writes the metadata",
+        outside="{} does not write the metadata",
+    ),
+    Term(
+        "Protocol",
+        "delta",
+        "transactions that write the table's protocol, changed or not",
+        inside="{} writes the protocol",
+        outside="{} does not write the protocol",
+    ),
+    Term(
+        "Marked",
+        "delta",
+        "transactions with an action that is about no file: metadata, protocol, an application"
+        " id, a domain other than row tracking's",
+        inside="{} has an action that is about no file",
+        outside="{} has actions on files only",
+    ),
+    Term(
+        "Large",
+        "delta",
+        "commits that try the next version only (commitLarge: RESTORE, CLONE, CONVERT)",
+        inside="{} tries the next version only",
+        outside="{} tries further versions",
+    ),
+    Term(
+        "Backfill",
+        "delta",
+        "commits whose operation gives or takes the row ids of row tracking",
+        inside="{} is a backfill of row tracking",
+        outside="{} is no backfill of row tracking",
+    ),
+    Term(
+        "Default",
+        "delta",
+        "transactions on a table that is Serializable whatever the protocol: a statement made or"
+        " replaced it, or set its isolation level",
+        inside="{}'s table is Serializable, whatever the protocol",
+        outside="{}'s table has the protocol's isolation level",
+    ),
+    Term(
+        "SetSerializable",
+        "delta",
+        "transactions on a table whose property delta.isolationLevel is Serializable",
+        inside="{}'s table is set to Serializable",
+        outside="{}'s table is not set to Serializable",
+    ),
+    Term(
+        "SetWriteSerializable",
+        "delta",
+        "transactions on a table whose property delta.isolationLevel is WriteSerializable",
+        inside="{}'s table is set to WriteSerializable",
+        outside="{}'s table is not set to WriteSerializable",
+    ),
+    Term(
+        "Identity",
+        "delta",
+        "transactions on a table that has identity columns",
+        inside="{}'s table has identity columns",
+        outside="{}'s table has no identity columns",
+    ),
+    Term(
+        "Clustered",
+        "delta",
+        "transactions on a table that is clustered and does not say no to deletion vectors",
+        inside="{}'s table is clustered",
+        outside="{}'s table is not clustered",
+    ),
+    Term(
+        "Merging",
+        "delta",
+        "transactions that are a MERGE",
+        inside="{} is a MERGE",
+        outside="{} is no MERGE",
+    ),
+    Term(
+        "Deleting",
+        "delta",
+        "transactions that are a DELETE",
+        inside="{} is a DELETE",
+        outside="{} is no DELETE",
+    ),
+    Term(
+        "Compacting",
+        "delta",
+        "transactions that rewrite files and change no row (OPTIMIZE, REORG … APPLY (PURGE))",
+        inside="{} is a compaction",
+        outside="{} is no compaction",
+    ),
+    Term(
+        "Purging",
+        "delta",
+        "transactions that rewrite the files that have deletion vectors (REORG … APPLY (PURGE))",
+        inside="{} is a REORG",
+        outside="{} is no REORG",
+    ),
+    Term(
+        "Vacuuming",
+        "delta",
+        "transactions that are a VACUUM",
+        inside="{} is a VACUUM",
+        outside="{} is no VACUUM",
+    ),
+    Term(
+        "Creating",
+        "delta",
+        "transactions that make their table, or put another in its place (CREATE, REPLACE)",
+        inside="{} makes its table",
+        outside="{} does not make its table",
+    ),
+    Term(
+        "Complex",
+        "delta",
+        "transactions with a complex condition: with a subquery, a structure, an array or a map, or one that is not"
+        " deterministic",
+        inside="{} has a complex condition",
+        outside="{} has no complex condition",
+    ),
+    Term(
+        "Unfiltered",
+        "delta",
+        "MERGEs whose ON says nothing of the target alone",
+        inside="{} is a MERGE whose ON says nothing of the target alone",
+        outside="{} is no MERGE whose ON says nothing of the target alone",
+    ),
+)
+
+
+OF_HISTORIES = (
+    Term("so", "histories", "session order between transactions", verb="comes before"),
+    Term(
+        "wr",
+        "histories",
+        "the second transaction read what the first wrote, item or predicate (Adya)",
+        verb="is read by",
+    ),
+    Term(
+        "ww",
+        "histories",
+        "the second transaction wrote the version after the first one's (Adya)",
+        verb="is overwritten by",
+    ),
+    Term(
+        "rw",
+        "histories",
+        "the second transaction overwrote what the first read, item or predicate (Adya)",
+        verb="does not see",
+    ),
+    Term(
+        "intermediate",
+        "histories",
+        "the second transaction read a version that the first, which committed, overwrote itself",
+        verb="is read halfway by",
+    ),
+    Term(
+        "wr-item",
+        "items",
+        "the second transaction read a version of an item that the first wrote",
+        verb="is read by",
+    ),
+    Term(
+        "wr-predicate",
+        "items",
+        "the second transaction read by a predicate what the first made match, or match no more",
+        verb="is read by",
+    ),
+    Term(
+        "rw-item",
+        "items",
+        "the second transaction overwrote a version of an item that the first read",
+        verb="does not see",
+    ),
+    Term(
+        "rw-predicate",
+        "items",
+        "the second transaction made match, or match no more, what the first read by a predicate",
+        verb="does not see",
+    ),
+    Term(
+        "rt",
+        "times",
+        "the first transaction had ended when the second began, in real time",
+        verb="ends before the start of",
+    ),
+    Term(
+        "rf", "reads", "from a transaction to a read that took its value from it", verb="is read by"
+    ),
+    Term(
+        "po",
+        "reads",
+        "from an operation to the later ones of its transaction: from reads to reads, where writes are no nodes",
+        verb="comes before",
+    ),
+    Term(
+        "in",
+        "reads",
+        "from a read, or a write that is a node, to the transaction that it is in",
+        verb="is an operation of",
+    ),
+    Term(
+        "rival",
+        "reads",
+        "from another transaction that wrote what a read read, to the read",
+        verb="also wrote for",
+    ),
+    Term(
+        "fr",
+        "operations",
+        "from a read to another transaction, which overwrote what it read: the pairs of rw, read by read",
+        verb="does not see",
+    ),
+    Term(
+        "wr-read",
+        "operations",
+        "from a transaction to a read that found what it wrote: the pairs of wr, read by read",
+        verb="is read by",
+    ),
+    Term(
+        "loc",
+        "operations",
+        "both operations are on one object; a read by predicate and a write if it saw what was written or that changes what"
+        " matches, two reads by predicate if it is one predicate",
+        verb="is on the same object as",
+    ),
+    Term(
+        "time",
+        "moments",
+        "the first came before the second in real time: operations, and transactions where they ended",
+        verb="comes in time before",
+    ),
+    Term(
+        "co",
+        "orders",
+        "a total order of the committed transactions that nobody observed (bound by a binder)",
+        verb="comes before",
+    ),
+    Term("log", "logs", "the order of the table's versions", verb="commits before"),
+    Term(
+        "vis",
+        "logs",
+        "the first committed at or before the version that the second read; where a binder binds it,"
+        " the first is in the prefix of co that the second sees",
+        verb="is visible to",
+    ),
+    Term(
+        "unseen",
+        "logs",
+        "the first committed to the second's table, after the version that the second read, and"
+        " before the second",
+        verb="is not seen by",
+    ),
+    Term(
+        "Writer",
+        "histories",
+        "transactions that wrote, or were recorded as if they had",
+        inside="{} writes",
+        outside="{} does not write",
+    ),
+    Term(
+        "Reader",
+        "histories",
+        "transactions that only read",
+        inside="{} only reads",
+        outside="{} does not only read",
+    ),
+    Term(
+        "Aborted",
+        "histories",
+        "transactions that did not commit",
+        inside="{} aborted",
+        outside="{} did not abort",
+    ),
+    Term(
+        "Initial",
+        "reads",
+        "the transaction that wrote what was there before",
+        inside="{} is what was there before",
+        outside="{} is not what was there before",
+    ),
+    Term(
+        "ItemRead",
+        "operations",
+        "reads of an item, which are nodes",
+        inside="{} is a read of an item",
+        outside="{} is no read of an item",
+    ),
+    Term(
+        "PredicateRead",
+        "operations",
+        "reads by predicate, which are nodes, one for each object",
+        inside="{} is a read by predicate",
+        outside="{} is no read by predicate",
+    ),
+    Term(
+        "Write",
+        "operations",
+        "writes, which are nodes",
+        inside="{} is a write",
+        outside="{} is no write",
+    ),
+)
+
 
 TERMS = (*OF_HISTORIES, *OF_DELTA)
 """All base names; of each kind in the order in which a frame shows them."""
@@ -60,7 +575,7 @@ def terms_of(*terms: str | Term) -> Mapping[str, Term]:
 
     ValueError for a name that the vocabulary does not have, or an own term that has the name of another.
 
-    >>> from isolitmus.model.term import Term
+    >>> from isolitmus.model.vocabulary import Term
     >>> own = Term("waits", "locking", "the first waits for a lock of the second", verb="waits for")
     >>> [(name, term.of) for name, term in terms_of("ww", "Writer", own).items()]
     [('ww', 'histories'), ('Writer', 'histories'), ('waits', 'locking')]

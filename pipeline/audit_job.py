@@ -13,14 +13,17 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from isolitmus.checker.auditing.log_audit import audit
-from isolitmus.model.audit import Audit, Finding
+from isolitmus.model.audit import Audit, Finding, Overview
 from isolitmus.model.budget import Budget
 from isolitmus.model.errors import LogError
-from isolitmus.model.overview import Overview
-from isolitmus.pipeline.location import Location
-from isolitmus.pipeline.result_table import ResultColumn, ResultTable, Table, refuse_without
-from isolitmus.pipeline.shipping import on_workers
-from isolitmus.pipeline.workers import each_part, rows_of_each
+from isolitmus.pipeline.result_table import (
+    Location,
+    ResultColumn,
+    ResultTable,
+    Table,
+    refuse_without,
+)
+from isolitmus.pipeline.spark import each_part, on_workers, rows_of_each
 from isolitmus.specs.disk.input_files import real_path
 from isolitmus.specs.logs.delta_log import latest
 
@@ -63,7 +66,7 @@ def audit_all(
 ) -> tuple[list[Audit], list[LogError]]:
     """The audits of the tables at these paths, in their order, and the errors of those that do not read.
 
-    ``spark`` is a SparkSession of any kind. ``out`` is a Delta table (a path, or whatever ``pipeline.location.Location``
+    ``spark`` is a SparkSession of any kind. ``out`` is a Delta table (a path, or whatever ``pipeline.result_table.Location``
     says), made if there is none, to which the findings are appended; a table that an audit there has looked at up to its
     newest version is not audited again. IsolitmusError if it holds something else. Once the ``budget`` is spent: the
     audits that were made until then, all of the others as nothing audited.

@@ -17,13 +17,18 @@ from typing import TYPE_CHECKING, Any
 from isolitmus.checker.checks.history_sources import judged_file
 from isolitmus.checker.judge.anomalies import anomalies
 from isolitmus.model.budget import Budget
+from isolitmus.model.display import many
 from isolitmus.model.errors import IsolitmusError
-from isolitmus.model.number import many
 from isolitmus.model.verdict import Allowed, Forbidden, Unknown
-from isolitmus.pipeline.location import Location
-from isolitmus.pipeline.result_table import ResultColumn, ResultTable, Table, held, text_literal
-from isolitmus.pipeline.shipping import on_workers
-from isolitmus.pipeline.workers import each_part, rows_of_each
+from isolitmus.pipeline.result_table import (
+    Location,
+    ResultColumn,
+    ResultTable,
+    Table,
+    held,
+    text_literal,
+)
+from isolitmus.pipeline.spark import each_part, on_workers, rows_of_each
 from isolitmus.specs.disk.input_files import real_path
 from isolitmus.specs.files.catalogue import every_level, spec
 from isolitmus.specs.logs.delta_log import is_delta_table
@@ -146,7 +151,7 @@ def check_all(
     """Judge the histories of files, each with its format (``checker.checks.history_sources.history_files``), at ``levels`` by
     name (None: all that a history can be asked).
 
-    ``spark`` is a SparkSession of any kind. ``out`` is a Delta table (a path, or whatever ``pipeline.location.Location`` says),
+    ``spark`` is a SparkSession of any kind. ``out`` is a Delta table (a path, or whatever ``pipeline.result_table.Location`` says),
     made if there is none. IsolitmusError if it holds something else, or verdicts by other levels. Once the ``budget`` is spent: what was judged until then.
     """
     start = monotonic()

@@ -13,8 +13,8 @@ from isolitmus.model.engine import Carries
 from isolitmus.model.errors import TimeLimit, WaitsForEver
 from isolitmus.model.matrix import Cell, Place
 from isolitmus.model.run import SeveralRuns
-from isolitmus.pipeline.location import Location
 from isolitmus.pipeline.result_table import (
+    Location,
     ResultColumn,
     ResultTable,
     Table,

@@ -1,20 +1,39 @@
-"""Delta tables for results: what their columns are, and how rows get there exactly once."""
+"""Delta tables for results: what their columns are, and how rows get there exactly once.
+
+Where tables of results are.
+
+SQL's types as Arrow's.
+"""
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pyarrow as pa
+from sqlglot import exp
 
 from isolitmus.model.delta.log import LogMetadata
 from isolitmus.model.errors import IsolitmusError
+from isolitmus.specs.disk.input_files import real_path
 from isolitmus.specs.logs.delta_log import is_delta_table, open_log
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from isolitmus.pipeline.location import Location
-
-__all__ = ["ResultColumn", "ResultTable", "Table", "held", "refuse_without", "text_literal"]
+__all__ = [
+    "Location",
+    "ResultColumn",
+    "ResultTable",
+    "Table",
+    "arrow_type",
+    "held",
+    "refuse_without",
+    "text_literal",
+]
 
 
 class ResultColumn(NamedTuple):
@@ -149,3 +168,91 @@ def text_literal(words: str) -> str:
     """A literal of Spark's SQL."""
     escaped = words.replace("\\", "\\\\").replace("'", "\\'").replace("\n", "\\n")
     return f"'{escaped}'"
+
+
+ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*:/")
+NAMES = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*){1,2}")
+
+
+@dataclass(frozen=True, slots=True)
+class Location:
+    """A folder of this machine, an address that Spark reads (``s3a://…``, ``hdfs://…``), or names of a catalog.
+
+    >>> Location("s3a://bucket/data").inside("counts").sql, Location("main.results").inside("counts").sql
+    ('delta.`s3a://bucket/data/counts`', '`main`.`results`.`counts`')
+    """
+
+    text: str
+    """As the user has it. Names with a dot between them are a catalog's, unless there is such a folder."""
+
+    @classmethod
+    def of(cls, out: Location | Path | str) -> Location:
+        """The place that a user names."""
+        return out if isinstance(out, Location) else cls(str(out))
+
+    @property
+    def path(self) -> Path | None:
+        """The folder, if it is one of this machine."""
+        return None if ADDRESS.match(self.text) or self._named else Path(self.text)
+
+    @property
+    def address(self) -> str | None:
+        """What Spark reads it by; None: it has a name in a catalog."""
+        if self._named:
+            return None
+        return self.text if self.path is None else str(real_path(self.path))
+
+    @property
+    def sql(self) -> str:
+        """What SQL calls it."""
+        if self.address is None:
+            return ".".join(f"`{name}`" for name in self.text.split("."))
+        return f"delta.`{self.address.replace('`', '``')}`"
+
+    def inside(self, name: str) -> Location:
+        """What has this name in it."""
+        return Location(f"{self.text.rstrip('/')}{'.' if self._named else '/'}{name}")
+
+    def __str__(self) -> str:
+        return self.text
+
+    @property
+    def _named(self) -> bool:
+        return NAMES.fullmatch(self.text) is not None and not Path(self.text).exists()
+
+
+PLAIN = {
+    exp.DataType.Type.BIGINT: pa.int64(),
+    exp.DataType.Type.BOOLEAN: pa.bool_(),
+    exp.DataType.Type.DATE: pa.date32(),
+    exp.DataType.Type.DOUBLE: pa.float64(),
+    exp.DataType.Type.FLOAT: pa.float32(),
+    exp.DataType.Type.INT: pa.int32(),
+    exp.DataType.Type.SMALLINT: pa.int16(),
+    exp.DataType.Type.TEXT: pa.string(),
+    exp.DataType.Type.TIMESTAMPTZ: pa.timestamp("us", "UTC"),
+    exp.DataType.Type.TINYINT: pa.int8(),
+}
+
+
+@cache
+def arrow_type(sql: str) -> pa.DataType:
+    """The type of Arrow that Spark takes for one of SQL; KeyError for one that has none here.
+
+    >>> str(arrow_type("ARRAY<STRUCT<id: INT, name: STRING>>"))
+    'list<item: struct<id: int32, name: string>>'
+    """
+    return _of(exp.DataType.build(sql, dialect="spark"))
+
+
+def _of(type_: exp.DataType) -> pa.DataType:
+    inside = type_.expressions
+    match type_.this:
+        case exp.DataType.Type.ARRAY:
+            return pa.list_(_of(inside[0]))
+        case exp.DataType.Type.STRUCT:
+            return pa.struct([(part.name, _of(part.args["kind"])) for part in inside])
+        case exp.DataType.Type.DECIMAL:
+            precision, scale = (int(part.name) for part in inside) if inside else (10, 0)
+            return pa.decimal128(precision, scale)
+    return PLAIN[type_.this]

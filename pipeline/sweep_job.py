@@ -2,6 +2,10 @@
 
 Shards are counted by ``mapInArrow``, some at a time; their rows go into Delta tables, the counts last, so that a sweep
 that was killed goes on after the last commit and counts nothing twice.
+
+Which sweeps can keep a row for each candidate.
+
+What a sweep found, kind by kind: how many, and the first of each as a litmus test.
 """
 
 from __future__ import annotations
@@ -10,31 +14,82 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
-from isolitmus.checker.sweeps.table_sweep import LIMIT, finished, sweep_work
-from isolitmus.checker.sweeps.tally import shards
+from isolitmus.checker.sweeps.space import Space
+from isolitmus.checker.sweeps.table_sweep import LIMIT, example, finished, sweep_work
+from isolitmus.checker.sweeps.tally import place, shards
+from isolitmus.checker.universes.recheck import expecting
 from isolitmus.model.budget import Budget
-from isolitmus.model.errors import Limit
-from isolitmus.pipeline.findings import findings
-from isolitmus.pipeline.listable import refuse_unlisted
-from isolitmus.pipeline.location import Location
-from isolitmus.pipeline.shipping import on_workers
-from isolitmus.pipeline.spark import one_job, parallelism
-from isolitmus.pipeline.sweep_data import SweepData
+from isolitmus.model.errors import IsolitmusError, Limit
+from isolitmus.pipeline.result_table import Location
+from isolitmus.pipeline.spark import on_workers, one_job, parallelism
 from isolitmus.pipeline.sweep_shards import ShardTask, counter, tallies_of
-from isolitmus.pipeline.sweep_tables import kept, sweep_tables
+from isolitmus.pipeline.sweep_tables import SweepData, kept, sweep_tables
 from isolitmus.specs import scope as named_scope
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
     from isolitmus.checker.sweeps.shard_runner import Work
     from isolitmus.checker.sweeps.table_sweep import Sweep
-    from isolitmus.checker.sweeps.tally import Shards
+    from isolitmus.checker.sweeps.tally import First, Shards, Tallies
     from isolitmus.model.scope import Scope
     from isolitmus.specs.files.spec_catalogue import NameOrPath, SpecLike
 
-__all__ = ["sweep"]
+__all__ = ["findings", "rank_of", "refuse_unlisted", "sweep"]
+
+
+def refuse_unlisted(work: Work, keep: str) -> None:
+    """IsolitmusError if the candidates of a sweep cannot be kept one by one."""
+    scope = work.scope
+    less = "counts and findings can be kept"
+    if scope.noops != "skip":
+        raise IsolitmusError(
+            f"--keep {keep}: scope {scope.name} has commits that find nothing to do, which some protocols record and"
+            f" others do not, so that a candidate is several histories; {less}"
+        )
+    space = Space(scope)
+    for start in space.starts:
+        for statements, number in zip(scope.statements, space.options(start, 1), strict=True):
+            after = space.databases[space.after(start, number)] if number >= 0 else {}
+            for name, table in after.items():
+                declared = scope.tables[name].columns
+                if table.header is not None and table.header.metadata.columns != declared:
+                    raise IsolitmusError(
+                        f"--keep {keep}: '{statements[0].sql}' changes the columns of {name}, and rows are kept by"
+                        f" the columns that it has at first; {less}"
+                    )
+
+
+def findings(work: Work, total: Tallies) -> Iterator[dict[str, Any]]:
+    """The rows of the table of findings."""
+    for protocol, tally in total.of.items():
+        for level, kinds in tally.kinds.items():
+            for kind, (number, first) in sorted(kinds.items(), key=lambda item: item[1][1]):
+                test = expecting(example(work, first, protocol, level), protocol, level)
+                yield {
+                    "size": work.n,
+                    "protocol": protocol,
+                    "level": level,
+                    **kind._asdict(),
+                    "candidates": number,
+                    "smallest": first == tally.first[level],
+                    "rank": rank_of(work, first),
+                    "litmus": test.text,
+                }
+
+
+def rank_of(work: Work, found: First) -> int:
+    """The number of a candidate among those of its size.
+
+    >>> from isolitmus.checker.sweeps.table_sweep import sweep_work
+    >>> from isolitmus.specs import scope
+    >>> rank_of(sweep_work(scope("two-partitions"), 2), (1, 0, ((0, 0), (0, 1))))
+    99
+    """
+    init, _, choices = found
+    return place(len(work.scope.statements), init, choices)
+
 
 FIRST, FEW = 4, 20_000
 """So many shards, or as many as have so many candidates, are counted before the first commit; then as many as take

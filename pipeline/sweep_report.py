@@ -1,19 +1,40 @@
-"""The report of a sweep's tables: what their rows say, by queries, and the page of it."""
+"""The report of a sweep's tables: what their rows say, by queries, and the page of it.
+
+The tables of a sweep read without Spark: DuckDB over the Parquet files that their logs name.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import json
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
+
+import duckdb
+from sqlglot import exp
 
 from isolitmus.checker.render.sweeps import CountedPair, FoundKind, Stops, SweepPage, sweep_page
-from isolitmus.model.errors import IsolitmusError
+from isolitmus.model.delta.log import LogFile, live_files
+from isolitmus.model.errors import IsolitmusError, brief
 from isolitmus.model.litmus import Litmus
+from isolitmus.pipeline.result_table import Location, held
+from isolitmus.pipeline.sweep_tables import ABOUT, VERSION, sweep_tables
 from isolitmus.specs.files.litmus_file import read_litmus
+from isolitmus.specs.files.scope_file import read_scope
+from isolitmus.specs.language.parser import read
+from isolitmus.specs.logs.delta_log import is_delta_table, open_log
 
 if TYPE_CHECKING:
-    from isolitmus.checker.render.page_parts import Made
-    from isolitmus.pipeline.sweep_folder import SweepFolder
+    from collections.abc import Iterator
+    from pathlib import Path
 
-__all__ = ["page_of", "summed"]
+    from isolitmus.checker.render.page_parts import Made
+    from isolitmus.model.scope import Scope
+    from isolitmus.model.spec import Spec
+    from isolitmus.pipeline.result_table import ResultTable
+
+__all__ = ["SweepFolder", "page_of", "summed"]
+
 
 COUNTS = """
     SELECT size, sum(candidates), protocol, level, sum(admitted), sum(forbidden), sum(unexplained), sum(not_log_order)
@@ -71,3 +92,83 @@ def _test(text: str, name: str) -> Litmus:
     test = read_litmus(text, name)
     assert isinstance(test, Litmus)
     return test
+
+
+DAMAGED = (duckdb.Error, ArithmeticError, AssertionError, LookupError, TypeError, ValueError)
+"""What reading damaged tables ends in."""
+
+
+class SweepFolder:
+    """The tables in a folder, as views of DuckDB. IsolitmusError if a sweep did not write them."""
+
+    def __init__(self, path: Path) -> None:
+        about = (
+            held(Location(str(path)).inside("counts"), ABOUT)
+            if is_delta_table(path / "counts")
+            else None
+        )
+        if not about:
+            raise IsolitmusError(
+                f"{path}: no tables of a sweep are there; isolitmus sweep SCOPE --spark --out {path} writes them"
+            )
+        self.path = path
+        with self.reading():
+            said = json.loads(about)
+            if said["version"] != VERSION:
+                raise IsolitmusError(
+                    f"{path}: its tables are of version {said['version']}, and this isolitmus reads version {VERSION}:"
+                    " count anew into another folder"
+                )
+            self.keep: str = said["keep"]
+            self.scope: Scope = read_scope(said["scope"], said["name"])
+            self.levels: dict[str, str] = said["levels"]
+            self.protocols: dict[str, str] = said["protocols"]
+            self._duck = duckdb.connect()
+            self._names = [name for name in sweep_tables(self.scope) if is_delta_table(path / name)]
+            for name in self._names:
+                self._view(path / name, sweep_tables(self.scope)[name])
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """IsolitmusError for what no sweep has written so: files that are damaged or gone, rows that cannot be."""
+        try:
+            yield
+        except DAMAGED as problem:
+            raise IsolitmusError(
+                f"{self.path}: its tables are damaged ({brief(str(problem), 160)}); count anew into another folder"
+            ) from None
+
+    def has(self, table: str) -> bool:
+        """Whether the sweep keeps a table."""
+        return table in self._names
+
+    def rows(self, sql: str) -> list[tuple[Any, ...]]:
+        """What a query of the tables gives."""
+        return self._duck.sql(sql).fetchall()
+
+    def specs(self) -> dict[str, Spec]:
+        """The protocols and levels of the sweep, by name."""
+        return {name: read(text, name) for name, text in {**self.protocols, **self.levels}.items()}
+
+    def _view(self, path: Path, table: ResultTable) -> None:
+        types = {
+            name: exp.DataType.build(column.type, dialect="spark").sql("duckdb")
+            for name, column in table.columns.items()
+        }
+        files = _files(path)
+        if not files:
+            columns = ", ".join(f"{name} {type_}" for name, type_ in types.items())
+            self._duck.execute(f"CREATE TABLE {table.name} ({columns})")
+            return
+        by = ", ".join(f"'{name}': {types[name]}" for name in table.by)
+        hive = f", hive_partitioning = true, hive_types = {{{by}}}" if by else ""
+        listed = ", ".join("'" + file.replace("'", "''") + "'" for file in files)
+        self._duck.execute(
+            f"CREATE VIEW {table.name} AS SELECT * FROM read_parquet([{listed}]{hive})"
+        )
+
+
+def _files(table: Path) -> list[str]:
+    log = open_log(table)
+    before = [part for part in log.begin() if isinstance(part, LogFile)]
+    return [str(table / unquote(file.path)) for file in live_files(log.commits(), before)]

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from xdist.scheduler import LoadFileScheduling
 
-from isolitmus.model.number import many
+from isolitmus.model.display import many
 
 ROOT = Path(__file__).parents[1]
 TRACKED = Path(__file__).with_name("durations.csv")

@@ -14,9 +14,9 @@ from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
+from isolitmus.model.display import text_digest
 from isolitmus.model.errors import LitmusError
 from isolitmus.model.run import Run, TransactionRun, Wait
-from isolitmus.model.text_digest import text_digest
 from isolitmus.specs.registries.engines import SHIPPED
 
 PACKAGE = "isolitmus.conformance"

@@ -14,7 +14,7 @@ from isolitmus.model.errors import IsolitmusError
 from isolitmus.model.litmus import Litmus
 from isolitmus.model.schedule import Schedule
 from isolitmus.model.sql.values import literal
-from isolitmus.specs.sql.bound_statement import bound_statement
+from isolitmus.specs.sql.binding import bound_statement
 from isolitmus.specs.sql.statements import read_statement
 
 
@@ -119,7 +119,7 @@ class BruteForce:
 
     def _allowed(self, one, values):
         job = self.work.jobs[one.job]
-        from isolitmus.model.sql.condition import holds
+        from isolitmus.model.sql.conditions import holds
 
         return job.where is None or holds(job.where, (tuple(values[p] for p in job.parameters),))
 

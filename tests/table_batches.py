@@ -18,7 +18,7 @@ import numpy as np
 from isolitmus.checker.delta.table_circuit import TableCircuit
 from isolitmus.checker.delta.table_solver import outlines, unfit
 from isolitmus.checker.judge.matrix_semantics import admitted
-from isolitmus.checker.universes.product import Product
+from isolitmus.checker.universes.abstract_enumeration import Product
 from isolitmus.checker.universes.tables import candidate
 
 if TYPE_CHECKING:

@@ -20,10 +20,10 @@ from isolitmus.checker.locking.protocol_rules import RANGES, RELEASES, VICTIMS
 from isolitmus.conformance.observations import observations
 from isolitmus.model.claim import cited_claims
 from isolitmus.model.vocabulary import RELATIONS
-from isolitmus.specs.disk.shelf import shipped
+from isolitmus.specs.disk.input_files import shipped
 from isolitmus.specs.files.catalogue import matrices, matrix
 from isolitmus.specs.files.claims_file import claims
-from isolitmus.specs.files.exploration_file import Exploration
+from isolitmus.specs.files.evidence_files import Exploration
 from isolitmus.specs.registries.formats import format_named
 
 ROOT = Path(__file__).parents[1]

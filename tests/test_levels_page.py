@@ -20,7 +20,7 @@ from isolitmus.checker.judge.history_verdict import check_history
 from isolitmus.checker.prove.structural_implication import structural
 from isolitmus.checker.render.history_notation import linear
 from isolitmus.checker.render.lattice_diagram import hasse_svg
-from isolitmus.checker.render.levels_page import anomaly_verdicts, levels_page
+from isolitmus.checker.render.lattice_pages import anomaly_verdicts, levels_page
 from isolitmus.checker.universes.catalogue_histories import shipped_histories
 from isolitmus.model.history import History
 from isolitmus.specs import level, litmus

@@ -17,8 +17,8 @@ from isolitmus.checker.delta import frame as frames
 from isolitmus.checker.delta.read_set import accesses
 from isolitmus.checker.universes import abstract
 from isolitmus.conformance.observations import observation_named, observations
+from isolitmus.model.display import many
 from isolitmus.model.litmus import Litmus
-from isolitmus.model.number import many
 from isolitmus.model.schema import Column, Identity, Schema
 from isolitmus.model.sql.statement import Options
 from isolitmus.model.vocabulary import BINDERS, RELATIONS, SETS
@@ -27,10 +27,10 @@ from isolitmus.pipeline.check_job import VERDICTS
 from isolitmus.pipeline.replay_table import REPLAYS
 from isolitmus.pipeline.sweep_tables import sweep_tables
 from isolitmus.specs import litmus, scope, spec
-from isolitmus.specs.disk import limits
+from isolitmus.specs.disk import input_files as limits
 from isolitmus.specs.files.catalogue import every_level, litmus_names, matrices, protocols, scopes
 from isolitmus.specs.registries.engines import engines
-from isolitmus.specs.sql.properties import MADE, SET
+from isolitmus.specs.sql.configuration import MADE, SETTABLE
 from isolitmus.specs.sql.queries import UNMODELLED
 from isolitmus.specs.sql.statements import read_statement
 from isolitmus.specs.sql.unsupported_pairs import APART, OUTSIDE
@@ -122,7 +122,7 @@ def properties():
     """Delta's own properties that may be given to a table, and set on one that is there."""
     return table(
         ["property", "when the table is made", "when it is set"],
-        [[f"`{key}`", MADE[key].words, SET[key].words] for key in sorted(MADE, key=str.lower)],
+        [[f"`{key}`", MADE[key].words, SETTABLE[key].words] for key in sorted(MADE, key=str.lower)],
     )
 
 
@@ -142,7 +142,7 @@ def fact(item):
 
 
 def measures():
-    """Each measure of specs/disk/limits.py with what stands below it there."""
+    """Each measure of specs/disk/input_files.py with what stands below it there."""
     body = ast.parse(Path(limits.__file__).read_text("utf-8")).body
     rows = [
         [f"{getattr(limits, node.targets[0].id):,}", below.value.value.rstrip(".")]

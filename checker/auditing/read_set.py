@@ -11,22 +11,364 @@ The premise of each rule is that ``commitInfo`` tells the truth, and that the co
 - what a MERGE otherwise, an INSERT … SELECT from its own table and whatever else is not blind read,
   the log does not say;
 - OPTIMIZE, REORG and the like move rows and read none; who changes metadata only reads none.
+
+Whether the rows of a file match a condition, as far as the log says: all, none, or perhaps.
+
+A commit logs its condition as text. Spark writes expressions with ids (``(part#12 = 0)``) and strings
+without quotes, so that a string could look like more of the condition: with ids, a text is believed only
+if it compares whole numbers, or is one comparison with one word. What is outside of the fragment (columns
+compared with literals, IN, IS NULL, AND, OR, NOT) may be anything.
+
+A row's condition is true, false or NULL. Of a file it is known which of the three its rows may give:
+partition values say it exactly, statistics by their bounds (of whole numbers and dates; those of strings
+are cut). *All* and *none* are certain; all of no row is nothing, so ``live`` counts the rows.
 """
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from functools import lru_cache
+from operator import methodcaller
+from typing import TYPE_CHECKING, Any, Literal
 
-from isolitmus.checker.auditing.conditions import EVERYTHING, condition
-from isolitmus.specs.disk.limits import read_json
+from sqlglot import exp
+from sqlglot.errors import SqlglotError
+
+from isolitmus.specs.disk.input_files import deeper, read_json
+from isolitmus.specs.sql.quiet_sqlglot import parse_one
 
 if TYPE_CHECKING:
-    from isolitmus.checker.auditing.conditions import Condition
-    from isolitmus.model.delta.log import LogCommit, LogMetadata
+    from collections.abc import Callable, Iterator
 
-__all__ = ["Reads", "checks", "moves_only", "reads", "said"]
+    from isolitmus.model.delta.log import LogCommit, LogFile, LogMetadata
+
+__all__ = [
+    "EVERYTHING",
+    "Condition",
+    "FileMatch",
+    "Reads",
+    "checks",
+    "condition",
+    "live",
+    "match",
+    "moves_only",
+    "on_partitions",
+    "reads",
+    "said",
+]
+
+FileMatch = Literal["all", "none", "perhaps"]
+Scalar = int | str
+
+TRUE, FALSE, NULL = 1, 2, 4
+ANY = TRUE | FALSE | NULL
+
+ID = re.compile(r"(?<=\w)#\d+L?\b")
+ONE_WORD = re.compile(r"\(?(\w+)#\d+L? (=|<=>) ([\w.:+-]+)\)?")
+DATE = re.compile(r"\d{4}-\d\d-\d\d")
+WHOLE = ("byte", "short", "integer", "long")
+LONGEST = 10_000
+"""A longer text is not looked at."""
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """A condition on rows; ``tree`` is None if it is not understood, and then it may be anything."""
+
+    text: str
+    tree: exp.Expr | None
+
+    @property
+    def shown(self) -> str:
+        """The text without the ids of its columns."""
+        return ID.sub("", self.text)
+
+
+EVERYTHING = Condition("true", exp.Boolean(this=True))
+
+
+@lru_cache(maxsize=512)
+def condition(text: str) -> Condition:
+    """The condition that a text says.
+
+    >>> condition("(part#12 = 0)").tree.sql(), condition("(name#3 = a) OR (id#4 = 2)").tree
+    ('(part = 0)', None)
+    """
+    if len(text) > LONGEST:
+        return Condition(text, None)
+    bare, ids = ID.subn("", text)
+    one = ONE_WORD.fullmatch(text)
+    if one is not None and not one[3].isdigit():
+        return Condition(text, _one_word(*one.groups()))
+    return Condition(text, _parsed(bare, ids))
+
+
+@lru_cache(maxsize=512)
+def _parsed(bare: str, ids: int) -> exp.Expr | None:
+    """What a text means that had so many ids, which are others in each commit; None: that is not certain."""
+    try:
+        tree = parse_one(bare, "databricks")
+    except SqlglotError:
+        return None
+    if deeper(tree, methodcaller("iter_expressions")):
+        return None
+    if ids and (len(list(tree.find_all(exp.Column))) != ids or tree.find(exp.Dot)):
+        return None
+    if ids and any(literal.is_string for literal in tree.find_all(exp.Literal)):
+        return None
+    return tree
+
+
+def _one_word(name: str, sign: str, word: str) -> exp.Expr | None:
+    """A comparison with a word that has no quotes; NULL, true and false are not words."""
+    if word.lower() in ("null", "true", "false"):
+        return None
+    compare = exp.EQ if sign == "=" else exp.NullSafeEQ
+    return compare(this=exp.column(name), expression=exp.Literal.string(word))
+
+
+def on_partitions(condition: Condition, metadata: LogMetadata) -> tuple[Condition, ...] | None:
+    """The parts of a condition that speak of partition columns alone: those that Delta compares with a file that
+    another commit added. None if it is not understood.
+
+    >>> from isolitmus.model.delta.log import LogMetadata
+    >>> table = LogMetadata({"part": ("part", "integer"), "id": ("id", "integer")}, ("part",))
+    >>> [one.tree.sql() for one in on_partitions(condition("((part#1 = 0) AND (id#2 = 5))"), table)]
+    ['part = 0']
+    """
+    if condition.tree is None:
+        return None
+    known = {name.lower() for name in metadata.partitioned_by}
+    return tuple(
+        Condition(condition.text, part)
+        for part in _conjuncts(condition.tree)
+        if all(column.name.lower() in known for column in part.find_all(exp.Column))
+    )
+
+
+def _conjuncts(tree: exp.Expr) -> Iterator[exp.Expr]:
+    match tree:
+        case exp.Paren():
+            yield from _conjuncts(tree.this)
+        case exp.And():
+            yield from _conjuncts(tree.left)
+            yield from _conjuncts(tree.right)
+        case _:
+            yield tree
+
+
+def match(condition: Condition, file: LogFile, metadata: LogMetadata) -> FileMatch:
+    """Which rows of a file the condition is true of.
+
+    >>> from isolitmus.model.delta.log import LogFile, LogMetadata
+    >>> table = LogMetadata({"part": ("part", "integer")}, ("part",))
+    >>> file = LogFile("f", partition={"part": "0"})
+    >>> [match(condition(f"(part#1 {c})"), file, table) for c in ("= 0", "> 0", "= x#2")]
+    ['all', 'none', 'perhaps']
+    """
+    if condition.tree is None:
+        return "perhaps"
+    truth = _Truth(file, metadata)
+    if "#" in condition.text and not ONE_WORD.fullmatch(condition.text):
+        kinds = [truth.kind(column) for column in condition.tree.find_all(exp.Column)]
+        if not all(kind in WHOLE for kind in kinds):
+            return "perhaps"
+    may = truth.of(condition.tree)
+    return "all" if may == TRUE else "perhaps" if may & TRUE else "none"
+
+
+def live(file: LogFile) -> int | None:
+    """The number of rows of a file that its vector does not mark; None if the log does not say."""
+    rows = _stats(file.stats).get("numRecords")
+    return rows - file.marked if isinstance(rows, int) else None
+
+
+@lru_cache(maxsize=4096)
+def _stats(text: str | None) -> dict[str, Any]:
+    try:
+        stats = read_json(text) if text else {}
+    except ValueError:
+        return {}
+    return stats if isinstance(stats, dict) else {}
+
+
+def _part(stats: dict[str, Any], name: str) -> dict[str, Any]:
+    part = stats.get(name)
+    return part if isinstance(part, dict) else {}
+
+
+@dataclass(frozen=True, slots=True)
+class _Range:
+    """Bounds of a column's values in a file; ``nulls``: no row, some or all of them may be NULL."""
+
+    low: Scalar
+    high: Scalar
+    nulls: Literal["none", "some", "all"]
+
+
+class _Truth:
+    """What a condition may be of the rows of one file: a set of TRUE, FALSE, NULL, as bits."""
+
+    def __init__(self, file: LogFile, metadata: LogMetadata) -> None:
+        self.file = file
+        self.metadata = metadata
+
+    def kind(self, tree: exp.Expr) -> str | None:
+        """The type of a column; None if it is none."""
+        if not isinstance(tree, exp.Column) or tree.table:
+            return None
+        _, kind = self.metadata.types.get(tree.name.lower(), ("", None))
+        return kind
+
+    def of(self, tree: exp.Expr) -> int:
+        match tree:
+            case exp.Paren():
+                return self.of(tree.this)
+            case exp.Boolean():
+                return TRUE if tree.this else FALSE
+            case exp.And():
+                return _both(self.of(tree.left), self.of(tree.right), _and)
+            case exp.Or():
+                return _both(self.of(tree.left), self.of(tree.right), _or)
+            case exp.Not():
+                return _not(self.of(tree.this))
+            case exp.Is() if isinstance(tree.expression, exp.Null):
+                return self.null(tree.this)
+            case exp.Anonymous() if len(tree.expressions) == 1:
+                of = self.null(tree.expressions[0])
+                name = str(tree.this).lower()
+                return {"isnull": of, "isnotnull": _not(of)}.get(name, ANY)
+            case exp.In() if tree.expressions and not tree.args.get("query"):
+                whole = FALSE
+                for choice in tree.expressions:
+                    whole = _both(whole, self.compare(exp.EQ, tree.this, choice), _or)
+                return whole
+            case exp.EQ() | exp.NEQ() | exp.LT() | exp.LTE() | exp.GT() | exp.GTE():
+                return self.compare(type(tree), tree.left, tree.right)
+            case exp.NullSafeEQ():
+                of = self.compare(exp.EQ, tree.left, tree.right)
+                return (of & ~NULL) | (FALSE if of & NULL else 0)
+            case _:
+                return ANY
+
+    def null(self, tree: exp.Expr) -> int:
+        values = self.values(tree)
+        if values is None:
+            return ANY
+        return {"none": FALSE, "some": TRUE | FALSE, "all": TRUE}[values.nulls]
+
+    def compare(self, kind: type[exp.Expr], left: exp.Expr, right: exp.Expr) -> int:
+        if isinstance(right, exp.Column):
+            kind, left, right = TURNED.get(kind, kind), right, left
+        values, value = self.values(left), self.literal(right)
+        if values is None or value is None:
+            return ANY
+        if values.nulls == "all":
+            return NULL
+        low, high = values.low, values.high
+        if type(value) is not type(low):
+            return ANY
+        if self.kind(left) == "date" and not DATE.fullmatch(str(value)):
+            return ANY
+        may = _compare(kind, low, high, value)
+        return may | (NULL if values.nulls == "some" else 0)
+
+    def literal(self, tree: exp.Expr) -> Scalar | None:
+        if isinstance(tree, exp.Neg) and isinstance(tree.this, exp.Literal):
+            value = self.literal(tree.this)
+            return -value if isinstance(value, int) else None
+        if not isinstance(tree, exp.Literal):
+            return None
+        if tree.is_string:
+            return str(tree.this)
+        return int(tree.this) if tree.this.isdigit() else None
+
+    def values(self, tree: exp.Expr) -> _Range | None:
+        """The values of a column; None if it is none, or nothing is known."""
+        kind = self.kind(tree)
+        if kind is None or kind not in (*WHOLE, "string", "date"):
+            return None
+        name = tree.name.lower()
+        physical, _ = self.metadata.types[name]
+        if name in (column.lower() for column in self.metadata.partitioned_by):
+            return self.partition(physical, kind)
+        return self.bounds(physical, kind)
+
+    def partition(self, physical: str, kind: str) -> _Range | None:
+        values = self.file.partition
+        if values is None or physical not in values:
+            return None
+        value = values[physical]
+        if value is None or value == "":
+            return _Range(0, 0, "all")
+        known = _typed(value, kind)
+        return None if known is None else _Range(known, known, "none")
+
+    def bounds(self, physical: str, kind: str) -> _Range | None:
+        stats = _stats(self.file.stats)
+        nulls = _part(stats, "nullCount").get(physical)
+        if nulls is not None and nulls == stats.get("numRecords"):
+            return _Range(0, 0, "all")
+        low, high = (
+            _typed(_part(stats, side).get(physical), kind) for side in ("minValues", "maxValues")
+        )
+        if low is None or high is None or kind == "string":
+            return None
+        return _Range(low, high, "none" if nulls == 0 else "some")
+
+
+TURNED: dict[type[exp.Expr], type[exp.Expr]] = {
+    exp.LT: exp.GT, exp.LTE: exp.GTE, exp.GT: exp.LT, exp.GTE: exp.LTE,
+}  # fmt: skip
+
+
+def _typed(value: object, kind: str) -> Scalar | None:
+    if kind in WHOLE:
+        text = str(value)
+        return int(text) if re.fullmatch(r"-?\d{1,19}", text) else None
+    if not isinstance(value, str) or (kind == "date" and not DATE.fullmatch(value)):
+        return None
+    return value
+
+
+def _compare(kind: type[exp.Expr], low: Any, high: Any, value: Any) -> int:
+    """What a comparison may be of values from low to high, whatever lies between."""
+    match kind:
+        case exp.EQ:
+            true, false = low <= value <= high, not low == high == value
+        case exp.NEQ:
+            true, false = not low == high == value, low <= value <= high
+        case exp.LT:
+            true, false = low < value, high >= value
+        case exp.LTE:
+            true, false = low <= value, high > value
+        case exp.GT:
+            true, false = high > value, low <= value
+        case _:
+            true, false = high >= value, low < value
+    return (TRUE if true else 0) | (FALSE if false else 0)
+
+
+def _both(a: int, b: int, join: Callable[[int, int], int]) -> int:
+    whole = 0
+    for x in (TRUE, FALSE, NULL):
+        for y in (TRUE, FALSE, NULL):
+            if a & x and b & y:
+                whole |= join(x, y)
+    return whole
+
+
+def _and(x: int, y: int) -> int:
+    return FALSE if FALSE in (x, y) else NULL if NULL in (x, y) else TRUE
+
+
+def _or(x: int, y: int) -> int:
+    return TRUE if TRUE in (x, y) else NULL if NULL in (x, y) else FALSE
+
+
+def _not(a: int) -> int:
+    return (FALSE if a & TRUE else 0) | (TRUE if a & FALSE else 0) | (a & NULL)
 
 
 @dataclass(frozen=True, slots=True)

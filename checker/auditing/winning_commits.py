@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from isolitmus.checker.auditing.read_set import said
-from isolitmus.model.delta.conflict_part import CONFLICTS
+from isolitmus.model.delta.conflict import CONFLICTS
 from isolitmus.model.display import Readable
 from isolitmus.model.errors import LogError
 

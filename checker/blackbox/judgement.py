@@ -7,24 +7,18 @@ from typing import TYPE_CHECKING, Literal
 
 from isolitmus.checker.blackbox.columnar_graph import cycle_of
 from isolitmus.checker.blackbox.cycles import closing, traced
-from isolitmus.checker.blackbox.events import TIMED, Events
+from isolitmus.checker.blackbox.events import TIMED, Events, timed
 from isolitmus.checker.blackbox.lists import attributed_lists
-from isolitmus.checker.blackbox.naming import operation_name
-from isolitmus.checker.blackbox.ordering import order_of
-from isolitmus.checker.blackbox.precedence import concatenated
-from isolitmus.checker.blackbox.read_from import attributed
-from isolitmus.checker.blackbox.read_from_sat import elected
-from isolitmus.checker.blackbox.recheck import confirmed
-from isolitmus.checker.blackbox.replaying import misattributed, misbuilt, misread
+from isolitmus.checker.blackbox.precedence import concatenated, operation_name
+from isolitmus.checker.blackbox.read_from import attributed, undecided
+from isolitmus.checker.blackbox.read_from_sat import elected, sought
+from isolitmus.checker.blackbox.recheck import confirmed, misattributed, misbuilt, misread
 from isolitmus.checker.blackbox.saturation import saturated
-from isolitmus.checker.blackbox.seeking import sought
-from isolitmus.checker.blackbox.timing import timed
-from isolitmus.checker.blackbox.undecided import undecided
-from isolitmus.checker.blackbox.version_order import Choosing
+from isolitmus.checker.blackbox.version_order import Choosing, order_of
+from isolitmus.model.blackbox_history import ListHistory
 from isolitmus.model.budget import Budget
 from isolitmus.model.display import Readable, few
 from isolitmus.model.errors import Limit, UnknownName, near
-from isolitmus.model.list_history import ListHistory
 
 if TYPE_CHECKING:
     from isolitmus.checker.blackbox.precedence import Precedence

@@ -5,29 +5,46 @@ any other read names the transaction whose last write of the key it is, where th
 transaction's never counts. Of a transaction whose end nobody saw it is supposed that it committed if one that
 counts read from it, else that it aborted: at each of these levels a transaction that nobody reads from can be
 left out. Where several wrote the value the read is ``unclear``: ``undecided`` has who may have been it.
+
+Reads whose value several wrote, each with the transactions that may have been the one: wr is unknown there.
+
+A transaction whose end nobody saw may be such a writer, and counts if it is the one; its own reads must then have
+writers, too. So they are here as well, and it is out of the question if one of them can have none.
+
+Of a key and a chain of transactions, the latest writer up to a bound, or the earliest one that something holds of.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from isolitmus.checker.blackbox.naming import operation_name
-from isolitmus.checker.blackbox.precedence import Arrows
+from isolitmus.checker.blackbox.precedence import Arrows, operation_name
 from isolitmus.model.blackbox_history import ABORTED, COMMITTED, INITIAL, UNKNOWN
 from isolitmus.model.display import Readable
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
-    from isolitmus.model.blackbox_history import RegisterHistory
-    from isolitmus.model.list_history import ListHistory
+    from isolitmus.model.blackbox_history import ListHistory, RegisterHistory
 
-__all__ = ["Attributed", "Flaw", "LeftCells", "attributed", "own_writes"]
+__all__ = [
+    "Attributed",
+    "Flaw",
+    "LeftCells",
+    "Undecided",
+    "Writers",
+    "attributed",
+    "own_writes",
+    "portions",
+    "ranges",
+    "span",
+    "undecided",
+]
 
 WORDS = {
     "thin-air-read": "{read}, which nobody wrote",
@@ -277,3 +294,262 @@ def _flaw(history: RegisterHistory, owner: NDArray[np.int64], read: int, writes:
     if writes:
         return Flaw(history, "intermediate-read", read, writes[0])
     return Flaw(history, "thin-air-read", read, None)
+
+
+PORTION = 1_000_000
+"""How many slots are looked at together."""
+
+
+class Writers:
+    """Who wrote each key, chain by chain. A slot is a key and a chain in which it is written."""
+
+    def __init__(
+        self, key: NDArray[np.int64], writer: NDArray[np.int64], chain: NDArray[np.int64]
+    ) -> None:
+        width = int(chain.max()) + 1
+        slot = key * width + chain[writer]
+        order = np.lexsort((writer, slot))
+        self.size = len(chain)
+        self.row: NDArray[np.int64] = order
+        """All that was given, slot by slot, each in the order of its chain."""
+        self.writer: NDArray[np.int64] = writer[order]
+        """The same as writers."""
+        kinds, self.start, self.many = np.unique(slot[order], return_index=True, return_counts=True)
+        self.key: NDArray[np.int64] = kinds // width
+        """Of each slot."""
+        self.chain: NDArray[np.int64] = kinds % width
+        """Of each slot."""
+        slots = np.repeat(np.arange(len(kinds)), self.many)
+        self._place = slots * self.size + self.writer
+
+    def slots(
+        self, key: NDArray[np.int64]
+    ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+        """Each of some keys with each of its slots: which of the keys, by its place, and the slot; in portions."""
+        low, many = span(self.key, key)
+        for rows in portions(many):
+            yield np.repeat(rows, many[rows]), ranges(low[rows], many[rows])
+
+    def up_to(self, slot: NDArray[np.int64], bound: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Where in ``writer`` those of each slot end whose number is at most the bound."""
+        at = np.searchsorted(self._place, slot * self.size + np.maximum(bound, 0), "right")
+        return np.where(bound < 0, self.start[slot], at)
+
+    def latest(self, slot: NDArray[np.int64], bound: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The latest writer of each slot whose number is at most the bound; -1: there is none."""
+        end = self.up_to(slot, bound)
+        return np.where(end > self.start[slot], self.writer[end - 1], -1)
+
+    def since(
+        self,
+        slot: NDArray[np.int64],
+        low: NDArray[np.int64],
+        holds: Callable[[NDArray[np.int64]], NDArray[np.bool_]],
+    ) -> NDArray[np.int64]:
+        """Where in ``writer`` those of each slot begin that something holds of, as it does of all later ones; from ``low``
+        on. ``holds`` is asked of one writer for each slot that was given, in their order.
+        """
+        high = self.start[slot] + self.many[slot]
+        while (open_ := low < high).any():
+            middle = (low + high) // 2
+            good = holds(self.writer[np.minimum(middle, len(self.writer) - 1)])
+            high = np.where(open_ & good, middle, high)
+            low = np.where(open_ & ~good, middle + 1, low)
+        return low
+
+
+def portions(many: NDArray[np.int64]) -> list[NDArray[np.int64]]:
+    """Rows that stand for so many each, one after another, as portions of about PORTION."""
+    cuts = np.flatnonzero(np.diff(np.cumsum(many) // PORTION)) + 1
+    return np.split(np.arange(len(many)), cuts)
+
+
+def ranges(start: NDArray[np.int64], count: NDArray[np.int64]) -> NDArray[np.int64]:
+    """So many numbers from each start, one range after another.
+
+    >>> ranges(np.array([5, 0]), np.array([2, 3])).tolist()
+    [5, 6, 0, 1, 2]
+    """
+    offset = np.cumsum(count) - count
+    return np.arange(int(count.sum())) - np.repeat(offset - start, count)
+
+
+def span(
+    column: NDArray[np.int64], wanted: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Where in a sorted column each number begins, and how often it is there."""
+    low = np.searchsorted(column, wanted, "left")
+    return low, np.searchsorted(column, wanted, "right") - low
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Undecided:
+    """Reads with their candidates, as columns."""
+
+    seen: Attributed
+    """What is decided."""
+    given: NDArray[np.int64]
+    """Of each operation the writer that was the only candidate left, or -1."""
+    possible: NDArray[np.bool_]
+    """Of each transaction, whether it counts only if it is the writer of a read that does; ``initial`` is the last."""
+    read: NDArray[np.int64]
+    """The reads, by operation: of transactions that count, and all external ones of possible ones."""
+    of: NDArray[np.int64]
+    """Of each candidate its read, by its place in ``read``, in this order."""
+    writer: NDArray[np.int64]
+    """Of each candidate."""
+    left_by: NDArray[np.int64]
+    """The last writes of possible transactions, by operation."""
+
+    @property
+    def reader(self) -> NDArray[np.int64]:
+        """Of each read."""
+        return self.seen.owner[self.read]
+
+    @property
+    def key(self) -> NDArray[np.int64]:
+        """Of each read."""
+        return self.seen.history.key[self.read].astype(np.int64)
+
+    def needed(self) -> NDArray[np.bool_]:
+        """Of each read whether its reader counts, whoever the writers are."""
+        return self.seen.counts[self.reader]
+
+    def lost(self) -> int | None:
+        """A read that has to have a writer and has no candidate; None: there is none."""
+        without = self.needed() & (np.bincount(self.of, minlength=len(self.read)) == 0)
+        return int(self.read[without][0]) if without.any() else None
+
+    def only(self, keep: NDArray[np.bool_]) -> Undecided:
+        """These candidates, but for possible transactions of which a read is left without any."""
+        of, writer, possible = self.of[keep], self.writer[keep], self.possible.copy()
+        while True:
+            without = np.bincount(of, minlength=len(self.read)) == 0
+            out = np.zeros_like(possible)
+            out[self.reader[without & ~self.needed()]] = True
+            possible &= ~out
+            keep = ~out[writer]
+            if keep.all():
+                break
+            of, writer = of[keep], writer[keep]
+        return _reached(replace(self, possible=possible, of=of, writer=writer))
+
+    def settled(self) -> Undecided:
+        """The same once each read that has one candidate has it."""
+        one = self.needed() & (np.bincount(self.of, minlength=len(self.read)) == 1)
+        rows = one[self.of]
+        if not rows.any():
+            return self
+        given = self.given.copy()
+        given[self.read[self.of[rows]]] = self.writer[rows]
+        seen = attributed(self.seen.history, given)
+        possible = self.possible & ~np.append(seen.counts, False)
+        open_ = ~seen.counts[self.reader] | np.isin(self.read, seen.unclear)
+        place = np.cumsum(open_) - 1
+        here = open_[self.of]
+        left = replace(
+            self,
+            seen=seen,
+            given=given,
+            possible=possible,
+            read=self.read[open_],
+            of=place[self.of[here]],
+            writer=self.writer[here],
+        )
+        return _reached(left).settled()
+
+    def counting(self) -> NDArray[np.int64]:
+        """Of each transaction the literal that it counts, 0 where that is no question; candidates have theirs from 1."""
+        literal = np.cumsum(self.possible) + len(self.writer)
+        return np.where(self.possible, literal, 0)
+
+    def clauses(self) -> list[list[int]]:
+        """What a choice of candidates must have: a read of what counts has one, and that one counts."""
+        every, counting = np.arange(len(self.of)) + 1, self.counting()
+        ends = np.searchsorted(self.of, np.arange(len(self.read) + 1)).tolist()
+        unless = np.where(self.needed(), 0, counting[self.reader]).tolist()
+        clauses = [
+            [*([-one] if one else []), *every[ends[place] : ends[place + 1]].tolist()]
+            for place, one in enumerate(unless)
+        ]
+        maybe = np.flatnonzero(self.possible[self.writer])
+        clauses += np.stack([-every[maybe], counting[self.writer[maybe]]], axis=1).tolist()
+        return clauses
+
+    def latest(self, begin: NDArray[np.int64], end: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Of each read the latest candidate that counts and ended before the reader began, if there is one: reads begin,
+        and candidates end, at these places.
+        """
+        before = np.flatnonzero((end < begin[self.of]) & ~self.possible[self.writer])
+        best = before[np.lexsort((end[before], self.of[before]))]
+        last = np.ones(len(best), bool)
+        last[:-1] = self.of[best][1:] != self.of[best][:-1]
+        return best[last]
+
+    def chosen(self, rows: NDArray[np.int64]) -> Attributed:
+        """Who wrote what each read saw if these candidates did, or of several for a read the first of them."""
+        of, one = np.unique(self.of[rows], return_index=True)
+        given = self.given.copy()
+        given[self.read[of]] = self.writer[rows[one]]
+        return attributed(self.seen.history, given)
+
+
+def undecided(seen: Attributed) -> Undecided:
+    """The reads of a history that are unclear, with all who may have written what they saw.
+
+    >>> from isolitmus.model.blackbox_history import RegisterHistory
+    >>> history = RegisterHistory(
+    ...     ("x",), ("s", "t", "u"), np.array([0, 1, 2]), np.array([0, 2, 0]), np.arange(4),
+    ...     np.array([True, True, False]), np.zeros(3, int), np.array([7, 7, 7]), np.arange(1, 4),
+    ... )
+    >>> found = undecided(attributed(history))
+    >>> found.read.tolist(), found.writer.tolist(), found.possible.tolist()
+    ([2], [0, 1], [False, True, False, False])
+    """
+    history, cells = seen.history, LeftCells(seen.history)
+    unseen = np.append((history.status == UNKNOWN) & ~seen.counts, False)
+    internal = np.flatnonzero(~history.is_write & (cells.before >= 0))
+    missed = internal[history.value[internal] != history.value[cells.before[internal]]]
+    unseen[cells.owner[missed]] = False
+    possible = np.zeros_like(unseen)
+    reads, writers, counts = [], [], []
+    fresh = seen.unclear
+    while len(fresh):
+        low, many = cells.writers(fresh)
+        writer = cells.by[ranges(low, many)]
+        of = np.repeat(np.arange(len(fresh)), many)
+        good = (writer != cells.owner[fresh][of]) & (
+            unseen[writer] | np.append(seen.counts, True)[writer]
+        )
+        reads.append(fresh)
+        writers.append(writer[good])
+        counts.append(np.bincount(of[good], minlength=len(fresh)))
+        new = np.unique(writer[good])
+        new = new[unseen[new] & ~possible[new]]
+        possible[new] = True
+        fresh = cells.external[np.isin(cells.owner[cells.external], new)]
+    none = seen.unclear[:0]
+    found = Undecided(
+        seen,
+        np.full(len(history.key), -1),
+        possible,
+        np.concatenate([none, *reads]),
+        np.repeat(np.arange(sum(map(len, reads))), np.concatenate([none, *counts])),
+        np.concatenate([none, *writers]),
+        cells.last[possible[cells.owner[cells.last]]],
+    )
+    return found.only(np.ones(len(found.writer), bool)).settled()
+
+
+def _reached(open_: Undecided) -> Undecided:
+    """Without the reads and writes of transactions that are no longer possible."""
+    stays = open_.needed() | open_.possible[open_.reader]
+    place = np.cumsum(stays) - 1
+    here = stays[open_.of]
+    return replace(
+        open_,
+        read=open_.read[stays],
+        of=place[open_.of[here]],
+        writer=open_.writer[here],
+        left_by=open_.left_by[open_.possible[open_.seen.owner[open_.left_by]]],
+    )

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from isolitmus.checker.blackbox.clocks import add, chained, clocks, reaches
+from isolitmus.checker.blackbox.columnar_graph import add, chained, clocks, reaches
 from isolitmus.checker.blackbox.precedence import Arrows, concatenated
-from isolitmus.checker.blackbox.writers import Writers, ranges, span
+from isolitmus.checker.blackbox.read_from import Writers, ranges, span
 from isolitmus.model.budget import Budget
 
 if TYPE_CHECKING:

@@ -7,16 +7,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from isolitmus.checker.blackbox.events import TIMED
+from isolitmus.checker.blackbox.events import TIMED, timed
 from isolitmus.checker.blackbox.explanation import explained_record
 from isolitmus.checker.blackbox.judgement import ORDERED, POLYNOMIAL, judge_recorded
-from isolitmus.checker.blackbox.timing import timed
-from isolitmus.checker.checks.history_check import Checked
-from isolitmus.checker.checks.strength import LISTED, UNOBSERVED, below
-from isolitmus.model.blackbox_history import UNKNOWN
+from isolitmus.checker.checks.history_check import LISTED, UNOBSERVED, Checked, below
+from isolitmus.model.blackbox_history import UNKNOWN, ListHistory
 from isolitmus.model.budget import Budget
 from isolitmus.model.errors import UnknownName, near
-from isolitmus.model.list_history import ListHistory
 from isolitmus.model.verdict import Forbidden
 from isolitmus.specs.files.catalogue import level, spec
 

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from isolitmus.checker.checks.history_check import check
-from isolitmus.checker.execution.form_verdicts import NAMED_FORMS
+from isolitmus.checker.execution.serial_orders import NAMED_FORMS
+from isolitmus.model.display import many
 from isolitmus.model.errors import IsolitmusError, Limit, RecordingError
 from isolitmus.model.litmus import HistoryTest
-from isolitmus.model.number import many
 from isolitmus.model.verdict import Needs
 from isolitmus.specs import litmus, spec
 from isolitmus.specs.disk.input_files import is_folder, is_there, paths_below

@@ -17,16 +17,15 @@ from dataclasses import dataclass
 from time import monotonic
 from typing import TYPE_CHECKING
 
-from isolitmus.checker.auditing.dependencies import AuditedCommit
-from isolitmus.checker.auditing.frames import frames
+from isolitmus.checker.auditing.dependencies import AuditedCommit, frames
 from isolitmus.checker.auditing.log_audit import Pass
 from isolitmus.checker.checks.history_check import Checked
 from isolitmus.checker.judge.graph_semantics import judge, missing
 from isolitmus.checker.judge.spec_properties import increasing
 from isolitmus.checker.render.verdicts import because
 from isolitmus.model.budget import Budget
+from isolitmus.model.display import many
 from isolitmus.model.errors import Limit
-from isolitmus.model.number import many
 from isolitmus.model.spec import Binary, Bracket, Name, Unary
 from isolitmus.model.verdict import Allowed, Forbidden, Needs, Unknown
 from isolitmus.specs.logs.delta_log import open_log
@@ -35,7 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from isolitmus.checker.auditing.windows import Missed
+    from isolitmus.checker.auditing.dependencies import Missed
     from isolitmus.model.delta.log import LogMetadata
     from isolitmus.model.spec import CatExpr, Spec
     from isolitmus.model.verdict import Verdict

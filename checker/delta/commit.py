@@ -11,17 +11,17 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from isolitmus.checker.delta.conflicts import check_fails, doubled, error_class, undone
+from isolitmus.checker.delta.frame import check_fails, doubled, error_class, undone
 from isolitmus.checker.delta.raw_transaction import DUPLICATE_DOMAIN, backfilled, stated_file
 from isolitmus.model.delta.data_file import File
 from isolitmus.model.delta.header import Header
 from isolitmus.model.delta.log import LEVEL_KEY
 from isolitmus.model.delta.table import TableState
 from isolitmus.model.errors import LitmusError
-from isolitmus.model.sql.failing import EvaluationError
 from isolitmus.model.sql.statement import Optimize
-from isolitmus.specs.disk.limits import ROWS
-from isolitmus.specs.sql.properties import LEVELS
+from isolitmus.model.sql.types import EvaluationError
+from isolitmus.specs.disk.input_files import ROWS
+from isolitmus.specs.sql.configuration import LEVELS
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence

@@ -1,4 +1,7 @@
-"""Delta as a format: Delta Lake 4.4.0 on Spark, and Delta Lake as Databricks' page has it."""
+"""Delta as a format: Delta Lake 4.4.0 on Spark, and Delta Lake as Databricks' page has it.
+
+delta-rs as a format: another writer of Delta's log, with read sets and conflict rules of its own.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ from typing import TYPE_CHECKING
 from isolitmus.checker.delta.client_session import Clock, alone
 from isolitmus.checker.delta.commit import (
     after,
+    after_as_logged,
     claims_blind,
     empty,
     forestalled,
@@ -17,14 +21,18 @@ from isolitmus.checker.delta.commit import (
     unfit_level,
     written,
 )
+from isolitmus.checker.delta.delta_rs_read_set import LEVEL_SETS, READ_SETS, read_set
 from isolitmus.checker.delta.frame import RELATIONS, SETS, delta_frame
-from isolitmus.checker.delta.locality import scans
 from isolitmus.checker.delta.metadata_changes import definitions
+from isolitmus.checker.delta.read_set import scans
 from isolitmus.checker.delta.snapshot import OutsideReads
 from isolitmus.checker.delta.statement_effects import effect
+from isolitmus.model.delta.log import LEVEL_KEY
+from isolitmus.model.delta.table import TableState
+from isolitmus.model.errors import UndeterminedError
 from isolitmus.model.format import Format, RandomTests
 from isolitmus.model.vocabulary import terms_of
-from isolitmus.specs.sql.properties import LEVELS
+from isolitmus.specs.sql.configuration import EMPTY_TEXTS, LEVELS, vectors
 from isolitmus.specs.sql.statements import read_statement
 
 if TYPE_CHECKING:
@@ -34,13 +42,13 @@ if TYPE_CHECKING:
 
     from isolitmus.checker.templates.instance_frames import Instance
     from isolitmus.checker.templates.statement_template import Template
-    from isolitmus.model.execution import Database, Effect
+    from isolitmus.model.execution import Database, Effect, Event
     from isolitmus.model.format import Executor, ScopeSolver
     from isolitmus.model.litmus import Litmus
     from isolitmus.model.schema import Schema
     from isolitmus.model.sql.statement import Read, Statement
 
-__all__ = ["DATABRICKS", "DELTA"]
+__all__ = ["DATABRICKS", "DELTA", "DELTA_RS"]
 
 
 def _documented(
@@ -74,7 +82,7 @@ def _on_tables() -> SearchStrategy[Litmus]:
 
 
 def _raw() -> SearchStrategy[Litmus]:
-    from isolitmus.checker.delta.raw_strategies import raw_tests
+    from isolitmus.checker.delta.random_tests import raw_tests
 
     return raw_tests()
 
@@ -129,3 +137,68 @@ DATABRICKS = replace(
     random=(),
 )
 """Its checks are its protocols', and end as these say; of a second attempt of OPTIMIZE the page says nothing."""
+
+
+CONFS = {vectors(verb): "false" for verb in ("delete", "update", "merge")} | {EMPTY_TEXTS: "kept"}
+"""It rewrites files, also of a table whose property asks for deletion vectors: it has no code that writes one. And it
+writes '' into a partition column as it is, of which others, and its own compactions, make NULL (seen on deltalake 1.6.6
+and 1.6.3)."""
+
+
+def _effect(
+    statement: Statement, database: Database, writer: str, schemas: Mapping[str, Schema]
+) -> Effect:
+    return effect(statement, database, writer, schemas, OutsideReads(confs=CONFS))
+
+
+def _reads(event: Event, statement: Statement, database: Database) -> Event:
+    """The transaction with what delta-rs takes it to have read.
+
+    UndeterminedError for a statement that sets an isolation level: delta-rs has no SQL for it, and takes others
+    than Spark does.
+    """
+    change = getattr(statement, "change", statement)
+    if LEVEL_KEY in getattr(change, "properties", ()):
+        raise UndeterminedError(
+            f"'{statement.sql}': delta-rs sets {LEVEL_KEY} by a call of its own, to any text, which is not"
+            " modelled; declare the level in the table's properties"
+        )
+    footprint = event.effect.footprint
+    if footprint is None:
+        return event
+    table = database.get(footprint.schema.name, TableState())
+    return replace(event, read_set=read_set(statement, footprint.schema, table.files))
+
+
+def _fits(_schema: Schema) -> str:
+    """Say of no table that it cannot be: delta-rs takes any text for an isolation level."""
+    return ""
+
+
+def _foreign(event: Event) -> Event:
+    """The commit as Spark finds it in the log: by itself delta-rs never says that it is a blind append."""
+    footprint = event.effect.footprint
+    if footprint is None:
+        return event
+    silent = replace(footprint, settings=replace(footprint.settings, claims=False))
+    return replace(event, effect=replace(event.effect, footprint=silent))
+
+
+DELTA_RS = replace(
+    DELTA,
+    name="delta-rs",
+    title="delta-rs on the log of Delta",
+    terms=terms_of(*DELTA.terms, *READ_SETS, *LEVEL_SETS),
+    effect=_effect,
+    confs=CONFS,
+    after=after_as_logged,
+    reads=_reads,
+    unfit=_fits,
+    foreign=_foreign,
+    protocols=("delta-rs-serializable", "delta-rs-write-serializable"),
+    random=(),
+    unsearched=(
+        "what a commit of delta-rs leaves is what the log replays, and in the tables that are searched and"
+        " counted the rows decide; isolitmus run carries a litmus test out under it"
+    ),
+)

@@ -1,27 +1,386 @@
-"""The frame of an execution on Delta: what any engine with versions has, and what Delta adds."""
+"""The frame of an execution on Delta: what any engine with versions has, and what Delta adds.
+
+What a frame of Delta has besides: where footprints meet, which commits clash, and of what kind each is.
+
+Where what a winner wrote meets what a loser read and writes (ConflictChecker.scala), on one table, and
+what Delta calls such a conflict: the error class of an exception (delta-error-classes.json).
+
+That they meet is no conflict yet: the axioms of a protocol say which of these are, and of whom.
+"""
 
 from __future__ import annotations
 
+import re
+from functools import partial
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
-from isolitmus.checker.delta import relations
 from isolitmus.checker.delta.delta_rs_read_set import add_read_sets
 from isolitmus.checker.delta.metadata_changes import with_definitions
-from isolitmus.checker.delta.relations import FLAGS, add_relations
+from isolitmus.checker.delta.statement_kinds import KINDS
 from isolitmus.checker.execution import frame as frames
-from isolitmus.checker.execution.frame import dependencies
-from isolitmus.checker.execution.row_reads import add_row_reads
+from isolitmus.checker.execution.frame import add_row_reads, dependencies
 from isolitmus.checker.judge.read_nodes import READ_RELATIONS
+from isolitmus.model.delta.conflict import CONFLICTS
+from isolitmus.model.delta.footprint import ROW_TRACKING_DOMAIN
+from isolitmus.model.delta.header import CONSTRAINT, Header, metadata_clash, protocol_clash
+from isolitmus.model.delta.log import LEVEL_KEY
+from isolitmus.model.errors import LitmusError
+from isolitmus.model.nondeterminism import suppose
+from isolitmus.model.reason import Reason
+from isolitmus.model.sql.evaluation import evaluate
+from isolitmus.model.sql.types import EvaluationError
+from isolitmus.model.vocabulary import relations_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
+    from isolitmus.model.delta.footprint import Footprint
     from isolitmus.model.execution import Event
-    from isolitmus.model.frame import Frame
+    from isolitmus.model.frame import Frame, FrameBuilder
+    from isolitmus.model.sql.expression import Expr
+    from isolitmus.model.sql.values import Row
 
-__all__ = ["BASIC", "BASIC_SETS", "RELATIONS", "SETS", "delta_frame"]
+__all__ = [
+    "BASIC",
+    "BASIC_SETS",
+    "COMMIT_RELATIONS",
+    "FLAGS",
+    "LEVEL_SETS",
+    "RELATIONS",
+    "SETS",
+    "add_relations",
+    "added_where",
+    "adds_meet_reads",
+    "apps_read",
+    "check_fails",
+    "delta_frame",
+    "doubled",
+    "error_class",
+    "rebase",
+    "removes_meet_reads",
+    "removes_meet_removes",
+    "same_domains",
+    "undone",
+]
 
-BASIC = (*frames.BASIC, *relations.RELATIONS)
+WORD = re.compile(r"(?<=[a-z])(?=[A-Z])")
+
+
+def error_class(exception: str, winner: Footprint, loser: Footprint) -> str | None:
+    """The error class of a conflict; None for an exception that is not Delta's.
+
+    A partition is named where the table has some and one file is to blame: one that was added or
+    removed, but not where the loser is marked as reading the whole table (ConflictChecker.scala,
+    getPrettyPartitionMessage).
+
+    >>> from isolitmus.model.delta.footprint import Footprint
+    >>> from isolitmus.model.schema import Column, Schema
+    >>> done = Footprint(Schema("t", (Column("id", "INT"),)), removes=frozenset({"f"}))
+    >>> error_class("ConcurrentDeleteDeleteException", done, done)
+    'DELTA_CONCURRENT_DELETE_DELETE.WITHOUT_HINT'
+    """
+    conflict = CONFLICTS.get(exception)
+    if conflict is None:
+        return None
+    name = WORD.sub("_", exception.removesuffix("Exception")).upper()
+    if not conflict.hinted:
+        return f"DELTA_{name}"
+    named = bool(loser.schema.partition_indexes)
+    if exception == "ConcurrentDeleteReadException":
+        named = named and not winner.removes.isdisjoint(loser.files | loser.doubted)
+    return f"DELTA_{name}.{'WITH_PARTITION_HINT' if named else 'WITHOUT_HINT'}"
+
+
+def check_fails(exception: str, loser: Footprint) -> bool:
+    """Whether the check for added files ends in an internal error: EXISTS on partition columns counts as
+    a predicate on partitions, but names columns that only its query has (OptimisticTransaction.scala
+    1362-1379; ConflictChecker.scala 1040-1099). In a table read as a whole nothing is evaluated.
+    """
+    evaluated = exception == "ConcurrentAppendException" and not loser.whole_table
+    return evaluated and loser.unbound
+
+
+def undone(winner: Footprint, loser: Footprint) -> bool:
+    """Whether the loser takes a feature away that the winner's metadata needs: that is looked at before
+    the metadata is, and is no conflict but an error (validateFeatureRemovalAtSnapshot).
+    """
+    wrote, features = winner.actions.metadata, loser.actions.features
+    if wrote is None or winner.actions.features is not None or features is None:
+        return False
+    gone = "checkConstraints" in loser.known.features - features
+    return gone and any(key.startswith(CONSTRAINT) for key in wrote.configuration)
+
+
+def adds_meet_reads(winner: Footprint, loser: Footprint) -> bool:
+    """Whether a file that the winner adds may hold what the loser read
+    (checkForAddedFilesThatShouldHaveBeenReadByCurrentTxn, before the level is considered).
+
+    In a table without partitions any file does, unless the loser is a blind append; so it is
+    for a loser that is marked as reading everything.
+    """
+    if winner.table != loser.table or not winner.adds or loser.blind:
+        return False
+    if loser.whole_table or not loser.schema.partition_indexes:
+        return True
+    if added_where(winner, loser) is not None:
+        return True
+    if added_where(winner, loser, loser.wide) is not None:
+        why = (
+            "whether a file that was added meets what was read of partitions is up to what Spark's optimizer"
+            " makes of a join, or of a condition on other columns, too: say apart what is said of partitions"
+        )
+        return bool(suppose(("added", winner.adds), (False, True), why))
+    return False
+
+
+def added_where(
+    winner: Footprint, loser: Footprint, predicates: Sequence[tuple[Expr, ...]] | None = None
+) -> tuple[Row, tuple[Expr, ...]] | None:
+    """The first partition that the winner adds a file to and the predicate that it meets, of these or of
+    those that the loser has read.
+    """
+    schema = winner.schema
+    for predicate in loser.predicates if predicates is None else predicates:
+        for added in winner.adds:
+            try:
+                met = all(evaluate(part, (schema.spread(added),)) is True for part in predicate)
+            except EvaluationError as error:
+                raise LitmusError(
+                    f"{error}: a condition on partitions fails on partition"
+                    f" {schema.folder(added)}, which was added; what becomes of the check for"
+                    " conflicts is not modelled"
+                ) from None
+            if met:
+                return added, predicate
+    return None
+
+
+def removes_meet_reads(winner: Footprint, loser: Footprint) -> bool:
+    """Whether the winner removes a file that the loser read, or any, where that one is marked as
+    reading everything. A backfill of row tracking has not read what others remove
+    (resolveRowTrackingBackfillConflicts).
+    """
+    if winner.table != loser.table or not winner.removes:
+        return False
+    met = not loser.settings.backfill and not winner.removes.isdisjoint(loser.files)
+    if loser.whole_table or met:
+        return True
+    doubted = winner.removes & loser.doubted
+    if doubted and not loser.settings.backfill:
+        why = (
+            f"whether {min(doubted)}, which was removed, had been read is up to what Spark's optimizer makes"
+            " of a condition or a join"
+        )
+        return bool(suppose(("removed", doubted), (False, True), why))
+    return False
+
+
+def removes_meet_removes(winner: Footprint, loser: Footprint) -> bool:
+    """Whether both remove one file."""
+    return winner.table == loser.table and not winner.removes.isdisjoint(loser.removes)
+
+
+def same_domains(winner: Footprint, loser: Footprint) -> list[str]:
+    """The domains of metadata that both set, row tracking's apart (checkIfDomainMetadataConflict)."""
+    if winner.table != loser.table:
+        return []
+    return sorted((winner.actions.domains & loser.actions.domains) - {ROW_TRACKING_DOMAIN})
+
+
+def doubled(winner: Footprint, loser: Footprint, written: Sequence[frozenset[str] | None]) -> bool:
+    """Whether the check fails because the winner sets a domain of metadata twice, where there are domains
+    (checkIfDomainMetadataConflict, extractDomainMetadatasMap). ``written`` are the features of the protocols
+    that the winners so far wrote: the last one is the loser's from then on, if it writes none itself.
+    """
+    known = next((f for f in reversed(written) if f is not None), loser.actions.features)
+    features = loser.known.features if known is None else known
+    return winner.actions.domain_twice and "domainMetadata" in features
+
+
+def apps_read(winner: Footprint, loser: Footprint) -> list[str]:
+    """The application ids that the winner sets and the loser looked up
+    (checkForUpdatedApplicationTransactionIdsThatCurrentTxnDependsOn).
+    """
+    if winner.table != loser.table:
+        return []
+    return sorted(winner.actions.apps.keys() & loser.looked_up)
+
+
+def rebase(
+    winner: Footprint, loser: Footprint, header: Header
+) -> tuple[Reason | None, Reason | None, Header]:
+    """Why the loser, which knows this header by now, cannot commit after the winner's protocol, and
+    why not after its metadata (None where it can); and the header that it then knows.
+    """
+    protocol = metadata = None
+    features, wrote = header.features, winner.actions
+    if wrote.features is not None:
+        protocol = protocol_clash(
+            loser.known.features, wrote.features, strict=loser.settings.strict
+        )
+        features = wrote.features
+    known = header.metadata
+    if wrote.metadata is not None and not wrote.identity:
+        if loser.settings.resolves:
+            metadata = metadata_clash(known, wrote.metadata, features)
+        else:
+            metadata = Reason.of("wrote metadata")
+        known = wrote.metadata
+    return protocol, metadata, Header(known, features)
+
+
+COMMIT_RELATIONS = relations_of("delta")
+VECTORS = "delta.enableDeletionVectors"
+
+
+LEVEL_SETS = {
+    "SetSerializable": "serializable",
+    "SetWriteSerializable": "writeserializable",
+}
+"""The sets of those on tables that are set to a level, each with the level in lower case."""
+
+
+def _is_set_to(level: str, footprint: Footprint) -> bool:
+    return footprint.schema.properties.get(LEVEL_KEY, "").lower() == level
+
+
+def _is(kind: str, footprint: Footprint) -> bool:
+    return kind in footprint.kinds
+
+
+FLAGS: dict[str, Callable[[Footprint], bool]] = {
+    "Blind": lambda f: f.claims_blind,
+    "NoData": lambda f: not f.data_change,
+    "ChangesData": lambda f: f.changes_data,
+    "Empty": lambda f: f.empty,
+    "Meta": lambda f: f.actions.metadata is not None,
+    "Protocol": lambda f: f.actions.features is not None,
+    "Marked": lambda f: f.actions.some,
+    "Large": lambda f: f.settings.large,
+    "Backfill": lambda f: f.settings.backfill,
+    "Vectors": lambda f: f.schema.vectors,
+    "Partitioned": lambda f: bool(f.schema.partitioned_by),
+    "Ordering": lambda f: f.orders,
+    "Default": lambda f: f.settings.default_level,
+    "Identity": lambda f: f.schema.generates,
+    "Clustered": lambda f: (
+        bool(f.schema.clustered_by) and f.schema.properties.get(VECTORS) != "false"
+    ),
+    **{name: partial(_is_set_to, level) for name, level in LEVEL_SETS.items()},
+    **{name: partial(_is, name) for name in KINDS},
+}
+"""Sets of commits, each by what puts a footprint in it."""
+
+
+def add_relations(events: Sequence[Event], builder: FrameBuilder) -> None:
+    """Add Delta's relations and sets to the frame of some transactions."""
+    adding = _DeltaPairs(events, builder)
+    adding.sets()
+    adding.footprints()
+    adding.clashes()
+
+
+class _DeltaPairs:
+    def __init__(self, events: Sequence[Event], builder: FrameBuilder) -> None:
+        self.events = events
+        self.builder = builder
+
+    def sets(self) -> None:
+        for i, event in enumerate(self.events):
+            footprint = event.effect.footprint
+            if footprint is None:
+                self.builder.put("NoData", i)
+                self.builder.put("Empty", i)
+                continue
+            for name, holds in FLAGS.items():
+                if holds(footprint):
+                    self.builder.put(name, i)
+
+    def footprints(self) -> None:
+        for j, loser in enumerate(self.events):
+            reads = loser.effect.footprint
+            if reads is None:
+                continue
+            for i, winner in enumerate(self.events):
+                wrote = winner.effect.footprint
+                if i == j or wrote is None:
+                    continue
+                names = {"winner": winner.name, "loser": loser.name}
+                if not wrote.plain:
+                    self.actions(i, j, wrote, reads)
+                if adds_meet_reads(wrote, reads):
+                    self.added(i, j, wrote, reads)
+                if removes_meet_reads(wrote, reads):
+                    both = wrote.removes & reads.files
+                    file, table = min(both or wrote.removes), wrote.table
+                    self.builder.add(
+                        "removes-meets-reads", i, j, "removed, read",
+                        **names, file=file, table=table, whole=not both,
+                    )  # fmt: skip
+                if removes_meet_removes(wrote, reads):
+                    file, table = min(wrote.removes & reads.removes), wrote.table
+                    self.builder.add(
+                        "removes-meets-removes", i, j, "removed, removed",
+                        **names, file=file, table=table,
+                    )  # fmt: skip
+
+    def actions(self, i: int, j: int, wrote: Footprint, reads: Footprint) -> None:
+        """Conflicts that are about no file."""
+        a, b = self.events[i].name, self.events[j].name
+        for domain in same_domains(wrote, reads):
+            self.builder.add("same-domain", i, j, "same domain", winner=a, loser=b, domain=domain)
+        for app in apps_read(wrote, reads):
+            self.builder.add("writes-read-app", i, j, "looked up", winner=a, loser=b, app=app)
+
+    def clashes(self) -> None:
+        """What each commit cannot take over of the commits that it missed, in the order of the log:
+        what it can, it knows from then on.
+        """
+        written = [(e.version, i, e.name, e.effect.footprint) for i, e in enumerate(self.events)]
+        writers = [
+            (version, i, name, footprint)
+            for version, i, name, footprint in written
+            if version is not None and footprint is not None and not footprint.plain
+        ]
+        for j, loser in enumerate(self.events):
+            reads = loser.effect.footprint
+            if not writers or reads is None:
+                continue
+            header = reads.known
+            for version, i, name, wrote in sorted(writers, key=itemgetter(0)):
+                unseen = loser.read_version < version < (loser.version or version)
+                if i == j or not unseen or wrote.schema.name != reads.schema.name:
+                    continue
+                protocol, metadata, header = rebase(wrote, reads, header)
+                clashes = ("protocol-clashes", protocol), ("metadata-clashes", metadata)
+                for relation, clash in clashes:
+                    if clash is not None:
+                        self.builder.add(
+                            relation, i, j, "clash", winner=name, clash=clash, loser=loser.name
+                        )
+
+    def added(self, i: int, j: int, wrote: Footprint, reads: Footprint) -> None:
+        """Where a file that the winner added meets what the loser read."""
+        nouns: dict[str, object] = {}
+        where = None
+        if self.builder.reasons:
+            nouns = {
+                "winner": self.events[i].name,
+                "loser": self.events[j].name,
+                "table": wrote.table,
+            }
+            where = added_where(wrote, reads) if wrote.schema.partitioned_by else None
+        if where is None:
+            self.builder.add("adds-meets-reads", i, j, "added", **nouns)
+        else:
+            folder, predicate = wrote.schema.folder(where[0]), where[1]
+            self.builder.add(
+                "adds-meets-reads", i, j, "added where", **nouns, folder=folder, predicate=predicate
+            )
+
+
+BASIC = (*frames.BASIC, *COMMIT_RELATIONS)
 RELATIONS = (*BASIC, *READ_RELATIONS)
 BASIC_SETS = (*frames.BASIC_SETS, *FLAGS)
 SETS = (*frames.SETS, *FLAGS)
@@ -31,11 +390,11 @@ def delta_frame(events: Sequence[Event], *, reasons: bool = True, reads: bool = 
     """The frame of the transactions that took effect, in the order in which they ended.
 
     As that of ``checker.execution.frame``, with what statements read and write of a table's definition,
-    the relations and sets of ``checker.delta.relations``, and those of delta-rs where a transaction has
+    the relations and sets of ``checker.delta.frame``, and those of delta-rs where a transaction has
     a read set. Relations: RELATIONS; sets: SETS.
     """
     events = with_definitions(events)
-    builder = dependencies(events, relations.RELATIONS, FLAGS, reasons=reasons)
+    builder = dependencies(events, COMMIT_RELATIONS, FLAGS, reasons=reasons)
     add_relations(events, builder)
     if any(event.read_set is not None for event in events):
         add_read_sets(events, builder)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from isolitmus.checker.delta.read_set import accesses
 from isolitmus.model.delta.footprint import Actions
 from isolitmus.model.execution import Effect, RowWrite
-from isolitmus.model.sql.failing import fit
+from isolitmus.model.sql.types import fit
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from isolitmus.model.delta.header import Metadata
     from isolitmus.model.schema import Identity, Schema
     from isolitmus.model.sql import statement as st
-    from isolitmus.model.sql.definition import Definition
+    from isolitmus.model.sql.statement import Definition
     from isolitmus.model.sql.values import Row
 
 __all__ = ["generated", "high_water_marks", "synced", "with_next_values"]

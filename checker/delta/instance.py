@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
+from isolitmus.checker.delta.frame import FLAGS
 from isolitmus.checker.delta.read_set import accesses
-from isolitmus.checker.delta.relations import FLAGS
 from isolitmus.checker.delta.statement_kinds import statement_kinds
 from isolitmus.checker.templates.instance_frames import Fact, Instance, TemplateRead
 from isolitmus.checker.templates.statement_template import same_partition

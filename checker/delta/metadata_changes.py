@@ -3,6 +3,12 @@
 At row level the definition of a table (its columns and constraints) is one item: everybody who
 touches the table reads it, and who changes it writes it (docs/semantics.md, 3.1). A comment, a property or
 the clustering is no part of it: no statement does anything else for them.
+
+An append that may add columns: a DataFrame write with ``mergeSchema``.
+
+Its columns are the table's by name. Those that the table lacks come at its end, with a metadata in
+the same commit, which is a blind append all the same; those that it does not give are NULL
+(ImplicitMetadataOperation.scala 63-160).
 """
 
 from __future__ import annotations
@@ -36,18 +42,19 @@ from isolitmus.model.delta.table import widened
 from isolitmus.model.errors import LitmusError, SqlError
 from isolitmus.model.execution import Effect, RowRead, RowWrite
 from isolitmus.model.schema import Schema
-from isolitmus.model.sql import definition as df
 from isolitmus.model.sql import expression as ex
+from isolitmus.model.sql import query as qu
+from isolitmus.model.sql import statement as df
 from isolitmus.model.sql import statement as st
 from isolitmus.model.sql.conditions import columns
 from isolitmus.model.sql.evaluation import evaluate
-from isolitmus.model.sql.failing import EvaluationError
-from isolitmus.specs.sql.properties import LEVELS, SEVERAL, UPGRADED
+from isolitmus.model.sql.types import EvaluationError
+from isolitmus.specs.sql.configuration import LEVELS, SEVERAL, UPGRADED
 from isolitmus.specs.sql.statements import resolve, resolved, syntax_of
 from isolitmus.specs.sql.syntax import Syntax
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
     from isolitmus.checker.delta.snapshot import Snapshot
     from isolitmus.model.delta.header import Metadata
@@ -61,6 +68,7 @@ __all__ = [
     "define",
     "definitions",
     "described",
+    "grown",
     "idle",
     "item",
     "rebased",
@@ -528,3 +536,42 @@ def _condition(name: str, columns: tuple[Column, ...], text: str) -> ex.Expr:
     statement = resolve(_constraint(name, text), {name: Schema(name, columns)})
     condition: ex.Expr = statement.where  # type: ignore[union-attr, assignment]
     return condition
+
+
+def grown(
+    snapshot: Snapshot,
+    declared: Mapping[str, Schema],
+    statement: st.Insert,
+    insert: Callable[[Snapshot, st.Insert], Effect],
+) -> Effect:
+    """The effect of such an append, whose rows ``insert`` puts in; its query gives the columns as
+    declared, and then those of ``statement.options.grows``.
+    """
+    schema = snapshot.schemas[statement.target]
+    given = (*declared[statement.target].columns, *(statement.options.grows or ()))
+    lacking = tuple(column for column in given if schema.index(column.name) is None)
+    wider = replace(schema, columns=(*schema.columns, *lacking))
+    order = {column.name.lower(): k for k, column in enumerate(given)}
+
+    def placed(items: tuple[ex.Expr, ...]) -> tuple[ex.Expr, ...]:
+        return tuple(
+            items[order[c.name.lower()]] if c.name.lower() in order else ex.Const(None, c.type)
+            for c in wider.columns
+        )
+
+    query = tuple(
+        replace(branch, rows=tuple(map(placed, branch.rows)))
+        if isinstance(branch, qu.Values)
+        else replace(branch, items=placed(branch.items))
+        for branch in statement.query
+    )
+    widened = replace(snapshot, schemas={**snapshot.schemas, schema.name: wider})
+    done = rebased(snapshot, insert(widened, replace(statement, query=query)))
+    footprint = done.footprint
+    if not lacking or footprint is None:
+        return done
+    header = snapshot.header(schema.name)
+    metadata = replace(header.metadata, columns=wider.columns)
+    footprint = replace(footprint, actions=replace(footprint.actions, metadata=metadata))
+    writes = (*done.writes, *redefined(schema.name, header.metadata, metadata))
+    return replace(done, writes=writes, footprint=footprint)

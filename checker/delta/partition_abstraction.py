@@ -19,8 +19,8 @@ from isolitmus.model.sql import expression as ex
 from isolitmus.model.sql import query as qu
 from isolitmus.model.sql import statement as st
 from isolitmus.model.sql.conditions import columns
-from isolitmus.model.sql.definition import Clone, Convert, Create, Definition, Replace, Restore
 from isolitmus.model.sql.evaluation import evaluate
+from isolitmus.model.sql.statement import Clone, Convert, Create, Definition, Replace, Restore
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -2,25 +2,40 @@
 
 So is the cast of a constant that is stored into a column: UPDATE t SET id = 2147483648 fails on an INT
 column even where no row matches.
+
+What a statement does whose conditions have opaque parts, under what is supposed of them (``model.nondeterminism``).
+
+Of an opaque part it is supposed whether its statement fails on it, whether Spark finds it to be a constant, and else
+what it gives on each row: the same for the same values of its columns in one statement. What is computed at random, or
+stands where it is no condition, in a subquery or in a join, nothing is supposed of. Where Spark or Delta refuses what is
+computed at random, the statement fails.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections import Counter
+from dataclasses import fields, is_dataclass, replace
+from typing import TYPE_CHECKING, Any
 
+from isolitmus.model.errors import UndeterminedError
 from isolitmus.model.memo import by_object
+from isolitmus.model.nondeterminism import suppose
 from isolitmus.model.sql import expression as ex
 from isolitmus.model.sql import query as qu
 from isolitmus.model.sql import statement as st
-from isolitmus.model.sql.casting import stored
 from isolitmus.model.sql.evaluation import evaluate
+from isolitmus.model.sql.query import Origin, Resolved, unknown_parts
+from isolitmus.model.sql.types import UNNAMED, EvaluationError
+from isolitmus.model.sql.values import stored
+from isolitmus.specs.sql.functions import is_random
+from isolitmus.specs.sql.statements import refused_part, syntax_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from isolitmus.model.schema import Schema
 
-__all__ = ["fold"]
+__all__ = ["fold", "guessed", "refuse_opaque", "refuse_random", "refuse_subquery"]
 
 
 def fold(statement: st.Statement, schema: Schema | None, *, insert: str, update: str) -> None:
@@ -32,7 +47,7 @@ def fold(statement: st.Statement, schema: Schema | None, *, insert: str, update:
     >>> t = Schema("t", (Column("id", "INT"),))
     >>> fold(read_statement("UPDATE t SET id = 2147483648", {"t": t}), t, insert="a", update="b")
     Traceback (most recent call last):
-    isolitmus.model.sql.failing.EvaluationError: 2147483648 does not fit into INT
+    isolitmus.model.sql.types.EvaluationError: 2147483648 does not fit into INT
     """
     _fold(statement, schema, insert if isinstance(statement, st.Insert) else update)
 
@@ -126,3 +141,95 @@ def _stored(statement: st.Statement) -> Iterator[tuple[int, ex.Expr]]:
                 yield from enumerate(_known(statement, value) for value in inserts.values)
         case _:
             pass
+
+
+OPEN = "open"
+"""That an opaque part is no constant."""
+
+
+def refuse_subquery(statement: st.Statement) -> None:
+    """Fail as a DELETE or UPDATE with a subquery in its condition does (PreprocessTableDelete.scala,
+    PreprocessTableUpdate.scala).
+    """
+    if isinstance(statement, st.Delete | st.Update) and ex.subqueries(statement.where):
+        raise EvaluationError(
+            "DeltaAnalysisException",
+            "Delta takes no subquery in this condition",
+            "DELTA_UNSUPPORTED_SUBQUERY",
+        )
+
+
+def refuse_random(statement: st.Statement) -> None:
+    """Fail as a statement does of which Spark or Delta refuses a part, since it is not deterministic."""
+    refused = refused_part(statement)
+    if refused is not None:
+        refuse_subquery(statement)
+        raise EvaluationError(refused.exception, refused.problem, refused.error_class)
+
+
+@by_object
+def refuse_opaque(statement: st.Statement) -> None:
+    """UndeterminedError if a part is opaque of which nothing is supposed, or a parameter has no value: not even
+    whether Spark takes the statement is known then.
+    """
+    if not isinstance(statement, Resolved) or not syntax_of(statement).opaque:
+        return
+    found = Counter(unknown_parts(statement))
+    found.subtract(
+        part
+        for condition in _conditions(statement)
+        for part in ex.walk(condition)
+        if isinstance(part, ex.Opaque) and part.type == "BOOLEAN"
+    )
+    for part, elsewhere in found.items():
+        if elsewhere or is_random(str(part)):
+            raise UndeterminedError(part.unsaid)
+
+
+def guessed(statement: st.Statement) -> st.Statement:
+    """The statement with the constants that are supposed to stand for opaque parts; EvaluationError where it is
+    supposed to fail.
+    """
+    if not isinstance(statement, Resolved) or not syntax_of(statement).opaque:
+        return statement
+    parts = tuple(dict.fromkeys(unknown_parts(statement)))
+    if not parts:
+        return statement
+    why = parts[0].unsaid
+    if suppose("fails", (False, True), why):
+        raise EvaluationError(UNNAMED, f"{why}, nor whether it fails")
+    constants: dict[object, ex.Expr] = {}
+    for part in parts:
+        found = suppose(("constant", part), (OPEN, False, True, None), why)
+        if found != OPEN:
+            constants[part] = ex.Const(found, "BOOLEAN")
+    return _with(statement, constants) if constants else statement
+
+
+def _conditions(statement: st.Statement) -> Iterator[ex.Expr]:
+    """Where an opaque part may stand of which something is supposed."""
+    found: list[ex.Expr | None] = []
+    match statement:
+        case st.Delete(where=where) | st.Update(where=where):
+            found = [where]
+        case st.Merge():
+            found = [statement.on, *(c.condition for c in statement.matched)]
+            found += [clause.condition for clause in statement.not_matched]
+            found += [clause.condition for clause in statement.by_source]
+        case st.Read(query=query):
+            found = [branch.where for branch in query if not isinstance(branch, qu.Joined)]
+        case st.Insert(query=query, overwrite=False) if statement.options == st.Options():
+            found = [branch.where for branch in query if not isinstance(branch, qu.Joined)]
+    yield from (condition for condition in found if condition is not None)
+
+
+def _with(noun: Any, constants: Mapping[object, ex.Expr]) -> Any:
+    """A statement, or a part of it, with constants in the place of opaque parts."""
+    if isinstance(noun, ex.Opaque):
+        return constants.get(noun, noun)
+    if isinstance(noun, tuple):
+        return tuple(_with(each, constants) for each in noun)
+    if is_dataclass(noun) and not isinstance(noun, Origin | type):
+        changed = {one.name: _with(getattr(noun, one.name), constants) for one in fields(noun)}
+        return replace(noun, **changed)
+    return noun

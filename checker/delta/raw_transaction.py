@@ -12,7 +12,7 @@ from isolitmus.model.delta.footprint import Actions, Settings
 from isolitmus.model.delta.header import WITH_ROW_TRACKING, closed, needed
 from isolitmus.model.delta.log import LEVEL_KEY
 from isolitmus.model.execution import Effect
-from isolitmus.model.sql.failing import EvaluationError
+from isolitmus.model.sql.types import EvaluationError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -19,12 +19,10 @@ from isolitmus.model.delta.header import Header
 from isolitmus.model.execution import RowRead
 from isolitmus.model.sql import expression as ex
 from isolitmus.model.sql import query as qu
-from isolitmus.model.sql.casting import partition_value, stored
-from isolitmus.model.sql.condition import fallible, holds, may_hold
-from isolitmus.model.sql.conditions import columns
+from isolitmus.model.sql.conditions import columns, fallible, holds, may_hold
 from isolitmus.model.sql.evaluation import evaluate
-from isolitmus.model.sql.failing import EvaluationError
-from isolitmus.model.sql.values import sort_rows
+from isolitmus.model.sql.types import EvaluationError
+from isolitmus.model.sql.values import partition_value, sort_rows, stored
 from isolitmus.specs.sql.configuration import EMPTY_TEXTS, SKIPPING, vectors
 
 if TYPE_CHECKING:

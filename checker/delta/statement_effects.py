@@ -10,29 +10,36 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from isolitmus.checker.delta.cloning import cloned
-from isolitmus.checker.delta.converting import converted
 from isolitmus.checker.delta.data_skipping import in_partitions, like_some
-from isolitmus.checker.delta.growing import grown
-from isolitmus.checker.delta.guesses import guessed, refuse_opaque, refuse_random, refuse_subquery
 from isolitmus.checker.delta.identity_columns import generated, with_next_values
 from isolitmus.checker.delta.metadata_changes import (
     analysed,
     current,
     define,
+    grown,
     rebased,
     refuse_backfill,
     restore,
 )
-from isolitmus.checker.delta.planned_conditions import fold
+from isolitmus.checker.delta.planned_conditions import (
+    fold,
+    guessed,
+    refuse_opaque,
+    refuse_random,
+    refuse_subquery,
+)
 from isolitmus.checker.delta.raw_transaction import raw_effect
 from isolitmus.checker.delta.read_set import accesses
-from isolitmus.checker.delta.removing import removal
-from isolitmus.checker.delta.replacing import replaced
-from isolitmus.checker.delta.row_changes import merge_effect
+from isolitmus.checker.delta.row_changes import merge_effect, removal
 from isolitmus.checker.delta.snapshot import DELTA_CAST, INSIDE, SPARK_CAST, OutsideReads, Snapshot
 from isolitmus.checker.delta.statement_kinds import statement_kinds
-from isolitmus.checker.delta.table_creation import created, first_written
+from isolitmus.checker.delta.table_creation import (
+    cloned,
+    converted,
+    created,
+    first_written,
+    replaced,
+)
 from isolitmus.model.delta.data_file import File, TableRow
 from isolitmus.model.delta.footprint import Footprint, Settings
 from isolitmus.model.delta.header import CLUSTERING
@@ -41,9 +48,9 @@ from isolitmus.model.errors import LitmusError, UndeterminedError, brief
 from isolitmus.model.execution import Effect, RowWrite, births
 from isolitmus.model.nondeterminism import OpenQuestion
 from isolitmus.model.sql import statement as st
-from isolitmus.model.sql.condition import holds
-from isolitmus.model.sql.definition import Clone, Convert, Create, Definition, Replace, Restore
-from isolitmus.model.sql.failing import EvaluationError
+from isolitmus.model.sql.conditions import holds
+from isolitmus.model.sql.statement import Clone, Convert, Create, Definition, Replace, Restore
+from isolitmus.model.sql.types import EvaluationError
 from isolitmus.model.sql.values import sort_rows
 from isolitmus.specs.sql.configuration import VACUUM_LOGGING
 from isolitmus.specs.sql.unsupported_pairs import refuse_together

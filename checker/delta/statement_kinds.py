@@ -7,8 +7,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from isolitmus.model.memo import by_object
-from isolitmus.model.sql import definition as df
 from isolitmus.model.sql import expression as ex
+from isolitmus.model.sql import statement as df
 from isolitmus.model.sql import statement as st
 from isolitmus.model.sql.conditions import columns
 from isolitmus.specs.sql.functions import is_complex

@@ -6,6 +6,11 @@ rows that a statement puts into a partition share their fate, for no statement w
 them apart unless it looks at values. Where it does, the circuit leaves open what it cannot know: it has
 every frame that execution can give, and maybe more. So what it lacks is not there, and what it has is
 executed before it counts.
+
+Reads as nodes in the table circuit: what ``checker.execution.frame`` says of an execution, symbolically.
+
+After the transactions come the initial one and a node for each transaction, read of it, and row; a
+node is there if the statement has so many reads, and somebody wrote the row or the read matched it.
 """
 
 from __future__ import annotations
@@ -14,10 +19,11 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, TypeVar
 
+from isolitmus.checker.delta.frame import LEVEL_SETS
 from isolitmus.checker.delta.partition_abstraction import Unfit
-from isolitmus.checker.delta.relations import LEVEL_SETS
 from isolitmus.checker.delta.statement_kinds import KINDS
 from isolitmus.checker.judge.matrix_semantics import Matrices
+from isolitmus.checker.judge.read_nodes import NODE_SETS, READ_RELATIONS
 from isolitmus.model.delta.log import LEVEL_KEY
 
 if TYPE_CHECKING:
@@ -27,7 +33,7 @@ if TYPE_CHECKING:
     from isolitmus.checker.judge.matrix_semantics import BooleanMatrix, Booleans
     from isolitmus.model.schema import Schema
 
-__all__ = ["FileRows", "TableCircuit"]
+__all__ = ["FileRows", "TableCircuit", "with_reads"]
 
 ABOUT_NO_FILE = ("Meta", "Protocol", "Marked", "Large", "Backfill", "Default")
 """Sets that no statement with an outline is in."""
@@ -466,3 +472,83 @@ class TableCircuit(Generic[B]):
             for (other, _), has in self.contents(f, j).items()
             if other == row
         )
+
+
+def with_reads(circuit: TableCircuit[B], frames: Matrices[B]) -> Matrices[B]:
+    """The frames of a circuit, with the initial transaction and the reads."""
+    builder = _ReadMatrices(circuit)
+    for j in range(circuit.size):
+        most = max(len(outline.partition_reads) for outline in circuit.menu[j])
+        for number in range(most):
+            for row in circuit.files:
+                builder.read(j, number, row)
+    return builder.frames(frames)
+
+
+class _ReadMatrices(Generic[B]):
+    def __init__(self, circuit: TableCircuit[B]) -> None:
+        self.circuit, self.gates = circuit, circuit.booleans
+        self.init = circuit.size
+        self.exists = [self.gates.true] * (circuit.size + 1)
+        self.pairs: dict[str, dict[tuple[int, int], list[B]]] = defaultdict(
+            lambda: defaultdict(list)
+        )
+        for j in range(circuit.size):
+            self.pairs["so"][self.init, j].append(self.gates.true)
+
+    def read(self, j: int, number: int, row: FileRows) -> None:
+        """The node of a read of transaction j and a row."""
+        circuit, gates, neg = self.circuit, self.gates, self.gates.neg
+        p = row.partition
+        wrote = [circuit.wrote[k].get(row, gates.false) for k in range(circuit.writers)]
+        reads = circuit.chosen(
+            j, lambda o: any(p in k.whole for k in o.partition_reads[number:][:1])
+        )
+        may_read = circuit.chosen(
+            j, lambda o: any(p in k.partly for k in o.partition_reads[number:][:1])
+        )
+        is_one = circuit.chosen(j, lambda o: number < len(o.partition_reads))
+        node = len(self.exists)
+        there = gates.both(is_one, gates.disj([*wrote, reads, may_read]))
+        self.exists.append(there)
+        self.add("in", node, j, there)
+        initially = gates.false if row.writer else gates.true
+        alive = [*(gates.both(w, circuit.lives(k, row)) for k, w in enumerate(wrote)), initially]
+        visible = [gates.both(w, circuit.seen(k, j)) for k, w in enumerate(wrote)]
+        saw: dict[int, B] = {}
+        later = gates.false
+        for k in reversed(range(circuit.writers)):
+            saw[k] = gates.both(visible[k], neg(later))
+            later = gates.disj([later, visible[k]])
+        saw[self.init] = neg(later)
+        version = {k: alive[k] for k in range(circuit.writers)} | {self.init: alive[-1]}
+        matched = gates.disj(gates.both(saw[k], version[k]) for k in version)
+        may = circuit.maybe(gates.both(may_read, there))
+        for k in version:
+            if k == j:
+                continue
+            self.add("rf", k, node, gates.both(there, saw[k]))
+            if k == self.init:
+                self.add("wr", k, j, gates.both(there, saw[k]))
+            installed = gates.true if k == self.init else wrote[k]
+            concerned = gates.disj([gates.both(reads, gates.disj([matched, version[k]])), may])
+            self.add("rival", k, node, gates.conj([there, installed, neg(saw[k]), concerned]))
+
+    def add(self, name: str, i: int, j: int, pair: B) -> None:
+        if pair != self.gates.false:
+            self.pairs[name][i, j].append(pair)
+
+    def frames(self, frames: Matrices[B]) -> Matrices[B]:
+        size = len(self.exists)
+        beside = [self.gates.false] * (size - self.circuit.size)
+        relations: dict[str, BooleanMatrix[B]] = {
+            name: [*map(dict, matrix), *({} for _ in beside)]
+            for name, matrix in frames.relations.items()
+        }
+        for name in ("so", "wr", *READ_RELATIONS):
+            matrix = relations.setdefault(name, [{} for _ in range(size)])
+            for (i, j), parts in self.pairs[name].items():
+                matrix[i][j] = self.gates.disj([*parts, matrix[i].get(j, self.gates.false)])
+        sets = {name: [*members, *beside] for name, members in frames.sets.items()}
+        first = [self.gates.true if i == self.init else self.gates.false for i in range(size)]
+        return Matrices(self.gates, self.exists, relations, sets | dict.fromkeys(NODE_SETS, first))

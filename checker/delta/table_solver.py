@@ -12,26 +12,24 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from isolitmus.checker.delta.partition_abstraction import Unfit, outline, partitions
-from isolitmus.checker.delta.table_circuit import TableCircuit
-from isolitmus.checker.delta.table_reads import with_reads
+from isolitmus.checker.delta.table_circuit import TableCircuit, with_reads
 from isolitmus.checker.execution.commit_loop import initial
 from isolitmus.checker.judge.read_nodes import needs_reads
 from isolitmus.checker.solver.circuit_semantics import admit, forbid
-from isolitmus.checker.solver.circuits import Gates
+from isolitmus.checker.solver.circuits import Gates, Solver
 from isolitmus.checker.solver.refutation import refuted_clauses
-from isolitmus.checker.solver.solver import Solver
 from isolitmus.checker.universes.tables import candidate
 from isolitmus.model.budget import Budget
+from isolitmus.model.display import many
 from isolitmus.model.errors import Limit
-from isolitmus.model.number import many
 from isolitmus.specs.registries.formats import format_named
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from isolitmus.checker.delta.partition_abstraction import Outline
+    from isolitmus.checker.solver.circuits import Model
     from isolitmus.checker.solver.refutation import Refutation
-    from isolitmus.checker.solver.solver import Model
     from isolitmus.checker.universes.tables import Candidate
     from isolitmus.model.scope import Scope
     from isolitmus.model.spec import Spec

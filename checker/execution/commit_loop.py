@@ -7,6 +7,11 @@ no-op) are labels of the same text. Where no axiom is broken and the text is sil
 knows whether the commit would be there, so the run ends. The axioms judge, they never act: what a statement does, and what
 else happens at a commit, is its format's business (``model.format``). No protocol and no format is
 named here.
+
+Which commits are recorded: a protocol may drop one that finds nothing to do, and shows it as a no-op.
+
+Why transactions did not commit: the conflict of each, or the silence on it, as the violation that its commit
+would have been.
 """
 
 from __future__ import annotations
@@ -14,16 +19,22 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from isolitmus.checker.execution.times import in_real_time, needs_times
-from isolitmus.checker.judge.graph_semantics import first_conflict, first_silence, judge, labels
+from isolitmus.checker.execution.frame import in_real_time, needs_times
+from isolitmus.checker.judge.graph_semantics import (
+    conflict,
+    first_conflict,
+    first_silence,
+    judge,
+    labels,
+)
 from isolitmus.checker.judge.read_nodes import NODE_SETS, READ_RELATIONS, needs_reads
 from isolitmus.model.errors import LitmusError, SpecError, UndeterminedError
 from isolitmus.model.execution import Effect, Event, Execution
 from isolitmus.model.nondeterminism import OpenQuestion, asked_by
 from isolitmus.model.run import ROLLED_BACK, SILENT, Run, TransactionRun
 from isolitmus.model.spec_algebra import names_in
-from isolitmus.model.sql.failing import UNNAMED
 from isolitmus.model.sql.statement import Block, Delete, Insert, Merge, Read, Update, statements_of
+from isolitmus.model.sql.types import UNNAMED
 from isolitmus.specs.files.catalogue import protocol as named
 from isolitmus.specs.registries.formats import format_named
 
@@ -36,9 +47,9 @@ if TYPE_CHECKING:
     from isolitmus.model.litmus import Litmus
     from isolitmus.model.schedule import Step
     from isolitmus.model.schema import Schema
-    from isolitmus.model.spec import Spec
+    from isolitmus.model.spec import Label, Spec
     from isolitmus.model.sql.statement import Statement
-    from isolitmus.model.verdict import Verdict
+    from isolitmus.model.verdict import Verdict, Violation
 
 __all__ = [
     "NO_OP",
@@ -49,9 +60,13 @@ __all__ = [
     "initial",
     "judge_execution",
     "observed_run",
+    "recorder",
+    "refusals",
     "seen_by",
     "stages",
+    "unchecked",
     "unfit_table",
+    "unrecorded",
 ]
 
 NO_OP = "no-op"
@@ -459,3 +474,77 @@ def _transaction(form: Format, event: Event) -> TransactionRun:
         isolation_level=level,
         operation=done.closing or done.operation,
     )
+
+
+def recorder(a: Spec, b: Spec) -> Spec | None:
+    """Which of two specs says what is not recorded: the protocol, if the other is a level; None if neither does.
+    Of two protocols each checks what it would record itself.
+
+    >>> from isolitmus.specs import level, protocol
+    >>> delta = protocol("delta-serializable")
+    >>> recorder(level("serializable"), delta) is delta, recorder(delta, delta)
+    (True, None)
+    """
+    protocols = [spec for spec in (a, b) if spec.format is not None or _drops(spec)]
+    return protocols[0] if len(protocols) == 1 and _drops(protocols[0]) else None
+
+
+def unchecked(protocol: Spec) -> Spec:
+    """A protocol that records what this one does, and checks nothing.
+
+    >>> from isolitmus.specs import protocol
+    >>> [label.name for label in unchecked(protocol("delta-serializable")).labels]
+    ['no-op']
+    """
+    return replace(protocol, axioms=(), silences=(), labels=_drops(protocol))
+
+
+def unrecorded(form: Format, done: Effect, protocol: Spec) -> bool:
+    """Whether a protocol does not record a commit (which is a matter of its sets alone).
+
+    >>> from isolitmus.checker.execution.commit_loop import execute
+    >>> from isolitmus.specs import litmus, protocol
+    >>> from isolitmus.specs.registries.formats import format_named
+    >>> done = execute(litmus("noop-delete-recorded")).events[-1].effect
+    >>> delta = "delta-serializable", "delta-write-serializable"
+    >>> [unrecorded(format_named("delta"), done, protocol(name)) for name in delta]
+    [True, False]
+    """
+    alone = form.frame([Event("T", done, 0, 1)], reasons=False)
+    return bool(labels(alone, protocol).get(NO_OP))
+
+
+def _drops(spec: Spec) -> tuple[Label, ...]:
+    return tuple(label for label in spec.labels if label.name == NO_OP)
+
+
+def refusals(execution: Execution, protocol: Spec) -> dict[str, Violation]:
+    """The violation of every transaction that the protocol refused in an execution under it, by name; and of the
+    one that it is silent on, with which the run ended; of a format that
+    carries its tests out in its own way, none.
+
+    >>> from isolitmus.checker.execution.commit_loop import execute
+    >>> from isolitmus.specs import litmus, protocol
+    >>> spec = protocol("delta-serializable")
+    >>> found = refusals(execute(litmus("reorder"), spec), spec)
+    >>> found["delete"].axiom, found["delete"].cycle[0].source
+    ('ConcurrentAppendException', 'insert')
+    """
+    form = format_named(execution.format)
+    if form.carry_out is not None:
+        return {}
+    found: dict[str, Violation] = {}
+    before: list[Event] = []
+    version = 0
+    for event in execution.events:
+        if event.conflict is not None or event.silence is not None:
+            attempt = attempted(form, replace(event, version=version + 1), before)
+            violation = conflict(attempt, event.under or protocol, len(before))
+            assert violation is not None, "the commit loop found it, too"
+            found[event.name] = violation
+        if event.silence is not None:
+            break
+        if not event.aborted:
+            before.append(event)
+            version = version if event.version is None else event.version
+    return found

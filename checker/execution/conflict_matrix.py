@@ -8,10 +8,9 @@ from math import gcd
 from typing import TYPE_CHECKING
 
 from isolitmus.checker.execution.commit_loop import execute, observed_run
-from isolitmus.model.display import Readable, few
+from isolitmus.model.display import Readable, few, many
 from isolitmus.model.errors import IsolitmusError
 from isolitmus.model.matrix import NOT_MODELLED, Cell, Place
-from isolitmus.model.number import many
 from isolitmus.model.records import Records, Tabular
 from isolitmus.specs.files.catalogue import protocol as named
 from isolitmus.specs.files.matrix_file import case

@@ -12,8 +12,14 @@ from typing import TYPE_CHECKING
 
 import duckdb
 
-from isolitmus.checker.execution.duck_tables import create_table, filled, resumed, sequences
-from isolitmus.checker.execution.duckdb_dialect import taught_duck, unsupported
+from isolitmus.checker.execution.duckdb_dialect import (
+    create_table,
+    filled,
+    resumed,
+    sequences,
+    taught_duck,
+    unsupported,
+)
 from isolitmus.checker.execution.duckdb_translation import (
     after_init,
     constraint_condition,
@@ -21,17 +27,17 @@ from isolitmus.checker.execution.duckdb_translation import (
     translated,
 )
 from isolitmus.model.delta.header import MAPPING_MODE
-from isolitmus.model.sql import definition as df
+from isolitmus.model.sql import statement as df
 from isolitmus.model.sql import statement as st
 from isolitmus.model.sql.values import sort_rows
 from isolitmus.specs.sql.binding import TooManyRows, bind, scalar
-from isolitmus.specs.sql.properties import SEVERAL
+from isolitmus.specs.sql.configuration import SEVERAL
 from isolitmus.specs.sql.statements import syntax_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from isolitmus.checker.execution.duck_steps import DuckStep
+    from isolitmus.checker.execution.duckdb_translation import DuckStep
     from isolitmus.model.litmus import Litmus
     from isolitmus.model.schema import Column
     from isolitmus.model.sql.values import Rows

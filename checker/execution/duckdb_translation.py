@@ -2,33 +2,379 @@
 
 INSERT OVERWRITE becomes delete and insert; OPTIMIZE and VACUUM, which change no row, only look whether the table is there. Where DuckDB
 is known to differ from Spark, the SQL reader has refused the statement already (docs/ARCHITECTURE.md, 6).
+
+INSERT and MERGE in DuckDB: several steps each.
+
+What Spark computes before the first row and DuckDB with the rows, if it wants them: constants, their
+casts to the columns that they are stored into, and subqueries that do not look around them.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from sqlglot import expressions as exp
 
-from isolitmus.checker.execution.duck_planned import COMPUTED, conjunct_trees, planned, staged
-from isolitmus.checker.execution.duck_steps import DuckStep, inserted, merged, nulls_of_partitions
-from isolitmus.checker.execution.duck_tables import columns_of, create_table
-from isolitmus.checker.execution.duckdb_dialect import duck_text
+from isolitmus.checker.execution.duckdb_dialect import columns_of, create_table, defaults, duck_text
 from isolitmus.model.delta.raw_transaction import Raw
-from isolitmus.model.sql import definition as df
+from isolitmus.model.sql import statement as df
 from isolitmus.model.sql import statement as st
-from isolitmus.model.sql.values import literal
-from isolitmus.specs.sql.definitions import checked
-from isolitmus.specs.sql.placeholders import aliased, marked_version
-from isolitmus.specs.sql.sql_replacing import selected
+from isolitmus.model.sql.types import RANGES
+from isolitmus.model.sql.values import NULL_PARTITIONS, literal
+from isolitmus.specs.sql.definitions import checked, selected
+from isolitmus.specs.sql.parameters import aliased, marked_version
 from isolitmus.specs.sql.statements import syntax_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from isolitmus.model.schema import Schema
 
-__all__ = ["after_init", "constraint_condition", "stored_steps", "translate", "translated"]
+__all__ = [
+    "COMPUTED",
+    "DuckStep",
+    "after_init",
+    "conjunct_trees",
+    "constraint_condition",
+    "inserted",
+    "merged",
+    "nulls_of_partitions",
+    "planned",
+    "staged",
+    "stored_steps",
+    "translate",
+    "translated",
+]
+
+
+class DuckStep(NamedTuple):
+    """One statement of DuckDB's, and what it is for: to ``plan`` is to compute before the first row what
+    Spark computes then, to ``collect`` to put the rows that come into a table of their own, to ``check``
+    to fail where Spark fails, and to ``write`` to change the table.
+    """
+
+    does: Literal["plan", "collect", "check", "write"]
+    sql: str
+
+
+def inserted(
+    statement: st.Insert, tree: exp.Insert, schema: Schema, *, listed: bool
+) -> list[DuckStep]:
+    """An INSERT; one that replaces collects its rows first, since they may come from what goes. Columns
+    that it does not list are ``listed`` for it, unless others alter them: then they go by position.
+    """
+    into = tree.this
+    named = into.expressions if isinstance(into, exp.Schema) else []
+    spec = (into.this if isinstance(into, exp.Schema) else into).args.get("partition")
+    parts = spec.expressions if spec is not None else []
+    fixed = {  # a column that is only named has its values from the rows
+        part.this.name.lower(): duck_text(part.expression) for part in parts if part.expression
+    }
+    open_ = [c.name for c in schema.columns if c.name and c.name.lower() not in fixed]
+    given = [n.name for n in named] or (open_ if listed or fixed else [])
+    names = ", ".join(f'"{c}"' for c in [*given, *fixed])
+    columns = f"({names})" if names else ""
+    query = duck_text(tree.expression)
+    if fixed:
+        query = f"SELECT *, {', '.join(fixed.values())} FROM ({query}) AS given"
+    condition = tree.args.get("where")
+    if not (tree.args.get("overwrite") or condition):
+        if tree.expression.find(exp.Table) is None:
+            return [DuckStep("write", f'INSERT INTO "{schema.name}" {columns} {query}')]
+        return [  # of branches that read what they write, DuckDB inserts one before it reads the next
+            DuckStep("collect", f"CREATE OR REPLACE TEMP TABLE addition AS {query}"),
+            DuckStep("write", f'INSERT INTO "{schema.name}" {columns} FROM addition'),
+        ]
+    check: list[DuckStep] = []
+    where, using = "TRUE", statement.options.using
+    if statement.options.dynamic and schema.partitioned_by:
+        same = (
+            f'g."{c}" IS NOT DISTINCT FROM "{schema.name}"."{c}"' for c in schema.partitioned_by
+        )
+        where = f"EXISTS (SELECT 1 FROM replacement AS g WHERE {' AND '.join(same)})"
+    elif using:
+        names_ = [schema.columns[index].name for index in using]
+        same = (f'g."{name}" = "{schema.name}"."{name}"' for name in names_)
+        where = f"EXISTS (SELECT 1 FROM replacement AS g WHERE {' AND '.join(same)})"
+    elif condition or fixed:
+        same = (f'"{name}" = {value}' for name, value in fixed.items())
+        where = duck_text(condition) if condition else " AND ".join(same)
+        outside = f"FROM replacement WHERE ({where}) IS NOT TRUE"
+        check = [DuckStep("check", f"SELECT error('a row outside') {outside}")]
+    rows = f'SELECT * FROM "{schema.name}" LIMIT 0'
+    return [
+        DuckStep("collect", f"CREATE OR REPLACE TEMP TABLE replacement AS {rows}"),
+        *(DuckStep("collect", sql) for sql in defaults(schema, "replacement")),
+        DuckStep("collect", f"INSERT INTO replacement {columns} {query}"),
+        *nulls_of_partitions(schema, "replacement"),
+        *check,
+        DuckStep("write", f'DELETE FROM "{schema.name}" WHERE {where}'),
+        DuckStep("write", f'INSERT INTO "{schema.name}" SELECT * FROM replacement'),
+    ]
+
+
+def nulls_of_partitions(schema: Schema, table: str | None = None) -> list[DuckStep]:
+    """What makes NULL of the texts that are NULL in a partition column; ``table`` has the rows, if it is not the
+    schema's.
+    """
+    texts = ", ".join(map(literal, NULL_PARTITIONS))
+    return [
+        DuckStep(
+            "collect" if table else "write",
+            f'UPDATE "{table or schema.name}" SET {column} = NULL WHERE {column} IN ({texts})',
+        )
+        for column in (
+            f'"{schema.columns[index].name}"'
+            for index in schema.partition_indexes
+            if schema.columns[index].type == "STRING"
+        )
+    ]
+
+
+def merged(statement: st.Merge, tree: exp.Merge, schema: Schema) -> list[DuckStep]:
+    """A MERGE: a check, then a table for each clause with what it does, by the rows of the target, then
+    its doing. DuckDB's own computes the values of a clause for rows that it is not about, too, which
+    may fail. Where several rows of the source match one of the target, Spark fails, unless the
+    one clause for those is a DELETE without a condition.
+    """
+    parts = (tree.args[part] for part in ("this", "using", "on"))
+    target, source, on = map(duck_text, parts)
+    name, other = (f'"{tree.args[part].alias_or_name}"' for part in ("this", "using"))
+    matches = f"(SELECT count(*) FROM {source} WHERE {on})"
+    froms = {
+        "matched": f"{target} JOIN {source} ON {on}",
+        "by source": f"{target} WHERE {matches} = 0",
+        "not matched": f"{source} WHERE NOT EXISTS (SELECT 1 FROM {target} WHERE {on})",
+    }
+    before: list[DuckStep] = []
+    after: list[DuckStep] = []
+    earlier: dict[str, list[str]] = {kind: [] for kind in froms}
+    sets = {"matched": iter(statement.matched), "by source": iter(statement.by_source)}
+    for k, when in enumerate(tree.args["whens"].expressions):
+        kind = "by source" if when.args.get("source") else "not matched"
+        kind = "matched" if when.args["matched"] else kind
+        then, guard = when.args["then"], when.args.get("condition")
+        holds = "TRUE" if guard is None else duck_text(guard)
+        where = " AND ".join([*earlier[kind], f"({holds})"])
+        rows = f"{froms[kind]} {'WHERE' if kind == 'matched' else 'AND'} {where}"
+        earlier[kind].append(f"({holds}) IS NOT TRUE")
+        taken = f'CREATE OR REPLACE TEMP TABLE "clause {k}" AS SELECT'
+        if kind == "not matched":
+            starred = isinstance(then.this, exp.Star)
+            values = "*" if starred else ", ".join(map(duck_text, then.expression.expressions))
+            columns = "" if starred else duck_text(then.this)
+            order = "BY NAME" if starred else columns
+            before.append(DuckStep("collect", f"{taken} {values} FROM {rows}"))
+            after.append(
+                DuckStep("write", f'INSERT INTO "{schema.name}" {order} FROM "clause {k}"')
+            )
+            continue
+        clause = next(sets[kind])
+        changed = [f'"{schema.columns[index].name}"' for index, _ in clause.sets]
+        if clause.action == "delete" or isinstance(then.expressions[0], exp.Star):
+            given = [f"{other}.{column}" for column in changed]
+        else:
+            # in the order of the text, which need not be that of `sets`
+            changed = [f'"{assignment.this.name}"' for assignment in then.expressions]
+            given = [duck_text(assignment.expression) for assignment in then.expressions]
+        values = "".join(f', {v} AS "{k}"' for k, v in enumerate(given))
+        before.append(DuckStep("collect", f"{taken} {name}.rowid AS row{values} FROM {rows}"))
+        at = f'"{schema.name}".rowid'
+        if clause.action == "delete":
+            gone = f'WHERE rowid IN (SELECT row FROM "clause {k}")'
+            after.append(DuckStep("write", f'DELETE FROM "{schema.name}" {gone}'))
+        else:
+            each = ", ".join(f'{column} = g."{k}"' for k, column in enumerate(changed))
+            rows = f'FROM "clause {k}" AS g WHERE {at} = g.row'
+            after.append(DuckStep("write", f'UPDATE "{schema.name}" SET {each} {rows}'))
+    rewrites = bool(statement.matched or statement.by_source)
+    if rewrites and [(c.action, c.condition) for c in statement.matched] != [("delete", None)]:
+        several = f"SELECT error('several rows match one') FROM {target} WHERE {matches} > 1"
+        before.insert(0, DuckStep("check", several))
+    return [*before, *after]
+
+
+COMPUTED = (exp.Add, exp.Sub, exp.Mul, exp.Mod, exp.Neg, exp.Div, exp.Cast)
+ROWS = (exp.Column, exp.Star, exp.AggFunc, exp.Query)
+"""What is no constant."""
+
+DIGITS = len(str(RANGES["INT"][1]))
+
+
+def planned(
+    tree: exp.Expr, target: Schema | None, schemas: Mapping[str, Schema]
+) -> Iterator[exp.Expr]:
+    """What is run before a statement, to fail where it fails."""
+    constants = [n.copy() for n in tree.find_all(*COMPUTED) if _constant(n) and _certain(n)]
+    if target is not None:
+        types = {column.name.lower(): column.type for column in target.columns}
+        for name, value in _stored(tree, target, schemas):
+            found = value.find_all(*COMPUTED)
+            constants += [n.copy() for n in found if _constant(n) and _certain(n)]
+            if types[name.lower()] in RANGES and _constant(value):
+                constants.append(exp.cast(value.copy(), types[name.lower()]))
+    if constants:
+        yield exp.select(*constants)
+    if isinstance(tree, exp.Insert | exp.Select):
+        for select in _subqueries(tree):
+            if select.find(*COMPUTED) and not _correlated(select, schemas):
+                yield exp.Create(
+                    this=exp.to_table("looked", quoted=True),
+                    kind="TABLE",
+                    replace=True,
+                    properties=exp.Properties(expressions=[exp.TemporaryProperty()]),
+                    expression=select.copy(),
+                )
+
+
+def _constant(node: exp.Expr) -> bool:
+    """Whether it is one that is worth a look: any INT holds nine digits."""
+    number = node.this if isinstance(node, exp.Neg) else node
+    if isinstance(number, exp.Literal) and len(number.this) < DIGITS:
+        return False
+    return node.find(*ROWS) is None
+
+
+def _certain(node: exp.Expr) -> bool:
+    """Whether it is computed whatever the conditions around it are."""
+    while (parent := node.parent) is not None:
+        if isinstance(parent, exp.If) and (node is not parent.this or parent.index):
+            return False
+        if isinstance(parent, exp.Case) and node.arg_key == "default":
+            return False
+        if isinstance(parent, exp.Coalesce) and node is not parent.this:
+            return False
+        node = parent
+    return True
+
+
+def _stored(
+    tree: exp.Expr, target: Schema, schemas: Mapping[str, Schema]
+) -> Iterator[tuple[str, exp.Expr]]:
+    """What is stored into which column."""
+    every = [column.name for column in target.columns if column.name]
+    match tree:
+        case exp.Update():
+            yield from ((e.this.name, e.expression) for e in tree.expressions)
+        case exp.Merge():
+            for when in tree.args["whens"].expressions:
+                then = when.args["then"]
+                if isinstance(then, exp.Update):
+                    sets = [e for e in then.expressions if isinstance(e, exp.EQ)]
+                    yield from ((e.this.name, e.expression) for e in sets)
+                elif isinstance(then, exp.Insert) and isinstance(then.expression, exp.Tuple):
+                    named = [n.name for n in then.this.expressions]
+                    values = (_known(tree, value) for value in then.expression.expressions)
+                    yield from zip(named, values, strict=False)
+        case exp.Insert():
+            into = tree.this
+            named = [n.name for n in into.expressions] if isinstance(into, exp.Schema) else []
+            table = into.this if isinstance(into, exp.Schema) else into
+            spec = table.args.get("partition")
+            fixed = {part.this.name.lower() for part in spec.expressions} if spec else set()
+            names = named or [name for name in every if name.lower() not in fixed]
+            for select in _branches(tree.expression):
+                yield from zip(names, _items(select, schemas), strict=False)
+
+
+def _known(merge: exp.Merge, value: exp.Expr) -> exp.Expr:
+    """What a MERGE inserts that does nothing else: it knows the constants of a source of one SELECT."""
+    source, whens = merge.args["using"], merge.args["whens"].expressions
+    select = source.this if isinstance(source, exp.Subquery) else None
+    inserts = all(isinstance(when.args["then"], exp.Insert) for when in whens)
+    if not inserts or not isinstance(select, exp.Select):
+        return value
+    items = {item.alias_or_name.lower(): item.unalias() for item in select.expressions}
+
+    def known(node: exp.Expr) -> exp.Expr:
+        item = items.get(node.name.lower()) if isinstance(node, exp.Column) else None
+        return node if item is None or item.find(*ROWS) else item.copy()
+
+    return value.copy().transform(known)
+
+
+def _branches(query: exp.Expr) -> Iterator[exp.Select]:
+    match query:
+        case exp.Union():
+            yield from _branches(query.left)
+            yield from _branches(query.right)
+        case exp.Subquery():
+            yield from _branches(query.this)
+        case exp.Select():
+            yield query
+
+
+def _items(select: exp.Select, schemas: Mapping[str, Schema]) -> Iterator[exp.Expr]:
+    """The items of a SELECT, a star as many as it stands for."""
+    for item in select.expressions:
+        if isinstance(item, exp.Star) and select.args.get("joins"):
+            return
+        if isinstance(item, exp.Star):
+            schema = _schema(select, schemas)
+            yield from [item] * (len(schema.shown) if schema is not None else 1)
+        else:
+            yield item.this if isinstance(item, exp.Alias) else item
+
+
+def _schema(select: exp.Select, schemas: Mapping[str, Schema]) -> Schema | None:
+    """The table of a FROM."""
+    source = select.args["from_"].this if select.args.get("from_") else None
+    name = source.name.lower() if isinstance(source, exp.Table) else None
+    return next((schema for n, schema in schemas.items() if n.lower() == name), None)
+
+
+def _subqueries(tree: exp.Expr) -> Iterator[exp.Select]:
+    """Those that are inside a query."""
+    for select in tree.find_all(exp.Select):
+        if select.find_ancestor(exp.Select) is not None:
+            yield select
+
+
+def _correlated(select: exp.Select, schemas: Mapping[str, Schema]) -> bool:
+    """Whether a subquery names columns of the query around it."""
+    schema = _schema(select, schemas)
+    own = {column.name.lower() for column in schema.columns} if schema is not None else set()
+    alias = select.args["from_"].this.alias_or_name.lower() if select.args.get("from_") else ""
+    return any(
+        column.table.lower() != alias if column.table else column.name.lower() not in own
+        for column in select.find_all(exp.Column)
+    )
+
+
+def staged(tree: exp.Expr, schemas: Mapping[str, Schema]) -> None:
+    """Of a query with a correlated subquery that computes, what else its condition says first: DuckDB
+    computes the subquery for every row.
+    """
+    for select in list(tree.find_all(exp.Select)):
+        where = select.args.get("where")
+        parts = conjunct_trees(where.this) if where is not None and select.args.get("from_") else []
+        late = [
+            part
+            for part in parts
+            if any(
+                inner.find(*COMPUTED) and _correlated(inner, schemas)
+                for inner in part.find_all(exp.Select)
+            )
+        ]
+        early = [part for part in parts if not any(part is other for other in late)]
+        if where is None or not late or not early:
+            continue
+        source = select.args["from_"].this
+        left = exp.select(exp.Star()).from_(source.copy()).where(*early)
+        kept = exp.to_identifier("rows left", quoted=True)
+        rows = (
+            exp.select(exp.Star()).from_(exp.Table(this=kept)).with_(kept, left, materialized=True)
+        )
+        source.replace(rows.subquery(source.alias_or_name))
+        where.set("this", exp.and_(*late))
+
+
+def conjunct_trees(tree: exp.Expr) -> list[exp.Expr]:
+    """The parts of a conjunction, parentheses or not."""
+    bare = tree.unnest()
+    if not isinstance(bare, exp.And):
+        return [tree]
+    return [*conjunct_trees(bare.left), *conjunct_trees(bare.right)]
 
 
 def translate(

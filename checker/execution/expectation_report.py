@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from isolitmus.checker.execution.refusals import refusals
+from isolitmus.checker.execution.commit_loop import refusals
 from isolitmus.checker.execution.run_diff import Comparison, comparison
-from isolitmus.checker.execution.run_result import Judged
+from isolitmus.checker.execution.run_result import Judged, Several
 from isolitmus.checker.execution.run_result import run as predict
-from isolitmus.checker.execution.several import Several
 from isolitmus.checker.render.text_pictures import timeline
 from isolitmus.checker.render.verdicts import refusal_words, serial_words
 from isolitmus.model.errors import IsolitmusError

@@ -2,6 +2,8 @@
 
 Each point is met, not met, or not compared, because one side does not say it: that is no agreement, and is
 told apart. The fields are walked, so that a new one is compared or nothing runs.
+
+What may become of a test that has parts which the model cannot compute: every run, whatever these give.
 """
 
 from __future__ import annotations
@@ -10,8 +12,11 @@ from dataclasses import dataclass, fields
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
+from isolitmus.checker.execution.commit_loop import execute, observed_run
+from isolitmus.model.errors import UndeterminedError
 from isolitmus.model.litmus import Expectation
-from isolitmus.model.run import SILENT, Run, TransactionRun, same_bag, same_rows
+from isolitmus.model.nondeterminism import every_way
+from isolitmus.model.run import SILENT, Run, SeveralRuns, TransactionRun, same_bag, same_rows
 from isolitmus.model.sql.values import show_row
 from isolitmus.specs.files.catalogue import level
 
@@ -24,7 +29,7 @@ if TYPE_CHECKING:
     from isolitmus.model.sql.values import Rows, Value
     from isolitmus.model.verdict import Verdict
 
-__all__ = ["Comparison", "comparison", "held_against", "run_differences"]
+__all__ = ["Comparison", "comparison", "held_against", "possible", "run_differences"]
 
 ComparedPoint = tuple[bool | None, str]
 """Whether two sides agree (None: one of them does not say), and in words: how they differ, or what it is."""
@@ -320,3 +325,33 @@ POINTS: Mapping[str, Callable[[Any, Judgement], Iterator[ComparedPoint]]] = {
     "fails": partial(_verdicts, "forbidden"),
 }
 """The points of each field of an expectation."""
+
+
+def possible(litmus: Litmus, protocol: Spec, undecided: UndeterminedError) -> UndeterminedError:
+    """All runs that a test may end in that ends ``undecided``; why these are not known, if they are not.
+
+    >>> from isolitmus.specs import protocol
+    >>> from isolitmus.specs.files.litmus_file import read_litmus
+    >>> test = read_litmus('''
+    ... title = "A condition that the model does not know"
+    ... schedule = "a.start b a.commit"
+    ... [table]
+    ... columns = "id INT"
+    ... init = ["INSERT INTO t VALUES (1)"]
+    ... [transactions]
+    ... a = "DELETE FROM t WHERE mine(id)"
+    ... b = "INSERT INTO t VALUES (2)"
+    ... ''', "opaque")
+    >>> found = possible(test, protocol("delta-serializable"), UndeterminedError("who knows"))
+    >>> sorted({run.transactions["a"].outcome for run in found.runs})
+    ['ConcurrentAppendException', 'error:its own', 'no-op']
+    """
+    runs: list[Run] = []
+    try:
+        for done in every_way(lambda: execute(litmus, protocol)):
+            run = observed_run(litmus, done, protocol.name)
+            if all(run_differences(one, run) for one in runs):
+                runs.append(run)
+    except UndeterminedError as also:
+        return undecided if also.problem == undecided.problem else also
+    return SeveralRuns(f"{undecided.problem}: {len(runs)} runs are possible", tuple(runs))

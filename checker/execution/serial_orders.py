@@ -3,38 +3,74 @@
 Every permutation of the writers up to a version is executed one by one from the initial tables and
 compared as bags, by two executors that share nothing: the model's own, and that of the format, for SQL
 DuckDB. A disagreement between them is a defect of one, and is raised, never passed over.
+
+Beside a verdict: what a serial order explains of a history that a level forbids for its conflicts.
+
+Levels judge conflicts (Adya): a row that came and went unseen leads to who missed it, although what that
+one read would have been the same without. So a history that a level forbids may have a serial order all
+the same, in one of the weaker forms of docs/semantics.md, 3.2, which are no levels here:
+
+- *view*, ``write-serializable-view``: one after another, in some order, all read what they did read, and
+  the last table is the one that was seen;
+- *state*, ``write-serializable-state``: some order gives the last table, whatever would have been read;
+  ``…-coherent``: by its parts it gives every version.
+
+These are the witnesses, orders with names, readers among them; ``tests/level_forms.py`` asks the same of
+writers alone, for theorems.
+
+Who counts and which orders do is the level's: all transactions with what readers read, each after those
+before it in its session (``serializable``); the order of the log alone (``log-serializable``); the
+writers (``write-serializable``); the writers and one reader at a time (``update-serializable``). What is
+read are versions of rows, by who wrote them and their values, and the columns and constraints of the
+tables; tables are compared as bags.
+
+View and state forms of levels, asked by name: ``write-serializable-state`` of a history on tables.
+
+A form is no text over relations: the statements are executed in other orders, and that is looked at (docs/semantics.md,
+3.2). So it needs statements; a history of reads and writes has none. Orders that give the table are those of which both
+executors say so.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from itertools import permutations
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from isolitmus.checker.execution.commit_loop import stages
+from isolitmus.checker.execution.commit_loop import observed_run, stages
+from isolitmus.model.display import begun
 from isolitmus.model.errors import Disagreement, IsolitmusError
 from isolitmus.model.execution import Event
 from isolitmus.model.run import same_bag
+from isolitmus.model.verdict import Allowed, Forbidden, Unknown, Violation
 from isolitmus.specs.registries.formats import format_named
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from isolitmus.model.execution import Database, Effect
+    from isolitmus.model.execution import Database, Effect, Execution
     from isolitmus.model.format import Executor
     from isolitmus.model.litmus import Litmus
     from isolitmus.model.run import Run
     from isolitmus.model.sql.values import Rows
+    from isolitmus.model.verdict import Verdict
 
 __all__ = [
+    "CONFLICT",
     "MOST_WRITERS",
+    "NAMED_FORMS",
+    "Explaining",
+    "Explanation",
     "ModelExecutor",
+    "NamedForm",
     "Serial",
     "explain_serially",
+    "explanations",
+    "form_verdicts",
     "gives",
     "unexplained",
 ]
-
 
 MOST_WRITERS = 8
 """So many writers have 40,320 serial orders; with one more a search of all of them takes minutes."""
@@ -146,3 +182,303 @@ def unexplained(
         for k, (names, seen) in enumerate(zip(so_far, versions, strict=True))
         if not any(gives(executor, order, seen) for order in permutations(names))
     )
+
+
+CONFLICT = ("serializable", "log-serializable", "write-serializable", "update-serializable")
+"""The levels that are about a serial order, and judge it by conflicts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """What serial orders explain of what a level forbids: the table (no order does, if there are no
+    ``orders``), all that was read (``reads``), and every ``version`` of the table.
+
+    Of ``update-serializable`` there may be several orders, for different readers.
+    """
+
+    level: str
+    orders: tuple[tuple[str, ...], ...]
+    reads: bool = False
+    versions: bool = False
+
+    @property
+    def name(self) -> str | None:
+        """The form of the level that the history has, by the names of docs/semantics.md, 3.2.
+
+        >>> Explanation("serializable", (("a", "b"),), reads=True).name
+        'serializable-view'
+        """
+        if self.reads:
+            return f"{self.level}-view"
+        if self.level == "log-serializable":
+            return f"{self.level}-state" if self.versions else None
+        coherent = "-coherent" if self.versions else ""
+        return f"{self.level}-state{coherent}" if self.orders else None
+
+    def to_json(self) -> dict[str, object]:
+        """The sense, the orders, and whether they give every version."""
+        orders = [" ".join(order) for order in self.orders]
+        return {"sense": self.name, "orders": orders, "every_version": self.versions}
+
+
+def explanations(
+    litmus: Litmus,
+    execution: Execution,
+    levels: Iterable[str],
+    serial: Serial | None = None,
+    executor: ModelExecutor | None = None,
+) -> dict[str, Explanation]:
+    """The strongest explanation of an execution beside what each of these levels says of it.
+
+    None beside a level that is not about a serial order, of what has no rows, or of more writers than all
+    orders are tried of. ``serial``: the serial orders that give the table, both executors agreeing; they
+    are looked for if they are not given, by ``executor``, with the orders that it knows already.
+
+    >>> from isolitmus.checker.execution.commit_loop import execute
+    >>> from isolitmus.specs import litmus
+    >>> reorder = litmus("reorder")
+    >>> found = explanations(reorder, execute(reorder), ["log-serializable", "write-serializable"])
+    >>> [(one.level, one.name) for one in found.values()]
+    [('log-serializable', None), ('write-serializable', 'write-serializable-view')]
+    """
+    asked = [level for level in levels if level in CONFLICT]
+    executor = executor or ModelExecutor(litmus)
+    found = Explaining(litmus, execution, executor)
+    if not asked or litmus.raw or len(found.log) > MOST_WRITERS:
+        return {}
+    if serial is None:
+        serial = explain_serially(litmus, observed_run(litmus, execution, ""), executor)
+    orders = [tuple(order.split()) for order in serial.orders]
+    return {level: found.best(level, orders) for level in asked}
+
+
+class Explaining:
+    """An execution, and what orders of its transactions explain of it."""
+
+    def __init__(self, litmus: Litmus, execution: Execution, executor: ModelExecutor) -> None:
+        self.executor, self.format = executor, format_named(litmus.format)
+        self.tables, self.states = litmus.tables, execution.states
+        self.events = [event for event in execution.events if not event.aborted]
+        self.writers = [event for event in self.events if event.version is not None]
+        self.readers = [event for event in self.events if event.version is None]
+        self.log = tuple(event.name for event in self.writers)
+        shown = litmus.tables.keys() - litmus.opaque
+        self.versions = [
+            {name: table.rows() for name, table in state.items() if name in shown}
+            for state in execution.states
+        ]
+
+    def best(self, level: str, orders: Sequence[tuple[str, ...]]) -> Explanation:
+        """The strongest of what the orders that give the table explain."""
+        if level == "log-serializable":
+            orders = [order for order in orders if order == self.log]
+        best = Explanation(level, ())
+        for one in self.explanations(level, orders):
+            if not best.orders or (one.reads, one.versions) > (best.reads, best.versions):
+                best = one
+            if best.reads and best.versions:
+                break
+        return best
+
+    def explanations(self, level: str, orders: Sequence[tuple[str, ...]]) -> Iterator[Explanation]:
+        """What each order explains; with ``update-serializable`` each reader may have another one."""
+        readers = [] if level == "write-serializable" else self.readers
+        for order in orders:
+            full = self.placed(order, readers, level)
+            yield Explanation(
+                level, (full or order,), reads=full is not None, versions=self.every_version(order)
+            )
+        if level == "update-serializable":
+            each = [[self.placed(order, [reader], level) for order in orders] for reader in readers]
+            found = [next(filter(None, fulls), None) for fulls in each]
+            fitting = tuple(dict.fromkeys(full for full in found if full is not None))
+            if fitting and None not in found:
+                every = all(map(self.every_version, fitting))
+                yield Explanation(level, fitting, reads=True, versions=every)
+
+    def placed(
+        self, order: tuple[str, ...], readers: Sequence[Event], level: str
+    ) -> tuple[str, ...] | None:
+        """The order with the readers in it, each where its version was, or else, but in the order of the
+        log, as early as it may be; None if somebody reads there what it did not read.
+        """
+        full = self._placed(order, readers, level, early=False)
+        if full is None and readers and level != "log-serializable":
+            return self._placed(order, readers, level, early=True)
+        return full
+
+    def _placed(
+        self, order: tuple[str, ...], readers: Sequence[Event], level: str, *, early: bool
+    ) -> tuple[str, ...] | None:
+        left = list(readers)
+        done: list[str] = []
+        by_name = {event.name: event for event in self.writers}
+
+        def fits(event: Event, before: tuple[str, ...]) -> bool:
+            in_turn = level != "serializable" or self.in_turn(event, done)
+            return in_turn and self.reads_as_before(event, before)
+
+        for k in range(len(order) + 1):
+            before = order[:k]
+            here = [r for r in left if early or self.so_far(r.read_version) == set(before)]
+            while (reader := next((r for r in here if fits(r, before)), None)) is not None:
+                here.remove(reader)
+                left.remove(reader)
+                done.append(reader.name)
+            if k < len(order):
+                if not fits(by_name[order[k]], before):
+                    return None
+                done.append(order[k])
+        return None if left else tuple(done)
+
+    def in_turn(self, event: Event, done: Sequence[str]) -> bool:
+        """Whether those before it in its session are there already."""
+        earlier = self.events[: self.events.index(event)]
+        mine = [e.name for e in earlier if e.session is not None and e.session == event.session]
+        return all(name in done for name in mine)
+
+    def reads_as_before(self, event: Event, before: tuple[str, ...]) -> bool:
+        """Whether a transaction reads after these writers what it did read."""
+        effect, state = self.executor.effect((*before, event.name)), self.executor.state(before)
+        if effect is None or state is None or effect.error is not None:
+            return False
+        seen = self.states[event.read_version]
+        same = self.defined(event, state) == self.defined(event, seen)
+        return same and _read(effect) == _read(event.effect)
+
+    def defined(self, event: Event, database: Database) -> object:
+        """The definitions of the tables that a transaction touches: everybody reads them."""
+        footprint = event.effect.footprint
+        touched = {read.table for read in event.effect.reads}
+        touched |= set() if footprint is None else {footprint.table}
+        return self.format.definitions(database, self.tables, touched)
+
+    def every_version(self, order: tuple[str, ...]) -> bool:
+        """Whether the order of those so far gives the table at every version."""
+        return all(
+            gives(self.executor, tuple(n for n in order if n in self.so_far(k)), seen)
+            for k, seen in enumerate(self.versions)
+        )
+
+    def views_at_every_version(self) -> bool:
+        """Whether at each version an order of the writers so far gives each what it read, and the table."""
+        for k, seen in enumerate(self.versions):
+            so_far = [name for name in self.log if name in self.so_far(k)]
+            if not any(
+                gives(self.executor, order, seen)
+                and self.placed(order, (), "write-serializable") is not None
+                for order in permutations(so_far)
+            ):
+                return False
+        return True
+
+    def so_far(self, version: int) -> set[str]:
+        """The writers up to a version."""
+        return {e.name for e in self.writers if e.version is not None and e.version <= version}
+
+
+def _read(effect: Effect) -> object:
+    """What a transaction read: the row versions of each of its reads, by who wrote them and their values."""
+    return [
+        (read.table, read.words, Counter((row.writer, row.values) for row in read.matched))
+        for read in effect.reads
+    ]
+
+
+class NamedForm(NamedTuple):
+    """A form of a level."""
+
+    level: str
+    """Of which level it is a form."""
+    sense: str
+    """view, state, or one of these at every version."""
+    asks: str
+    """What an order has to give, as a clause."""
+
+    @property
+    def title(self) -> str:
+        """What it is called in a sentence."""
+        return f"{begun(self.level)} ({self.sense})"
+
+
+VIEW, STATE, VIEWS, STATES, COHERENT = (
+    "view",
+    "state",
+    "view-prefix",
+    "state-prefix",
+    "state-coherent",
+)
+LOG = "the order of the log gives every writer what it "
+ASKS = {
+    VIEW: "some serial order gives everybody who counts what it read, and the last table",
+    STATE: "some serial order of the writers gives the last table",
+    VIEWS: "at every version some serial order of the writers so far gives each what it read, and the table",
+    STATES: "at every version some serial order of the writers so far gives the table",
+    COHERENT: "one serial order of the writers gives every version of the table by its part up to there",
+}
+SENSES: Mapping[str, Mapping[str, str]] = {
+    "log-serializable": {VIEW: LOG + "read", STATE: LOG + "made of the table"},
+    "serializable": {name: ASKS[name] for name in (VIEW, STATE, COHERENT)},
+    "update-serializable": {name: ASKS[name] for name in (VIEW, STATE, COHERENT)},
+    "write-serializable": ASKS,
+}
+NAMED_FORMS = {
+    f"{level}-{sense}": NamedForm(level, sense, asks)
+    for level, senses in SENSES.items()
+    for sense, asks in senses.items()
+}
+"""By name, all that can be asked."""
+
+
+def form_verdicts(litmus: Litmus, execution: Execution, names: Sequence[str]) -> dict[str, Verdict]:
+    """What forms of levels say of an execution, by their names in NAMED_FORMS; KeyError for another. What is allowed has
+    an order that shows it, where one order does.
+
+    >>> from isolitmus.checker.execution.commit_loop import execute
+    >>> from isolitmus.specs import litmus
+    >>> reorder = litmus("reorder")
+    >>> form_verdicts(reorder, execute(reorder), ["write-serializable-state", "log-serializable-state"])
+    {'write-serializable-state': allowed, in the order delete insert, 'log-serializable-state': forbidden
+      not log-serializable-state}
+    """
+    forms = {name: NAMED_FORMS[name] for name in names}
+    if not forms:
+        return {}
+    executor = ModelExecutor(litmus)
+    found = Explaining(litmus, execution, executor)
+    if litmus.raw:
+        return dict.fromkeys(forms, Unknown("raw transactions have no rows"))
+    if len(found.log) > MOST_WRITERS:
+        reason = (
+            f"of {len(found.log)} writers not every order is tried: {MOST_WRITERS} are the most"
+        )
+        return dict.fromkeys(forms, Unknown(reason))
+    serial = explain_serially(litmus, observed_run(litmus, execution, ""), executor)
+    orders = [tuple(order.split()) for order in serial.orders]
+    verdicts: dict[str, Verdict] = {}
+    for name, form in forms.items():
+        witness = _witness(found, form, orders, serial.unexplained)
+        violation = Violation(name, "form", ())
+        verdicts[name] = Forbidden((violation,)) if witness is None else Allowed(witness)
+    return verdicts
+
+
+def _witness(
+    found: Explaining,
+    form: NamedForm,
+    orders: Sequence[tuple[str, ...]],
+    unexplained: Sequence[int],
+) -> tuple[str, ...] | None:
+    """An order that shows that an execution has a form; empty: several do, each its part. None: it has not."""
+    if form.sense == VIEWS:
+        return () if found.views_at_every_version() else None
+    if form.sense == STATES:
+        return () if orders and not unexplained else None
+    if form.level == "log-serializable":
+        orders = [order for order in orders if order == found.log]
+    elif form.sense == STATE:
+        return orders[0] if orders else None
+    for one in found.explanations(form.level, orders):
+        if one.reads if form.sense == VIEW else one.versions:
+            return one.orders[0] if len(one.orders) == 1 else ()
+    return None

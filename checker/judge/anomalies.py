@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from isolitmus.checker.judge.flaws import FLAWS
+from isolitmus.checker.judge.completion import FLAWS
 from isolitmus.model.verdict import Forbidden
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from isolitmus.model.edge import Edge
+    from isolitmus.model.reason import Edge
     from isolitmus.model.verdict import Verdict, Violation
 
 __all__ = ["DISAGREEMENT", "anomalies", "anomaly_of", "missed_by"]
@@ -83,7 +83,7 @@ def _named(violation: Violation) -> str:
 def anomaly_of(cycle: Sequence[Edge]) -> str:
     """The name of a cycle of so, wr, ww, rw and rt; empty for one of other relations.
 
-    >>> from isolitmus.model.edge import Edge
+    >>> from isolitmus.model.reason import Edge
     >>> from isolitmus.model.reason import Reason
     >>> edge = lambda a, b, kind, of="x": Edge(a, b, kind, Reason.of("recorded missed", key=of))
     >>> anomaly_of([edge("a", "b", "rw"), edge("b", "a", "rw", "y")])

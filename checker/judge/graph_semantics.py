@@ -3,6 +3,8 @@
 A frame is determined, so binders are of no account here: who has a history with unobserved orders
 asks ``checker.judge.history_verdict``. Nodes that a commit loop compares are numbered in the order of their
 commits.
+
+Why a transaction is in a set of a spec, or is not: the base sets that decide it.
 """
 
 from __future__ import annotations
@@ -11,18 +13,17 @@ from dataclasses import dataclass, replace
 from functools import reduce
 from typing import TYPE_CHECKING
 
-from isolitmus.checker.judge.membership import membership
 from isolitmus.checker.judge.witness import Reasons, joined_reasons, serial_order, shortest_cycle
 from isolitmus.model.reason import Reason
 from isolitmus.model.relation import Relation, bits
-from isolitmus.model.spec import Binary, Bracket, Fold, Name
+from isolitmus.model.spec import Binary, Bracket, Fold, Name, Unary
 from isolitmus.model.verdict import Allowed, Forbidden, Needs, Silent, Verdict, Violation
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
-    from isolitmus.model.edge import Edge
     from isolitmus.model.frame import Frame
+    from isolitmus.model.reason import Edge
     from isolitmus.model.spec import Axiom, CatExpr, Spec
 
 __all__ = [
@@ -34,9 +35,59 @@ __all__ = [
     "judge",
     "labels",
     "last_word",
+    "membership",
     "missing",
     "violations",
 ]
+
+Grounds = tuple[bool, list[tuple[str, bool]]]
+"""Whether the node is in a set, and the base sets that decide it."""
+
+
+def membership(
+    expr: CatExpr, node: int, frame: Frame, definitions: Mapping[str, CatExpr]
+) -> list[tuple[str, bool]]:
+    r"""The base sets, each with whether the node is in it, that make it a member or make it none.
+
+    Of several that would do, as in a union, the first one.
+
+    >>> from isolitmus.model.frame import Frame
+    >>> frame = Frame(("a",), {}, {"NoData": 0b0, "ChangesData": 0b1})
+    >>> quiet = Binary("\\", Name("NoData"), Name("ChangesData"))
+    >>> membership(Unary("~", Name("Quiet")), 0, frame, {"Quiet": quiet})
+    [('NoData', False)]
+    """
+
+    def why(part: CatExpr) -> Grounds:
+        match part:
+            case Name(name) if name in definitions:
+                return why(definitions[name])
+            case Name(name):
+                inside = bool(frame.sets[name] >> node & 1)
+                return inside, [(name, inside)]
+            case Unary("~", operand):
+                inside, reasons = why(operand)
+                return not inside, reasons
+            case Binary(op, left, right):
+                one, other = why(left), why(right)
+                if op == "\\":
+                    other = not other[0], other[1]
+                return _union(one, other) if op == "|" else _intersection(one, other)
+        raise AssertionError(f"{part} is no set")
+
+    return why(expr)[1]
+
+
+def _intersection(one: Grounds, other: Grounds) -> Grounds:
+    if one[0] and other[0]:
+        return True, [*one[1], *(reason for reason in other[1] if reason not in one[1])]
+    return other if one[0] else one
+
+
+def _union(one: Grounds, other: Grounds) -> Grounds:
+    if one[0] or other[0]:
+        return one if one[0] else other
+    return False, [*one[1], *(reason for reason in other[1] if reason not in one[1])]
 
 
 LOOKS = ("wr", "rw")

@@ -1,6 +1,6 @@
 """Judge histories in which something was not observed: by every completion, or those that a solver proposes.
 
-Choices. A read that nothing explains (``checker.judge.flaws``), of a transaction that committed, is forbidden at once: no completion is
+Choices. A read that nothing explains (``checker.judge.completion``), of a transaction that committed, is forbidden at once: no completion is
 without it. How an unknown transaction ended is always ours to suppose. The version order is, only if
 the spec says so (``with ww from versions``); else a spec that uses it gets the answer "needs version
 order". What is supposed is supposed in the history's favour: one completion that the spec admits is

@@ -4,7 +4,7 @@ After the transactions, whose positions stay, comes T0, then one node for each r
 transaction in the order of operations: an item read is one node (``T2 r(x0)``), a read by predicate
 one for each object of its version set (``T2 r(P: x0)``), so that what is said of one object is never
 mixed with what is said of another. A transaction that reads its own version reads nothing from
-outside: that is no node. Of a read of what nobody wrote (``checker.judge.flaws``) only ``in`` and ``po`` say anything.
+outside: that is no node. Of a read of what nobody wrote (``checker.judge.completion``) only ``in`` and ``po`` say anything.
 T0 is in the set ``Initial``, and no other node beside transactions is in a set.
 
 - ``rf``: from a transaction, or T0, to a read that took its value from it;
@@ -28,7 +28,7 @@ transaction's own version, in the order of operations. These are in the sets ``I
 - ``time``, where the schedule says so: from what came before in time, operations, and transactions as they ended.
 
 Choices. A writer is the rival of a predicate read only if its version changes the matches relative
-to the version seen, the rule of ``ww`` and ``rw`` (see ``model.matches``): it needs no version order.
+to the version seen, the rule of ``ww`` and ``rw`` (see ``model.operations``): it needs no version order.
 T0 is a rival, too: it wrote every object. Operations of transactions that did not commit are nodes, so that
 all completions of a history have the same; their reads are in no pairs but ``in``, ``po``, ``loc`` and ``time``, and in none
 where writes are no nodes. A read of an own version is in these alone, too.
@@ -41,15 +41,14 @@ from dataclasses import dataclass
 from itertools import combinations, pairwise
 from typing import TYPE_CHECKING, Any
 
-from isolitmus.model.matches import Matches
-from isolitmus.model.operations import INITIAL, ItemRead, PredicateRead, Version
+from isolitmus.model.operations import INITIAL, ItemRead, Matches, PredicateRead, Version
 from isolitmus.model.vocabulary import relations_of, sets_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from isolitmus.model.frame import FrameBuilder
-    from isolitmus.model.recorded import Recorded
+    from isolitmus.model.operations import Recorded
     from isolitmus.model.spec import Spec
 
 __all__ = ["NODE_SETS", "READ_RELATIONS", "add_reads", "needs_operations", "needs_reads"]

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from isolitmus.model.frame import Frame
-    from isolitmus.model.recorded import Recorded
+    from isolitmus.model.operations import Recorded
     from isolitmus.model.spec import CatExpr, Spec
 
 __all__ = ["Linearised", "linearised"]

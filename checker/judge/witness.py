@@ -11,8 +11,7 @@ from heapq import heapify, heappop, heappush
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from isolitmus.model.edge import Edge
-from isolitmus.model.reason import Reason
+from isolitmus.model.reason import Edge, Reason
 from isolitmus.model.relation import Relation, bits
 from isolitmus.model.spec import Binary, Name, Unary
 

@@ -1,20 +1,35 @@
-"""What a transaction did among others, besides what any does."""
+"""What a transaction did among others, besides what any does.
+
+What a transaction has read and written, as an effect: one of a schedule, or one that is all by itself.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from isolitmus.model.execution import Effect
+from isolitmus.checker.locking.lock_table import LockTable
+from isolitmus.checker.locking.protocol_rules import rules_of
+from isolitmus.checker.locking.row_versions import Store
+from isolitmus.checker.locking.scans import Hit, Shared
+from isolitmus.checker.locking.statement_execution import UnderWay
+from isolitmus.model.delta.data_file import TableRow
+from isolitmus.model.execution import Effect, RowRead, RowWrite
+from isolitmus.model.sql.statement import statements_of
+from isolitmus.model.sql.types import EvaluationError
 
 if TYPE_CHECKING:
-    from isolitmus.checker.locking.row_versions import Store
-    from isolitmus.checker.locking.scans import Trace
-    from isolitmus.model.execution import Event
-    from isolitmus.model.run import TransactionRun, Wait
-    from isolitmus.model.sql.values import Rows
+    from collections.abc import Iterator, Mapping
 
-__all__ = ["DEADLOCK", "Scanned", "Wrote", "told"]
+    from isolitmus.checker.locking.scans import Trace
+    from isolitmus.model.execution import Database, Event
+    from isolitmus.model.litmus import Litmus
+    from isolitmus.model.run import TransactionRun, Wait
+    from isolitmus.model.schema import Schema
+    from isolitmus.model.sql.statement import Statement
+    from isolitmus.model.sql.values import Row, Rows
+
+__all__ = ["DEADLOCK", "Scanned", "Wrote", "by_itself", "done_so_far", "effect_of", "told"]
 
 DEADLOCK = "Deadlock"
 """What the victim of a deadlock ends with."""
@@ -54,3 +69,73 @@ def told(event: Event, seen: TransactionRun) -> TransactionRun:
         waits=done.waits,
         operation=None,
     )
+
+
+def by_itself(litmus: Litmus, name: str, database: Database, _inits: object) -> Scanned:
+    """What a transaction does all by itself."""
+    client = litmus.client(name)
+    one = UnderWay(name, _work(database, litmus.tables), client.scan, client.each)
+    return _through(one, litmus.transactions[name])
+
+
+def effect_of(
+    statement: Statement, database: Database, name: str, tables: Mapping[str, Schema]
+) -> Scanned:
+    """What a statement, or a sequence of them, does all by itself."""
+    return _through(UnderWay(name, _work(database, tables), (), each=False), statement)
+
+
+def _work(database: Database, tables: Mapping[str, Schema]) -> Shared:
+    return Shared(Store(database, tables), LockTable(), rules_of(None))
+
+
+def _through(one: UnderWay, statement: Statement) -> Scanned:
+    try:
+        emitted = [
+            hit.values
+            for part in statements_of(statement)
+            for hit in one.run(part)
+            if isinstance(hit, Hit)
+        ]
+    except EvaluationError as error:
+        return Scanned(error=error)
+    return done_so_far(one, tuple(emitted), ())
+
+
+def done_so_far(
+    one: UnderWay,
+    emitted: tuple[Row, ...],
+    waits: tuple[Wait, ...],
+    error: EvaluationError | None = None,
+) -> Scanned:
+    """What a transaction has done before it ends."""
+    tables = sorted({row.table for row in one.work.store.wrote(one.name)})
+    return Scanned(
+        reads=tuple(map(_read, one.traces)),
+        writes=tuple(_writes(one)),
+        footprint=Wrote(tables[0]) if tables else None,  # type: ignore[arg-type]
+        rows=None if one.rows is None else tuple(one.rows),
+        error=error,
+        emitted=emitted,
+        waits=waits,
+        traces=tuple(one.traces),
+        store=one.work.store,
+    )
+
+
+def _read(trace: Trace) -> RowRead:
+    """A scan as a read by predicate: of rows that it emitted, the versions that it read."""
+    matched = (TableRow(v.row.id, v.version.writer, v.version.values or ()) for v in trace.visits)
+    return RowRead(trace.table, trace.words, trace.asks, tuple(matched))
+
+
+def _writes(one: UnderWay) -> Iterator[RowWrite]:
+    """What it leaves of each row that it wrote."""
+    for row in one.work.store.wrote(one.name):
+        mine = [v for v in row.versions if v.writer == one.name and v.undone is None]
+        first = row.versions.index(mine[0])
+        before = next(
+            (v.values for v in reversed(row.versions[:first]) if v.committed is not None), None
+        )
+        if before != mine[-1].values or before is not None:
+            yield RowWrite(row.table, row.id, before, mine[-1].values)

@@ -1,25 +1,48 @@
-"""What there is to see when a litmus test is over: the tables, and what each client was told."""
+"""What there is to see when a litmus test is over: the tables, and what each client was told.
+
+Ends beside serial orders: which of them look the same, which postconditions each breaks.
+
+Serial orders are carried out by the model and by DuckDB, which must agree.
+
+DuckDB as the independent executor of serial orders: the author's own texts, one after another.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import permutations
 from typing import TYPE_CHECKING
 
-from isolitmus.checker.execution.postconditions import rows_left
-from isolitmus.checker.locking.effects import by_itself
-from isolitmus.checker.locking.events import Scanned
+import duckdb
+
+from isolitmus.checker.execution.duckdb_dialect import (
+    create_table,
+    duck_text,
+    open_duck,
+    unsupported,
+)
+from isolitmus.checker.execution.postconditions import Postconditions, rows_left
+from isolitmus.checker.execution.serial_orders import ModelExecutor
+from isolitmus.checker.locking.events import Scanned, by_itself
+from isolitmus.model.errors import Disagreement
 from isolitmus.model.run import ROLLED_BACK
 from isolitmus.model.sql.statement import Read, statements_of
 from isolitmus.model.sql.values import sort_rows
+from isolitmus.specs.sql.syntax import Syntax, portable
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from isolitmus.checker.execution.postconditions import Written
     from isolitmus.checker.locking.simulation import LitmusUnderWay
     from isolitmus.model.execution import Database, Event
     from isolitmus.model.litmus import Litmus
-    from isolitmus.model.sql.values import Rows
+    from isolitmus.model.sql.values import Row, Rows
 
-__all__ = ["End", "Ends", "Told", "table_rows", "told_of"]
+    Results = tuple[tuple[Rows | None, int], ...]
+    from collections.abc import Iterator
+
+__all__ = ["DuckTexts", "End", "Ends", "SerialEnds", "Told", "table_rows", "told_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,3 +138,150 @@ def told_of(name: str, done: Scanned, timely: bool | None = None) -> Told:
 def table_rows(state: Database) -> tuple[tuple[str, Rows], ...]:
     """The rows of the tables, in an order in which they can be compared."""
     return tuple((name, tuple(sort_rows(table.rows()))) for name, table in sorted(state.items()))
+
+
+class DuckTexts:
+    """Runs transactions one after another in an in-memory DuckDB."""
+
+    def __init__(self, litmus: Litmus) -> None:
+        self._litmus = litmus
+        self._texts = {
+            statement: duck_text(Syntax(portable(statement.sql)).tree())
+            for transaction in litmus.transactions.values()
+            for statement in (*litmus.init, *statements_of(transaction))
+        }
+        self._known: dict[tuple[str, ...], tuple[Mapping[str, Rows], Results] | None] = {}
+
+    def after(self, order: tuple[str, ...]) -> Mapping[str, Rows] | None:
+        """The tables after these transactions in this order; None if one of them fails."""
+        found = self._after(order)
+        return None if found is None else found[0]
+
+    def told(
+        self, order: tuple[str, ...]
+    ) -> tuple[tuple[tuple[str, Rows], ...], tuple[tuple[Rows | None, int], ...]] | None:
+        """The tables by name, and of each transaction what its queries gave, if it has any, and how many rows it
+        changed; None if one of them fails.
+        """
+        found = self._after(order)
+        return None if found is None else (tuple(sorted(found[0].items())), found[1])
+
+    def _after(self, order: tuple[str, ...]) -> tuple[Mapping[str, Rows], Results] | None:
+        if order not in self._known:
+            self._known[order] = self._run(order)
+        return self._known[order]
+
+    def _run(self, order: tuple[str, ...]) -> tuple[Mapping[str, Rows], Results] | None:
+        tables = self._litmus.tables.values()
+        with open_duck() as connection:
+            for schema in tables:
+                connection.execute(create_table(schema))
+                for index in schema.indexes:
+                    if index.unique:
+                        names = ", ".join(f'"{schema.columns[k].name}"' for k in index.columns)
+                        connection.execute(
+                            f'CREATE UNIQUE INDEX "{schema.name}.{index.name}" ON "{schema.name}" ({names})'
+                        )
+            for statement in self._litmus.init:
+                connection.execute(self._texts[statement])
+            results = []
+            try:
+                for name in order:
+                    rows: list[Row] | None = None
+                    changed = 0
+                    for statement in statements_of(self._litmus.transactions[name]):
+                        given = connection.execute(self._texts[statement]).fetchall()
+                        if isinstance(statement, Read):
+                            rows = [*(rows or []), *given]
+                        else:
+                            changed += given[0][0]
+                    results.append((None if rows is None else sort_rows(rows), changed))
+            except (
+                duckdb.ConstraintException,
+                duckdb.OutOfRangeException,
+                duckdb.ConversionException,
+                duckdb.InvalidInputException,
+            ):
+                return None
+            except duckdb.Error as error:
+                raise unsupported(error) from None
+            left = {
+                schema.name: sort_rows(
+                    connection.execute(f'SELECT * FROM "{schema.name}"').fetchall()
+                )
+                for schema in tables
+            }
+            return left, tuple(results)
+
+
+class SerialEnds:
+    """What there is to see after the serial orders of a litmus test."""
+
+    def __init__(self, litmus: Litmus) -> None:
+        self.litmus = litmus
+        self.model, self.duck = ModelExecutor(litmus), DuckTexts(litmus)
+        self.postconditions = Postconditions(litmus)
+        self._orders: dict[tuple[str, ...], End | None] = {}
+
+    def orders(self, end: End) -> tuple[str, ...]:
+        """The serial orders after which all is the same."""
+        names = [told.name for told in end.told if told.outcome == "committed"]
+        seen = end.tables, {_plain(told) for told in end.told if told.outcome == "committed"}
+        return tuple(
+            " ".join(order)
+            for order in permutations(names)
+            if (one := self.order(order)) is not None
+            and (one.tables, set(map(_plain, one.told))) == seen
+        )
+
+    def order(self, names: tuple[str, ...]) -> End | None:
+        """What there is to see after a serial order; None if one of it fails."""
+        if names not in self._orders:
+            self._orders[names] = self._order(names)
+        return self._orders[names]
+
+    def _order(self, names: tuple[str, ...]) -> End | None:
+        state = self.model.state(names)
+        end = None
+        if state is not None:
+            told, left = [], []
+            for k, name in enumerate(names):
+                done = self.model.effect(names[: k + 1])
+                assert isinstance(done, Scanned)
+                told.append(told_of(name, done))
+                left += [(w.table, name, w.after) for w in done.writes if w.after is not None]
+            end = End(table_rows(state), tuple(told), tuple(sorted(left, key=repr)))
+        theirs = self.duck.told(names)
+        ours = None if end is None else (end.tables, tuple((t.rows, t.changed) for t in end.told))
+        if ours != theirs:
+            raise Disagreement(
+                f"{self.litmus.name}: the serial order '{' '.join(names)}' gives {ours} by the model and {theirs} by DuckDB"
+            )
+        return end
+
+    def breaks(self, end: End) -> tuple[str, ...]:
+        """The postconditions that an end breaks."""
+        return tuple(self.postconditions.broken(dict(end.tables), end.written))
+
+    def alone(self) -> dict[str, tuple[str, ...]]:
+        """The postconditions that serial orders break."""
+        orders = {order: self.order(order) for order in permutations(self.litmus.transactions)}
+        return {" ".join(o): self.breaks(end) for o, end in orders.items() if end is not None}
+
+    def plausible(self, end: End) -> bool | None:
+        """Whether each result of no version of its run is that of a version of some serial order."""
+        late = [told for told in end.told if told.timely is False]
+        return None if not late else all(told.rows in self._results(told.name) for told in late)
+
+    def _results(self, name: str) -> Iterator[Rows | None]:
+        """What a query gives somewhere in the serial orders."""
+        others = [other for other in self.litmus.transactions if other != name]
+        for size in range(len(others) + 1):
+            for before in permutations(others, size):
+                end = self.order((*before, name))
+                if end is not None:
+                    yield end.told[-1].rows
+
+
+def _plain(told: Told) -> tuple[str, Rows | None, int]:
+    return told.name, told.rows, told.changed

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from isolitmus.checker.locking.effects import by_itself, effect_of
-from isolitmus.checker.locking.events import told
-from isolitmus.checker.locking.frame import RELATIONS, SETS, scan_frame
-from isolitmus.checker.locking.judged import judged_walks
+from isolitmus.checker.locking.events import by_itself, effect_of, told
+from isolitmus.checker.locking.frame import OWN, RELATIONS, SETS, scan_frame
 from isolitmus.checker.locking.protocol_rules import rules
 from isolitmus.checker.locking.query_plans import statement
-from isolitmus.checker.locking.terms import OWN
-from isolitmus.checker.locking.threads import stepwise
+from isolitmus.checker.locking.step_orders import judged_walks, stepwise
 from isolitmus.model.delta.data_file import File, TableRow
 from isolitmus.model.delta.table import TableState
 from isolitmus.model.format import Format, RandomTests
@@ -32,7 +29,7 @@ __all__ = ["LOCKING"]
 
 @by_object
 def _duck(litmus: Litmus) -> Executor:
-    from isolitmus.checker.locking.duck import DuckTexts
+    from isolitmus.checker.locking.final_state import DuckTexts
 
     return DuckTexts(litmus)
 

@@ -6,34 +6,143 @@ the end of one entry and the beginning of another; each place is read when the s
 after it; one that moves behind it is read by the same scan as gone from where it was, and as not yet where it is.
 A scan of a snapshot reads every place at the snapshot's moment. Transactions that aborted are nodes, since others
 may have read what they wrote; what they read themselves is not looked at.
+
+Whether all that a statement read was there at one moment.
+
+What frames of scans have besides what any frame has.
 """
 
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 from dataclasses import dataclass
+from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-from isolitmus.checker.execution.row_reads import INIT
+from isolitmus.checker.execution.frame import INIT
 from isolitmus.checker.judge.read_nodes import NODE_SETS
 from isolitmus.checker.locking.events import Scanned
-from isolitmus.checker.locking.moments import torn
 from isolitmus.checker.locking.row_versions import key_of
-from isolitmus.checker.locking.terms import AGAIN, BEFORE, MISSES, OWN, SAME, SCAN, TORN, UNDER
 from isolitmus.model.frame import FrameBuilder
 from isolitmus.model.reason import Item
 from isolitmus.model.sql.values import show_row
+from isolitmus.model.vocabulary import Term
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from isolitmus.checker.locking.row_versions import Image, Position, Stored
+    from isolitmus.checker.locking.row_versions import Image, Position, Store, Stored
     from isolitmus.checker.locking.scans import Trace, Visit
     from isolitmus.model.execution import Event
     from isolitmus.model.frame import Frame
-    from isolitmus.model.term import Term
 
-__all__ = ["RELATIONS", "SETS", "scan_frame"]
+__all__ = [
+    "AGAIN",
+    "BEFORE",
+    "MISSES",
+    "OWN",
+    "RELATIONS",
+    "SAME",
+    "SCAN",
+    "SETS",
+    "TORN",
+    "UNDER",
+    "moments",
+    "scan_frame",
+    "torn",
+]
+
+
+def torn(event: Event) -> bool:
+    """Whether some statement of a transaction read what was there at no one moment, from the start to when it ended."""
+    done = event.effect
+    if not isinstance(done, Scanned) or done.store is None:
+        return False
+    by_statement = groupby(done.traces, key=lambda trace: trace.statement)
+    return any(not moments(event.name, list(traces), done.store) for _, traces in by_statement)
+
+
+def moments(who: str, traces: Sequence[Trace], store: Store) -> list[int]:
+    """The times at which the committed rows are what scans of one statement gave; beside these the transaction
+    has what it wrote itself before.
+    """
+    began = min(
+        trace.began if not trace.passed else min(trace.began, trace.passed[0][1])
+        for trace in traces
+    )
+    ends = [trace.passed[-1][1] for trace in traces if trace.passed]
+    times = {0} | {
+        image.committed
+        for rows in store.rows.values()
+        for row in rows
+        for image in row.versions
+        if image.committed is not None and image.committed <= max(ends, default=0)
+    }
+    return sorted(
+        at for at in times if all(_gives(who, trace, store, at, began) for trace in traces)
+    )
+
+
+def _gives(who: str, trace: Trace, store: Store, at: int, began: int) -> bool:
+    """Whether a scan gave the rows that were there at a time; if it was ended before its end, the first of them."""
+    there: list[tuple[object, Stored, Image]] = []
+    for row in store.rows[trace.table]:
+        image = _image(who, row, at, began)
+        if image is not None and image.values is not None and trace.asks(image.values):
+            there.append(((key_of(trace.index, image.values), row.number), row, image))
+    gave = [
+        (visit.row.id, visit.version.values)
+        for visit in trace.visits
+        if visit.version.writer != who or visit.version.written <= began
+    ]
+    wanted = [(row.id, image.values) for _, row, image in sorted(there, key=lambda one: one[0])]  # type: ignore[arg-type,return-value]
+    if not trace.passed or trace.passed[-1][0] is not None:
+        wanted = wanted[: len(gave)]
+    return Counter(gave) == Counter(wanted)
+
+
+def _image(who: str, row: Stored, at: int, began: int) -> Image | None:
+    own = [v for v in row.versions if v.writer == who and v.written <= began and v.undone is None]
+    if own:
+        return own[-1]
+    return next((v for v in reversed(row.versions) if v.there(at) and v.writer != who), None)
+
+
+AGAIN, BEFORE, MISSES, SAME, SCAN, TORN, UNDER = (
+    "again", "before", "misses", "same", "scan", "Torn", "under",
+)  # fmt: skip
+FORM = "locking"
+OWN = (
+    Term(
+        BEFORE, FORM, "from a transaction that had committed to a read that was made then",
+        verb="had committed before",
+    ),
+    Term(SCAN, FORM, "from a read to the later reads of the same scan", verb="is read by the scan of"),
+    Term(
+        SAME, FORM, "from a read to the later reads of the same row in one statement",
+        verb="is read once more by",
+    ),
+    Term(
+        AGAIN, FORM, "from a read to the later reads of the same row in one transaction",
+        verb="is read again by",
+    ),
+    Term(
+        UNDER, FORM, "from a read to a transaction that wrote its row, and committed, before the reader ended",
+        verb="is changed under its reader by",
+    ),
+    Term(
+        MISSES, FORM,
+        "the first moved a row that was there all the time so that a scan of the second did not come to it",
+        verb="hides a row from",
+    ),
+    Term(
+        TORN, FORM, "transactions with a statement whose scans give what was there at no one moment",
+        inside="what a statement of {} read was there at no one moment",
+        outside="what each statement of {} read was there at one moment",
+    ),
+)  # fmt: skip
+
 
 RELATIONS = ("so", "wr", "ww", "rw", "intermediate", "log", "rf", "po", "in", "rival")
 SETS = ("Writer", "Reader", "Aborted", *NODE_SETS)

@@ -2,7 +2,7 @@
 
 A step is one of the schedule's ``x.step[n]``: a scan comes to an entry or to its end, a statement ends; a transaction
 of one statement commits with its last one. The schedule of the test is not looked at. Interleavings that lead to one
-state go on alike and are followed once (``checker.universes.orders``). To give one lock back and to ask for the next
+state go on alike and are followed once (``checker.universes.schedules``). To give one lock back and to ask for the next
 is one step.
 """
 
@@ -13,11 +13,10 @@ from time import monotonic
 from typing import TYPE_CHECKING
 
 from isolitmus.checker.locking.events import DEADLOCK
-from isolitmus.checker.locking.final_state import Ends
-from isolitmus.checker.locking.serial_ends import SerialEnds
+from isolitmus.checker.locking.final_state import Ends, SerialEnds
 from isolitmus.checker.locking.step_orders import switches, walks
 from isolitmus.checker.render.worded import Worded
-from isolitmus.checker.universes.orders import Orders
+from isolitmus.checker.universes.schedules import Orders
 from isolitmus.model.errors import Disagreement, IsolitmusError
 from isolitmus.model.records import Records, Tabular
 from isolitmus.specs.files.catalogue import protocol as named_protocol

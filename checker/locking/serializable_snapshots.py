@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from isolitmus.model.sql.failing import EvaluationError
+from isolitmus.model.sql.types import EvaluationError
 
 if TYPE_CHECKING:
     from collections.abc import Hashable

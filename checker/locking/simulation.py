@@ -10,20 +10,19 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from isolitmus.checker.locking.effects import done_so_far
-from isolitmus.checker.locking.events import DEADLOCK
+from isolitmus.checker.locking.events import DEADLOCK, done_so_far
 from isolitmus.checker.locking.lock_table import Lock, LockTable, Resource, doomed
 from isolitmus.checker.locking.query_plans import lookups
 from isolitmus.checker.locking.row_versions import Store
 from isolitmus.checker.locking.scans import Got, Hit, Passed, Shared
 from isolitmus.checker.locking.serializable_snapshots import WRITE_CONFLICT, SireadMarks
 from isolitmus.checker.locking.statement_execution import UnderWay
+from isolitmus.model.display import many
 from isolitmus.model.errors import WaitsForEver
 from isolitmus.model.execution import Event, Execution
-from isolitmus.model.number import many
 from isolitmus.model.run import Wait
-from isolitmus.model.sql.failing import EvaluationError
 from isolitmus.model.sql.statement import statements_of
+from isolitmus.model.sql.types import EvaluationError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator, Sequence

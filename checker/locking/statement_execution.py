@@ -12,19 +12,25 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from isolitmus.checker.locking.heaps import HeapScan, Upkeep, opened
-from isolitmus.checker.locking.hints import ScanLocks, scan_hints, scan_locks
-from isolitmus.checker.locking.in_place import InPlace
+from isolitmus.checker.locking.heaps import HeapScan, InPlace, Upkeep, opened
 from isolitmus.checker.locking.lock_table import Lock, Resource
-from isolitmus.checker.locking.query_plans import Lookup, Ordered, lookups, outer
+from isolitmus.checker.locking.query_plans import (
+    Lookup,
+    Ordered,
+    ScanLocks,
+    lookups,
+    outer,
+    scan_hints,
+    scan_locks,
+)
 from isolitmus.checker.locking.scans import OVER, Hit, Passed, ScanPlan, Trace
 from isolitmus.checker.locking.serializable_snapshots import WRITE_CONFLICT
 from isolitmus.model.sql import expression as ex
 from isolitmus.model.sql import query as qu
 from isolitmus.model.sql import statement as st
-from isolitmus.model.sql.casting import stored
 from isolitmus.model.sql.evaluation import evaluate
-from isolitmus.model.sql.failing import ARITHMETIC_ERROR, EvaluationError
+from isolitmus.model.sql.types import ARITHMETIC_ERROR, EvaluationError
+from isolitmus.model.sql.values import stored
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator, Mapping, Sequence
@@ -53,7 +59,7 @@ class UnderWay:
     work: Shared
     """What it shares with the others."""
     scan: str | tuple[str, ...]
-    """By which indexes it goes (``model.client``)."""
+    """By which indexes it goes (``model.litmus``)."""
     each: bool
     """Whether it evaluates each subquery for each row anew."""
     began: int | None = None

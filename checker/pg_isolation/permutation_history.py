@@ -103,7 +103,7 @@ class PermutationHistory:
         refused for its dependencies.
 
         >>> from isolitmus.specs.histories.pg_isolation import read_pg_spec
-        >>> from isolitmus.specs.histories.pg_output import read_pg_output
+        >>> from isolitmus.specs.histories.pg_isolation import read_pg_output
         >>> spec = read_pg_spec(SPEC, "h.spec")
         >>> [permutation] = read_pg_output(OUTPUT, "h.out", spec)
         >>> PermutationHistory.of(SpecTables(spec), permutation).history.to_table()["T2"]

@@ -30,15 +30,23 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from isolitmus.checker.prove.domain import PREDICATE, ROW, TRANSACTION, Z3Expr
-from isolitmus.checker.prove.formula_semantics import Formulas, RelationFormula, contained, demands
+from isolitmus.checker.prove.formula_semantics import (
+    PREDICATE,
+    ROW,
+    TRANSACTION,
+    Formulas,
+    RelationFormula,
+    TableVocabulary,
+    Z3Expr,
+    contained,
+    demands,
+)
 from isolitmus.checker.prove.premises import EVERY_VERSION_READ, PREMISES
-from isolitmus.checker.prove.tables import TableVocabulary
 from isolitmus.model.spec import Fold
 from isolitmus.model.vocabulary import SETS
 
 if TYPE_CHECKING:
-    from isolitmus.checker.prove.domain import Domain
+    from isolitmus.checker.prove.formula_semantics import Domain
     from isolitmus.checker.prove.premises import Premise
     from isolitmus.model.spec import Axiom, Spec
 

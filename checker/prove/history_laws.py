@@ -2,7 +2,7 @@ r"""What holds in the frame of every history, whatever a level says of it: the l
 
 A law is a rule over frames whose nodes are all operations (``checker.judge.read_nodes``): where some nodes are related so, some of them
 are related so, too. Relations are in the language of specs. So the tests judge each law on the catalogue's histories, on
-random ones and on every small one; and a solver takes it as a formula (``checker.prove.by_laws``).
+random ones and on every small one; and a solver takes it as a formula (``checker.prove.history_proof``).
 
 ``same`` is the identity. ``Op`` are the operations, and all else are transactions, T0 among them. A read is served if it is at
 the end of ``rf``: it is of a transaction that committed, and took its value from another one.

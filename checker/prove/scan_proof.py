@@ -1,23 +1,36 @@
 """The verb behind ``separate --unbounded`` where statements are scans: each row once, if keys stay.
 
-The induction is that of ``checker.prove.induction``. Here is what it takes: that no statement changes the key of an
+The induction is that of ``checker.prove.scan_proof``. Here is what it takes: that no statement changes the key of an
 index by which scans go, and, where a row is not to be missed, that no scan sees what is not committed. The one is asked
 of the statements of a scope, the other of the clauses of a protocol.
+
+Each row once, for any number of steps: an invariant of one row and the cursor of a scan.
+
+The scan goes through the entries of an index in their order. Of one row, whichever, the invariant says: it is
+still ahead of the cursor and has not been emitted, or it is not ahead any more and has been emitted once. It is
+so at the start, every step of the scan keeps it, and so does whatever writers do to other rows and to other
+columns of this one, as long as its key stays and it stays there, committed. At the end nothing is ahead. So the row has been
+emitted once, however many rows there are, however often others write in between. If its key may change, the step
+of a writer does not keep it, and Z3 says where.
+
+What it is about: entries are read in the order of their keys, and stand where their keys say. Pages that are split while
+a scan is between two of them, and scans that go by the order of pages, are outside; a row that is inserted or deleted meanwhile
+is emitted once at most. Positions are real numbers: any finite set that is ordered is like some of these.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from itertools import product
 from time import monotonic
 from typing import TYPE_CHECKING
 
 from isolitmus.checker.execution.commit_loop import execute
 from isolitmus.checker.judge.compiled_semantics import admission
-from isolitmus.checker.locking.hints import scan_hints
 from isolitmus.checker.locking.protocol_rules import rules_of
-from isolitmus.checker.prove.induction import each_row_once
-from isolitmus.checker.prove.proof import Proof, ProofStep
-from isolitmus.checker.prove.scope import Outside
+from isolitmus.checker.locking.query_plans import scan_hints
+from isolitmus.checker.prove.proof import Outside, Proof, ProofStep
+from isolitmus.checker.solver.circuits import answer
 from isolitmus.checker.universes.tables import of_format
 from isolitmus.model.errors import Disagreement, Refused
 from isolitmus.model.litmus import Litmus
@@ -28,13 +41,105 @@ from isolitmus.specs.registries.formats import format_named
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
+    import z3
+
     from isolitmus.checker.prove.arguments import Question
     from isolitmus.model.schema import Schema
     from isolitmus.model.scope import Scope
     from isolitmus.model.spec import Spec
     from isolitmus.model.sql.statement import Statement
 
-__all__ = ["assumed_of_scans", "outside_of_scans", "prove_scans", "scanned_statements"]
+__all__ = [
+    "InductiveStep",
+    "assumed_of_scans",
+    "each_row_once",
+    "outside_of_scans",
+    "prove_scans",
+    "scanned_statements",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class InductiveStep:
+    """A part of the proof: its name, what it says, and whether Z3 proves it; else where it does not hold."""
+
+    name: str
+    sentence: str
+    holds: bool
+    counterexample: str = ""
+
+
+def each_row_once(*, moves: bool = False, stays: bool = True) -> tuple[InductiveStep, ...]:
+    """The parts of the proof that a scan emits a row exactly once; ``moves``: its key may change; ``stays`` False: it may
+    be inserted and deleted, and then it is emitted at most once.
+
+    >>> all(step.holds for step in each_row_once()), all(step.holds for step in each_row_once(stays=False))
+    (True, True)
+    >>> [step.sentence for step in each_row_once(moves=True) if not step.holds]
+    ['a writer keeps that']
+    """
+    import z3
+
+    cursor, then, place, moved = z3.Reals("cursor then place moved")
+    count, counted = z3.Ints("count counted")
+    there, still = z3.Bools("there still")
+
+    def invariant(
+        at: z3.ArithRef, where: z3.ArithRef, times: z3.ArithRef, present: z3.BoolRef
+    ) -> z3.BoolRef:
+        ahead = z3.And(where > at, times == 0)
+        behind = times == 1 if stays else times <= 1
+        return z3.And(
+            z3.Or(ahead, z3.And(where <= at, behind)), present if stays else z3.BoolVal(True)
+        )
+
+    now = invariant(cursor, place, count, there)
+    passes = z3.And(then > cursor, z3.Not(z3.And(there, cursor < place, place < then)))
+    met = z3.And(there, place == then)
+    step = z3.And(
+        passes, z3.Or(z3.And(met, counted == count + 1), z3.And(z3.Not(met), counted == count))
+    )
+    writes = z3.And(
+        moved == place if not moves else z3.BoolVal(True),
+        still == there if stays else z3.BoolVal(True),
+    )
+    ends = z3.Not(z3.And(there, place > cursor))
+    often = "once" if stays else "once at most"
+    once = count == 1 if stays else count <= 1
+    lemmas = (
+        (
+            "start",
+            f"before the first step the row is ahead and not emitted, or not ahead and emitted {often}",
+            z3.Implies(z3.And(place > cursor, count == 0, there), now),
+        ),
+        (
+            "scan",
+            "a step of the scan keeps that",
+            z3.Implies(z3.And(now, step), invariant(then, place, counted, there)),
+        ),
+        (
+            "writer",
+            "a writer keeps that",
+            z3.Implies(z3.And(now, writes), invariant(cursor, moved, count, still)),
+        ),
+        (
+            "end",
+            f"at the end the row has been emitted {often}",
+            z3.Implies(z3.And(now, ends), once),
+        ),
+    )
+    return tuple(_step(*lemma) for lemma in lemmas)
+
+
+def _step(name: str, sentence: str, claim: z3.BoolRef) -> InductiveStep:
+    import z3
+
+    solver = z3.Solver()
+    solver.add(z3.Not(claim))
+    if answer(solver) == "unsat":
+        return InductiveStep(name, sentence, holds=True)
+    return InductiveStep(name, sentence, holds=False, counterexample=str(solver.model()))
+
 
 STAYS = {"(same & scan)": False, "misses": True}
 """What relates nothing by the induction, each with whether it is about rows that stay."""

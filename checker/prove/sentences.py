@@ -1,25 +1,52 @@
 """What is said of the nodes of a frame, as sentences in SMT-LIB: relations and sets as predicates, of any number of nodes.
 
 The closure of a relation is a predicate of its own, and so is ``MISSED``; what is known of them is said beside
-(``checker.prove.closing``). The same text is asked of our solver, and is the certificate.
+(``checker.prove.sentences``). The same text is asked of our solver, and is the certificate.
+
+What is known of closures, and of who misses a version: predicates of their own in proofs on histories.
+
+Of r+ it is said that it contains r, goes on, and begins and ends with a step of r; that it lies in whatever transitive
+relation r lies in is a lemma, where it is needed. All of that is so of the closure, so what follows is so.
+
+Frames with fewer nodes, as parts of those whose nodes are all operations: what a spec sees, said of these.
+
+Where transactions are the only nodes, relations lead from transactions to transactions, without T0. Where reads are nodes,
+``in`` and ``po`` are of those that have a source outside, and there is nobody else to stay with.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from functools import reduce
+from typing import TYPE_CHECKING, Literal
 
+from isolitmus.checker.judge.read_nodes import needs_operations, needs_reads
 from isolitmus.checker.prove.history_laws import relation
 from isolitmus.model.errors import printable
 from isolitmus.model.spec import Binary, Bracket, Name, Unary
 from isolitmus.model.spec_algebra import names_in
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from isolitmus.checker.prove.history_laws import Law
-    from isolitmus.model.spec import CatExpr
+    from isolitmus.model.spec import BinaryOp, CatExpr, Spec
 
-__all__ = ["EVERY", "MISSED", "SAME", "Sentence", "branches_of", "of_law", "question"]
+__all__ = [
+    "COMMITTED",
+    "EVERY",
+    "INITIAL",
+    "MISSED",
+    "SAME",
+    "Closures",
+    "Sentence",
+    "branches_of",
+    "composed",
+    "kind_of",
+    "of_law",
+    "question",
+    "restricted",
+    "with_orders",
+]
 
 SAME = Unary("?", Binary("\\", Name("so"), Name("so")))
 """The identity: what nothing has, or staying where one is."""
@@ -172,3 +199,121 @@ def _predicates(expr: CatExpr) -> Iterable[tuple[str, int]]:
             yield from _predicates(Unary("+", operand))
         case Unary(_, operand) | Bracket(operand):
             yield from _predicates(operand)
+
+
+class Closures:
+    """The closures in some expressions, and what is known of them."""
+
+    def __init__(self, exprs: Iterable[CatExpr]) -> None:
+        found = dict.fromkeys(one for expr in exprs for one in _closures(expr))
+        self.closures: tuple[Unary, ...] = tuple(found)
+        self.facts: list[Sentence] = []
+        self.steps: list[Sentence] = []
+        for closure in self.closures:
+            r = closure.operand
+            self.say(f"{closure} has its steps", r, closure)
+            self.say(f"{closure} goes on", Binary(";", closure, closure), closure)
+            first, last = Binary(";", r, closure), Binary(";", closure, r)
+            self.say(f"{closure} begins with a step", closure, Binary("|", r, first), step=True)
+            self.say(f"{closure} ends with a step", closure, Binary("|", r, last), step=True)
+        rw, ww = Name("rw"), Name("ww")
+        self.say("who misses a version misses it", rw, MISSED)
+        self.say("and the later ones", Binary(";", MISSED, Unary("+", ww)), MISSED)
+        opened = Binary("|", rw, Binary(";", rw, Unary("+", ww)))
+        self.say("and no others", MISSED, opened)
+
+    def say(self, words: str, inner: CatExpr, outer: CatExpr, *, step: bool = False) -> None:
+        """That one relation lies in another."""
+        said = Sentence.none(words, Binary("\\", inner, outer))
+        self.facts.append(said)
+        if step:
+            self.steps.append(said)
+
+
+def _closures(expr: CatExpr) -> Iterator[Unary]:
+    match expr:
+        case Unary("+" | "*", operand):
+            yield Unary("+", operand)
+            yield from _closures(operand)
+        case Unary(_, operand) | Bracket(operand):
+            yield from _closures(operand)
+        case Binary(_, left, right):
+            yield from _closures(left)
+            yield from _closures(right)
+
+
+NodeKind = Literal["transactions", "reads", "operations"]
+
+OPERATION = Binary("|", Binary("|", Name("ItemRead"), Name("PredicateRead")), Name("Write"))
+TRANSACTION = Unary("~", OPERATION)
+INITIAL = Name("Initial")
+COMMITTED = Binary("\\", TRANSACTION, Name("Aborted"))
+"""The transactions that committed, T0 among them."""
+THERE: Mapping[NodeKind, CatExpr] = {
+    "transactions": Binary("\\", TRANSACTION, INITIAL),
+    "reads": Binary("|", TRANSACTION, Name("External")),
+}
+"""The nodes."""
+FROM_INITIAL = frozenset({"so", "wr", "co", "vis"})
+"""What leads from T0, where it is a node."""
+
+
+def kind_of(spec: Spec) -> NodeKind:
+    """What the nodes are where a spec is judged."""
+    if needs_operations(spec):
+        return "operations"
+    return "reads" if needs_reads(spec) else "transactions"
+
+
+def composed(*parts: CatExpr, op: BinaryOp = ";") -> CatExpr:
+    """One after the other."""
+    return reduce(lambda left, right: Binary(op, left, right), parts)
+
+
+def with_orders(expr: CatExpr, orders: Mapping[str, CatExpr]) -> CatExpr:
+    """The expression with other relations instead of some names."""
+    match expr:
+        case Name(name):
+            return orders.get(name, expr)
+        case Bracket(operand):
+            return Bracket(with_orders(operand, orders))
+        case Unary(op, operand):
+            return Unary(op, with_orders(operand, orders))
+        case Binary(op, left, right):
+            return Binary(op, with_orders(left, orders), with_orders(right, orders))
+
+
+def restricted(expr: CatExpr, kind: NodeKind) -> CatExpr:
+    """What an expression denotes in frames of a kind, without definitions."""
+    if kind == "operations":
+        return expr
+    there = THERE[kind]
+    match expr:
+        case Name(name) if expr.kind == "relation":
+            return _restricted(name, kind)
+        case Name():
+            return expr
+        case Bracket(operand):
+            return Bracket(restricted(operand, kind))
+        case Unary("~", operand):
+            return Binary("\\", there, restricted(operand, kind))
+        case Unary("?", operand):
+            return Binary("|", Bracket(there), restricted(operand, kind))
+        case Unary("*", operand):
+            return Binary("|", Bracket(there), Unary("+", restricted(operand, kind)))
+        case Unary(op, operand):
+            return Unary(op, restricted(operand, kind))
+        case Binary(op, left, right):
+            return Binary(op, restricted(left, kind), restricted(right, kind))
+
+
+def _restricted(name: str, kind: NodeKind) -> CatExpr:
+    relation, served = Name(name), Bracket(Name("Served"))
+    if kind == "transactions" and name in FROM_INITIAL:
+        inside = Bracket(THERE[kind])
+        return composed(inside, relation, inside)
+    if kind == "reads" and name == "in":
+        return composed(served, relation)
+    if kind == "reads" and name == "po":
+        return composed(served, relation, served)
+    return relation

@@ -1,24 +1,30 @@
-"""The overview of a log in words, and as a picture: a line for each commit, from what it had read to what it made."""
+"""The overview of a log in words, and as a picture: a line for each commit, from what it had read to what it made.
+
+The page of an audit: for each table what was found, by kind, with versions and reasons.
+"""
 
 from __future__ import annotations
 
+from collections import Counter
 from datetime import UTC, datetime
+from itertools import groupby
 from typing import TYPE_CHECKING
 
+from isolitmus.checker.render.page_parts import render_template
 from isolitmus.checker.render.timeline import LINE, WIDTH, coordinate, label, svg
 from isolitmus.model.audit import KINDS
-from isolitmus.model.number import many
+from isolitmus.model.display import many
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from isolitmus.checker.render.colours import Theme
-    from isolitmus.model.audit import Audit
-    from isolitmus.model.overview import CommitSpan, Overview
+    from isolitmus.checker.render.page_parts import Made
+    from isolitmus.model.audit import Audit, CommitSpan, Finding, Overview
 
-__all__ = ["nothing_found", "overview_lines", "overview_svg", "when_written"]
+__all__ = ["audit_page", "nothing_found", "overview_lines", "overview_svg", "when_written"]
 
-SHOWN = 5
+NEAR_MISSES_SHOWN = 5
 """So many near misses are said."""
 LISTED = 6
 """So many counts of a kind."""
@@ -31,7 +37,7 @@ LEFT, RIGHT = 126.0, WIDTH - 8.0
 def when_written(overview: Overview) -> str:
     """When the commits were made, after a comma; nothing if they do not say.
 
-    >>> from isolitmus.model.overview import Overview
+    >>> from isolitmus.model.audit import Overview
     >>> when_written(Overview({}, {}, {}, 1767225600000, 1767312000000))
     ', 2026-01-01 00:00 to 2026-01-02 00:00 UTC'
     """
@@ -44,7 +50,7 @@ def when_written(overview: Overview) -> str:
 def overview_lines(overview: Overview) -> Iterator[str]:
     """The overview for a person.
 
-    >>> from isolitmus.model.overview import Overview
+    >>> from isolitmus.model.audit import Overview
     >>> for line in overview_lines(Overview({"WRITE": 3}, {"Serializable": 3}, {"x": 3}, overlapping=1,
     ...     pairs={"WRITE beside WRITE": 1})): print(line)
     operations: 3 WRITE
@@ -67,7 +73,7 @@ def overview_lines(overview: Overview) -> Iterator[str]:
     yield f"by a hair: {pairs} with another timing ({_counts(overview.near_counts)})"
     operations = {span.version: span.operation for span in overview.spans}
     surest = sorted(overview.near, key=lambda one: one.certainty != "certain")
-    for near in surest[:SHOWN]:
+    for near in surest[:NEAR_MISSES_SHOWN]:
         yield f"  {near.words(operations)}"
 
 
@@ -105,7 +111,7 @@ def overview_svg(overview: Overview, theme: Theme = "auto") -> str:
     read to the one that it made. Who had not seen others is drawn as a bar, and dotted lines lead to these; all others are
     dots.
 
-    >>> from isolitmus.model.overview import CommitSpan, Overview
+    >>> from isolitmus.model.audit import CommitSpan, Overview
     >>> spans = (CommitSpan(1, 0, "WRITE", True), CommitSpan(2, 0, "DELETE", False))
     >>> overview_svg(Overview({}, {}, {}, spans=spans)).count('class="bar"')
     1
@@ -150,3 +156,43 @@ def _from(span: CommitSpan) -> int:
 
 def _short(text: str) -> str:
     return text if len(text) <= NAMED else f"{text[: NAMED - 1]}…"
+
+
+FINDINGS_SHOWN = 100
+"""So many findings of a kind and certainty of one table stand on the page."""
+
+
+def audit_page(audits: Sequence[Audit], made: Made) -> str:
+    """The page: no script, nothing loaded from anywhere, every text escaped.
+
+    >>> from isolitmus.model.audit import Audit
+    >>> from isolitmus.checker.render.page_parts import Made
+    >>> page = audit_page([Audit("<t>", 0, 4, ())], Made("isolitmus 1", "today", "isolitmus audit"))
+    >>> "&lt;t&gt;" in page, "5 commits" in page, "isolitmus 1, today" in page
+    (True, True, True)
+    """
+    total: Counter[str] = Counter()
+    for audit in audits:
+        for (_, certainty), number in audit.counts.items():
+            total[certainty] += number
+    return render_template(
+        "audit.html.j2",
+        audits=audits,
+        made=made,
+        certain=total["certain"],
+        possible=total["possible"],
+        commits=sum(audit.commits for audit in audits),
+        kinds=KINDS,
+        groups=_groups,
+        shown=FINDINGS_SHOWN,
+        overview=overview_lines,
+        nothing=nothing_found,
+        when=when_written,
+        timeline=overview_svg,
+    )
+
+
+def _groups(audit: Audit) -> list[tuple[str, str, int, list[Finding]]]:
+    """Kind, certainty, how many, and the first of them."""
+    found = groupby(audit.findings, lambda finding: (finding.kind, finding.certainty))
+    return [(*key, audit.counts[key], list(group)[:FINDINGS_SHOWN]) for key, group in found]

@@ -1,4 +1,7 @@
-"""The page of the documents: claim by claim, with what was found; the editions side by side; the matrices cell by cell."""
+"""The page of the documents: claim by claim, with what was found; the editions side by side; the matrices cell by cell.
+
+A claim in words: what it says, and what each piece of its evidence asks and shows.
+"""
 
 from __future__ import annotations
 
@@ -18,12 +21,12 @@ from isolitmus.model.claim import (
     AskedSweep,
     cited_claims,
 )
-from isolitmus.model.litmus import Expectation
+from isolitmus.model.litmus import Expectation, expectation_lines
 from isolitmus.model.matrix import LETTERS, NOT_MODELLED, Place
 from isolitmus.model.run import TOOK_EFFECT
 from isolitmus.model.sql.values import show_row
 from isolitmus.specs import litmus, protocol
-from isolitmus.specs.disk.shelf import shipped
+from isolitmus.specs.disk.input_files import shipped
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -32,7 +35,7 @@ if TYPE_CHECKING:
     from isolitmus.model.matrix import Matrix
     from isolitmus.model.sql.values import Rows
 
-__all__ = ["CELLS", "cell_table", "documents_page"]
+__all__ = ["CELLS", "cell_table", "claim_lines", "documents_page", "evidence_words"]
 
 PAGES = {"PT": "newest", "JA": "middle", "AR": "oldest"}
 """The editions of Databricks' page, as the protocols call them that stand for them."""
@@ -359,3 +362,48 @@ def _tally(signs: list[str]) -> str:
         return "silent"
     counted = f"{signs.count('x')} of {len(signs)}"
     return counted + (f", {silent} silent" if silent else "")
+
+
+def claim_lines(claim: Claim) -> Iterator[str]:
+    """The whole entry.
+
+    >>> from isolitmus.specs.files.claims_file import claim
+    >>> for line in list(claim_lines(claim("D34")))[:5]:
+    ...     print(line)
+    D34 (PT, JA, AR: blind appends): confirmed
+      At Serializable the files of a blind append can conflict.
+      That is: some concurrent transaction aborts because of them.
+      for it: run overwrite-beside-append --protocol delta-serializable (model, delta)
+        outcome = { overwrite = "aborted" }
+    """
+    yield f"{claim.name} ({', '.join(claim.editions)}: {claim.where}): {claim.verdict}"
+    yield f"  {claim.says}"
+    for edition, words in (claim.apart or {}).items():
+        yield f"  {edition}: {words}"
+    yield f"  That is: {claim.reading}."
+    if claim.remark:
+        yield f"  {claim.remark}"
+    if claim.unasked:
+        yield f"  Not asked: {claim.unasked}"
+    for piece in claim.evidence:
+        yield from (f"  {line}" for line in evidence_words(piece))
+
+
+def evidence_words(piece: ClaimEvidence) -> Iterator[str]:
+    """What a piece of evidence asks, and what comes out."""
+    of = "of the page" if piece.of_page else ", ".join(piece.engines)
+    side = "for it" if piece.agrees else "against it"
+    mended = ", as it must be meant" if piece.amended else ""
+    yield f"{side}: {piece.question} ({of}){mended}"
+    if piece.words:
+        yield f"  {piece.words}"
+    if not piece.agrees:
+        yield f"  not {answer_words(piece.claimed)}"
+    yield f"  {answer_words(piece.recorded)}"
+
+
+def answer_words(answer: Expectation | FigureStatements) -> str:
+    """What came out, or should, on a line."""
+    if isinstance(answer, Expectation):
+        return "; ".join(" ".join(line.split()) for line in expectation_lines(answer))
+    return "; ".join(map(str, answer))

@@ -9,8 +9,14 @@ from typing import TYPE_CHECKING
 
 from isolitmus.checker.execution.serial_orders import gives, writers
 from isolitmus.checker.render.page_parts import Graph, figure, render_template
-from isolitmus.checker.render.rows import ShownTable, at_every_version, column_names, columned
-from isolitmus.checker.render.run_panels import decision, panel_svg
+from isolitmus.checker.render.run_panels import (
+    ShownTable,
+    at_every_version,
+    column_names,
+    columned,
+    decision,
+    panel_svg,
+)
 from isolitmus.checker.render.text_pictures import dependency_edges
 from isolitmus.checker.render.verdicts import serial_words
 from isolitmus.model.vocabulary import BASE

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from networkx import MultiDiGraph
 
-    from isolitmus.model.edge import Edge
+    from isolitmus.model.reason import Edge
     from isolitmus.specs.files.spec_catalogue import NameOrPath
 
 __all__ = ["DependencyGraph", "between", "graph"]
@@ -86,13 +86,13 @@ class DependencyGraph(Readable):
 
     def to_mermaid(self) -> str:
         """A flowchart of Mermaid."""
-        from isolitmus.checker.render.mermaid import flowchart
+        from isolitmus.checker.render.graph_formats import flowchart
 
         return flowchart(self.nodes, self.edges, self.cycle)
 
     def to_tikz(self) -> str:
         """A ``tikzpicture`` for LaTeX."""
-        from isolitmus.checker.render.tikz import graph_tikz
+        from isolitmus.checker.render.graph_formats import graph_tikz
 
         return graph_tikz(self.nodes, self.edges, self.cycle)
 

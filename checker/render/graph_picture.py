@@ -3,6 +3,8 @@
 Nodes stand clockwise in two columns, in the order of the cycle, so that its arrows go round the
 outside and do not cross; an odd one stands between the columns. An arrow bends to the left of its direction: there and back never
 coincide. Its reasons are too long for a picture; its number leads to them.
+
+Where things are in a picture: rectangles and curves.
 """
 
 from __future__ import annotations
@@ -12,7 +14,6 @@ from itertools import count, product
 from math import hypot
 from typing import TYPE_CHECKING
 
-from isolitmus.checker.render.geometry import Box, Curve
 from isolitmus.checker.render.timeline import (
     WIDTH,
     coordinate,
@@ -27,9 +28,61 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from isolitmus.checker.render.colours import Theme
-    from isolitmus.model.edge import Edge
+    from isolitmus.model.reason import Edge
 
-__all__ = ["Arrow", "aloud", "arrows", "graph_svg"]
+__all__ = ["Arrow", "Box", "Curve", "Point", "aloud", "arrows", "graph_svg"]
+
+Point = tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """A rectangle by its centre."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+
+    def meets(self, other: Box) -> bool:
+        """Whether the two overlap."""
+        return (
+            abs(self.x - other.x) * 2 < self.width + other.width
+            and abs(self.y - other.y) * 2 < self.height + other.height
+        )
+
+    def holds(self, point: Point, margin: float = 0) -> bool:
+        """Whether the point is inside, or no farther outside than half the margin."""
+        return (
+            abs(point[0] - self.x) * 2 < self.width + margin
+            and abs(point[1] - self.y) * 2 < self.height + margin
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """A quadratic Bézier curve; ``arch`` is -1 if it rises above a row, 1 if it hangs below."""
+
+    a: Point
+    control: Point
+    b: Point
+    arch: int
+
+    def at(self, t: float) -> Point:
+        """The point at t, from 0 to 1."""
+        (x, y), (cx, cy), (u, v) = self.a, self.control, self.b
+        s = 1 - t
+        return s * s * x + 2 * s * t * cx + t * t * u, s * s * y + 2 * s * t * cy + t * t * v
+
+    def between(self, t: float, u: float) -> Curve:
+        """The part of the curve from t to u."""
+        (ax, ay), (cx, cy), (bx, by) = self.a, self.control, self.b
+
+        def blend(a: float, c: float, b: float) -> float:
+            return (1 - t) * (1 - u) * a + ((1 - t) * u + t * (1 - u)) * c + t * u * b
+
+        return Curve(self.at(t), (blend(ax, cx, bx), blend(ay, cy, by)), self.at(u), self.arch)
+
 
 COLUMNS = (80.0, 270.0)
 NODE = 150.0
@@ -68,7 +121,7 @@ class Arrow:
 def arrows(edges: Iterable[Edge], cycle: Sequence[Edge] = ()) -> tuple[Arrow, ...]:
     """The edges by pairs of nodes, numbered: those of the cycle first, in its order.
 
-    >>> from isolitmus.model.edge import Edge
+    >>> from isolitmus.model.reason import Edge
     >>> wr, rw = Edge("a", "b", "wr", "b read it"), Edge("b", "a", "rw", "b missed it")
     >>> [(arrow.number, arrow.kinds, arrow.thick) for arrow in arrows([wr, rw], [rw])]
     [(1, ('rw',), True), (2, ('wr',), False)]
@@ -88,7 +141,7 @@ def arrows(edges: Iterable[Edge], cycle: Sequence[Edge] = ()) -> tuple[Arrow, ..
 def graph_svg(nodes: Mapping[str, str], drawn: Sequence[Arrow], theme: Theme = "auto") -> str:
     """The nodes by name, with what to write into them, and the arrows, as an SVG that stands alone.
 
-    >>> from isolitmus.model.edge import Edge
+    >>> from isolitmus.model.reason import Edge
     >>> picture = graph_svg({"a": "", "b": ""}, arrows([Edge("a", "b", "wr", "b read it")]))
     >>> "is read by" in picture
     True
@@ -206,7 +259,7 @@ def _label_place(arrow: Arrow, curve: Curve, taken: Sequence[Box]) -> tuple[Box,
 def aloud(edge: Edge) -> str:
     """An edge as it reads: source, verb and target; of one that is no base relation, its kind.
 
-    >>> from isolitmus.model.edge import Edge
+    >>> from isolitmus.model.reason import Edge
     >>> aloud(Edge("a", "b", "rw", ""))
     'a does not see b'
     """

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from isolitmus.checker.render.history_notation import one_line_of
 from isolitmus.checker.render.lattice_diagram import node_name
-from isolitmus.model.number import many
+from isolitmus.model.display import many
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -86,7 +86,7 @@ def lattice_lines(lattice: Lattice) -> Iterator[str]:
 def standing_words(found: Lattices, a: str, b: str) -> str:
     """How one spec stands to another, in each universe, in a sentence.
 
-    >>> from isolitmus.checker.search.placing import compare
+    >>> from isolitmus.checker.search.lattice_search import compare
     >>> from isolitmus.specs import level
     >>> names = ["write-serializable", "snapshot-isolation"]
     >>> said = standing_words(compare([level(name) for name in names]), *names)

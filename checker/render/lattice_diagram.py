@@ -13,14 +13,14 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from isolitmus.checker.render.dependency_graph import DependencyGraph
-from isolitmus.checker.render.geometry import Box
+from isolitmus.checker.render.graph_picture import Box
 from isolitmus.checker.render.timeline import coordinate, label, marked_up, svg, text_width
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from isolitmus.checker.render.colours import Theme
-    from isolitmus.model.edge import Edge
+    from isolitmus.model.reason import Edge
 
 __all__ = ["PROVED", "SEARCHED", "Hasse", "hasse_svg", "node_name"]
 
@@ -62,7 +62,7 @@ def hasse_svg(
 ) -> str:
     """The picture; the edges are numbered as they come.
 
-    >>> from isolitmus.model.edge import Edge
+    >>> from isolitmus.model.reason import Edge
     >>> from isolitmus.model.reason import Reason
     >>> picture = hasse_svg(["a", "b"], [Edge("a", "b", PROVED, Reason("w1(x1)"))])
     >>> picture.count("<rect"), "a implies b" in picture

@@ -1,10 +1,15 @@
-"""The answer to ``compare`` as a page, and as a notebook shows it."""
+"""The answer to ``compare`` as a page, and as a notebook shows it.
+
+The page of the levels: who implies whom, what each forbids of the anomalies, and each level by itself.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from isolitmus.checker.judge.history_verdict import check_history
 from isolitmus.checker.render.colours import DARK, LIGHT, coloured
+from isolitmus.checker.render.history_notation import linear, one_line_of
 from isolitmus.checker.render.lattice import (
     LEGEND,
     SIGNS,
@@ -12,18 +17,22 @@ from isolitmus.checker.render.lattice import (
     depending_lines,
     equal_words,
     forward_words,
+    whereof,
 )
 from isolitmus.checker.render.lattice_diagram import node_name
 from isolitmus.checker.render.notebook import THEMES
 from isolitmus.checker.render.page_parts import render_template
+from isolitmus.checker.render.verdicts import axiom_lines
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from isolitmus.checker.render.page_parts import Made
-    from isolitmus.checker.search.lattice import Lattices
+    from isolitmus.checker.search.lattice import Lattice, Lattices
+    from isolitmus.model.litmus import HistoryTest
+    from isolitmus.model.spec import Spec
 
-__all__ = ["lattices_html", "lattices_page"]
+__all__ = ["anomaly_verdicts", "lattices_html", "lattices_page", "levels_page"]
 
 
 def lattices_page(found: Lattices, made: Made) -> str:
@@ -62,3 +71,59 @@ def _context(found: Lattices) -> Mapping[str, object]:
         "depending": list(depending_lines(found)),
         "assumed": list(dict.fromkeys(a for one in found.lattices for a in one.assumptions)),
     }
+
+
+MARKS = {"allowed": "yes", "forbidden": "**no**"}
+
+
+def levels_page(
+    found: Lattices,
+    specs: Sequence[Spec],
+    anomalies: Sequence[HistoryTest],
+    pictures: Sequence[str],
+) -> str:
+    """The page in Markdown; ``pictures``: for each lattice what the files of its picture are called, before
+    ``-light.svg`` and ``-dark.svg``.
+    """
+    place = {name: k for lattice in found.lattices for k, name in enumerate(lattice.ordered)}
+    ordered = sorted(specs, key=lambda spec: (place.get(spec.name, len(place)), spec.name))
+    return render_template(
+        "levels.j2",
+        found=found,
+        specs=ordered,
+        anomalies=anomalies,
+        said=anomaly_verdicts(ordered, anomalies),
+        marks=MARKS,
+        pictures=pictures,
+        described=[_described(lattice) for lattice in found.lattices],
+        depending=list(depending_lines(found)),
+        axioms=lambda spec: list(axiom_lines(spec)),
+        named=node_name,
+        linear=lambda test: linear(test.history),
+        told=lambda one: f"`{one_line_of(one.test)}`{whereof(one)}" if one.test else "",
+        forward=forward_words,
+        apart=apart_words,
+        equal=equal_words,
+    )
+
+
+def anomaly_verdicts(
+    specs: Sequence[Spec], anomalies: Sequence[HistoryTest]
+) -> Mapping[tuple[str, str], str]:
+    """What each level says of each history: ``allowed``, ``forbidden``, or what it needs that is not there.
+
+    >>> from isolitmus.specs import level, litmus
+    >>> anomaly_verdicts([level("serializable")], [litmus("history-write-skew")])
+    {('serializable', 'history-write-skew'): 'forbidden'}
+    """
+    return {
+        (spec.name, test.name): str(check_history(test.history, spec))
+        for spec in specs
+        for test in anomalies
+    }
+
+
+def _described(lattice: Lattice) -> str:
+    """The picture in words, for those who do not see it."""
+    steps = (f"{node_name(e.stronger)} implies {node_name(e.weaker)}" for e in lattice.edges)
+    return "; ".join(steps)

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 from isolitmus.checker.execution.serial_orders import ModelExecutor
 from isolitmus.checker.render.colours import DARK, LIGHT, coloured
 from isolitmus.checker.render.page_parts import Graph, figure, render_template
-from isolitmus.checker.render.rows import at_every_version
+from isolitmus.checker.render.run_panels import at_every_version
 from isolitmus.checker.render.search_results import beside_lines
 from isolitmus.checker.render.text_pictures import dependency_edges
 from isolitmus.checker.render.timeline import timeline_svg
 from isolitmus.checker.render.verdicts import given, in_a_view, in_order, other_ways, serial_words
+from isolitmus.model.display import many
 from isolitmus.model.litmus import HistoryTest, Litmus
-from isolitmus.model.number import many
 from isolitmus.model.verdict import Allowed, Forbidden, Needs, Unknown
 
 if TYPE_CHECKING:
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
     from isolitmus.checker.checks.history_check import Checked
     from isolitmus.checker.execution.run_result import Judged
-    from isolitmus.checker.render.rows import ShownTable
+    from isolitmus.checker.render.run_panels import ShownTable
     from isolitmus.checker.search.separation_result import Separation
-    from isolitmus.model.edge import Edge
+    from isolitmus.model.reason import Edge
     from isolitmus.model.verdict import Verdict, Violation
 
 __all__ = ["THEMES", "checked_html", "judged_html", "separation_html"]

@@ -15,16 +15,15 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescap
 from isolitmus.checker.render.colours import DARK, LIGHT
 from isolitmus.checker.render.graph_picture import aloud, arrows, graph_svg
 from isolitmus.checker.render.verdicts import because
-from isolitmus.model.display import begun
+from isolitmus.model.display import begun, many
 from isolitmus.model.errors import visible
-from isolitmus.model.number import many
 from isolitmus.model.sql.values import show_row
 from isolitmus.specs.sql.parameters import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from isolitmus.model.edge import Edge
+    from isolitmus.model.reason import Edge
     from isolitmus.model.sql.values import Rows
     from isolitmus.model.verdict import Violation
 
@@ -77,7 +76,7 @@ def figure(
 
     ``nodes`` are the transactions by name, with what to write into them.
 
-    >>> from isolitmus.model.edge import Edge
+    >>> from isolitmus.model.reason import Edge
     >>> cycle = (Edge("a", "b", "log", "a is earlier"), Edge("b", "a", "rw", "b missed a"))
     >>> from isolitmus.model.verdict import Violation
     >>> drawn = figure({"a": "", "b": ""}, [], Violation("order", "acyclic", cycle))

@@ -1,18 +1,23 @@
-"""A prediction in lines for a person: a grid of all pairs, and sentences by who is stopped."""
+"""A prediction in lines for a person: a grid of all pairs, and sentences by who is stopped.
+
+The page of a prediction: who stops whom, when, and the smallest example of each.
+"""
 
 from __future__ import annotations
 
 from textwrap import wrap
 from typing import TYPE_CHECKING
 
-from isolitmus.model.delta.conflict_part import CONFLICTS
-from isolitmus.model.number import many
+from isolitmus.checker.render.page_parts import render_template
+from isolitmus.model.delta.conflict import CONFLICTS
+from isolitmus.model.display import many
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from isolitmus.checker.workloads.changes import JobChange
+    from isolitmus.checker.render.page_parts import Made
     from isolitmus.checker.workloads.prediction import JobPrediction, Meeting
+    from isolitmus.checker.workloads.repairs import JobChange
     from isolitmus.model.workload import Workload
 
 __all__ = [
@@ -22,6 +27,7 @@ __all__ = [
     "meeting_words",
     "prediction_head",
     "prediction_lines",
+    "prediction_page",
     "prediction_rest",
 ]
 
@@ -155,3 +161,37 @@ def meeting_words(meeting: Meeting) -> str:
     ends = dict.fromkeys(end for said in meeting.retries.values() for end in said)
     again = f" Run again, it {' or '.join(ends)}." if ends else ""
     return f"{when}: {' or '.join(meeting.examples)}{perhaps}.{again}"
+
+
+WORDS = {"apart": "never at a time", "unknown": "unknown", "never": "never"}
+
+
+def prediction_page(
+    prediction: JobPrediction, made: Made, changes: Sequence[JobChange] | None = None
+) -> str:
+    """The page: no script, nothing loaded from anywhere, every text escaped. ``changes``: what would end conflicts, if
+    it was asked.
+    """
+    names = list(dict.fromkeys(meeting.loser for meeting in prediction.meetings))
+    return render_template(
+        "prediction.html.j2",
+        prediction=prediction,
+        workload=prediction.workload,
+        made=made,
+        names=names,
+        cells={(m.loser, m.winner): m for m in prediction.meetings},
+        word=_word,
+        changes=changes,
+        change_words=change_words,
+        words=meeting_words,
+    )
+
+
+def _word(meeting: Meeting) -> str:
+    """What stands in a cell."""
+    if meeting.word in WORDS:
+        return WORDS[meeting.word]
+    condition = " and ".join(meeting.condition)
+    if meeting.certain:
+        return f"whenever {condition}" if condition else "always"
+    return f"only if {condition}" if condition else "sometimes"

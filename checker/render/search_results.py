@@ -1,4 +1,11 @@
-"""The answer to ``separate`` in lines for a person."""
+"""The answer to ``separate`` in lines for a person.
+
+A protocol's portrait in words.
+
+What became of a spec's mutants, in lines for a person.
+
+What comes out of all interleavings of a litmus test, in lines for a person.
+"""
 
 from __future__ import annotations
 
@@ -7,17 +14,26 @@ from typing import TYPE_CHECKING
 from isolitmus.checker.render.text_pictures import run_lines, timeline
 from isolitmus.checker.render.verdicts import because, in_a_view, other_ways, serial_words
 from isolitmus.checker.universes.abstract import NAMES
-from isolitmus.model.litmus import Litmus
-from isolitmus.model.number import many
+from isolitmus.model.display import many
+from isolitmus.model.litmus import HistoryTest, Litmus
+from isolitmus.specs.files.catalogue import protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
+    from isolitmus.checker.locking.interleavings import CountedEnd, Interleavings
     from isolitmus.checker.prove.proof import Proof
+    from isolitmus.checker.search.mutant_separation import JudgedMutant, Kill, MutantReport
+    from isolitmus.checker.search.portrait import Abort, Portrait, Promise, Share
     from isolitmus.checker.search.separation_result import Separation
-    from isolitmus.model.litmus import HistoryTest
 
-__all__ = ["beside_lines", "separation_lines"]
+__all__ = [
+    "beside_lines",
+    "interleaving_lines",
+    "mutant_lines",
+    "portrait_lines",
+    "separation_lines",
+]
 
 NAMED = 40
 """So many litmus tests are named, more are counted; ``--json`` has them all."""
@@ -131,3 +147,182 @@ def _history(test: HistoryTest) -> Iterator[str]:
         yield f"in time: {test.history.to_table()['schedule']}"
     for name, members in test.history.sets:
         yield f"{name}: {' '.join(f'T{number}' for number in members) or 'nobody'}"
+
+
+DONE = frozenset({"committed", "no-op"})
+
+
+def portrait_lines(portrait: Portrait) -> Iterator[str]:
+    """The portrait in lines for a person, histories with their schedules."""
+    for promise in portrait.promises:
+        yield from _promise(portrait.protocol, promise)
+    for abort in portrait.aborts:
+        if abort.raised:
+            yield ""
+            yield from _abort(abort)
+    silent = [abort.exception for abort in portrait.aborts if not abort.raised]
+    if silent:
+        yield ""
+        yield f"Nothing in universe '{portrait.universe}' raises {', '.join(silent)}."
+    if portrait.shares:
+        yield ""
+        yield from map(_share, portrait.shares)
+    for scope in portrait.uncounted:
+        yield f"Not counted to the end: {scope}."
+
+
+def _promise(name: str, promise: Promise) -> Iterator[str]:
+    worst = promise.unexplained
+    found = worst if worst is not None and worst.found else promise.hole
+    if promise.hole.found is None:
+        yield f"It promises {promise.level}; whether it keeps that is unknown: {found.bound}."
+    elif not promise.hole.found:
+        yield f"It promises {promise.level}, and keeps it {found.bound}."
+    else:
+        more = ", explained by no serial order" if found is worst else ""
+        yield (
+            f"It promises {promise.level}, and does not keep it:"
+            f" {many(found.transactions or 0, 'transaction')} that {name} admits and {promise.level} forbids{more} ({found.bound})."
+        )
+        yield from _indented_history(found)
+        if found.serial is not None:
+            yield f"  {serial_words(found.serial.orders, found.serial.unexplained)}"
+        aborting = {
+            other: aborted
+            for other, outcomes in promise.elsewhere.items()
+            if (aborted := {t: o for t, o in outcomes.items() if o not in DONE})
+            and protocol(other).setting
+        }
+        for other, aborted in aborting.items():
+            what = ", ".join(f"{t} ({outcome})" for t, outcome in aborted.items())
+            yield f"  What to do: {_set(other)} aborts {what}."
+
+
+def _abort(abort: Abort) -> Iterator[str]:
+    found = abort.found
+    if not found.found:
+        verdict = "never" if found.found is False else "unknown whether"
+        yield f"{abort.exception} for nothing, {verdict}: {found.bound}."
+        return
+    yield (
+        f"{abort.exception} for nothing, for {abort.level} allows it:"
+        f" {many(found.transactions or 0, 'transaction')} ({found.bound})."
+    )
+    yield from _indented_history(found)
+    admitting = [
+        name
+        for name, outcomes in abort.elsewhere.items()
+        if _all_end_well(outcomes) and protocol(name).setting
+    ]
+    for name in admitting:
+        promised = ", ".join(protocol(name).promises)
+        yield f"  What to do: {_set(name)} aborts nothing; it promises {promised}."
+    if abort.layouts:
+        yield f"  What to do: nothing aborts with the table {' or '.join(abort.layouts)}."
+    if not admitting and not abort.layouts:
+        yield (
+            "  What to do: run the aborted statement again; no level that the table can be set to, and"
+            " no layout that was tried, admits it."
+        )
+
+
+def _set(name: str) -> str:
+    """A protocol by what gives it to a table."""
+    return f"{protocol(name).setting} ({name})"
+
+
+def _all_end_well(outcomes: Mapping[str, str]) -> bool:
+    return DONE.issuperset(outcomes.values())
+
+
+def _indented_history(found: Separation) -> Iterator[str]:
+    litmus = found.litmus
+    assert isinstance(litmus, Litmus)
+    lines = (*run_lines(litmus), "", *timeline(litmus.schedule).split("\n"))
+    yield from (f"  {line}".rstrip() for line in lines)
+
+
+def _share(share: Share) -> str:
+    silent = f"; on {many(share.silent, 'candidate')} it is silent" if share.silent else ""
+    return (
+        f"Of {share.scope} with {many(share.transactions, 'transaction')} {share.level} allows"
+        f" {many(share.allowed, 'candidate')}, of which it aborts {share.aborted:,}"
+        f"{_percent(share.aborted, share.allowed)}; of the {share.admitted:,} that it admits"
+        f" {share.level} forbids {share.broken:,}{_percent(share.broken, share.admitted)}{silent}."
+    )
+
+
+def _percent(part: int, whole: int) -> str:
+    return f" ({100 * part / whole:.2f} %)" if part else ""
+
+
+def mutant_lines(report: MutantReport) -> Iterator[str]:
+    """Each mutant: its statement, and what tells it from the spec or why nothing does; then how many there are."""
+    for one in report.judged:
+        yield f"{one.mutant.number:>3}. {one.mutant.change}"
+        yield from (f"     {line}" for line in _why(one))
+    told, argued = len(report.told), len(report.argued)
+    argues = f"{argued} argued to be equivalent, " if argued else ""
+    left = [str(one.mutant.number) for one in report.survivors]
+    rest = f"{len(left)} not told apart: {', '.join(left)}" if left else "none left"
+    yield (
+        f"{many(len(report.judged), 'mutant')} of {report.spec.name} in {report.seconds:.1f} s:"
+        f" {told} told apart, {argues}{rest}."
+    )
+
+
+def _why(one: JudgedMutant) -> Iterator[str]:
+    if one.kills:
+        first, *others = one.kills
+        more = f" (and {many(len(others), 'other test')})" if others else ""
+        yield f"told by {_named(first)}: {first.words}{more}"
+        return
+    if one.argument:
+        yield f"equivalent: {one.argument}"
+    word = "unknown" if one.ended is not None else "none tells it apart"
+    yield f"{word}: {one.bound}"
+
+
+def _named(kill: Kill) -> str:
+    """A test of the catalogue by its name; a history that was found as it is, if it is short."""
+    if not kill.found:
+        return kill.name
+    if isinstance(kill.test, HistoryTest):
+        history = kill.test.history
+        parts = [f"{one.name} {one}" for one in history.transactions]
+        parts += [
+            f"{one.name} {one.status}" for one in history.transactions if one.status != "committed"
+        ]
+        parts += [f"session {' '.join(f'T{n}' for n in s)}" for s in history.sessions if len(s) > 1]
+        return "; ".join(parts)
+    statements = "; ".join(f"{name}: {one.sql}" for name, one in kill.test.transactions.items())
+    return f"{kill.test.schedule} ({statements})"
+
+
+def interleaving_lines(done: Interleavings) -> Iterator[str]:
+    """How many there are, what no serial order gives, which postconditions break, and an example of each."""
+    yield (
+        f"{done.litmus.name} under {done.protocol}: {many(done.number, 'interleaving')},"
+        f" {many(done.states, 'state')}, {many(len(done.outcomes), 'outcome')}"
+    )
+    for outcome in done.outcomes:
+        yield f"  {outcome.number:>9,} {_like(outcome)}{_breaks(outcome)}: {outcome.schedule}"
+    timeless = sum(outcome.number for outcome in done.outcomes if outcome.timeless)
+    if timeless:
+        plausible = sum(outcome.number for outcome in done.outcomes if outcome.plausible)
+        yield f"  {timeless:>9,} read what was so at no time while they ran; of these {plausible:,} what some serial order has"
+    for order, broken in done.alone.items():
+        if broken:
+            yield f"  the serial order {order} breaks {', '.join(broken)}, too"
+
+
+def _like(outcome: CountedEnd) -> str:
+    ended = [told for told in outcome.end.told if told.outcome != "committed"]
+    how = "".join(f", {told.name} {told.outcome}" for told in ended)
+    if not outcome.serial:
+        return f"like no serial order{how}"
+    return f"like {' or '.join(order or 'none of them' for order in outcome.serial)}{how}"
+
+
+def _breaks(outcome: CountedEnd) -> str:
+    return f", breaking {', '.join(outcome.breaks)}" if outcome.breaks else ""

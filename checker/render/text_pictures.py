@@ -1,4 +1,7 @@
-"""Pictures in text: tables and transactions, the timeline of a schedule, what a spec denotes."""
+"""Pictures in text: tables and transactions, the timeline of a schedule, what a spec denotes.
+
+Litmus tests against engines and protocols, as a table in Markdown.
+"""
 
 from __future__ import annotations
 
@@ -7,16 +10,16 @@ from typing import TYPE_CHECKING
 from isolitmus.model.sql.values import show_row
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator, Mapping
 
     from isolitmus.checker.execution.denotation import Denotation
-    from isolitmus.model.edge import Edge
     from isolitmus.model.frame import Frame
     from isolitmus.model.litmus import Litmus
+    from isolitmus.model.reason import Edge
     from isolitmus.model.run import Run
     from isolitmus.model.schedule import Schedule
 
-__all__ = ["denotations", "dependency_edges", "fate", "run_lines", "timeline"]
+__all__ = ["denotations", "dependency_edges", "fate", "markdown", "run_lines", "timeline"]
 
 DEPENDENCIES = ("so", "wr", "ww", "rw")
 
@@ -95,3 +98,22 @@ def denotations(values: Iterable[Denotation]) -> list[str]:
     lines = [(f"{v.statement} {v.name}", ", ".join(map(" → ".join, v.items))) for v in values]
     width = max((len(what) for what, _ in lines), default=0)
     return [f"{what:<{width}}  {items or 'nothing'}" for what, items in lines]
+
+
+def markdown(cells: Mapping[tuple[str, str], str]) -> Iterator[str]:
+    r"""The lines of a table: a row for each first part of the keys, a column for each second one.
+
+    >>> print(*markdown({("reorder", "model"): "aborted", ("skew", "delta"): "anomaly"}), sep="\n")
+    | litmus test | model | delta |
+    |---|---|---|
+    | `reorder` | aborted |  |
+    | `skew` |  | anomaly |
+    """
+    rows = dict.fromkeys(row for row, _ in cells)
+    columns = dict.fromkeys(column for _, column in cells)
+    yield f"| litmus test | {' | '.join(columns)} |"
+    yield f"|---{'|---' * len(columns)}|"
+    for row in rows:
+        found = " | ".join(cells.get((row, column), "") for column in columns)
+        name = row.replace("|", "\\|")
+        yield f"| `{name}` | {found} |"

@@ -1,21 +1,33 @@
-"""Verdicts in words: a violation is a chain of "because" that ends with what is impossible."""
+"""Verdicts in words: a violation is a chain of "because" that ends with what is impossible.
+
+What a spec demands, an axiom a line, in words.
+
+What ``check`` says of one history: each level that was asked, or where it stands among all of them.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from isolitmus.checker.execution.form_verdicts import NAMED_FORMS
+from isolitmus.checker.execution.serial_orders import NAMED_FORMS
+from isolitmus.checker.judge.anomalies import anomalies
 from isolitmus.model.verdict import Allowed, Forbidden, Silent, Unknown
 from isolitmus.specs.files.catalogue import spec as named
 
 if TYPE_CHECKING:
-    from isolitmus.checker.execution.explaining import Explanation
-    from isolitmus.model.edge import Edge
+    from collections.abc import Iterator, Sequence
+
+    from isolitmus.checker.checks.history_check import Checked
+    from isolitmus.checker.execution.serial_orders import Explanation
+    from isolitmus.model.reason import Edge
+    from isolitmus.model.spec import Spec
     from isolitmus.model.verdict import Verdict, Violation
     from isolitmus.specs.files.spec_catalogue import SpecLike
 
 __all__ = [
+    "axiom_lines",
     "because",
+    "check_lines",
     "given",
     "in_a_view",
     "other_ways",
@@ -29,7 +41,7 @@ __all__ = [
 def because(violation: Violation) -> list[str]:
     """The violation as sentences without their full stops, one for each edge, and the conclusion.
 
-    >>> from isolitmus.model.edge import Edge
+    >>> from isolitmus.model.reason import Edge
     >>> from isolitmus.model.verdict import Violation
     >>> edges = (Edge("a", "b", "log", "it is earlier in the log"), Edge("b", "a", "rw", "b missed it"))
     >>> for line in because(Violation("log-order", "acyclic", edges)): print(line)
@@ -78,7 +90,7 @@ def refusal_words(violation: Violation) -> list[str]:
     """Why a transaction could not commit, or why nobody says whether it could, from the violation that its commit
     would have been.
 
-    >>> from isolitmus.model.edge import Edge
+    >>> from isolitmus.model.reason import Edge
     >>> from isolitmus.model.verdict import Violation
     >>> edges = (Edge("a", "b", "unseen", "b read version 0, before a became version 1"),)
     >>> for line in refusal_words(Violation("Conflict", "empty", edges)): print(line)
@@ -176,7 +188,7 @@ def serial_words(orders: tuple[str, ...], unexplained: tuple[int, ...]) -> str:
 def in_a_view(explained: Explanation) -> str:
     """Beside a verdict by conflicts, what a serial order explains of the history, in one sentence.
 
-    >>> from isolitmus.checker.execution.explaining import Explanation
+    >>> from isolitmus.checker.execution.serial_orders import Explanation
     >>> in_a_view(Explanation("write-serializable", (("a", "b"),), reads=True, versions=True))
     'Forbidden for its conflicts; the serial order a b explains every read of the writers and every \
 version of the table (write-serializable-view).'
@@ -216,3 +228,85 @@ version of the table (write-serializable-view).'
 def _sentence(edge: Edge, verb: str) -> str:
     reason = edge.why or f"that is in {edge.kind}"
     return f"{edge.source} {verb} {edge.target}, because {reason}"
+
+
+DEMANDS = {
+    "acyclic": "no cycle in",
+    "irreflexive": "nothing related to itself by",
+    "empty": "nothing related by",
+}
+
+
+def axiom_lines(spec: Spec) -> Iterator[str]:
+    """Each axiom, then each silence.
+
+    >>> from isolitmus.specs import level
+    >>> print(*axiom_lines(level("pl-3")), sep="; ")
+    no-aborted-read: nothing related by ([Aborted] ; wr); serial-order: no cycle in ((wr | ww) | rw)
+    """
+    for axiom in spec.axioms:
+        yield f"{axiom.name}: {DEMANDS[axiom.test]} {axiom.expr}"
+    for one in spec.silences:
+        yield f"{one.name}: nothing is said of what is related by {one.expr}"
+
+
+def check_lines(checked: Checked, *, every: bool = False) -> Iterator[str]:
+    """The verdicts and why; ``every``: the strongest levels that hold, the weakest that fail, and why these do.
+
+    >>> from isolitmus.checker import check
+    >>> from isolitmus.model import History
+    >>> from isolitmus.specs import level
+    >>> skew = History.parse("r1(x0) r1(y0) w1(x1) r2(x0) r2(y0) w2(y2)")
+    >>> names = "causal", "snapshot-isolation", "serializable"
+    >>> for line in check_lines(check(skew, [level(name) for name in names]), every=True): print(line)
+    The strongest level that holds is snapshot-isolation; so does causal.
+    The weakest level that fails is serializable (write skew (G2-item)).
+    Serializable forbids it (serial-order):
+      T1 before T2, because T1 read y0 and T2 wrote the next version y2
+      T2 before T1, because T2 read x0 and T1 wrote the next version x1
+      so T1 would have to come before itself: no order has that
+    """
+    shown = list(checked.levels)
+    if every:
+        yield from _standing(checked)
+        undecided = [name for name, v in checked.levels.items() if isinstance(v, (Unknown, Silent))]
+        shown = [*checked.standing.weakest, *undecided]
+    for name in shown:
+        yield from titled_words(
+            checked.levels[name], checked.titles[name], checked.explained.get(name)
+        )
+    if checked.assumptions:
+        yield f"Assumed, because the history does not say: {'; '.join(checked.assumptions)}."
+
+
+def _standing(checked: Checked) -> Iterator[str]:
+    verdicts = {name: str(verdict) for name, verdict in checked.levels.items()}
+    standing = checked.standing
+    for word, verdict, extreme, all_of in (
+        ("strongest", "allowed", standing.strongest, "hold"),
+        ("weakest", "forbidden", standing.weakest, "fail"),
+    ):
+        others = [
+            name for name, said in verdicts.items() if said == verdict and name not in extreme
+        ]
+        if not extreme:
+            yield f"No level {all_of}s that was asked."
+            continue
+        named = _listed([name + _called(checked, name) for name in extreme])
+        one = len(extreme) == 1
+        so = f"; so {'does' if len(others) == 1 else 'do'} {_listed(others)}" if others else ""
+        yield (
+            f"The {word} level that {all_of}s is {named}{so}."
+            if one
+            else f"The {word} levels that {all_of} are {named}{so}."
+        )
+
+
+def _called(checked: Checked, name: str) -> str:
+    """The anomalies that a level forbids: one of them in any case."""
+    found = anomalies(checked.levels[name])
+    return f" ({' or '.join(found)})" if found else ""
+
+
+def _listed(names: Sequence[str]) -> str:
+    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)

@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 __all__ = ["LINES", "PAGES", "Paged", "Worded", "teller"]
 
 LINES: Mapping[str, str] = {
-    "AbstractSweep": "sweep_words.abstract_lines",
-    "Interleavings": "interleaving_words.interleaving_lines",
+    "AbstractSweep": "sweeps.abstract_lines",
+    "Interleavings": "search_results.interleaving_lines",
     "Lattice": "lattice.lattice_lines",
     "Lattices": "lattice.lattices_lines",
-    "MutantReport": "mutant_words.mutant_lines",
-    "Portrait": "portrait_words.portrait_lines",
+    "MutantReport": "search_results.mutant_lines",
+    "Portrait": "search_results.portrait_lines",
     "Separation": "search_results.separation_lines",
-    "Sweep": "sweep_words.sweep_lines",
+    "Sweep": "sweeps.sweep_lines",
 }
 """By result, what gives its lines."""
 PAGES: Mapping[str, str] = {
@@ -37,7 +37,7 @@ PAGES: Mapping[str, str] = {
 def teller(name: str) -> Callable[[Any], Any]:
     """What ``checker.render`` has under a name.
 
-    >>> teller("sweep_words.sweep_lines").__name__
+    >>> teller("sweeps.sweep_lines").__name__
     'sweep_lines'
     """
     home, _, function = name.partition(".")

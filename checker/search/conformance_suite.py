@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
     from pathlib import Path
 
-    from isolitmus.checker.search.mutation import Kill, MutantReport
-    from isolitmus.specs.language.mutant import Mutant
+    from isolitmus.checker.search.mutant_separation import Kill, MutantReport
+    from isolitmus.specs.language.mutants import Mutant
 
 __all__ = [
     "Suite",

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from isolitmus.checker.search.portrait import UNIVERSE, needless, portray
 from isolitmus.checker.search.separation import separate
 from isolitmus.checker.sweeps.table_sweep import example, sweep_work, tallied
-from isolitmus.checker.universes.expecting import expecting
+from isolitmus.checker.universes.recheck import expecting
 from isolitmus.model.budget import Budget
 from isolitmus.model.errors import IsolitmusError
 from isolitmus.model.litmus import Litmus

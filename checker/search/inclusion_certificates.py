@@ -10,11 +10,11 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from isolitmus.checker.prove.by_laws import derive
+from isolitmus.checker.prove.history_proof import derive
 from isolitmus.checker.search.lattice import BY_TEXT
 from isolitmus.checker.search.separation import ABSTRACT, separate
 from isolitmus.checker.search.unbounded_separation import separate_unbounded
-from isolitmus.checker.solver.certificate import Certificate
+from isolitmus.checker.solver.refutation import Certificate
 from isolitmus.checker.universes.abstract import uses_versions
 from isolitmus.model.budget import Budget
 from isolitmus.model.errors import IsolitmusError
@@ -33,7 +33,7 @@ __all__ = ["Certified", "certified"]
 
 TRUSTED = (
     "the laws in the questions hold in the frame of every history; the tests look for counterexamples",
-    "what the axioms below say of a frame, and from what each follows, is as checker/prove/by_laws.py has it, in words",
+    "what the axioms below say of a frame, and from what each follows, is as checker/prove/history_proof.py has it, in words",
 )
 
 

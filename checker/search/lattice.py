@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Literal
 from isolitmus.checker.render.drawn import Drawn
 from isolitmus.checker.render.worded import Paged, Worded
 from isolitmus.model.display import Readable
-from isolitmus.model.edge import Edge
 from isolitmus.model.litmus import HistoryTest
-from isolitmus.model.reason import Reason
+from isolitmus.model.reason import Edge, Reason
 from isolitmus.model.records import Records, Tabular
 
 if TYPE_CHECKING:

@@ -12,11 +12,14 @@ little of the other, so both are searched. Of two histories with as many transac
 observer is shown. If some level cannot do without version orders, only what is observed is searched. A search of few
 transactions is fast, a proof takes seconds, a search of more may take a minute: so it is in that order that they are
 tried.
+
+The verb ``compare``: which levels imply which, with the smallest history on every step down.
 """
 
 from __future__ import annotations
 
 from collections import deque
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import pairwise, permutations, product
@@ -24,11 +27,11 @@ from time import monotonic
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from isolitmus.checker.execution.commit_loop import judge_execution
-from isolitmus.checker.execution.worker_processes import unheard
+from isolitmus.checker.execution.worker_processes import process_pool, unheard
 from isolitmus.checker.judge.history_verdict import check_history
-from isolitmus.checker.prove.by_laws import derive
+from isolitmus.checker.prove.history_proof import derive
 from isolitmus.checker.prove.structural_implication import structural
-from isolitmus.checker.search.lattice import BY_TEXT, Inclusion, Lattice, size_of
+from isolitmus.checker.search.lattice import BY_TEXT, Inclusion, Lattice, Lattices, size_of
 from isolitmus.checker.search.separation import (
     ABSTRACT,
     ABSTRACT_SIZES,
@@ -37,17 +40,19 @@ from isolitmus.checker.search.separation import (
     separate,
 )
 from isolitmus.checker.universes import abstract
+from isolitmus.checker.universes.abstract import one_after_another
 from isolitmus.checker.universes.catalogue_histories import shipped_histories
-from isolitmus.checker.universes.intervals import one_after_another
 from isolitmus.model.budget import Budget
-from isolitmus.model.errors import Disagreement, Limit
+from isolitmus.model.display import many
+from isolitmus.model.errors import Disagreement, IsolitmusError, Limit
 from isolitmus.model.litmus import HistoryTest, Litmus
-from isolitmus.model.number import many
 from isolitmus.model.verdict import Needs
+from isolitmus.specs.files.catalogue import scope as named_scope
+from isolitmus.specs.files.catalogue import spec as named
 from isolitmus.specs.registries.formats import format_named
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from concurrent.futures import ProcessPoolExecutor
 
     from networkx import DiGraph
@@ -57,8 +62,9 @@ if TYPE_CHECKING:
     from isolitmus.model.scope import Scope
     from isolitmus.model.spec import Spec
     from isolitmus.model.verdict import Verdict
+    from isolitmus.specs.files.spec_catalogue import NameOrPath, SpecLike
 
-__all__ = ["Placing"]
+__all__ = ["Placing", "compare"]
 
 ANSWERS = {"allowed": True, "forbidden": False}
 PROOF_SECONDS = 5.0
@@ -283,8 +289,7 @@ class Placing:
     def prove(self, one: Spec, other: Spec) -> bool:
         """Whether a theorem on tables says so, if it is found fast."""
         from isolitmus.checker.prove.arguments import Question
-        from isolitmus.checker.prove.proof import prove
-        from isolitmus.checker.prove.scope import statements
+        from isolitmus.checker.prove.proof import prove, statements
 
         if format_named(same_format(one, other)).carry_out is not None:
             return False
@@ -477,3 +482,97 @@ def _equals(possible: DiGraph) -> list[list[str]]:
         sorted(node, key=place.__getitem__) for node in strongly_connected_components(possible)
     )
     return sorted(nodes, key=lambda node: place[node[0]])
+
+
+def compare(
+    specs: Sequence[SpecLike],
+    universe: Scope | NameOrPath | None = None,
+    *,
+    focus: Sequence[str] = (),
+    transactions: int | None = None,
+    budget: Budget | None = None,
+    processes: int = 1,
+    progress: Callable[[str], None] | None = None,
+) -> Lattices:
+    """Which of the specs imply which others, and the smallest histories that tell neighbours apart.
+
+    ``specs``: specs, their names or the paths of their files; so is a scope. ``universe``: a scope over tables, or ``"abstract"`` (default: in both, whatever can be asked there).
+    ``focus``: names of the specs that are to be placed among the others, which the answer's words are about
+    (default: all). ``transactions``: how many a history has at most (default: what the universe says). ``budget``: once it is spent the rest is
+    unknown. ``processes``: how many search beside each other. ``progress`` is told what is asked. IsolitmusError if fewer than two are given, two have one name, or no
+    two can be asked of one universe.
+
+    >>> found = compare(["serializable", "snapshot-isolation", "prefix-consistency"], "abstract")
+    >>> [edge.forward.evidence for edge in found.lattices[0].edges]
+    ['proved', 'proved']
+    >>> [str(t) for t in found.lattices[0].edges[1].back.test.history.transactions]
+    ['r(x0) w(x1)', 'r(x0) w(x2)']
+    """
+    asked = [named(one) for one in specs]
+    _refuse(asked)
+    if universe is not None and universe != ABSTRACT:
+        universe = named_scope(universe)
+    form = format_named(same_format(*asked))
+    inside: dict[str, Callable[[Spec], frozenset[str]]] = {}
+    if universe in (None, ABSTRACT) and not any(one.format for one in asked):
+        inside[ABSTRACT] = abstract.names_for
+    scopes: dict[str, Scope] = {}
+    if universe != ABSTRACT:
+        over = (
+            named_scope(universe)
+            if universe
+            else (named_scope(form.universe) if form.universe else None)
+        )
+        if over is not None:
+            scopes[over.name] = over
+            inside[over.name] = lambda _: frozenset(form.terms)
+    fitting = {
+        where: [one for one in asked if one.needs <= known(one)] for where, known in inside.items()
+    }
+    placed = {one.name for some in fitting.values() if len(some) > 1 for one in some}
+    apart = {one.name: _lacking(one, inside) for one in asked if one.name not in placed}
+    if not placed:
+        said = "; ".join(f"{name} {why}" for name, why in apart.items())
+        raise IsolitmusError(f"no two of these can be asked in one universe: {said}")
+    budget = budget or Budget()
+    lattices = []
+    with process_pool(processes, _ready) if processes > 1 else nullcontext() as pool:
+        for where, some in fitting.items():
+            if len(some) > 1:
+                searched = scopes.get(where, ABSTRACT)
+                placing = Placing(some, searched, transactions, budget, progress, pool, processes)
+                chosen = tuple(name for name in focus if name in {one.name for one in some})
+                lattices.append(placing.lattice(chosen))
+        if pool is not None and budget.spent() is not None:
+            pool.shutdown(
+                wait=False, cancel_futures=True
+            )  # nobody waits for what is being searched
+    return Lattices(tuple(lattices), apart)
+
+
+def _ready() -> None:
+    """What a process begins with."""
+
+
+def _refuse(specs: Sequence[Spec]) -> None:
+    if len(specs) < 2:
+        raise IsolitmusError(f"{many(len(specs), 'level')} to compare; two at least are wanted")
+    names = [spec.name for spec in specs]
+    for spec in specs:
+        if names.count(spec.name) > 1:
+            raise IsolitmusError(f"two of the levels are called {spec.name}; rename a file")
+        if spec.silences:
+            raise IsolitmusError(
+                f"{spec.name} is silent on some histories, so of them nobody can say who implies whom; ask"
+                f" isolitmus separate {spec.name} OTHER"
+            )
+
+
+def _lacking(spec: Spec, inside: Mapping[str, Callable[[Spec], frozenset[str]]]) -> str:
+    lacks = [
+        f"universe '{where}' does not have {', '.join(sorted(lacking))}"
+        if (lacking := spec.needs - known(spec))
+        else f"in universe '{where}' it is alone"
+        for where, known in inside.items()
+    ]
+    return "; ".join(lacks)

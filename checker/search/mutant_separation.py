@@ -5,27 +5,30 @@ another level, tells them apart. A level and its mutant judge every abstract his
 which a litmus test expects something make of it. Where none of these tells, ``separate`` looks for the smallest history
 that one of the two admits and the other forbids. That something is equivalent nobody finds out so: a file
 argues for it (``specs.files.equivalents_file``), and what a history refutes is refused.
+
+What became of a spec's mutants: which are told from it, by what, and which are not.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache
 from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from isolitmus.checker.execution.commit_loop import NO_OP, execute, observed_run
 from isolitmus.checker.execution.run_result import run
 from isolitmus.checker.judge.compiled_semantics import admission
 from isolitmus.checker.judge.graph_semantics import BitsetAlgebra, last_word, missing
 from isolitmus.checker.judge.history_verdict import check_history
-from isolitmus.checker.search.mutation import JudgedMutant, Kill, MutantReport
+from isolitmus.checker.render.worded import Worded
 from isolitmus.checker.search.separation import ABSTRACT, separate
 from isolitmus.checker.universes import abstract
 from isolitmus.model.budget import Budget
 from isolitmus.model.defaults import DELTA
 from isolitmus.model.errors import Ended, IsolitmusError, LitmusError, Refused, UndeterminedError
 from isolitmus.model.litmus import HistoryTest, Litmus
+from isolitmus.model.records import Records, Tabular
 from isolitmus.model.spec import Fold
 from isolitmus.model.spec_algebra import outspoken
 from isolitmus.specs.files.catalogue import litmus, litmus_names, protocol, protocols
@@ -43,9 +46,136 @@ if TYPE_CHECKING:
     from isolitmus.model.relation import Relation
     from isolitmus.model.spec import Axiom, CatExpr, Label, Spec, Unsaid
     from isolitmus.specs.files.spec_catalogue import SpecLike
-    from isolitmus.specs.language.mutant import Mutant
+    from isolitmus.specs.language.mutants import Mutant
 
-__all__ = ["AskedTest", "changed_exprs", "kills_of", "separate_mutants", "what_is_said"]
+__all__ = [
+    "AskedTest",
+    "JudgedMutant",
+    "Kill",
+    "MutantReport",
+    "changed_exprs",
+    "kills_of",
+    "separate_mutants",
+    "what_is_said",
+]
+
+COLUMNS = ("spec", "mutant", "was", "becomes", "outcome", "by", "argument")
+
+
+@dataclass(frozen=True, slots=True)
+class Kill:
+    """What tells a mutant from its spec."""
+
+    test: Litmus | HistoryTest
+    """The litmus test, of the catalogue or one that was found."""
+    words: str
+    """What the spec says of it, and what the mutant says."""
+    found: bool = False
+    """Whether a search has found it; else it ships."""
+
+    @property
+    def name(self) -> str:
+        """The test's name."""
+        return self.test.name
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedMutant:
+    """A mutant with what tells it from the spec."""
+
+    mutant: Mutant
+    """Which one."""
+    kills: tuple[Kill, ...] = ()
+    """Every litmus test of the catalogue that tells it; if none does, the history that a search found."""
+    bound: str = ""
+    """How far nothing was found, where nothing was."""
+    argument: str = ""
+    """Why it is equivalent, if somebody says so."""
+    ended: str | None = None
+    """The limit that ended the search for a history that tells it."""
+
+    @property
+    def outcome(self) -> Literal["told", "argued", "unknown", "survives"]:
+        """``told``; or nothing tells it: ``argued`` to be equivalent, ``unknown`` where a limit ended the search,
+        else ``survives``.
+        """
+        if self.kills:
+            return "told"
+        if self.argument:
+            return "argued"
+        return "survives" if self.ended is None else "unknown"
+
+    def to_json(self) -> dict[str, object]:
+        """The mutant as docs/interface.md, 6, has it."""
+        first = self.kills[0] if self.kills else None
+        return {
+            "mutant": self.mutant.number,
+            "was": self.mutant.was,
+            "becomes": self.mutant.becomes,
+            "what": self.mutant.what,
+            "outcome": self.outcome,
+            "by": [kill.name for kill in self.kills],
+            "how": None if first is None else first.words,
+            "litmus": first.test.text if first is not None and first.found else None,
+            "bound": self.bound or None,
+            "argument": self.argument or None,
+            "ended": self.ended,
+        }
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class MutantReport(Worded, Tabular):
+    """The answer to ``separate LEVEL --mutants``."""
+
+    spec: Spec
+    """Whose mutants."""
+    judged: tuple[JudgedMutant, ...]
+    """Each, in the order of the text."""
+    seconds: float
+    """What it took."""
+
+    @property
+    def survivors(self) -> tuple[JudgedMutant, ...]:
+        """Those that nothing tells from the spec, and for which nobody argues."""
+        return tuple(one for one in self.judged if one.outcome in {"survives", "unknown"})
+
+    @property
+    def argued(self) -> tuple[JudgedMutant, ...]:
+        """Those that somebody says are equivalent, and that nothing tells from the spec."""
+        return tuple(one for one in self.judged if one.outcome == "argued")
+
+    @property
+    def told(self) -> tuple[JudgedMutant, ...]:
+        """Those that a history tells from the spec."""
+        return tuple(one for one in self.judged if one.outcome == "told")
+
+    @property
+    def records(self) -> Records:
+        """A row for each mutant; by is the first test that tells it."""
+        return Records(
+            COLUMNS,
+            tuple(
+                (
+                    self.spec.name,
+                    one.mutant.number,
+                    one.mutant.was,
+                    one.mutant.becomes,
+                    one.outcome,
+                    one.kills[0].name if one.kills else None,
+                    one.argument or None,
+                )
+                for one in self.judged
+            ),
+        )
+
+    def to_json(self) -> dict[str, object]:
+        """The report as docs/interface.md, 6, has it."""
+        return {
+            "spec": self.spec.name,
+            "mutants": [one.to_json() for one in self.judged],
+            "survivors": [one.mutant.number for one in self.survivors],
+            "seconds": round(self.seconds, 3),
+        }
 
 
 def separate_mutants(

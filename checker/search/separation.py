@@ -3,6 +3,8 @@
 In two universes, each searched in two ways: by a solver, and by enumeration, which checks it. What is
 found is written as a litmus file and judged anew from its text (``checker.universes.recheck``); only then is it
 an answer. What is not found is "none" up to a bound that is stated, never more.
+
+Levels that say the same of every history: most often a slip of their author.
 """
 
 from __future__ import annotations
@@ -14,23 +16,25 @@ from functools import partial
 from time import monotonic
 from typing import TYPE_CHECKING, Literal, Protocol
 
-from isolitmus.checker.execution.recorded import recorder
+from isolitmus.checker.execution.commit_loop import recorder
 from isolitmus.checker.prove.structural_implication import structural
 from isolitmus.checker.search.separation_result import TABLE_ASSUMPTIONS, By, Separation
-from isolitmus.checker.solver.certificate import Certificate
+from isolitmus.checker.solver.refutation import Certificate
 from isolitmus.checker.universes import abstract
+from isolitmus.checker.universes.abstract import names_for
 from isolitmus.checker.universes.catalogue_histories import shipped_history, shipped_run
 from isolitmus.checker.universes.recheck import recheck_candidate, recheck_history
-from isolitmus.checker.universes.tables import of_format
-from isolitmus.checker.universes.witnesses import Witnesses
+from isolitmus.checker.universes.tables import Witnesses, of_format
 from isolitmus.model.budget import Budget
 from isolitmus.model.defaults import DELTA
+from isolitmus.model.display import many
 from isolitmus.model.errors import IsolitmusError, Limit
-from isolitmus.model.number import many
 from isolitmus.model.scope import LARGEST
+from isolitmus.model.spec import Axiom, Binary, Bracket, Name, Spec
 from isolitmus.model.spec_algebra import outspoken, strict
 from isolitmus.specs.files.catalogue import scope as named_scope
 from isolitmus.specs.files.catalogue import spec
+from isolitmus.specs.files.catalogue import spec as named
 from isolitmus.specs.registries.formats import format_named
 
 if TYPE_CHECKING:
@@ -41,16 +45,9 @@ if TYPE_CHECKING:
     from isolitmus.checker.universes.tables import Candidate
     from isolitmus.model.history import History
     from isolitmus.model.scope import Scope
-    from isolitmus.model.spec import Spec
     from isolitmus.specs.files.spec_catalogue import NameOrPath, SpecLike
 
-__all__ = [
-    "ABSTRACT",
-    "TABLE",
-    "same_format",
-    "scope_words",
-    "separate",
-]
+__all__ = ["ABSTRACT", "TABLE", "same_format", "scope_words", "separate", "triviality"]
 
 ABSTRACT: Literal["abstract"] = "abstract"
 TABLE = "table"
@@ -338,7 +335,7 @@ class _Tables:
                 budget=self.budget, refuted=self.refuted,
             )  # fmt: skip
         else:
-            from isolitmus.checker.universes import table_exhaustive
+            from isolitmus.checker.universes import tables as table_exhaustive
 
             found, examined = table_exhaustive.search(
                 self.a, self.scope, n, self.witnesses.accept,
@@ -442,3 +439,44 @@ def _require(asked: Spec, names: AbstractSet[str], who: str) -> None:
     lacking = sorted(asked.needs - names)
     if lacking:
         raise IsolitmusError(f"{asked.name} needs {', '.join(lacking)}, which {who} not have")
+
+
+SIZES = (1, 2, 3)
+"""So many transactions have the histories that are asked; beyond, those of the catalogue."""
+EVERYTHING = Spec("everything", "Everything", "", "", (), {})
+"""What allows every history."""
+ANYONE = Bracket(Binary("|", Name("Writer"), Name("Reader")))
+NOTHING = Spec(
+    "nothing",
+    "Nothing",
+    "",
+    "",
+    (Axiom("empty", ANYONE, "nobody"),),
+    {},
+    needs=frozenset({"Writer", "Reader"}),
+)
+"""What allows no history in which anything happens."""
+
+
+def triviality(spec: SpecLike, *, budget: Budget | None = None) -> str | None:
+    """That a spec allows every history that a search looks at, or none of them, in a sentence with the bound; None if
+    it does neither, if it asks for what abstract histories do not have, or once the budget is spent.
+
+    >>> from isolitmus.specs.language.parser import read
+    >>> print(triviality(read('"Slip" acyclic so & wr as slip', "slip")))
+    slip allows every history: it forbids none up to 3 transactions in universe 'abstract' (at most 3 keys), and none of the catalogue
+    >>> triviality(read('"Sound" acyclic wr as order', "sound")) is None
+    True
+    """
+    spec = named(spec)
+    if not spec.needs <= names_for(spec):
+        return None
+    for a, b, says in (
+        (EVERYTHING, spec, "allows every history: it forbids none"),
+        (spec, NOTHING, "forbids every history: it allows none"),
+    ):
+        found = separate(a, b, universe=ABSTRACT, transactions=SIZES, budget=budget)
+        if found.found is False and found.beside is None:
+            where, _, _ = found.bound.partition(";")
+            return f"{spec.name} {says} {where}, and none of the catalogue"
+    return None

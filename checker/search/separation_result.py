@@ -6,19 +6,17 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from isolitmus.checker.execution.commit_loop import execution_frame, observed_run
-from isolitmus.checker.execution.explaining import explanations
+from isolitmus.checker.execution.serial_orders import explanations
 from isolitmus.checker.render.drawn import Drawn
 from isolitmus.checker.render.worded import Paged, Worded
+from isolitmus.model.display import many
 from isolitmus.model.litmus import Litmus
-from isolitmus.model.number import many
 
 if TYPE_CHECKING:
-    from isolitmus.checker.execution.explaining import Explanation
-    from isolitmus.checker.execution.serial_orders import Serial
-    from isolitmus.checker.prove.proof import Proof
-    from isolitmus.checker.prove.scope import Outside
+    from isolitmus.checker.execution.serial_orders import Explanation, Serial
+    from isolitmus.checker.prove.proof import Outside, Proof
     from isolitmus.checker.render.dependency_graph import DependencyGraph
-    from isolitmus.checker.solver.certificate import Certificate
+    from isolitmus.checker.solver.refutation import Certificate
     from isolitmus.checker.universes.catalogue_histories import Shipped
     from isolitmus.model.execution import Execution
     from isolitmus.model.litmus import HistoryTest
@@ -103,7 +101,7 @@ class Separation(Worded, Paged, Drawn):
     @property
     def file(self) -> Litmus | HistoryTest | None:
         """What was found as a file has it: with what the model predicts of it."""
-        from isolitmus.checker.universes.expecting import expecting
+        from isolitmus.checker.universes.recheck import expecting
 
         return None if self.litmus is None else expecting(self.litmus, self.a, self.b)
 

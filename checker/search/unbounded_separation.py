@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from isolitmus.checker.search.separation import ABSTRACT, TABLE, same_format, separate
 from isolitmus.checker.search.separation_result import Separation
-from isolitmus.checker.solver.certificate import Certificate
+from isolitmus.checker.solver.refutation import Certificate
 from isolitmus.model.budget import Budget
+from isolitmus.model.display import many
 from isolitmus.model.errors import IsolitmusError
-from isolitmus.model.number import many
 from isolitmus.model.scope import LARGEST
 from isolitmus.specs.files.catalogue import scope as named_scope
 from isolitmus.specs.files.catalogue import spec
@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from isolitmus.checker.prove.arguments import Question
-    from isolitmus.checker.prove.proof import Proof
-    from isolitmus.checker.prove.scope import Outside
+    from isolitmus.checker.prove.proof import Outside, Proof
     from isolitmus.model.scope import Scope
     from isolitmus.specs.files.spec_catalogue import NameOrPath, SpecLike
 
@@ -160,8 +159,7 @@ class _Tried(NamedTuple):
 
 
 def _of_tables(question: Question, budget: Budget) -> _Tried:
-    from isolitmus.checker.prove.proof import prove
-    from isolitmus.checker.prove.scope import outside, statements
+    from isolitmus.checker.prove.proof import outside, prove, statements
 
     proof = prove(question, budget=budget)
     return _Tried(

@@ -25,7 +25,7 @@ def admit(gates: Gates, frames: Matrices[int], spec: Spec) -> None:
 
     >>> from isolitmus.checker.solver.circuits import Gates
     >>> from isolitmus.checker.judge.matrix_semantics import Matrices
-    >>> from isolitmus.checker.solver.solver import Solver
+    >>> from isolitmus.checker.solver.circuits import Solver
     >>> from isolitmus.specs.language.parser import read
     >>> gates = Gates()
     >>> ab, ba = gates.new(), gates.new()

@@ -2,16 +2,26 @@
 
 A literal is a non-zero integer, negative if negated, as in DIMACS. Gates fold constants and are made
 once: the same conjunction asked for twice is the same literal.
+
+Z3 behind clauses: the one place that knows the solver, which has no types.
+
+The circuits are propositional, so Z3's solver for finite domains gets them as DIMACS text, which it
+reads many times faster than it takes terms from Python.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import signal
+from contextlib import nullcontext
+from typing import TYPE_CHECKING, Any
+
+from isolitmus.model.budget import Budget
+from isolitmus.model.errors import Limit, MemoryLimit
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
-__all__ = ["Gates"]
+__all__ = ["Gates", "Model", "Solver", "answer"]
 
 
 class Gates:
@@ -119,3 +129,101 @@ class Gates:
                 for c in range(most)
             ]
         return count
+
+
+def answer(solver: Any, assumptions: Sequence[Any] = (), budget: Budget | None = None) -> str:
+    """What one of Z3's solvers says: sat, unsat, or unknown, if it has a limit of its own.
+
+    KeyboardInterrupt at a Ctrl-C, which Z3 catches itself and takes for an unknown; a Limit once the budget is
+    spent, also if that happens meanwhile.
+    """
+    import z3
+
+    try:
+        with nullcontext() if budget is None else budget.stopping(solver.ctx.interrupt):
+            said = str(solver.check(*assumptions))
+    except z3.Z3Exception as problem:
+        if "memory" in str(problem):
+            raise MemoryLimit("memory was used up") from None
+        if "cancel" in str(problem) or "interrupt" in str(problem):
+            raise KeyboardInterrupt from None
+        raise
+    finally:  # Z3 gives Python its handler back with signal(), and later waits would not hear a Ctrl-C
+        signal.siginterrupt(signal.SIGINT, True)
+    if said == "unknown" and "interrupt" in solver.reason_unknown():
+        raise KeyboardInterrupt
+    return said
+
+
+class Model:
+    """An assignment of the variables, read when asked; through Z3's C interface, for it is asked often."""
+
+    def __init__(self, solver: Solver) -> None:
+        self._model = solver.z3.model()
+        self._solver = solver
+
+    def __getitem__(self, literal: int) -> bool:
+        if abs(literal) == 1:
+            return literal == 1
+        core, context = self._solver.core, self._solver.context
+        declaration = self._solver.declaration(abs(literal))
+        value = core.Z3_model_get_const_interp(context, self._model.model, declaration)
+        true = bool(value) and core.Z3_get_bool_value(context, value) == core.Z3_L_TRUE
+        return true == (literal > 0)
+
+
+class Solver:
+    """A solver that keeps up with the clauses of some gates, incrementally.
+
+    A check raises a Limit once the ``budget`` is spent.
+
+    >>> from isolitmus.checker.solver.circuits import Gates
+    >>> gates = Gates()
+    >>> a, b = gates.new(), gates.new()
+    >>> gates.add(a, b)
+    >>> solver = Solver(gates)
+    >>> solver.check([-a])[b], solver.check([-a, -b])
+    (True, None)
+    """
+
+    def __init__(self, gates: Gates, budget: Budget | None = None) -> None:
+        import z3
+
+        self.z3: Any = z3.SolverFor("QF_FD")
+        self.core: Any = z3.z3core
+        self.context: Any = self.z3.ctx.ref()
+        self._gates = gates
+        self._loaded = 0
+        self._budget = budget or Budget()
+        self._api: Any = z3
+        self._literals: dict[int, Any] = {}
+        self._declarations: dict[int, Any] = {}
+
+    def check(self, assumptions: Sequence[int] = ()) -> Model | None:
+        """A model in which the assumptions hold, or None if there is none."""
+        self._load()
+        said = answer(self.z3, [*map(self._literal, assumptions)], self._budget)
+        if said == "unknown":
+            raise Limit(f"the solver gave up: {self.z3.reason_unknown()}")
+        return Model(self) if said == "sat" else None
+
+    def declaration(self, variable: int) -> Any:
+        """Z3's declaration of a variable."""
+        if variable not in self._declarations:
+            self._declarations[variable] = self._literal(variable).decl().ast
+        return self._declarations[variable]
+
+    def _literal(self, literal: int) -> Any:
+        if literal not in self._literals:
+            variable = self._api.Bool(abs(literal))
+            self._literals[literal] = variable if literal > 0 else self._api.Not(variable)
+        return self._literals[literal]
+
+    def _load(self) -> None:
+        new = self._gates.clauses[self._loaded :]
+        if not new:
+            return
+        self._loaded += len(new)
+        lines = [f"p cnf {self._gates.variables} {len(new)}"]
+        lines += [" ".join(map(str, clause)) + " 0" for clause in new]
+        self.z3.from_string("\n".join(lines) + "\n")

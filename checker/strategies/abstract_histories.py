@@ -16,9 +16,9 @@ from isolitmus.checker.judge.history_verdict import check_history
 from isolitmus.checker.universes.abstract import TIMES, names_for
 from isolitmus.checker.universes.abstract_solver import search
 from isolitmus.model.budget import Budget
+from isolitmus.model.display import many
 from isolitmus.model.errors import HistoryError, IsolitmusError
 from isolitmus.model.history import History
-from isolitmus.model.number import many
 from isolitmus.model.operations import INITIAL, ItemRead, PredicateRead, Transaction, Version, Write
 from isolitmus.model.spec_algebra import outspoken, strict
 from isolitmus.model.verdict import Allowed, Forbidden

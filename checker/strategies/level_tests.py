@@ -17,19 +17,18 @@ from hypothesis import strategies as st
 from isolitmus.checker.execution.commit_loop import execute, judge_execution
 from isolitmus.checker.search.separation import separate
 from isolitmus.checker.universes.recheck import verdict_of
-from isolitmus.checker.universes.timing import Times
+from isolitmus.checker.universes.schedules import Times
 from isolitmus.model.budget import Budget
+from isolitmus.model.display import many
 from isolitmus.model.errors import IsolitmusError
 from isolitmus.model.litmus import Litmus
-from isolitmus.model.number import many
 from isolitmus.model.run import TOOK_EFFECT
 from isolitmus.model.scope import LARGEST, Scope
 from isolitmus.model.sql.statement import Read
 from isolitmus.model.verdict import Allowed, Forbidden
 from isolitmus.specs.files.catalogue import spec
 from isolitmus.specs.files.scope_file import SCOPE
-from isolitmus.specs.sql.features import features
-from isolitmus.specs.sql.unsupported_pairs import refuse_together
+from isolitmus.specs.sql.unsupported_pairs import features, refuse_together
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -26,9 +26,9 @@ from isolitmus.model.errors import IsolitmusError
 from isolitmus.model.litmus import Litmus
 from isolitmus.model.sql.statement import Read
 from isolitmus.model.toml_text import inline, listed, quoted
-from isolitmus.specs.files.index_file import HEAP
 from isolitmus.specs.files.litmus_file import read_litmus
 from isolitmus.specs.files.scope_file import read_scope
+from isolitmus.specs.files.table_file import HEAP
 from isolitmus.specs.registries.formats import format_named
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from hypothesis.strategies import DrawFn, SearchStrategy
 
-    from isolitmus.model.client import Client
+    from isolitmus.model.litmus import Client
     from isolitmus.model.schema import Schema
     from isolitmus.model.scope import Scope
     from isolitmus.model.sql.statement import Statement

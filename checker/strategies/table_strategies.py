@@ -20,14 +20,11 @@ from isolitmus.checker.strategies.level_tests import (
     times_in,
     too_few,
 )
-from isolitmus.checker.universes.timing import TIMES, Times, schedule_at
-from isolitmus.model.client import Client
+from isolitmus.checker.universes.schedules import TIMES, Times, schedule_at
 from isolitmus.model.errors import IsolitmusError, UndeterminedError
-from isolitmus.model.litmus import Litmus
-from isolitmus.model.sql.casting import cast_value
-from isolitmus.model.sql.failing import EvaluationError
-from isolitmus.model.sql.types import INTEGERS, is_number
-from isolitmus.model.sql.values import literal
+from isolitmus.model.litmus import Client, Litmus
+from isolitmus.model.sql.types import INTEGERS, EvaluationError, is_number
+from isolitmus.model.sql.values import cast_value, literal
 from isolitmus.specs.files.table_ddl import read_ddl
 from isolitmus.specs.files.table_file import read_table
 from isolitmus.specs.files.toml_reader import Node, Source

@@ -21,16 +21,15 @@ from isolitmus.checker.strategies.level_tests import (
     too_few,
 )
 from isolitmus.checker.strategies.table_strategies import constants, own_rows, values_for
-from isolitmus.checker.universes.timing import Times, schedule_at
+from isolitmus.checker.universes.schedules import Times, schedule_at
 from isolitmus.model.budget import Budget
-from isolitmus.model.client import Client
 from isolitmus.model.errors import IsolitmusError, UndeterminedError, near
-from isolitmus.model.litmus import Litmus
-from isolitmus.model.sql.casting import cast_value
+from isolitmus.model.litmus import Client, Litmus
 from isolitmus.model.sql.evaluation import evaluate
 from isolitmus.model.sql.expression import TRUE, And, ColumnRef, Const, In, conjuncts, walk
-from isolitmus.model.sql.failing import EvaluationError
-from isolitmus.specs.sql.bound_statement import bound_statement
+from isolitmus.model.sql.types import EvaluationError
+from isolitmus.model.sql.values import cast_value
+from isolitmus.specs.sql.binding import bound_statement
 from isolitmus.specs.sql.parameters import CLOCKS, bound, one_line
 from isolitmus.specs.sql.statements import read_statement
 

@@ -16,8 +16,8 @@ from isolitmus.checker.render.worded import Worded
 from isolitmus.checker.universes.abstract import KEYS, TIMES, Varied, names_for, observes_versions
 from isolitmus.checker.universes.abstract_enumeration import history_batches
 from isolitmus.model.budget import Budget
+from isolitmus.model.display import many
 from isolitmus.model.errors import IsolitmusError, Limit
-from isolitmus.model.number import many
 from isolitmus.model.records import Records, Tabular
 from isolitmus.specs.files.catalogue import level as named
 from isolitmus.specs.files.catalogue import levels as shipped_levels

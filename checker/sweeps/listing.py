@@ -13,17 +13,16 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from isolitmus.checker.judge.compiled_semantics import admission
 from isolitmus.checker.judge.graph_semantics import first_conflict, first_silence
-from isolitmus.checker.sweeps.orders import SerialOrders
-from isolitmus.checker.sweeps.pair_frames import Layout, Pairs, commit
+from isolitmus.checker.sweeps.kernel import SerialOrders
+from isolitmus.checker.sweeps.pair_frames import Broken, Layout, Pairs, broken, commit
 from isolitmus.checker.sweeps.space import FAILS, Space
 from isolitmus.checker.sweeps.tally import continuations, place
-from isolitmus.checker.sweeps.verdicts import Broken, broken
 from isolitmus.model.spec_algebra import outspoken
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from isolitmus.checker.sweeps.orders import WriterAt
+    from isolitmus.checker.sweeps.kernel import WriterAt
     from isolitmus.checker.sweeps.shard_runner import Work
     from isolitmus.checker.sweeps.tally import Shard
     from isolitmus.model.spec import Spec

@@ -10,28 +10,37 @@ by session. Who aborted only writes, and is in no session: frames have nothing e
 the order of the keys unless a spec asks for ``po``.
 
 One set of Booleans stands for many histories: literals of a circuit, or bits of many cases.
+
+What was when in an abstract history: an order of all that transactions may do, and of their ends.
+
+Orders of intervals: of transactions that begin and end, who had ended when another one began.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from itertools import pairwise
+from dataclasses import dataclass, replace
+from itertools import pairwise, permutations, product
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from isolitmus.checker.judge.read_nodes import needs_operations
 from isolitmus.checker.judge.spec_properties import increasing
-from isolitmus.checker.universes.intervals import scheduled
 from isolitmus.model.history import History
-from isolitmus.model.operations import INITIAL, ItemRead, Transaction, Version, Write
+from isolitmus.model.operations import (
+    INITIAL,
+    ItemRead,
+    Transaction,
+    Version,
+    Write,
+    read_versions,
+    shortened,
+)
 from isolitmus.model.vocabulary import BY_VERSIONS, relations_of, sets_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from isolitmus.checker.judge.matrix_semantics import Booleans
-    from isolitmus.checker.universes.slots import Slots
-    from isolitmus.model.operations import Operation, Status
-    from isolitmus.model.recorded import Moment
+    from isolitmus.model.operations import Moment, Operation, Status
     from isolitmus.model.spec import Spec
 
 __all__ = [
@@ -41,15 +50,166 @@ __all__ = [
     "Histories",
     "Linear",
     "OrderMatrix",
+    "Slots",
     "Varied",
     "assumptions",
+    "crossings",
+    "intervals",
     "names_for",
     "observes_versions",
+    "one_after_another",
+    "scheduled",
     "uses_versions",
     "varied",
 ]
 
 B = TypeVar("B")
+
+
+@dataclass(frozen=True, slots=True)
+class Slots(Generic[B]):
+    """A total order of slots: for each transaction one for the read of each key, for the write of each key, and for its
+    end. Of what does not happen the slot says nothing.
+    """
+
+    keys: int
+    """How many there are."""
+    before: Sequence[Sequence[B]]
+    """``before[p][q]``: what is at p comes before what is at q."""
+
+    def read(self, t: int, x: int) -> int:
+        """The slot of a read."""
+        return t * (2 * self.keys + 1) + x
+
+    def write(self, t: int, x: int) -> int:
+        """The slot of a write."""
+        return self.read(t, self.keys + x)
+
+    def end(self, t: int) -> int:
+        """The slot of the end of a transaction."""
+        return self.read(t, 2 * self.keys)
+
+    def turns(self) -> Iterator[tuple[int, int]]:
+        """Two slots of one transaction of which the first comes first, whatever there is: reads, writes, the end.
+
+        >>> [*Slots(1, [[0] * 6] * 6).turns()]
+        [(0, 1), (0, 2), (1, 2), (3, 4), (3, 5), (4, 5)]
+        """
+        keys = range(self.keys)
+        for t in range(len(self.before) // (2 * self.keys + 1)):
+            for x in keys:
+                yield from ((self.read(t, x), self.write(t, y)) for y in keys)
+                yield self.read(t, x), self.end(t)
+            yield from ((self.write(t, x), self.end(t)) for x in keys)
+
+    def sorted(self, slots: Sequence[int], value: Callable[[B], bool]) -> list[int]:
+        """These slots, earliest first."""
+        return sorted(slots, key=lambda q: sum(value(self.before[p][q]) for p in slots if p != q))
+
+    def schedule(
+        self,
+        done: Sequence[Sequence[int]],
+        value: Callable[[B], bool],
+        ended: Sequence[Sequence[bool]] | None,
+    ) -> tuple[Moment, ...]:
+        """When transactions, from number 1, began, did what is at these slots, in turn, and ended. ``ended[i][j]``: i had
+        ended when j began; None: each begins right before what it does first.
+        """
+        n = len(done)
+        at = {slot: (t, k) for t, slots in enumerate(done) for k, slot in enumerate(slots, 1)}
+        at |= {self.end(t): (t, 0) for t in range(n)}
+        moments: list[Moment] = []
+        waiting = dict.fromkeys(range(n))
+        for slot in self.sorted([*at], value):
+            t, k = at[slot]
+            late = [] if ended is None or k else [j for j in waiting if not ended[t][j]]
+            for j in late if t in late or t not in waiting else [*late, t]:
+                moments.append((j + 1, "start"))
+                del waiting[j]
+            moments.append((t + 1, k or "end"))
+        return shortened(moments)
+
+
+def crossings(
+    n: int,
+) -> Iterator[tuple[tuple[int, int], tuple[int, int], tuple[tuple[int, int], ...]]]:
+    """What makes a relation on n an order of intervals (Fishburn, Intransitive indifference with unequal indifference
+    intervals, 1970): of each two pairs (a, b) and (c, d), those of which then one is there, too, (a, d) or (c, b).
+    None relates anybody to himself.
+
+    >>> [(one, other) for one, other, then in crossings(2) if not then]
+    [((0, 1), (1, 0)), ((1, 0), (0, 1))]
+    """
+    for (a, b), (c, d) in permutations(permutations(range(n), 2), 2):
+        yield (a, b), (c, d), tuple((i, j) for i, j in ((a, d), (c, b)) if i != j)
+
+
+def intervals(n: int) -> Iterator[list[list[bool]]]:
+    """All orders of n intervals: ``[i][j]``, i had ended when j began.
+
+    >>> [sum(1 for _ in intervals(n)) for n in (1, 2, 3)]
+    [1, 3, 19]
+    """
+    pairs = [*permutations(range(n), 2)]
+    demands = [*crossings(n)]
+    for chosen in product((False, True), repeat=len(pairs)):
+        there = {pair for pair, one in zip(pairs, chosen, strict=True) if one}
+        if all(
+            one not in there or other not in there or not there.isdisjoint(then)
+            for one, other, then in demands
+        ):
+            yield [[(i, j) in there for j in range(n)] for i in range(n)]
+
+
+def scheduled(ended: Sequence[Sequence[bool]]) -> tuple[Moment, ...]:
+    """When transactions, from number 1, began and ended, so that just these had ended when others began.
+
+    >>> scheduled([[False, True], [False, False]])
+    ((1, 'start'), (1, 'end'), (2, 'start'), (2, 'end'))
+    """
+    n = len(ended)
+    before = [{i for i in range(n) if ended[i][j]} for j in range(n)]
+    moments: list[Moment] = []
+    over: set[int] = set()
+    for j in sorted(range(n), key=lambda j: (len(before[j]), j)):
+        moments += [(i + 1, "end") for i in sorted(before[j] - over)]
+        over |= before[j]
+        moments.append((j + 1, "start"))
+    return (*moments, *((i + 1, "end") for i in range(n) if i not in over))
+
+
+def one_after_another(history: History) -> History | None:
+    """The history with a time in which nobody overlaps, and nobody reads what is not written yet: whoever asks for no
+    time says the same of it. None if there is no such time, or if nobody knows how somebody ended.
+
+    >>> from isolitmus.model.history import History
+    >>> one_after_another(History.from_table({"T1": "r(x2)", "T2": "w(x2)"})).to_table()["schedule"]
+    'T2 T1'
+    >>> one_after_another(History.from_table({"T1": "r(x2) w(y1)", "T2": "r(y1) w(x2)"}))
+    """
+    from networkx import DiGraph, NetworkXUnfeasible, lexicographical_topological_sort
+
+    graph = DiGraph()
+    graph.add_nodes_from(t.number for t in history.transactions)
+    graph.add_edges_from(pair for session in history.sessions for pair in pairwise(session))
+    graph.add_edges_from((a.writer, b.writer) for a, b in history.order)
+    written = history.versions()
+    for t in history.transactions:
+        saw = {version for done in t.operations for version in read_versions(done)}
+        graph.add_edges_from((v.writer, t.number) for v in saw & written if v.writer != t.number)
+    graph.remove_nodes_from([INITIAL])
+    try:
+        order = [*lexicographical_topological_sort(graph)]
+    except NetworkXUnfeasible:
+        return None
+    if any(t.status == "unknown" for t in history.transactions):
+        return None
+    moments: list[Moment] = []
+    for number in order:
+        moments += [(number, "start"), (number, "end")]
+    return replace(history, schedule=tuple(moments))
+
+
 OrderMatrix = list[list[B]]
 """``order[i][j]``: version i of a key comes before version j, if both are there."""
 

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING
 from isolitmus.checker.execution.commit_loop import observed_run
 from isolitmus.checker.execution.serial_orders import explain_serially
 from isolitmus.checker.judge.compiled_semantics import admission
-from isolitmus.checker.universes.cast_orders import judged_orders
 from isolitmus.checker.universes.catalogue_histories import shipped_run
 from isolitmus.checker.universes.recheck import recheck_candidate
-from isolitmus.checker.universes.schedules import Scheduled, casts
+from isolitmus.checker.universes.schedules import Scheduled, casts, judged_orders
 from isolitmus.checker.universes.tables import of_format
 from isolitmus.model.errors import IsolitmusError, Limit
 from isolitmus.model.scope import LARGEST

@@ -4,6 +4,15 @@ A candidate is an initial table, writers, readers, and an order of their steps. 
 come to, and after the last commits; a writer stops after each statement, then commits. Those in which somebody waits
 are steps of others at other moments, and are looked at as they come. Fewest transactions first, then the order of the
 scope; the same scope gives the same order.
+
+All orders in which several go on, step by step: what comes of them, counted exactly.
+
+Orders that lead to one state go on alike and are followed once. Nothing is copied: a state is reached by going there
+again from the start, but for the last way on, which goes on from where it is.
+
+All orders of the steps of some transactions under some protocols, and what each comes to, counted exactly.
+
+Schedules from times: without one transaction the order of the others stays, so what Hypothesis draws shrinks.
 """
 
 from __future__ import annotations
@@ -11,20 +20,38 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import combinations_with_replacement, groupby, product
 from math import factorial, prod
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, TypeVar
 
-from isolitmus.model.client import Client
-from isolitmus.model.litmus import Litmus
+from hypothesis import strategies as st
+
+from isolitmus.model.litmus import Client, Litmus
 from isolitmus.model.schedule import Schedule, Step
 from isolitmus.model.sql.statement import Block, statements_of
+from isolitmus.specs.registries.formats import format_named
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 
+    from isolitmus.model.execution import Execution
+    from isolitmus.model.format import Stepwise
     from isolitmus.model.scope import Scope
+    from isolitmus.model.spec import Spec
     from isolitmus.model.sql.statement import Statement
 
-__all__ = ["Cast", "Scheduled", "casts"]
+__all__ = [
+    "TIMES",
+    "Cast",
+    "Orders",
+    "Scheduled",
+    "Times",
+    "Walk",
+    "Ways",
+    "casts",
+    "first_of",
+    "judged_orders",
+    "queues",
+    "schedule_at",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,3 +157,222 @@ def _rows(statement: Statement) -> int:
     """How many rows an init statement puts in."""
     query = getattr(statement, "query", ())
     return sum(len(getattr(branch, "rows", ())) for branch in query)
+
+
+Turn = TypeVar("Turn")
+"""Whose step it is."""
+
+
+class Walk(Protocol[Turn]):
+    """Several that are under way."""
+
+    def able(self) -> Sequence[Turn]:
+        """Those that can go on, in the order in which they are tried."""
+
+    def go(self, turn: Turn, /) -> None:
+        """One of them takes its next step."""
+
+    def state(self) -> Hashable:
+        """All that what comes of it depends on from here on."""
+
+
+AnyWalk = TypeVar("AnyWalk", bound=Walk)  # type: ignore[type-arg]
+End = TypeVar("End")
+
+
+class Ways(NamedTuple, Generic[Turn]):
+    """Orders that come to one end: how many there are, and one of them."""
+
+    number: int
+    path: tuple[Turn, ...]
+
+
+def first_of(_one: tuple[Turn, ...], _other: tuple[Turn, ...]) -> bool:
+    """Of two ways to one end the one is kept that was gone first."""
+    return False
+
+
+class Orders(Generic[AnyWalk, Turn, End]):
+    """All orders of the steps of a walk; ``better``: which of two ways to one end is kept (by default the first);
+    ``check`` is called at each state, and may end it.
+
+    >>> class Queue:
+    ...     def __init__(self): self.said = ""
+    ...     def able(self): return [one for one in "ab" if self.said.count(one) < "aab".count(one)]
+    ...     def go(self, one): self.said += one
+    ...     def state(self): return "".join(sorted(self.said)), self.said[-1:]
+    >>> Orders(Queue, lambda walk: walk.said[-1]).ends()
+    {'b': Ways(number=1, path=('a', 'a', 'b')), 'a': Ways(number=2, path=('a', 'b', 'a'))}
+    """
+
+    def __init__(
+        self,
+        start: Callable[[], AnyWalk],
+        end: Callable[[AnyWalk], End],
+        *,
+        better: Callable[[tuple[Turn, ...], tuple[Turn, ...]], bool] = first_of,
+        check: Callable[[int], None] = lambda _states: None,
+    ) -> None:
+        self.start, self.end, self.better, self.check = start, end, better, check
+        self.known: dict[Hashable, dict[End, Ways[Turn]]] = {}
+
+    def ends(self) -> dict[End, Ways[Turn]]:
+        """What comes of them, in the order in which it was found."""
+        return self._from((), self.start())
+
+    def walk(self, path: Sequence[Turn]) -> AnyWalk:
+        """A walk after some steps."""
+        walk = self.start()
+        for turn in path:
+            walk.go(turn)
+        return walk
+
+    def _from(self, path: tuple[Turn, ...], walk: AnyWalk) -> dict[End, Ways[Turn]]:
+        state = walk.state()
+        if state in self.known:
+            return self.known[state]
+        self.check(len(self.known))
+        able: Sequence[Turn] = walk.able()
+        found: dict[End, Ways[Turn]] = {}
+        if not able:
+            found[self.end(walk)] = Ways(1, ())
+        for k, turn in enumerate(able, 1):
+            on = walk if k == len(able) else self.walk(path)
+            on.go(turn)
+            for end, rest in self._from((*path, turn), on).items():
+                longer = (turn, *rest.path)
+                there = found.get(end)
+                if there is None:
+                    found[end] = Ways(rest.number, longer)
+                else:
+                    kept = longer if self.better(longer, there.path) else there.path
+                    found[end] = Ways(there.number + rest.number, kept)
+        self.known[state] = found
+        return found
+
+
+Judgement = TypeVar("Judgement")
+
+
+def judged_orders(
+    cast: Cast,
+    protocols: Sequence[Spec | None],
+    judge: Callable[[Litmus, Sequence[Execution]], Judgement],
+    check: Callable[[], None],
+) -> dict[Judgement | None, Ways[int]]:
+    """What all orders come to: what ``judge`` says of their executions, one under each protocol (None: nobody locks what
+    is read), with how many orders there are of it, and the first of them. Of None are those in which a reader would
+    stop once more after its end, under one of these and if nobody locks as well: without that stop it is another order.
+    """
+    litmus = Scheduled(cast, tuple(k for k, n in enumerate(cast.stops) for _ in range(n))).litmus()
+    form = format_named(litmus.format)
+    assert form.stepwise is not None
+    begins = [form.stepwise(litmus, protocol) for protocol in (*protocols, None)]
+
+    def end(walk: _CastWalk) -> Judgement | None:
+        return None if walk.beyond else judge(litmus, [one.done() for one in walk.under])
+
+    orders: Orders[_CastWalk, int, Judgement | None] = Orders(
+        lambda: _CastWalk(cast, [begin() for begin in begins]), end, check=lambda _states: check()
+    )
+    return orders.ends()
+
+
+class _CastWalk:
+    """Transactions under way under some protocols, and under none (``orders.Walk``)."""
+
+    def __init__(self, cast: Cast, walks: Sequence[Stepwise]) -> None:
+        self.cast, self.walks = cast, walks
+        self.taken = [0] * len(cast.stops)
+        self.turn, self.first = 0, 1
+        """Whose turn it is, and the first of his steps that are not carried out before it is another's."""
+
+    @property
+    def under(self) -> Sequence[Stepwise]:
+        """Those under the protocols."""
+        return self.walks[:-1]
+
+    @property
+    def beyond(self) -> bool:
+        """Whether a reader has stopped after its end."""
+        return bool(self.walks[-1].beyond) and any(walk.beyond for walk in self.under)
+
+    def able(self) -> list[int]:
+        """Those who have steps left."""
+        return [k for k, stops in enumerate(self.cast.stops) if self.taken[k] < stops]
+
+    def go(self, k: int) -> None:
+        """The next step of one of them."""
+        if k != self.turn:
+            self._carry_out()
+            self.turn, self.first = k, self.taken[k] + 1
+        self.taken[k] += 1
+        if not self.able():
+            self._carry_out()
+
+    def coming(self) -> list[Step]:
+        """The steps that are not carried out before it is another's turn."""
+        last = self.taken[self.turn]
+        return list(self.cast.steps(self.turn, self.first, last)) if last >= self.first else []
+
+    def _carry_out(self) -> None:
+        for step in () if self.beyond else self.coming():  # beyond, it is no candidate any more
+            for walk in self.walks:
+                walk.take(step)
+
+    def state(self) -> Hashable:
+        """All that what comes of it depends on from here on."""
+        if self.beyond:
+            return tuple(self.taken)
+        *under, free = self.walks
+        return (
+            tuple(self.taken),
+            tuple(self.coming()),
+            *((bool(walk.beyond), walk.state(judged=True)) for walk in under),
+            (bool(free.beyond), free.state(judged=False)),
+        )
+
+
+class Times(NamedTuple):
+    """When a transaction starts, how long it takes, and how long before it its client reads, if not just before."""
+
+    start: int
+    long: int
+    early: int = 0
+
+    @property
+    def end(self) -> int:
+        """When it commits."""
+        return self.start + self.long
+
+
+TIMES = st.builds(Times, st.integers(0, 5), st.integers(0, 5), st.just(0))
+
+
+def queues(
+    names: Sequence[str], sessions: Mapping[str, str], asking: Collection[str] = ()
+) -> dict[str, list[Step]]:
+    """The steps of each session, or of a transaction without one; of those ``asking`` with what comes before."""
+    found: dict[str, list[Step]] = {}
+    for name in names:
+        queue = found.setdefault(sessions.get(name, f"of {name}"), [])
+        queue += [Step(name, "before")] * (name in asking)
+        queue += [Step(name, "start"), Step(name, "commit")]
+    return found
+
+
+def schedule_at(times: Mapping[str, Times], sessions: Mapping[str, str]) -> Schedule:
+    """The schedule of transactions that start and end then; of those of one session, one after another.
+
+    >>> print(schedule_at({"a": Times(0, 2), "b": Times(1, 0), "c": Times(1, 0)}, {}))
+    a.start b.start b.commit c.start c.commit a.commit
+    >>> print(schedule_at({"a": Times(1, 2, early=1), "b": Times(0, 0)}, {}))
+    a.before b.start b.commit a.start a.commit
+    """
+    steps = queues(list(times), sessions, [name for name, t in times.items() if t.early])
+    moments = [
+        (when, k, sessions.get(name, f"of {name}"))
+        for k, (name, t) in enumerate(times.items())
+        for when in (*[t.start - t.early] * bool(t.early), t.start, t.end)
+    ]
+    return Schedule(tuple(steps[key].pop(0) for _, _, key in sorted(moments)))

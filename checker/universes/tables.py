@@ -4,6 +4,11 @@ A candidate is executed without any check; whether a protocol admits it is a que
 as with a level. Fewest transactions first, then fewest writers, then initial tables in their order,
 then the smallest vocabulary: candidates that need only the first k statements of the scope come
 before those that need one more. The same scope gives the same order.
+
+Which candidates of a scope one spec admits and another forbids; and, counted, those that only a silence keeps
+from it: of these the one is silent and does not forbid them, or the other is and does not admit them.
+
+The table universe enumerated: every candidate executed and judged, in a fixed order.
 """
 
 from __future__ import annotations
@@ -12,13 +17,18 @@ from dataclasses import dataclass, replace
 from itertools import combinations_with_replacement
 from typing import TYPE_CHECKING
 
-from isolitmus.checker.execution.commit_loop import initial
-from isolitmus.checker.execution.recorded import unrecorded
+from isolitmus.checker.execution.commit_loop import initial, unrecorded
 from isolitmus.checker.execution.serial_orders import ModelExecutor, unexplained
-from isolitmus.model.errors import IsolitmusError
+from isolitmus.checker.judge.compiled_semantics import admission
+from isolitmus.checker.judge.read_nodes import needs_reads
+from isolitmus.checker.judge.spec_properties import monotone
+from isolitmus.model.budget import Budget
+from isolitmus.model.display import many
+from isolitmus.model.errors import IsolitmusError, Limit
 from isolitmus.model.execution import Event
 from isolitmus.model.litmus import Litmus
 from isolitmus.model.schedule import Schedule, Step
+from isolitmus.model.spec_algebra import outspoken, strict
 from isolitmus.model.sql.statement import Block
 from isolitmus.specs.registries.formats import format_named
 
@@ -26,14 +36,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from isolitmus.model.execution import Database, Effect
-    from isolitmus.model.format import Format
+    from isolitmus.model.format import Format, MakesFrames, ScopeSolver
     from isolitmus.model.frame import Frame
     from isolitmus.model.schedule import Action
     from isolitmus.model.scope import Scope
     from isolitmus.model.spec import Spec
     from isolitmus.model.sql.statement import Statement
 
-__all__ = ["Candidate", "candidate", "candidates", "of_format"]
+__all__ = ["ENOUGH", "Candidate", "Witnesses", "candidate", "candidates", "of_format", "search"]
 
 KINDS = {"Read": "reader", "Definition": "alter", "Block": "txn"}
 """What a transaction is called after, where that is not its statement's class."""
@@ -302,3 +312,95 @@ class _CandidateSearch:
         seen = self.form.frame(events, reasons=False) if readers else node.frame
         statements = node.statements + tuple(s for s, _ in chosen)
         return Candidate(self.scope, self.init, statements, events, node.states, seen)
+
+
+ENOUGH = 100
+"""So many silent candidates a solver counts."""
+
+
+class Witnesses:
+    """The candidates that ``a`` admits and ``b`` forbids, with ``unexplained`` those only that no serial order
+    explains; ``silent`` others have been met so far.
+    """
+
+    def __init__(self, a: Spec, b: Spec, frame: MakesFrames, *, unexplained: bool) -> None:
+        self.a, self.b, self.unexplained = a, b, unexplained
+        self.silent = 0
+        self._admits, self._grants = (_on_candidates(spec, frame) for spec in (a, b))
+        self._tolerates, self._permits = self._admits, self._grants
+        if a.silences:
+            self._tolerates = _on_candidates(outspoken(a), frame)
+        if b.silences:
+            self._permits = _on_candidates(outspoken(b), frame)
+
+    def accept(self, candidate: Candidate) -> bool:
+        """Whether it is one; if but for a silence it might be, it is counted."""
+        if not self._tolerates(candidate) or self._grants(candidate):
+            return False
+        if self.unexplained and not candidate.unexplained():
+            return False
+        said = self._admits(candidate) and not self._permits(candidate)
+        self.silent += not said
+        return said
+
+    def words(
+        self, solver: ScopeSolver | None, scope: Scope, sizes: Sequence[int], budget: Budget
+    ) -> str:
+        """How many candidates of these sizes are silent, none being a witness: as the enumeration met them, or as
+        the ``solver``, which proposes none of them, finds them when it is asked.
+        """
+        if not (self.a.silences or self.b.silences):
+            return ""
+        if solver is not None:
+            self.silent = 0
+            a, b = outspoken(self.a), strict(self.b)
+            for n in sizes:
+                solver.search(a, b, scope, n, self._enough, budget=budget)
+        least = "at least " if solver is not None and self.silent >= ENOUGH else ""
+        return f", {least}{many(self.silent, 'candidate')} silent" if self.silent else ""
+
+    def _enough(self, candidate: Candidate) -> bool:
+        """Whether so many are met as a solver counts."""
+        return not self.accept(candidate) and self.silent >= ENOUGH
+
+
+def _on_candidates(spec: Spec, frame: MakesFrames) -> Callable[[Candidate], bool]:
+    admits = admission(spec)
+    if needs_reads(spec):
+        return lambda candidate: admits(frame(candidate.events, reasons=False, reads=True))
+    return lambda candidate: admits(candidate.frame)
+
+
+def search(
+    a: Spec,
+    scope: Scope,
+    n: int,
+    accept: Callable[[Candidate], bool],
+    *,
+    recorder: Spec | None = None,
+    budget: Budget | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> tuple[Candidate | None, int]:
+    """The first candidate with n transactions that ``accept`` accepts, or None; and how many were
+    looked at. Where more transactions can never help, what ``a`` forbids is not extended. What ``recorder`` does
+    not record is a reader. A Limit, with how many, once the budget is spent.
+    """
+    a = outspoken(a)
+    keep = admission(a) if monotone(a) and not needs_reads(a) else _anything
+    check = (budget or Budget()).check
+    examined = 0
+    try:
+        for candidate in candidates(scope, n, keep, check, recorder=recorder):
+            examined += 1
+            if progress is not None and examined % 500 == 0:
+                progress(examined)
+            if candidate is not None and accept(candidate):
+                return candidate, examined
+    except Limit as limit:
+        limit.examined = examined
+        raise
+    return None, examined
+
+
+def _anything(_frame: Frame) -> bool:
+    return True

@@ -14,12 +14,12 @@ from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from isolitmus.checker.execution.commit_loop import execute, observed_run
-from isolitmus.checker.templates.codes import NoValue
+from isolitmus.checker.templates.expression_formulas import NoValue
 from isolitmus.checker.templates.statement_template import alike, same_partition
+from isolitmus.checker.workloads.counterexamples import Stage, executed_part, value_of
 from isolitmus.checker.workloads.instances import bounds_of
 from isolitmus.checker.workloads.simple_examples import wish
 from isolitmus.checker.workloads.solver import LimitedSolver
-from isolitmus.checker.workloads.staging import Stage, executed_part, value_of
 from isolitmus.model.errors import IsolitmusError, UndeterminedError
 from isolitmus.model.litmus import Expectation
 from isolitmus.model.schedule import Schedule
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from isolitmus.checker.templates.expression_formulas import RowTerm
-    from isolitmus.checker.workloads.asking import Asked
     from isolitmus.checker.workloads.instances import Instances, Participant
+    from isolitmus.checker.workloads.simple_examples import Asked
     from isolitmus.checker.workloads.solver import Solution
     from isolitmus.model.execution import Event
     from isolitmus.model.litmus import Litmus

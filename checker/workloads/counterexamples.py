@@ -3,22 +3,46 @@
 Conflicts may forbid what some serial order gives all the same (docs/semantics.md, 3.2): a row that came and went unseen
 leads to who missed it. So an answer has two halves: what is proved is proved of conflicts, and so of all tables; of what is
 not, each counterexample says whether its tables break the promise, too.
+
+What a solver proposes as a litmus test: parameters and rows from its model, cut down to what is needed.
+
+A proposal is not an answer: the test is carried out, and what becomes of it decides.
+
+Dangers that come about: what the solver proposes, carried out and judged.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from itertools import combinations, islice, product
+from typing import TYPE_CHECKING, Any
 
+from isolitmus.checker.execution.run_result import run
+from isolitmus.checker.templates.expression_formulas import NoValue
 from isolitmus.model.display import Readable
-from isolitmus.model.sql.statement import Read
+from isolitmus.model.errors import IsolitmusError
+from isolitmus.model.litmus import Client, Expectation, Litmus
+from isolitmus.model.schedule import Schedule
+from isolitmus.model.sql.statement import Optimize, Read
+from isolitmus.model.sql.types import is_opaque
+from isolitmus.model.sql.values import literal, sort_rows
+from isolitmus.model.verdict import Forbidden
+from isolitmus.specs.files.catalogue import level
+from isolitmus.specs.sql.binding import bound_statement
 
 if TYPE_CHECKING:
-    from isolitmus.checker.execution.run_result import Judged
-    from isolitmus.checker.workloads.cycle_patterns import Danger
-    from isolitmus.model.litmus import Litmus
+    from collections.abc import Iterator, Sequence
 
-__all__ = ["Counterexample", "keeps"]
+    from isolitmus.checker.execution.run_result import Judged
+    from isolitmus.checker.templates.expression_formulas import Codes, ValueTerm
+    from isolitmus.checker.workloads.cycle_patterns import Danger, DangerQuestion
+    from isolitmus.checker.workloads.instances import Instances, Participant
+    from isolitmus.checker.workloads.solver import Solution
+    from isolitmus.model.spec import Spec
+    from isolitmus.model.sql.statement import Statement
+    from isolitmus.model.sql.values import Row, Value
+
+__all__ = ["Counterexample", "Stage", "Trials", "executed_part", "keeps", "value_of", "values_of"]
 
 OF_THE_LOG = "log-serializable"
 OF_WRITERS = "write-serializable"
@@ -59,3 +83,243 @@ def keeps(promise: str, judged: Judged) -> tuple[str, ...]:
     if one is None or not (one.reads or (promise == OF_THE_LOG and one.versions)):
         return ()
     return tuple(map(" ".join, one.orders))
+
+
+MOST = 3
+"""So many of the rows that play a part an example has at first."""
+FEW = 2
+"""So many of those that play none."""
+TESTS = 80
+"""So many ways to fill the tables are tried for a proposal."""
+
+
+class Stage:
+    """A model of the solver for some roles, and a schedule of them."""
+
+    def __init__(
+        self,
+        cast: Instances,
+        model: Solution,
+        roles: Sequence[Participant],
+        schedule: str,
+        beside: Sequence[tuple[str, Row]] = (),
+    ) -> None:
+        self.cast = cast
+        self.model = model
+        self.roles = roles
+        self.schedule = schedule
+        self.beside = beside
+        """Rows that the model does not need, with their tables."""
+
+    def tests(self, title: str, most: int = TESTS) -> Iterator[Litmus]:
+        """Litmus tests with the proposed parameters, those with few rows at the start first."""
+        transactions, clients = self._transactions()
+        schedule = Schedule.parse(self.schedule, transactions)
+        for inits in islice(self._starts(), most):
+            yield Litmus(
+                "example", title, "", self.cast.workload.tables, inits, transactions, schedule,
+                clients=clients,
+            )  # fmt: skip
+
+    def _starts(self) -> Iterator[tuple[Statement, ...]]:
+        """Ways to fill the tables at the start, each once: few rows first, in one file, in one each, and in two."""
+        rows = self._rows()
+        others = [row for row in self.beside if row not in rows]
+        statements = [role.statement.statement for role in self.roles]
+        compacted = {one.target for one in statements if isinstance(one, Optimize)}
+        seen: set[tuple[str, ...]] = set()
+        for many in range(min(MOST, len(rows)) + min(FEW, len(others)) + 1):
+            for more in range(max(0, many - min(MOST, len(rows))), min(FEW, many, len(others)) + 1):
+                for some, besides in product(
+                    combinations(rows, many - more), combinations(others, more)
+                ):
+                    for way in self._ways(some, besides, compacted):
+                        key = tuple(one.sql for one in way)
+                        if key not in seen:
+                            seen.add(key)
+                            yield way
+
+    def _ways(
+        self,
+        some: tuple[tuple[str, Row], ...],
+        besides: tuple[tuple[str, Row], ...],
+        compacted: set[str],
+    ) -> Iterator[tuple[Statement, ...]]:
+        """How these rows may lie in files."""
+        every = (*some, *besides)
+        together = tuple(self._inits(every, together=True))
+        yield together
+        yield tuple(self._inits(every, together=False))
+        if some and besides:
+            yield (*self._inits(some, together=True), *self._inits(besides, together=True))
+        if again := [row for row in every if row[0] in compacted]:
+            yield (*together, *self._inits(again, together=True))
+
+    def _transactions(self) -> tuple[dict[str, Statement], dict[str, Client]]:
+        transactions: dict[str, Statement] = {}
+        clients: dict[str, Client] = {}
+        for role in self.roles:
+            values = values_of(self.cast.codes, self.model, role)
+            transactions[role.name], queries = bound_statement(
+                role.statement, values, self.cast.workload.tables, self.cast.read
+            )
+            if queries or role.statement.conf:
+                clients[role.name] = Client(let=queries, conf=role.statement.conf)
+        return transactions, clients
+
+    def _rows(self) -> list[tuple[str, Row]]:
+        found: dict[tuple[str, Row], None] = {}
+        for table, row in self.model.rows:
+            schema = self.cast.workload.tables[table]
+            try:
+                values = tuple(
+                    value_of(self.cast.codes, self.model, term, column.type)
+                    for term, column in zip(row, schema.columns, strict=True)
+                )
+            except NoValue:
+                continue
+            found[table, values] = None
+        return list(found)
+
+    def _inits(self, rows: Sequence[tuple[str, Row]], *, together: bool) -> Iterator[Statement]:
+        by_table: dict[str, list[Row]] = {}
+        for table, row in rows:
+            by_table.setdefault(table, []).append(row)
+        for table, some in by_table.items():
+            lists = [sort_rows(some)] if together else [(row,) for row in sort_rows(some)]
+            for each in lists:
+                written = ", ".join(f"({', '.join(map(literal, row))})" for row in each)
+                yield self.cast.read(f"INSERT INTO {table} VALUES {written}")
+
+
+def executed_part(test: Litmus) -> tuple[object, ...]:
+    """What is carried out of a test: all but its title, and what is expected."""
+    queries = [(name, *(q.sql for q in one.let.values())) for name, one in test.clients.items()]
+    statements = [(name, one.sql) for name, one in test.transactions.items()]
+    return tuple(one.sql for one in test.init), *statements, str(test.schedule), *queries
+
+
+def values_of(codes: Codes, model: Solution, role: Participant) -> dict[str, Value]:
+    """The parameters of a role in a model; NoValue if one has none."""
+    types = role.statement.types
+    return {
+        p: value_of(codes, model, role.terms.parameters[p], type_) for p, type_ in types.items()
+    }
+
+
+def value_of(codes: Codes, model: Solution, term: ValueTerm, type_: Any) -> Value:
+    """The value of a term in a model."""
+    if model.has(term.null) or is_opaque(type_):  # that it is written as NULL is looked at again
+        return None
+    found = model.value(term.value)
+    return found if isinstance(found, bool) else codes.value(found, type_)
+
+
+MODELS = 3
+"""So many proposals of the solver are carried out for one way in which a danger may come about."""
+WAYS = 2
+"""Once there is a counterexample, so many ways are looked at for a table that no serial order gives."""
+STRONGEST = "log-serializable"
+"""The promise that implies the others."""
+
+
+class Trials:
+    """Tests of a workload's dangers under a protocol; each is carried out once."""
+
+    def __init__(self, instances: Instances, protocol: Spec) -> None:
+        self.instances = instances
+        self.protocol = protocol
+        self._broken: dict[tuple[object, ...], Judged | None] = {}
+        self._runs: dict[tuple[object, ...], tuple[Danger, Judged]] = {}
+
+    def shown(self, question: DangerQuestion, promise: str) -> Counterexample | None:
+        """A test that the promise forbids; one that no serial order explains, if there is one."""
+        best: Counterexample | None = None
+        for way, wanted in enumerate(question.ways):
+            if best is not None and way >= WAYS:
+                break
+            assert question.asked is not None
+            more: list[Any] = []
+            for k in range(MODELS if best is None else 2):
+                model = question.asked.example(*wanted, *more, apart=k > 0)
+                if model is None:
+                    break
+                found = self._carried_out(question, model, promise)
+                if found is not None and not found.explained:
+                    return found
+                best = best or found
+                values = [t.value for m in question.members for t in m.terms.parameters.values()]
+                if values:
+                    more.append(model.others(values))
+                elif k:
+                    break
+        return best
+
+    def breaking(self, promise: str) -> Iterator[Counterexample]:
+        """Of all runs that were judged, for whatever promise, those that break this one: one for each pattern, one
+        that no order explains if there is such a one.
+        """
+        best: dict[tuple[object, ...], Counterexample] = {}
+        for danger, judged in list(self._runs.values()):
+            found = best.get(danger.key)
+            if found is None or found.explained:
+                shown = self._breaks(danger, judged.litmus, judged, promise)
+                if shown is not None and (found is None or not shown.explained):
+                    best[danger.key] = shown
+        yield from best.values()
+
+    def _carried_out(
+        self, question: DangerQuestion, model: Any, promise: str
+    ) -> Counterexample | None:
+        danger = question.danger
+        stage = Stage(self.instances, model, question.members, danger.schedule)
+        best: Counterexample | None = None
+        try:
+            for test in stage.tests(" and ".join(danger.names)):
+                found = self._counterexample(test, danger, promise)
+                if found is not None and not found.explained:
+                    return found
+                best = best or found
+        except (NoValue, IsolitmusError):
+            return best
+        return best
+
+    def _counterexample(self, test: Litmus, danger: Danger, promise: str) -> Counterexample | None:
+        """The test as a counterexample, if the promise forbids what comes of it."""
+        try:
+            judged = self._judged(test)
+        except IsolitmusError:
+            return None
+        if judged is None:
+            return None
+        self._runs.setdefault((danger.key, *executed_part(test)), (danger, judged))
+        return self._breaks(danger, test, judged, promise)
+
+    def _breaks(
+        self, danger: Danger, test: Litmus, judged: Judged, promise: str
+    ) -> Counterexample | None:
+        """A run as a counterexample, if the promise forbids it."""
+        try:
+            if not isinstance(judged.verdict(level(promise)), Forbidden):
+                return None
+            serial, explained = judged.serial.orders, keeps(promise, judged)
+        except IsolitmusError:
+            return None
+        outcome = {name: (t.outcome,) for name, t in judged.run.transactions.items()}
+        expect = {self.protocol.name: Expectation(outcome=outcome, fails=(promise,))}
+        title = f"{' and '.join(danger.names)}: not {promise}"
+        shown = replace(test, name="-".join(danger.names), title=title, expect=expect)
+        return Counterexample(danger, shown, serial, explained)
+
+    def _judged(self, test: Litmus) -> Judged | None:
+        """What comes of a test, if all commit and it breaks a promise: then it breaks the strongest one."""
+        key = executed_part(test)
+        if key not in self._broken:
+            self._broken[key] = None
+            judged = run(test, self.protocol)
+            ended = judged.run.transactions.values()
+            if not any(t.aborted or t.outcome.startswith("error") for t in ended) and isinstance(
+                judged.verdict(level(STRONGEST)), Forbidden
+            ):
+                self._broken[key] = judged
+        return self._broken[key]

@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from isolitmus.checker.solver.solver import answer
-from isolitmus.checker.templates.codes import Codes
-from isolitmus.checker.templates.expression_formulas import Terms
+from isolitmus.checker.solver.circuits import answer
+from isolitmus.checker.templates.expression_formulas import Codes, Terms
 from isolitmus.checker.templates.statement_template import Template
 from isolitmus.model.defaults import DELTA
 from isolitmus.model.errors import LitmusError

@@ -2,6 +2,9 @@
 
 The price of a repair is whom it stops needlessly: the ordered pairs of statements that may now stop each other, or have
 to wait, though they are in no pattern that breaks the promise. The cheapest has the fewest of them.
+
+What would end conflicts: another level, a literal on the partition column, another layout, parameters that differ,
+an INSERT in place of a MERGE, a retry; each asked anew, with what it costs.
 """
 
 from __future__ import annotations
@@ -10,28 +13,236 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from isolitmus.checker.solver.solver import answer
-from isolitmus.checker.workloads.changes import STOPPED, stopped
-from isolitmus.checker.workloads.prediction import predict_workload
-from isolitmus.checker.workloads.robustness import robustness
+from sqlglot import expressions as exp
+
+from isolitmus.checker.solver.circuits import answer
+from isolitmus.checker.workloads.abort_examples import FAILS
+from isolitmus.checker.workloads.prediction import JobPrediction, Meeting, predict_workload
+from isolitmus.checker.workloads.robustness import PROMISES, robust_answers, robustness
 from isolitmus.model.defaults import DELTA
 from isolitmus.model.errors import IsolitmusError
 from isolitmus.model.sql.query import Values
-from isolitmus.model.sql.statement import Insert
+from isolitmus.model.sql.statement import Insert, Merge
 from isolitmus.specs.files.catalogue import protocol as named
-from isolitmus.specs.files.workload_sources import with_statement
+from isolitmus.specs.files.workload_sources import as_workload, with_statement
 from isolitmus.specs.registries.formats import format_named
+from isolitmus.specs.sql.parameter_types import only_row, put_in
+from isolitmus.specs.sql.statements import syntax_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from isolitmus.checker.workloads.prediction import Meeting
     from isolitmus.checker.workloads.robustness import Robustness
     from isolitmus.model.spec import Spec
     from isolitmus.model.workload import JobStatement, Workload
-    from isolitmus.specs.files.spec_catalogue import SpecLike
+    from isolitmus.specs.files.spec_catalogue import NameOrPath, SpecLike
 
-__all__ = ["Repair", "repaired"]
+__all__ = ["STOPPED", "JobChange", "Repair", "job_changes", "repaired", "stopped", "tried"]
+
+STOPPED = ("when", "always", "unknown")
+DIALECT = "databricks"
+LOST = {"unsafe": "is not kept any more", "unknown": "is not proved any more"}
+AGAIN = "it inserts again what is there already, also where it runs alone"
+MOVED = "what is there has to be written anew"
+KEPT = "whoever starts the jobs has to see to it"
+
+
+@dataclass(frozen=True, slots=True)
+class JobChange:
+    """Something that one could change, and what is then predicted."""
+
+    title: str
+    """What it is."""
+    workload: Workload
+    """The jobs with it."""
+    under: Spec
+    """The commit check with it."""
+    ends: tuple[tuple[str, str], ...] = ()
+    """The pairs (loser, winner) that may stop each other without it, and not with it."""
+    brings: tuple[tuple[str, str], ...] = ()
+    """Those that may with it, and not without it."""
+    narrows: tuple[tuple[str, str, tuple[str, ...]], ...] = ()
+    """Those that may without it whatever their parameters are, and with it only if something holds of these."""
+    costs: tuple[str, ...] = ()
+    """What one pays for it."""
+    ended: str = "no more"
+    """What becomes of the pairs that it ends."""
+
+    def to_json(self) -> dict[str, object]:
+        """The change as docs/interface.md, 6, has it."""
+        return {
+            "title": self.title,
+            "ends": [list(pair) for pair in self.ends],
+            "brings": [list(pair) for pair in self.brings],
+            "narrows": [
+                {"loser": a, "winner": b, "condition": list(when)} for a, b, when in self.narrows
+            ],
+            "costs": list(self.costs),
+        }
+
+
+def job_changes(workload: Workload | NameOrPath, under: SpecLike) -> Iterator[JobChange]:
+    """What one could change; nobody has looked yet whether it helps."""
+    workload, under = as_workload(workload), named(under)
+    for other in format_named(DELTA).protocols:
+        spec = named(other)
+        if other != under.name:
+            yield JobChange(f"the level {spec.setting.rpartition('= ')[2]}", workload, spec)
+    for one in workload.statements:
+        for sql, column in _literals(workload, one):
+            title = f"{one.name} with {column} as a literal in ON"
+            yield JobChange(title, with_statement(workload, one, sql), under)
+        for sql in _appends(workload, one):
+            yield JobChange(
+                f"{one.name} as {sql}", with_statement(workload, one, sql), under, costs=(AGAIN,)
+            )
+    for name in _parameters(workload):
+        distinct = replace(workload, distinct=(*workload.distinct, name))
+        title = f"no two runs at a time with the same :{name}"
+        yield JobChange(title, distinct, under, costs=(KEPT,))
+    for name, schema in workload.tables.items():
+        if schema.exists and not schema.clustered_by:
+            for each in schema.columns:
+                if each.name not in schema.partitioned_by and len(schema.columns) > 1:
+                    layout = replace(schema, partitioned_by=(each.name,))
+                    tables = {**workload.tables, name: layout}
+                    title = f"{name} partitioned by {each.name}"
+                    yield JobChange(title, replace(workload, tables=tables), under, costs=(MOVED,))
+
+
+def tried(before: JobPrediction, under: SpecLike) -> Iterator[JobChange]:
+    """The changes that end some conflict, or leave it to fewer parameters; those first that leave the fewest, and
+    last what a retry does.
+    """
+    at_first, under = stopped(before), named(under)
+    asked = robust_answers(before.workload, (under,), PROMISES, examples=False)
+    kept = [one.promise for one in asked if one.word == "safe"]
+    found = []
+    for change in job_changes(before.workload, under):
+        after = stopped(predict_workload(change.workload, change.under, examples=False))
+        ends = tuple(pair for pair in at_first if pair not in after)
+        brings = tuple(pair for pair in after if pair not in at_first)
+        narrows = tuple(
+            (*pair, m.condition)
+            for pair, m in after.items()
+            if m.condition and pair in at_first and not at_first[pair].condition
+        )
+        if ends or narrows:
+            now = robust_answers(change.workload, (change.under,), kept)
+            lost = (f"{one.promise} {LOST[one.word]}" for one in now if one.word in LOST)
+            costs = (*change.costs, *lost)
+            made = replace(change, ends=ends, brings=brings, narrows=narrows, costs=costs)
+            found.append((len(after), -len(narrows), made))
+    yield from (change for _, _, change in sorted(found, key=lambda each: each[:2]))
+    yield from _retry(before, under)
+
+
+def _retry(before: JobPrediction, under: Spec) -> Iterator[JobChange]:
+    """What becomes of those who are stopped if they run again: what they missed, they have then seen."""
+    work, again = before.workload, [m for m in before.meetings if m.retries]
+    through = [m for m in again if not any(FAILS in ends for ends in m.retries.values())]
+    if not again:
+        return
+    losers = [one for one in work.statements if one.name in {m.loser for m in again}]
+    costs = [
+        f"{m.loser} by {m.winner} fails when it is run again" for m in again if m not in through
+    ]
+    for one in losers:
+        if one.let:
+            costs.append(f"{one.name} has to read {', '.join(one.let)} anew")
+        if len(work.jobs[one.job].statements) > 1:
+            costs.append(
+                f"of {one.job} only {one.name} is run again: what came before it has committed"
+            )
+    yield JobChange(
+        "a retry once the other one has committed (in the examples)", work, under,
+        tuple((m.loser, m.winner) for m in through), costs=tuple(costs), ended="goes through:",
+    )  # fmt: skip
+
+
+def stopped(prediction: JobPrediction) -> dict[tuple[str, str], Meeting]:
+    """The pairs (loser, winner) of which the winner may stop the loser."""
+    return {(m.loser, m.winner): m for m in prediction.meetings if m.word in STOPPED}
+
+
+def _parameters(workload: Workload) -> Iterator[str]:
+    """The parameters that runs could differ in: each job's own, of one type."""
+    types: dict[str, set[str]] = {}
+    for job in workload.jobs.values():
+        for name, type_ in job.parameters.items():
+            types.setdefault(name, set()).add(type_)
+    for name, found in types.items():
+        if len(found) == 1 and name not in (*workload.shared, *workload.distinct):
+            yield name
+
+
+def _appends(workload: Workload, one: JobStatement) -> Iterator[str]:
+    """A MERGE that only inserts as an INSERT, which looks at nothing that is there."""
+    merge = one.statement
+    if not isinstance(merge, Merge):
+        return
+    tree = syntax_of(merge).bound({}).tree()
+    whens, source = tree.args["whens"].expressions, tree.args["using"]
+    if len(whens) > 1:
+        return
+    insert = whens[0].args["then"]
+    if not isinstance(insert, exp.Insert) or whens[0].args.get("source"):
+        return
+    every = [column.name for column in workload.tables[merge.target].columns]
+    pairs = put_in(insert, every, source.alias_or_name)
+    named = [name for name, _ in pairs]
+    columns, row = "" if named == every else f" ({', '.join(named)})", [value for _, value in pairs]
+    condition, given = whens[0].args.get("condition"), only_row(source)
+    if given is not None and condition is None:
+        values = (value.transform(lambda node: _value_in(given, node)) for value in row)
+        what = f"VALUES ({', '.join(value.sql(DIALECT) for value in values)})"
+    else:
+        where = "" if condition is None else f" WHERE {condition.sql(DIALECT)}"
+        said = ", ".join(value.sql(DIALECT) for value in row)
+        what = f"SELECT {said} FROM {source.sql(DIALECT)}{where}"
+    yield f"INSERT INTO {merge.target}{columns} {what}"
+
+
+def _value_in(given: Mapping[str, exp.Expr], node: exp.Expr) -> exp.Expr:
+    """The value that a column of the source's one row has there."""
+    known = given.get(node.name.lower()) if isinstance(node, exp.Column) else None
+    return node if known is None else known.copy()
+
+
+def _literals(workload: Workload, one: JobStatement) -> Iterator[tuple[str, str]]:
+    """A MERGE that pairs partitions by a column of its source, whose value its one row says: the text with that
+    value in ON.
+    """
+    merge = one.statement
+    if not isinstance(merge, Merge):
+        return
+    tree = syntax_of(merge).bound({}).tree()
+    source = tree.args["using"]
+    values = only_row(source)
+    if values is None:
+        return
+    alias = source.alias_or_name.lower()
+    on = tree.args["on"]
+    parts = list(on.flatten()) if isinstance(on, exp.And) else [on]
+    for column in workload.tables[merge.target].partitioned_by:
+        for own, other in _equated(parts, alias):
+            if own.name.lower() == column.lower() and other.name.lower() in values:
+                changed, value = tree.copy(), values[other.name.lower()]
+                known = exp.EQ(this=own.copy(), expression=value.copy())
+                changed.set("on", exp.and_(changed.args["on"], known))
+                yield changed.sql(DIALECT), column
+
+
+def _equated(parts: list[exp.Expr], alias: str) -> Iterator[tuple[exp.Column, exp.Column]]:
+    """The columns of the target and of the source (of this name) that parts of ON say are equal."""
+    for part in parts:
+        if isinstance(part, exp.EQ):
+            sides = [s for s in (part.this, part.expression) if isinstance(s, exp.Column)]
+            own = [s for s in sides if s.table.lower() != alias]
+            other = [s for s in sides if s.table.lower() == alias]
+            if own and other:
+                yield own[0], other[0]
+
 
 ROUNDS = 6
 """So often jobs that must not overlap are looked for anew, with the dangers that were hidden behind others."""

@@ -16,12 +16,11 @@ from time import monotonic
 from typing import TYPE_CHECKING, Literal
 
 from isolitmus.checker.judge.spec_properties import monotone
-from isolitmus.checker.solver.certificate import Certificate
-from isolitmus.checker.solver.refutation import Refutation
+from isolitmus.checker.solver.refutation import Certificate, Refutation
 from isolitmus.checker.templates.instance_frames import DEPENDENCIES
-from isolitmus.checker.workloads.cycle_patterns import Dangers
-from isolitmus.checker.workloads.instances import Instances
-from isolitmus.checker.workloads.patterns import (
+from isolitmus.checker.workloads.counterexamples import Trials
+from isolitmus.checker.workloads.cycle_patterns import (
+    Dangers,
     backward_pair,
     cycle_of_four,
     cycle_of_three,
@@ -31,7 +30,7 @@ from isolitmus.checker.workloads.patterns import (
     ways_to_miss,
     write_skew,
 )
-from isolitmus.checker.workloads.trials import Trials
+from isolitmus.checker.workloads.instances import Instances
 from isolitmus.model.budget import Budget
 from isolitmus.model.display import Readable
 from isolitmus.model.errors import Disagreement, Limit

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from sqlglot import expressions as exp
 
-from isolitmus.checker.locking.hints import scan_hints
-from isolitmus.checker.locking.query_plans import lookups
+from isolitmus.checker.locking.query_plans import lookups, scan_hints
 from isolitmus.model.errors import Refused
 from isolitmus.model.sql.statement import Update, statements_of
 from isolitmus.specs.sql.syntax import Syntax
@@ -21,7 +20,7 @@ from isolitmus.specs.sql.syntax import Syntax
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from isolitmus.model.client import Client
+    from isolitmus.model.litmus import Client
     from isolitmus.model.schema import Column, Index, Schema
     from isolitmus.model.sql.statement import Statement
 

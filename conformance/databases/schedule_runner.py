@@ -2,10 +2,13 @@
 
 A step that has to wait is put off, and the schedule goes on; the transaction goes on with it, and with its later
 steps that have come up meanwhile, as soon as the database lets it.
+
+An engine that is a database: a server of its own, on which sessions carry litmus tests out.
 """
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import date
 from typing import TYPE_CHECKING
@@ -18,13 +21,16 @@ from isolitmus.conformance.databases.connections import (
     StatementError,
 )
 from isolitmus.conformance.databases.gated_sql import asks_late, creating, gated
+from isolitmus.model.engine import Carries, Engine
 from isolitmus.model.errors import Refused, TimeLimit, UndeterminedError, brief
 from isolitmus.model.run import ROLLED_BACK, Run, TransactionRun, Wait
 from isolitmus.model.sql.values import sort_rows
 from isolitmus.specs.sql.syntax import Syntax
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
+    from contextlib import AbstractContextManager
+    from pathlib import Path
 
     from isolitmus.conformance.databases.connections import Connection, Server
     from isolitmus.conformance.databases.gated_sql import Dialect, Gated
@@ -33,7 +39,7 @@ if TYPE_CHECKING:
     from isolitmus.model.schema import Column, Schema
     from isolitmus.model.sql.values import Row, Rows, Value
 
-__all__ = ["Sql", "carried_out_on"]
+__all__ = ["Sql", "carried_out_on", "database"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -373,3 +379,31 @@ def _value(column: Column, cell: str | None) -> Value:
             return cell.strip().lower() in ("t", "true")
         case _:
             return cell
+
+
+def database(
+    sql: Sql,
+    title: str,
+    serving: Callable[[], AbstractContextManager[Server]],
+    ready: Callable[[], object],
+    install: Callable[[], Path] | None = None,
+) -> Engine:
+    """The engine that speaks to a database in this SQL, and starts its server."""
+
+    @contextmanager
+    def opened() -> Iterator[Carries]:
+        with serving() as server:
+            yield Carries(
+                server.release, lambda litmus, spec: carried_out_on(server, sql, litmus, spec.name)
+            )
+
+    return Engine(
+        sql.name,
+        title,
+        opened,
+        product=sql.product,
+        format="locking",
+        protocols=tuple(sql.levels),
+        ready=ready,
+        install=install,
+    )

@@ -4,12 +4,19 @@ PySpark's ``launch_gateway`` can start a JVM too, but then nobody holds the proc
 a Ctrl-C during the first download would leave it behind, and Ivy would write on the terminal. It
 also connects to a JVM that is there already and says where in the environment (the way in which
 spark-submit runs Python programs); that is the way taken here.
+
+An archive of the classes that Spark with Delta loads: Java maps it into memory instead of reading, checking and
+linking thousands of them from jars, at each start (class data sharing, JEP 350).
+
+It belongs to one Java and one installed PySpark and lies in the Python environment of the latter. Java looks whether it
+fits and, if not, starts without it.
 """
 
 from __future__ import annotations
 
 import logging
 import os
+import shutil
 import signal
 import struct
 import subprocess
@@ -19,7 +26,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from isolitmus.conformance.child import GRACE, end_child
+from isolitmus.conformance.workers import GRACE, end_child
+from isolitmus.model.display import text_digest
 from isolitmus.model.errors import EngineUnavailable, TimeLimit
 
 if TYPE_CHECKING:
@@ -27,7 +35,7 @@ if TYPE_CHECKING:
 
     from isolitmus.conformance.java import Java
 
-__all__ = ["gateway"]
+__all__ = ["archive_for", "gateway", "reading"]
 
 START_LIMIT = 600.0
 """Seconds for Java to start and Ivy to fetch the jars, on a slow line."""
@@ -194,3 +202,22 @@ def _no_more_finalizers(opened: Any) -> None:
     client = opened._gateway_client  # noqa: SLF001 - py4j has no public name for it
     client.is_connected = False
     client.finalizer_deque.appendleft(SHUTDOWN_FINALIZER_WORKER)
+
+
+def archive_for(java: Java) -> Path:
+    """Where the archive for this Java and the installed PySpark is, or is to be."""
+    import pyspark
+
+    program = Path(shutil.which(java.command) or java.command).resolve()
+    made = program.stat().st_mtime_ns if program.exists() else 0
+    key = f"{program} {made} {Path(pyspark.__file__).resolve()}"
+    return Path(sys.prefix) / "share" / "isolitmus" / f"delta-{text_digest(key)}.jsa"
+
+
+def reading(archive: Path) -> str:
+    """Java's option to read an archive, empty where there is none.
+
+    >>> reading(Path("nowhere.jsa"))
+    ''
+    """
+    return f"-XX:SharedArchiveFile={archive}" if archive.is_file() else ""

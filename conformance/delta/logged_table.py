@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from isolitmus.conformance.delta.tables import PROTOCOLS
 from isolitmus.model.delta.data_file import File, Stats, TableRow
 from isolitmus.model.delta.log import LEVEL_KEY, live_files
-from isolitmus.model.number import many
-from isolitmus.model.sql.casting import rescaled
+from isolitmus.model.display import many
+from isolitmus.model.sql.values import rescaled
 from isolitmus.specs.files.logged_tables import (
     MAPPING,
     NotModelled,

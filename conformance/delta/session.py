@@ -20,11 +20,10 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from isolitmus.conformance.child import GRACE
-from isolitmus.conformance.delta.class_archive import archive_for, reading
-from isolitmus.conformance.delta.jvm import gateway
+from isolitmus.conformance.delta.jvm import archive_for, gateway, reading
 from isolitmus.conformance.delta.transaction_outcome import keep_java_exceptions
 from isolitmus.conformance.java import find_java
+from isolitmus.conformance.workers import GRACE
 from isolitmus.model.errors import EngineUnavailable
 
 if TYPE_CHECKING:

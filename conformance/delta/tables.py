@@ -1,7 +1,21 @@
-"""The tables of a litmus test on a real engine: made in a database of their own, gone afterwards."""
+"""The tables of a litmus test on a real engine: made in a database of their own, gone afterwards.
+
+The isolation level of a real table, set where SQL cannot.
+
+A micro-batch of a streaming query, given to Delta's streaming sink as Spark does it.
+
+A streaming query has a thread of its own, and batches that come when it makes them. A litmus test's batch is
+one statement: so it goes to the sink on the statement's thread. The sink is made by the data source, as DataStreamWriter makes it, in an output
+mode; the id of the query is the thread's property that Spark sets; the batch is planned first, and
+then added (Spark 4.2.0, MicroBatchExecution.scala, runBatch: "queryPlanning", "addBatch"). There is no
+offset, no checkpoint and no query to end. What Delta does is the same as for a query of Structured
+Streaming (tests/conformance/test_streaming.py compares their logs): it tells the batch of one apart
+only to cast, rename or add columns, and here they are what the table has.
+"""
 
 from __future__ import annotations
 
+import json
 import shutil
 import tempfile
 from contextlib import contextmanager
@@ -10,23 +24,63 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from isolitmus.conformance.delta import raw_commits as raw
-from isolitmus.conformance.delta.leveling import set_level
-from isolitmus.conformance.delta.streaming import add_batch
+from isolitmus.conformance.delta.session import in_java
 from isolitmus.model.delta.log import DEFAULT_LEVEL, LEVEL_KEY
 from isolitmus.model.delta.raw_transaction import Raw
-from isolitmus.model.sql.definition import Clone, Convert, Create, Replace
-from isolitmus.specs.files.spark_ddl import table_ddl
+from isolitmus.model.sql.statement import Clone, Convert, Create, Replace
+from isolitmus.specs.files.table_ddl import table_ddl
 from isolitmus.specs.sql.parameters import spark_literal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator
 
     from isolitmus.conformance.delta.session import Session
-    from isolitmus.model.client import DataFrameWrite
-    from isolitmus.model.litmus import Litmus
+    from isolitmus.model.litmus import DataFrameWrite, Litmus
     from isolitmus.model.schema import Schema
 
-__all__ = ["PROTOCOLS", "EngineTables", "tables_made", "tables_placed"]
+__all__ = ["PROTOCOLS", "EngineTables", "add_batch", "set_level", "tables_made", "tables_placed"]
+
+
+def set_level(session: Session, path: Path, level: str) -> None:
+    """Commit the isolation level through Delta's own transaction API.
+
+    SQL accepts only Serializable (DeltaConfig.scala, ISOLATION_LEVEL), but the check is made where
+    a user's properties come in, not at commit.
+    """
+    transaction = session.delta_log(path).startTransaction()
+    action = json.loads(transaction.metadata().json())
+    action["metaData"]["configuration"][LEVEL_KEY] = level
+    operations = session.java("org.apache.spark.sql.delta.DeltaOperations")
+    operation = operations.SetTableProperties(session.mapping({LEVEL_KEY: level}))
+    transaction.commit(session.sequence([session.delta_action(action)]), operation)
+
+
+QUERY_ID = "sql.streaming.queryId"
+"""StreamExecution.QUERY_ID_KEY."""
+
+
+def add_batch(  # noqa: PLR0917
+    frame: Any, path: Path, mode: str, batch: tuple[str, int], session: Session, spark: Any
+) -> None:
+    """Add a DataFrame to the table at a path, in output mode ``append`` or ``complete``, as ``batch``:
+    the id of its query, and its number.
+    """
+    java, modes = in_java(spark), session.java("org.apache.spark.sql.streaming.OutputMode")
+    output = modes.Append() if mode == "append" else modes.Complete()
+    source = session.java("org.apache.spark.sql.delta.sources.DeltaDataSource")()
+    sink = source.createSink(
+        java.sqlContext(), session.mapping({"path": str(path)}), session.sequence([]), output
+    )
+    session.activate(spark)  # as the thread of a query does
+    query, number = batch
+    java.sparkContext().setLocalProperty(QUERY_ID, query)
+    try:
+        rows = frame._jdf  # noqa: SLF001
+        rows.queryExecution().executedPlan()
+        sink.addBatch(number, rows)
+    finally:
+        java.sparkContext().setLocalProperty(QUERY_ID, None)
+
 
 PROTOCOLS = {
     "delta-serializable": "Serializable",

@@ -2,6 +2,8 @@
 
 Where Delta's Python package converts a conflict into a Python exception it drops the Java object,
 and with it both (delta/exceptions/captured.py); it is kept here, on the Python exception.
+
+How a transaction on the engine ended, as a run has it.
 """
 
 from __future__ import annotations
@@ -12,11 +14,22 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from isolitmus.model.errors import EngineFailed, EngineUnavailable, brief
+from isolitmus.model.run import TransactionRun
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["Failure", "first_words", "keep_java_exceptions", "telling_failures", "understand"]
+    from isolitmus.model.delta.log import LogCommit
+
+__all__ = [
+    "Failure",
+    "committed",
+    "failed",
+    "first_words",
+    "keep_java_exceptions",
+    "telling_failures",
+    "understand",
+]
 
 CONFLICTS = "io.delta.exceptions."
 """Delta's package of conflict exceptions (DeltaConcurrentExceptions.scala)."""
@@ -131,3 +144,34 @@ def _error_class(java: Any, jvm: Any) -> str | None:
         return None
     name = java.getCondition()
     return None if name is None else str(name)
+
+
+def failed(
+    error: BaseException, jvm: Any, read_version: int, commits: tuple[int, ...]
+) -> TransactionRun:
+    """A transaction that raised an error, after the versions that it had made."""
+    failure = understand(error, jvm)
+    return TransactionRun(
+        failure.outcome,
+        failure.exception,
+        failure.error_class,
+        read_version,
+        version=max(commits, default=None),
+        commits=commits,
+        message=first_words(error),
+    )
+
+
+def committed(
+    last: LogCommit, read_version: int | None, commits: tuple[int, ...]
+) -> TransactionRun:
+    """A transaction that made these versions, and what the last of its commits says of itself."""
+    return TransactionRun(
+        "committed",
+        read_version=read_version,
+        version=commits[-1],
+        commits=commits,
+        blind=last.blind,
+        isolation_level=last.level,
+        operation=last.operation,
+    )

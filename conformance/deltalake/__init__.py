@@ -4,8 +4,13 @@ Importing this starts nothing and imports no deltalake, which pins an Arrow of i
 """
 
 from isolitmus.conformance.deltalake.engine import NEWEST, OLDER, replay
-from isolitmus.conformance.deltalake.environment import RELEASES, install, interpreter
-from isolitmus.conformance.deltalake.talk import WorkerProcess, talking
+from isolitmus.conformance.deltalake.environment import (
+    RELEASES,
+    WorkerProcess,
+    install,
+    interpreter,
+    talking,
+)
 
 __all__ = [
     "NEWEST",

@@ -13,8 +13,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from isolitmus.conformance.delta.table_versions import Chronicle
-from isolitmus.conformance.deltalake.environment import ENGINE, RELEASES, install, interpreter
-from isolitmus.conformance.deltalake.talk import EngineError, talking
+from isolitmus.conformance.deltalake.environment import (
+    ENGINE,
+    RELEASES,
+    EngineError,
+    install,
+    interpreter,
+    talking,
+)
 from isolitmus.conformance.deltalake.writer import Writer, line_of, refuse_unlike
 from isolitmus.model.delta.log import LEVEL_KEY
 from isolitmus.model.engine import Carries, Engine
@@ -24,7 +30,7 @@ from isolitmus.model.run import Run
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from isolitmus.conformance.deltalake.talk import WorkerProcess
+    from isolitmus.conformance.deltalake.environment import WorkerProcess
     from isolitmus.model.litmus import Litmus
     from isolitmus.model.schema import Schema
     from isolitmus.model.sql.values import Rows

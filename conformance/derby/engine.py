@@ -1,13 +1,88 @@
-"""The engine derby: litmus tests of sessions, carried out on Apache Derby."""
+"""The engine derby: litmus tests of sessions, carried out on Apache Derby.
+
+What is said otherwise to Derby.
+"""
 
 from __future__ import annotations
 
-from isolitmus.conformance.databases.database import database
-from isolitmus.conformance.databases.schedule_runner import Sql
-from isolitmus.conformance.derby.dialect import DERBY_SQL
-from isolitmus.conformance.derby.server import derby_serving, jars
+from typing import TYPE_CHECKING
 
-__all__ = ["DERBY"]
+from sqlglot import expressions as exp
+
+from isolitmus.conformance.databases.gated_sql import Dialect
+from isolitmus.conformance.databases.schedule_runner import Sql, database
+from isolitmus.conformance.derby.server import derby_serving, jars
+from isolitmus.model.errors import Refused
+
+if TYPE_CHECKING:
+    from isolitmus.model.schema import Column, Index, Schema
+
+__all__ = ["DERBY", "DERBY_SQL"]
+
+COMPARED = (exp.EQ, exp.LT, exp.LTE, exp.GT, exp.GTE)
+LONGEST = 1000
+WIDEST = 20
+TYPES = {
+    "INT": "INT",
+    "BIGINT": "BIGINT",
+    "STRING": f"VARCHAR({LONGEST})",
+    "DATE": "DATE",
+    "BOOLEAN": "BOOLEAN",
+}
+
+
+def _text(tree: exp.Expr) -> str:
+    tree = tree.copy()
+    for limit in list(tree.find_all(exp.Limit)):
+        limit.replace(exp.Fetch(direction="FIRST", count=limit.expression))
+    return tree.sql(dialect="postgres").replace(" NULLS FIRST", "").replace(" NULLS LAST", "")
+
+
+def _cell(column: Column, value: exp.Expr) -> exp.Expr:
+    if column.type == "STRING":
+        return value
+    return _characters(value)
+
+
+def _characters(value: exp.Expr) -> exp.Expr:
+    """With blanks behind it: what TRIM gives Derby takes for another value each time."""
+    return exp.Cast(this=exp.Paren(this=value), to=exp.DataType.build(f"CHAR({WIDEST})"))
+
+
+def _hint(index: Index | None) -> str:
+    """16 rows are fetched at a time by default, and no statement of others comes between."""
+    name = "null" if index is None else index.name.upper()
+    return f"--DERBY-PROPERTIES index={name}, bulkFetch=1\n"
+
+
+def _steer(tree: exp.Update | exp.Delete, schema: Schema, index: Index | None) -> None:
+    """UPDATE and DELETE take no hint, and go by an index exactly if their condition compares its first column with a
+    constant: the first columns of other indexes are hidden in an expression.
+    """
+    where = tree.args["where"]
+    wanted = None if index is None else index.columns[0]
+    hidden = {one.columns[0] for one in schema.indexes} - {wanted}
+    compared = False
+    for node in list(where.find_all(exp.Column)):
+        if node.find_ancestor(exp.Select, exp.Anonymous) is not None:
+            continue
+        place = schema.index(node.name)
+        compared |= place == wanted and isinstance(node.parent, COMPARED)
+        if place in hidden:
+            node.replace(exp.Coalesce(this=node.copy(), expressions=[node.copy()]))
+    if index is not None and not compared:
+        column = schema.columns[index.columns[0]].name
+        raise Refused(
+            f"UPDATE and DELETE go by {index.name} if their condition compares {column} with a constant, and not"
+            " otherwise"
+        )
+
+
+DERBY_SQL = Dialect(
+    _text, TYPES, _cell, _hint, _steer, "SELECT * FROM {} WITH UR",
+    dirty=True, snapshot=False, first=_characters,
+)  # fmt: skip
+
 
 SQL = Sql(
     "derby",

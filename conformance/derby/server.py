@@ -20,7 +20,6 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from isolitmus.conformance.child import GRACE, end_child
 from isolitmus.conformance.databases.connections import (
     LIMIT,
     Connection,
@@ -28,6 +27,7 @@ from isolitmus.conformance.databases.connections import (
     StatementError,
 )
 from isolitmus.conformance.java import find_java
+from isolitmus.conformance.workers import GRACE, end_child
 from isolitmus.model.errors import EngineUnavailable, brief
 
 if TYPE_CHECKING:

@@ -1,23 +1,79 @@
-"""The engine postgres: litmus tests of sessions, carried out on PostgreSQL."""
+"""The engine postgres: litmus tests of sessions, carried out on PostgreSQL.
+
+What is said otherwise to PostgreSQL.
+"""
 
 from __future__ import annotations
 
 import os
 import shutil
 import subprocess
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from isolitmus.conformance.databases.database import database
-from isolitmus.conformance.databases.schedule_runner import Sql
-from isolitmus.conformance.postgres.dialect import POSTGRES_SQL, explained
+from sqlglot import expressions as exp
+
+from isolitmus.conformance.databases.gated_sql import Dialect
+from isolitmus.conformance.databases.schedule_runner import Sql, database
 from isolitmus.conformance.postgres.server import binaries, postgres_serving
 from isolitmus.model.errors import EngineUnavailable, brief
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
+    from isolitmus.conformance.databases.connections import Server
+    from isolitmus.model.schema import Column, Index, Schema
 
-__all__ = ["POSTGRES"]
+__all__ = ["POSTGRES", "POSTGRES_SQL", "explained"]
+
+TYPES = {"INT": "INT", "BIGINT": "BIGINT", "STRING": "TEXT", "DATE": "DATE", "BOOLEAN": "BOOLEAN"}
+
+
+def _text(tree: exp.Expr) -> str:
+    return tree.sql(dialect="postgres")
+
+
+def _cell(_column: Column, value: exp.Expr) -> exp.Expr:
+    return exp.Cast(this=value, to=exp.DataType.build("text"))
+
+
+def _hint(_index: Index | None) -> str:
+    """It takes none."""
+    return ""
+
+
+def _steer(_tree: exp.Update | exp.Delete, _schema: Schema, _index: Index | None) -> None:
+    """Nor here."""
+
+
+def _through(index: str, column: exp.Column) -> exp.Expr:
+    """An index of some rows is gone by, whatever is asked, where these are said to be the only ones that are wanted."""
+    return exp.Anonymous(this="through", expressions=[exp.Literal.string(index), column])
+
+
+def _again(table: exp.Table) -> exp.Expr:
+    """A version that the statement does not see is looked at since it came after one that it does."""
+    return exp.Anonymous(this="unseen", expressions=[exp.column("xmin", table=table.alias_or_name)])
+
+
+def explained(server: Server, text: str) -> tuple[tuple[str, str], ...]:
+    """The tables that a statement scans, each with the index by which it goes; empty: by none."""
+    found: Any = server.run(f"EXPLAIN (FORMAT JSON, COSTS OFF) {text}")
+    return tuple(sorted(_scanned(found[0][0][0]["Plan"])))
+
+
+def _scanned(node: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    if str(node["Node Type"]).endswith("Scan"):
+        yield node["Relation Name"], node.get("Index Name", "")
+    for inner in node.get("Plans", ()):
+        yield from _scanned(inner)
+
+
+POSTGRES_SQL = Dialect(
+    _text, TYPES, _cell, _hint, _steer, "SELECT * FROM {}",
+    dirty=False, snapshot=True, through=_through, again=_again,
+)  # fmt: skip
+
 
 SQL = Sql(
     "postgres",

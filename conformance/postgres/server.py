@@ -25,7 +25,6 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from isolitmus.conformance.child import GRACE, end_child
 from isolitmus.conformance.databases.connections import (
     COMMIT,
     LIMIT,
@@ -34,6 +33,7 @@ from isolitmus.conformance.databases.connections import (
     SqlFailure,
     StatementError,
 )
+from isolitmus.conformance.workers import GRACE, end_child
 from isolitmus.model.errors import EngineUnavailable, brief
 
 if TYPE_CHECKING:

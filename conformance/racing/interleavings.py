@@ -20,17 +20,15 @@ from itertools import permutations
 from typing import TYPE_CHECKING, Any
 
 from isolitmus.conformance.racing.races import around, race_at, table_path
-from isolitmus.model.display import Readable, few
+from isolitmus.model.display import Readable, few, many
 from isolitmus.model.errors import IsolitmusError
-from isolitmus.model.number import many
 from isolitmus.specs.logs.delta_log import commits_since, latest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from isolitmus.conformance.racing.ending import Ending
-    from isolitmus.conformance.racing.races import Parked, Race
+    from isolitmus.conformance.racing.races import Ending, Parked, Race
 
 __all__ = ["Interleaved", "OneInterleaving", "interleave"]
 

@@ -11,8 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from isolitmus.checker.execution.commit_loop import execute, observed_run
-from isolitmus.checker.execution.refusals import refusals
+from isolitmus.checker.execution.commit_loop import execute, observed_run, refusals
 from isolitmus.checker.execution.run_diff import run_differences
 from isolitmus.checker.execution.serial_orders import MOST_WRITERS, explain_serially
 from isolitmus.checker.render.verdicts import refusal_words, serial_words
@@ -21,8 +20,8 @@ from isolitmus.conformance.delta.table_versions import rows_by_file, rows_by_ver
 from isolitmus.model.display import Readable
 from isolitmus.model.run import Run
 from isolitmus.specs import protocol
+from isolitmus.specs.files.litmus_file import litmus_of
 from isolitmus.specs.files.logged_tables import NotModelled
-from isolitmus.specs.files.table_litmus import litmus_of
 from isolitmus.specs.files.toml_reader import NAME, Node, Source
 from isolitmus.specs.logs.delta_log import commits_since
 from isolitmus.specs.sql.configuration import CONFS

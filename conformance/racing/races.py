@@ -4,39 +4,225 @@ What the callable does is its own business: SQL, a DataFrame, DeltaTable, other 
 a transaction of it on the raced table comes to a phase, and waits there. What its transactions read and made says
 Delta, and the table's log has to say the same. Of a statement that is given as a text, the model says how it should
 end, and why.
+
+The steps of a race in their order, as a timeline; what others have committed meanwhile stands among them.
+
+How what a race has parked ended: by the table's log, in Delta's words, and in the model's.
 """
 
 from __future__ import annotations
 
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from isolitmus.conformance.delta.ended import committed, failed
-from isolitmus.conformance.delta.parking import Parking
+from isolitmus.checker.render.timeline import Timeline
+from isolitmus.conformance.delta.parking import Parking, made_by, read_by
 from isolitmus.conformance.delta.session import Session
-from isolitmus.conformance.delta.transaction_outcome import keep_java_exceptions
-from isolitmus.conformance.delta.watching import made_by, read_by
-from isolitmus.conformance.racing.ending import Ending, overtakers
+from isolitmus.conformance.delta.transaction_outcome import (
+    committed,
+    failed,
+    first_words,
+    keep_java_exceptions,
+)
 from isolitmus.conformance.racing.race_prediction import RaceRecord, predict_statement, respelled
-from isolitmus.conformance.racing.race_steps import RaceSteps
 from isolitmus.conformance.workers import Interruption
+from isolitmus.model.display import Readable
 from isolitmus.model.errors import IsolitmusError
-from isolitmus.model.run import TransactionRun
+from isolitmus.model.run import TOOK_EFFECT, Run, TransactionRun
+from isolitmus.model.schedule import Schedule, Step
 from isolitmus.specs.logs.delta_log import commits_since, latest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
-    from isolitmus.checker.render.timelines import Timeline
-    from isolitmus.conformance.delta.parking import HeldTransaction
-    from isolitmus.conformance.delta.watching import Attempt, Phase
+    from isolitmus.conformance.delta.parking import Attempt, HeldTransaction, Phase
     from isolitmus.conformance.racing.race_prediction import Prediction, RacedStatement
     from isolitmus.model.delta.log import LogCommit
     from isolitmus.model.schedule import Action
 
-__all__ = ["Parked", "Race", "around", "race", "race_at", "table_path"]
+__all__ = [
+    "Ending",
+    "Parked",
+    "Race",
+    "RaceSteps",
+    "around",
+    "overtakers",
+    "race",
+    "race_at",
+    "table_path",
+]
+
+
+class RaceSteps:
+    """What a race has done to a table, step by step."""
+
+    def __init__(self, table: Path) -> None:
+        self._table = table
+        self._began = latest(table)
+        self._steps: list[tuple[int, Step]] = []
+
+    def take(self, name: str, action: Action) -> None:
+        """Something takes its next step, on the table as it is now."""
+        self._steps.append((latest(self._table), Step(name, action)))
+
+    def timeline(self, seen: Mapping[str, TransactionRun]) -> Timeline:
+        """The steps until now, with what became of each; what it says of nothing else that was committed is of others."""
+        runs = dict(seen)
+        own = {version for each in seen.values() for version in each.commits}
+        others = {
+            commit.version: f"version {commit.version} ({commit.operation or 'of nobody'})"
+            for commit in commits_since(self._table, self._began)
+            if commit.version not in own
+        }
+        steps: list[Step] = []
+        before = self._began
+        for newest, step in [*self._steps, (latest(self._table), None)]:
+            for version in range(before + 1, newest + 1):
+                if version in others:
+                    name = others[version]
+                    runs[name] = TransactionRun("committed", version=version, commits=(version,))
+                    steps.append(Step(name, "both"))
+            before = newest
+            steps += [] if step is None else [step]
+        run = Run("a race", "delta", "", "", self._began, runs, ())
+        return Timeline(Schedule(tuple(steps)), run)
+
+
+@dataclass(frozen=True, slots=True)
+class Ending(Readable):
+    """How a parked callable or statement ended, by the table's log. Its ``repr`` is a line, as ``assert
+    ending.committed, ending`` shows it; as a text it has the reasons.
+    """
+
+    name: str
+    """What it was parked as."""
+    outcome: str
+    """As of a transaction in a run: ``committed``, ``no-op`` (nothing was recorded), a conflict's class, or
+    ``error:CLASS``."""
+    error_class: str | None
+    """That of the exception, if Delta gave it one."""
+    read_version: int | None
+    """The version that it read: that of its first attempt, or else of the first transaction that it began;
+    None if it began none."""
+    attempts: tuple[Attempt, ...]
+    """Its transactions on the table that came to their commit."""
+    overtook: tuple[LogCommit, ...]
+    """The commits between what an attempt read and what it made, or its failure."""
+    error: BaseException | None = None
+    """What it raised."""
+    prediction: Prediction | None = None
+    """What the model says of it."""
+    unpredicted: str = ""
+    """Of a statement that was given as a text, why the model says nothing of it; empty if it does, and of a
+    callable.
+    """
+
+    @property
+    def committed(self) -> bool:
+        """Whether it made a version, and did not fail."""
+        return self.outcome == "committed"
+
+    @property
+    def conflict(self) -> bool:
+        """Whether Delta refused it for what others had committed."""
+        return self.outcome not in TOOK_EFFECT and not self.outcome.startswith("error:")
+
+    def raise_if_conflict(self) -> None:
+        """Raise what Delta raised, if it refused it for what others had committed, for a test of what catches that."""
+        if self.conflict and self.error is not None:
+            raise self.error
+
+    @property
+    def message(self) -> str:
+        """What it raised, in the words of Delta or whoever it was; empty if it raised nothing."""
+        return "" if self.error is None else first_words(self.error)
+
+    @property
+    def commits(self) -> tuple[int, ...]:
+        """The versions that it made."""
+        return made_by(self.attempts)
+
+    @property
+    def version(self) -> int | None:
+        """The first version that it made; None if it failed or recorded nothing."""
+        return self.commits[0] if self.outcome == "committed" else None
+
+    @property
+    def again(self) -> int | None:
+        """The version that it read when it first tried again (OPTIMIZE does, after a conflict); None if it did not."""
+        found = (b.read_version for a, b in pairwise(self.attempts) if _again(a, b))
+        return next(found, None)
+
+    @property
+    def printed(self) -> str:
+        """All of it, also where objects print by themselves."""
+        return str(self)
+
+    def __repr__(self) -> str:
+        said = f"{self.name} {self._did}"
+        return said + (f" ({self.error_class})" if self.error_class is not None else "")
+
+    def __str__(self) -> str:
+        lines = [repr(self)]
+        for commit in self.overtook:
+            own = ", its own," if commit.version in self.commits else ""
+            lines.append(f"  {commit.words}{own} overtook it")
+        if self.message:
+            lines.append(f"  {self.message}")
+        if self.prediction is not None:
+            lines += [f"  {line}" for line in str(self.prediction).splitlines()]
+        elif self.unpredicted:
+            lines.append(f"  no prediction: {self.unpredicted}")
+        return "\n".join(lines)
+
+    @property
+    def _did(self) -> str:
+        """What it did, attempt by attempt, and its end."""
+        end = "" if self.error is None else f"ended with {self.outcome}"
+        if self.read_version is None:
+            none = "began no transaction on the table"
+            return f"{end} and {none}" if end else none
+        if not self.attempts:
+            return f"read {_version(self.read_version)} and {end or 'recorded nothing'}"
+        said = ""
+        for before, attempt in zip((None, *self.attempts), self.attempts, strict=False):
+            said += f"{_joint(before, attempt)} {_version(attempt.read_version)}"
+            if attempt.version is not None:
+                said += f" and committed as version {attempt.version}"
+        last = self.attempts[-1]
+        if last.version is None:
+            return f"{said} and {end or 'failed to commit'}"
+        return f"{said}, then {end}" if end else said
+
+
+def _version(read: int | None) -> str:
+    """A version that was read, which a table that is not there does not have."""
+    return "no version" if read is None or read < 0 else f"version {read}"
+
+
+def _joint(before: Attempt | None, attempt: Attempt) -> str:
+    """How a sentence goes on from one attempt to the next, which need not have waited for the other's end."""
+    if before is None:
+        return "read"
+    if _again(before, attempt):
+        return ", tried again on"
+    after = before.version is not None and before.version <= (attempt.read_version or 0)
+    return ", then read" if after else ", and read"
+
+
+def _again(before: Attempt, attempt: Attempt) -> bool:
+    """Whether an attempt came after another one's failure."""
+    return before.failed_at is not None and before.failed_at <= (attempt.read_version or 0)
+
+
+def overtakers(commits: Iterable[LogCommit], attempts: Iterable[Attempt]) -> tuple[LogCommit, ...]:
+    """The commits that stand between what one of these read and what it made, or the newest when it failed."""
+    met = {version for attempt in attempts for version in attempt.met}
+    return tuple(commit for commit in commits if commit.version in met)
+
 
 PARKS: dict[Phase, Action] = {
     "init": "park-init",

@@ -1,6 +1,8 @@
 """Exceptions of an aborted commit: what each means, what to do, and what a pasted text says of one.
 
-The table of them is data (``specs/exceptions.toml``); their letters in a grid stand in ``model.delta.conflict_part``.
+The table of them is data (``specs/exceptions.toml``); their letters in a grid stand in ``model.delta.conflict``.
+
+What Delta calls its conflicts: the exceptions that axioms of its protocols are named after.
 """
 
 from __future__ import annotations
@@ -8,13 +10,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from isolitmus.model.delta.conflict_part import CONFLICTS
 from isolitmus.model.display import Readable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 __all__ = [
+    "CONFLICTS",
+    "Conflict",
     "ConflictChange",
     "ConflictCondition",
     "ConflictExample",
@@ -23,6 +26,27 @@ __all__ = [
     "PastedException",
     "When",
 ]
+
+
+@dataclass(frozen=True, slots=True)
+class Conflict:
+    """An exception: the letter that stands for it in a grid, and whether its message names a partition."""
+
+    letter: str
+    hinted: bool = False
+
+
+CONFLICTS: Mapping[str, Conflict] = {
+    "ConcurrentAppendException": Conflict("A", hinted=True),
+    "ConcurrentDeleteReadException": Conflict("R", hinted=True),
+    "ConcurrentDeleteDeleteException": Conflict("D", hinted=True),
+    "ConcurrentTransactionException": Conflict("T"),
+    "ConcurrentWriteException": Conflict("W"),
+    "MetadataChangedException": Conflict("M"),
+    "ProtocolChangedException": Conflict("P"),
+}
+"""By name (DeltaConcurrentExceptions.scala, which has the class that they share besides)."""
+
 
 COMPACTIONS = ("OPTIMIZE", "REORG", "AUTO COMPACTION")
 """Beginnings of operations that change no row."""

@@ -82,7 +82,7 @@ class Footprint:
     """A transaction's part in conflict detection, on the one table that it commits to.
 
     The fields say first what it read, then what it writes, then how that is committed. (Delta's
-    OptimisticTransaction; docs/delta.md, 4; the conflicts: ``checker.delta.conflicts``.)
+    OptimisticTransaction; docs/delta.md, 4; the conflicts: ``checker.delta.frame``.)
     """
 
     schema: Schema

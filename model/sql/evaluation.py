@@ -2,12 +2,22 @@
 
 NULL is None throughout; a predicate that is None is not true. Overflow of INT and BIGINT is an error, and so
 is a remainder by zero, as in Spark's ANSI mode.
+
+Scalar functions of SQL on values, with Spark's ANSI semantics.
+
+A function is strict if a NULL among its operands makes its value NULL. ``fails``: some operands make it
+fail. What no optimizer reasons about is ``plain``; the others it may turn into conditions.
 """
 
 from __future__ import annotations
 
-from decimal import Decimal
-from typing import TYPE_CHECKING
+import hashlib
+import re
+from datetime import date, datetime, timedelta
+from decimal import ROUND_HALF_UP, Context, Decimal
+from fractions import Fraction
+from functools import lru_cache
+from typing import TYPE_CHECKING, NamedTuple
 
 from isolitmus.model.errors import UndeterminedError
 from isolitmus.model.nondeterminism import suppose
@@ -29,18 +39,269 @@ from isolitmus.model.sql.expression import (
     Parameter,
     Subquery,
 )
-from isolitmus.model.sql.failing import EvaluationError, fit
-from isolitmus.model.sql.functions import FUNCTIONS, calculate, total
-from isolitmus.model.sql.types import common_type
+from isolitmus.model.sql.types import ARITHMETIC_ERROR, RANGES, EvaluationError, common_type, fit
+from isolitmus.model.sql.values import cast_value, rescaled
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from isolitmus.model.sql.expression import AggregateName, CompareOp, Expr
     from isolitmus.model.sql.types import Type
     from isolitmus.model.sql.values import Row, Value
 
-__all__ = ["evaluate", "kleene_and", "kleene_or", "may_fail"]
+__all__ = [
+    "FUNCTIONS",
+    "Function",
+    "calculate",
+    "evaluate",
+    "kleene_and",
+    "kleene_or",
+    "like_pattern",
+    "like_prefix",
+    "may_fail",
+    "total",
+]
+
+QUOTIENT = Context(prec=160)
+"""Digits enough for a quotient of decimals to be rounded as if it were exact."""
+LAST_DIGIT = Decimal(1).scaleb(-38)
+PREFIX = re.compile(r"([^_%]+)%(?:[^_%]*)")
+
+
+class Function(NamedTuple):
+    """What computes a value of a type from those of its operands."""
+
+    compute: Callable[[Sequence[Value], Type], Value]
+    strict: bool = True
+    fails: bool = False
+
+
+def calculate(op: str, a: Value, b: Value, type_: Type) -> Value:
+    """Addition, subtraction or multiplication of two numbers of one kind.
+
+    >>> calculate("+", Decimal("1.50"), Decimal("2"), "DECIMAL(12,2)")
+    Decimal('3.50')
+    """
+    if isinstance(a, float) and isinstance(b, float):
+        return _finite(a + b if op == "+" else a - b if op == "-" else a * b)
+    if isinstance(a, Decimal) and isinstance(b, Decimal):
+        return rescaled(a + b if op == "+" else a - b if op == "-" else a * b, type_)
+    assert isinstance(a, int), "the SQL reader lets only numbers of one kind into arithmetic"
+    assert isinstance(b, int)
+    return fit(a + b if op == "+" else a - b if op == "-" else a * b, type_)
+
+
+def total(values: Sequence[Value], type_: Type) -> Value:
+    """The sum of some numbers, of a type. Of no order that the rows may come in a part overflows if neither
+    what is positive does nor what is negative; some order is without overflow wherever the whole is. Nor is
+    anything rounded in any order where all parts are multiples of one power of two that DOUBLE holds.
+    """
+    numbers = [value for value in values if isinstance(value, int | float | Decimal)]
+    assert len(numbers) == len(values), "the SQL reader lets only numbers be summed"
+    found = sum(numbers)
+    if isinstance(found, Decimal):
+        return rescaled(found, type_)
+    if isinstance(found, float):
+        exact = list(map(Fraction, numbers))
+        unit = max(part.denominator for part in exact)
+        if sum(map(abs, exact)) * unit >= 2**53:
+            raise UndeterminedError(
+                f"a sum of {len(values)} numbers is rounded, and where is up to the order of the rows"
+            )
+        return _finite(found)
+    fit(found, type_)
+    low, high = RANGES[type_]
+    if sum(v for v in numbers if v > 0) > high or sum(v for v in numbers if v < 0) < low:
+        raise UndeterminedError(
+            f"a sum of {len(values)} values is {found}, which fits into BIGINT, but in some order of the"
+            " rows a part of it does not: whether an engine fails on that is up to its plan"
+        )
+    return found
+
+
+@lru_cache(maxsize=1_000)
+def like_pattern(pattern: str) -> re.Pattern[str]:
+    """A LIKE pattern without escapes as a regular expression.
+
+    >>> bool(like_pattern("a%_").fullmatch("abc")), bool(like_pattern("a%_").fullmatch("a"))
+    (True, False)
+    """
+    parts = (".*" if c == "%" else "." if c == "_" else re.escape(c) for c in pattern)
+    return re.compile("".join(parts), re.DOTALL)
+
+
+def like_prefix(pattern: str) -> str | None:
+    """With what a text must begin to be LIKE a pattern, where Spark makes a condition of that
+    (LikeSimplification).
+
+    >>> like_prefix("a%"), like_prefix("a%b"), like_prefix("%a"), like_prefix("a_%")
+    ('a', 'a', None, None)
+    """
+    found = PREFIX.fullmatch(pattern)
+    return None if found is None else found[1]
+
+
+def _finite(value: float) -> float:
+    if value - value != 0:
+        raise UndeterminedError("a number beyond those that DOUBLE holds: infinity is not modelled")
+    return value + 0.0
+
+
+def _cast(values: Sequence[Value], type_: Type) -> Value:
+    return cast_value(values[0], type_)
+
+
+def _divide(values: Sequence[Value], type_: Type) -> Value:
+    a, b = values
+    if b == 0:
+        raise EvaluationError(ARITHMETIC_ERROR, f"{a} is divided by zero", "DIVIDE_BY_ZERO")
+    if isinstance(a, Decimal) and isinstance(b, Decimal):  # Decimal.scala rounds twice
+        exact = QUOTIENT.divide(a, b)
+        return rescaled(exact.quantize(LAST_DIGIT, ROUND_HALF_UP, context=QUOTIENT), type_)
+    assert isinstance(a, float)
+    assert isinstance(b, float)
+    return _finite(a / b)
+
+
+def _digest(values: Sequence[Value], _: Type) -> Value:
+    """The hexadecimal digits of a text's digest (SHA-2 of 0 bits is of 256)."""
+    text, name = values
+    return hashlib.new(str(name), str(text).encode()).hexdigest()
+
+
+def _matches(values: Sequence[Value], _: Type) -> Value:
+    text, pattern = map(str, values)
+    if not (text.isascii() and text.isprintable()):
+        raise UndeterminedError(
+            f"what of '{text}' a pattern matches is up to what counts as a line"
+        )
+    return re.search(pattern, text) is not None
+
+
+def _replace(values: Sequence[Value], _: Type) -> Value:
+    text, search, other = map(str, values)
+    return text.replace(search, other) if search else text
+
+
+def _like(values: Sequence[Value], _: Type) -> Value:
+    text, pattern = values
+    assert isinstance(text, str)
+    assert isinstance(pattern, str)
+    return like_pattern(pattern).fullmatch(text) is not None
+
+
+def _abs(values: Sequence[Value], type_: Type) -> Value:
+    value = values[0]
+    if isinstance(value, int):
+        return fit(abs(value), type_)
+    if isinstance(value, Decimal):
+        return abs(value)
+    assert isinstance(value, float)
+    return abs(value)
+
+
+def _date_add(values: Sequence[Value], _: Type) -> Value:
+    day, days = values
+    assert isinstance(day, date)
+    assert isinstance(days, int)
+    try:
+        return day + timedelta(days=days)
+    except OverflowError:
+        raise UndeterminedError(
+            f"{day} and {days} days: of other years nothing is modelled"
+        ) from None
+
+
+def _timestamp_add(values: Sequence[Value], _: Type) -> Value:
+    moment, long = values
+    assert isinstance(moment, datetime)
+    assert isinstance(long, int)
+    try:
+        return moment + timedelta(microseconds=long)
+    except OverflowError:
+        raise UndeterminedError(
+            f"{moment} and {long} microseconds: of other years nothing is modelled"
+        ) from None
+
+
+def _date_diff(values: Sequence[Value], _: Type) -> Value:
+    end, start = values
+    assert isinstance(end, date)
+    assert isinstance(start, date)
+    return (end - start).days
+
+
+def _substring(values: Sequence[Value], _: Type) -> Value:
+    """From 1; below 0 from the end; 0 is as 1 (UTF8String.substringSQL)."""
+    text, start, *rest = values
+    assert isinstance(text, str)
+    assert isinstance(start, int)
+    first = start - 1 if start > 0 else len(text) + start if start < 0 else 0
+    last = len(text)
+    if rest:
+        assert isinstance(rest[0], int)
+        last = first + rest[0]
+    return text[max(first, 0) : max(last, 0)]
+
+
+def _extreme(values: Sequence[Value], *, greatest: bool) -> Value:
+    present: list[Value] = [value for value in values if value is not None]
+    best = max if greatest else min
+    return best(present) if present else None  # type: ignore[type-var]  # of one type: checked by the reader
+
+
+def _text(change: Callable[[str], Value]) -> Function:
+    def compute(values: Sequence[Value], _: Type) -> Value:
+        assert isinstance(values[0], str)
+        return change(values[0])
+
+    return Function(compute)
+
+
+def _cased(change: Callable[[str], str]) -> Function:
+    def compute(text: str) -> Value:
+        if not text.isascii():
+            raise UndeterminedError(f"the case of '{text}' is up to an engine's tables")
+        return change(text)
+
+    return _text(compute)
+
+
+def _day(part: str) -> Function:
+    def compute(values: Sequence[Value], _: Type) -> Value:
+        found: int = getattr(values[0], part)
+        return found
+
+    return Function(compute)
+
+
+FUNCTIONS: Mapping[str, Function] = {
+    "cast": Function(_cast, fails=True),
+    "divide": Function(_divide, fails=True),
+    "like": Function(_like),
+    "abs": Function(_abs, fails=True),
+    "upper": _cased(str.upper),
+    "lower": _cased(str.lower),
+    "length": _text(len),
+    "trim": _text(lambda text: text.strip(" ")),
+    "concat": Function(lambda values, _: "".join(map(str, values))),
+    "substring": Function(_substring),
+    "digest": Function(_digest),
+    "rlike": Function(_matches),
+    "replace": Function(_replace),
+    "endswith": Function(lambda values, _: str(values[0]).endswith(str(values[1]))),
+    "contains": Function(lambda values, _: str(values[1]) in str(values[0])),
+    "date_add": Function(_date_add),
+    "timestamp_add": Function(_timestamp_add),
+    "datediff": Function(_date_diff),
+    "year": _day("year"),
+    "month": _day("month"),
+    "day": _day("day"),
+    "greatest": Function(lambda values, _: _extreme(values, greatest=True), strict=False),
+    "least": Function(lambda values, _: _extreme(values, greatest=False), strict=False),
+}
+"""Those whose operands are computed first; ``case`` and ``coalesce`` compute what they need
+(``model.sql.expression``)."""
 
 
 def evaluate(expr: Expr, rows: Sequence[Row], group: Sequence[Sequence[Row]] = ()) -> Value:

@@ -98,7 +98,7 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A function of its operands: one of ``model.sql.functions``, ``case`` (conditions and values by turns,
+    """A function of its operands: one of ``model.sql.evaluation``, ``case`` (conditions and values by turns,
     what else at the end) or ``coalesce``. CAST is to its ``type``.
     """
 

@@ -1,13 +1,23 @@
-"""Queries: the branches of a UNION ALL, each rows of constants or a SELECT from one table, or from several."""
+"""Queries: the branches of a UNION ALL, each rows of constants or a SELECT from one table, or from several.
+
+What a statement was resolved from, so that it can be resolved again on tables that were altered.
+
+What of a statement nobody can compute: opaque expressions, and parameters without a value.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from dataclasses import dataclass, field, fields, is_dataclass
+from typing import TYPE_CHECKING, Any, Literal
 
-from isolitmus.model.sql.expression import subqueries
+from isolitmus.model.display import Command
+from isolitmus.model.memo import by_object
+from isolitmus.model.sql.expression import Opaque, Parameter, subqueries
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from isolitmus.model.schema import Schema
     from isolitmus.model.sql.expression import ColumnRef, Expr
 
 __all__ = [
@@ -15,11 +25,14 @@ __all__ = [
     "JoinKind",
     "JoinSource",
     "Joined",
+    "Origin",
     "Query",
+    "Resolved",
     "Select",
     "Values",
     "items_of",
     "sources",
+    "unknown_parts",
 ]
 
 
@@ -107,3 +120,47 @@ def sources(query: Query) -> frozenset[str]:
 def items_of(branch: Branch) -> tuple[Expr, ...]:
     """The expressions of a branch's columns (of its first row, for VALUES)."""
     return branch.rows[0] if isinstance(branch, Values) else branch.items
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """The ``syntax`` of a statement, which is the business of those who read it, and the ``tables`` as
+    they were when its names were resolved.
+    """
+
+    syntax: Any
+    tables: Mapping[str, Schema]
+
+
+@dataclass(frozen=True, slots=True, repr=False, kw_only=True)
+class Resolved(Command):
+    """A statement whose names have been resolved: two are the same if they do the same, wherever they
+    come from.
+    """
+
+    origin: Origin | None = field(default=None, compare=False)
+
+
+@by_object
+def unknown_parts(noun: object) -> tuple[Opaque | Parameter, ...]:
+    """The opaque expressions and the parameters in a statement, wherever they stand in it.
+
+    >>> from isolitmus.model.schema import Column, Schema
+    >>> from isolitmus.specs.sql.statements import read_statement
+    >>> tables = {"t": Schema("t", (Column("id", "INT"),))}
+    >>> delete = read_statement("DELETE FROM t WHERE id > 1 AND mine(id) = 2", tables, opaque=True)
+    >>> [str(part) for part in unknown_parts(delete)]
+    ['mine(id) = 2']
+    """
+    return tuple(_parts(noun))
+
+
+def _parts(noun: object) -> Iterator[Opaque | Parameter]:
+    if isinstance(noun, Opaque | Parameter):
+        yield noun
+    elif isinstance(noun, tuple):
+        for each in noun:
+            yield from _parts(each)
+    elif is_dataclass(noun) and not isinstance(noun, Origin | type):
+        for one in fields(noun):
+            yield from _parts(getattr(noun, one.name))

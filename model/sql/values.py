@@ -1,15 +1,51 @@
-"""Values, rows and bags of rows, with SQL's order."""
+"""Values, rows and bags of rows, with SQL's order.
+
+CAST, with Spark's ANSI semantics: a value that the type does not hold is an error, no NULL.
+
+Spark 4.2.0, Cast.scala. Of a text of which only some engines make a value (``2026-1-2`` as a date),
+nothing is said.
+"""
 
 from __future__ import annotations
 
-from datetime import date, datetime
-from decimal import Decimal
+import re
+from datetime import date, datetime, time
+from decimal import ROUND_HALF_UP, Context, Decimal
+from math import copysign, isnan
 from typing import TYPE_CHECKING
+
+from isolitmus.model.errors import UndeterminedError
+from isolitmus.model.sql.types import (
+    ARITHMETIC_ERROR,
+    INTEGERS,
+    RANGES,
+    EvaluationError,
+    decimal_of,
+    fit,
+    is_number,
+    is_opaque,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["Row", "Rows", "Value", "literal", "show_row", "sort_rows", "to_json"]
+    from isolitmus.model.sql.types import Type
+
+__all__ = [
+    "NULL_PARTITIONS",
+    "Row",
+    "Rows",
+    "Value",
+    "cast_value",
+    "castable",
+    "literal",
+    "partition_value",
+    "rescaled",
+    "show_row",
+    "sort_rows",
+    "stored",
+    "to_json",
+]
 
 Value = int | str | bool | date | Decimal | float | None
 """A timestamp is a datetime, which is a date."""
@@ -74,3 +110,219 @@ def _json(value: Value) -> object:
         case Decimal():
             return f"{value:f}"
     return value
+
+
+NULL_PARTITIONS = ("", "__HIVE_DEFAULT_PARTITION__")
+"""Texts that are NULL in a partition column, by whatever command they are written (seen on Delta 4.4.0;
+TransactionalWrite.scala, convertEmptyToNullIfNeeded; DelayedCommitProtocol.scala, parsePartitions)."""
+LONGEST_FOLDER = 255
+"""So many bytes a file system lets a folder's name have."""
+ESCAPED = frozenset("\"#%'*/:=?\\\x7f{[]^" + "".join(map(chr, range(1, 32))))
+"""What Spark writes as three characters in the name of a partition's folder (ExternalCatalogUtils.scala)."""
+
+WHOLE = re.compile(r"[+-]?[0-9]{1,30}")
+NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,3})?")
+DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+MOMENT = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}([ T][0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,6})?)?")
+DATE_LIKE = re.compile(r"\s*[+-]?[0-9]{4,}(-.*|\s*)", re.DOTALL)
+"""What may be a date or timestamp in another spelling."""
+TRUE_TEXTS, FALSE_TEXTS = ("t", "true", "y", "yes", "1"), ("f", "false", "n", "no", "0")
+SHORTEST = (1e-10, 1e16)
+"""Numbers between these all releases of Java write alike (17 and 25 were compared)."""
+PLAIN = (-3, 7)
+"""Powers of ten between which a number is written without one."""
+MIDNIGHT = time()
+EXACT = Context(prec=80)
+"""Decimals of 38 digits, added and multiplied, are exact."""
+
+
+def castable(source: Type, target: Type) -> bool:
+    """Whether the model knows the CAST of one type to another; of other pairs Spark refuses some.
+
+    >>> castable("STRING", "DATE"), castable("DATE", "INT"), castable("DOUBLE", "DECIMAL(5,2)")
+    (True, False, False)
+    """
+    if source == target:
+        return True
+    if is_opaque(source) or is_opaque(target):
+        return False
+    if "STRING" in (source, target):
+        return True
+    if {source, target} <= {"DATE", "TIMESTAMP"}:
+        return True
+    if "BOOLEAN" in (source, target):
+        other = target if source == "BOOLEAN" else source
+        return other in INTEGERS
+    decimal_from_double = source == "DOUBLE" and decimal_of(target) is not None
+    return is_number(source) and is_number(target) and not decimal_from_double
+
+
+def cast_value(value: Value, target: Type) -> Value:
+    """The value in another type, to which its own is ``castable``.
+
+    >>> cast_value(" 12", "BIGINT"), cast_value("2026-01-02", "DATE"), cast_value(Decimal("2.345"), "DECIMAL(4,2)")
+    (12, datetime.date(2026, 1, 2), Decimal('2.35'))
+    >>> cast_value("a", "INT")
+    Traceback (most recent call last):
+    isolitmus.model.sql.types.EvaluationError: 'a' is no INT
+    """
+    if value is None:
+        return None
+    if isinstance(value, str):
+        return value if target == "STRING" else _from_text(value, target)
+    if target == "STRING":
+        return _text(value)
+    if target == "BOOLEAN":
+        return bool(value)
+    if target == "DATE":
+        return value.date() if isinstance(value, datetime) else value
+    if target == "TIMESTAMP":
+        assert isinstance(value, date)
+        return value if isinstance(value, datetime) else datetime.combine(value, MIDNIGHT)
+    assert isinstance(value, int | Decimal | float)
+    if target == "DOUBLE":
+        return float(value)
+    if target in INTEGERS:
+        return fit(int(value), target)
+    return rescaled(Decimal(value), target)
+
+
+def stored(value: Value, type_: Type, error: str) -> Value:
+    """The value as a column of a type keeps it (store assignment); ``error`` is what is raised for a number
+    that the column does not hold.
+    """
+    try:
+        return value if isinstance(value, bool) and type_ == "BOOLEAN" else cast_value(value, type_)
+    except EvaluationError as failure:
+        if failure.exception != ARITHMETIC_ERROR:
+            raise
+        raise EvaluationError(error, f"{value} does not fit into {type_}") from None
+
+
+def partition_value(column: str, value: Value, *, empty_kept: bool = False) -> Value:
+    """What a partition column keeps of a value; UndeterminedError for a text that is up to the file system, for -0.0,
+    whose partition is another one than that of 0.0 though the two are equal, for NaN, and for a text that is NULL
+    (NULL_PARTITIONS) where the writer keeps it (``empty_kept``).
+
+    >>> partition_value("region", ""), partition_value("region", " "), partition_value("n", 7)
+    (None, ' ', 7)
+    """
+    if isinstance(value, float) and (isnan(value) or (not value and copysign(1, value) < 0)):
+        raise UndeterminedError(f"{value} in partition column '{column}' is not modelled")
+    if value in NULL_PARTITIONS:
+        if empty_kept:
+            raise UndeterminedError(
+                f"'{value}' in partition column '{column}' is not modelled for delta-rs, which keeps the text, and which"
+                " reads '' as NULL after a compaction, as Spark does at once; write NULL, or another text"
+            )
+        return None
+    if not isinstance(value, str):
+        return value
+    text = value
+    escaped = len(text.encode()) + 2 * sum(sign in ESCAPED for sign in text)
+    if "\0" in text or len(column.encode()) + 1 + escaped > LONGEST_FOLDER:
+        raise UndeterminedError(
+            f"a text of {len(text)} characters in partition column '{column}' is more than the name of a folder holds"
+            " on many file systems, or has a character that none does; whether it is written is not modelled"
+        )
+    return text
+
+
+def rescaled(value: Decimal, type_: Type) -> Decimal:
+    """A decimal in its type, rounded half up; EvaluationError if it has too many digits."""
+    precision, scale = decimal_of(type_) or (0, 0)
+    found = value.quantize(Decimal(1).scaleb(-scale), ROUND_HALF_UP, context=EXACT)
+    if abs(found) >= Decimal(10) ** (precision - scale):
+        raise EvaluationError(ARITHMETIC_ERROR, f"{value} does not fit into {type_}")
+    return found or abs(found)
+
+
+def _text(value: Value) -> str:
+    match value:
+        case bool():
+            return "true" if value else "false"
+        case datetime():
+            text = value.isoformat(" ")
+            return text.rstrip("0") if value.microsecond else text
+        case date():
+            return value.isoformat()
+        case Decimal():
+            return f"{value:f}"
+        case float():
+            return _text_of_double(value)
+    return str(value)
+
+
+def _text_of_double(value: float) -> str:
+    """As Java's Double.toString has it: the shortest digits that give the number again. Releases before 19 give
+    more of some numbers outside of these bounds; the sign of a zero is not followed here.
+    """
+    if not SHORTEST[0] <= abs(value) < SHORTEST[1]:
+        raise UndeterminedError(f"how the number {value!r} is written is up to the release of Java")
+    sign = "-" if value < 0 else ""
+    _, digits, exponent = Decimal(repr(abs(value))).normalize().as_tuple()
+    assert isinstance(exponent, int)
+    text, first = "".join(map(str, digits)), len(digits) + exponent - 1
+    if 0 <= first < PLAIN[1]:
+        text = text.ljust(first + 1, "0")
+        return f"{sign}{text[: first + 1]}.{text[first + 1 :] or '0'}"
+    if PLAIN[0] <= first < 0:
+        return f"{sign}0.{'0' * (-first - 1)}{text}"
+    return f"{sign}{text[0]}.{text[1:] or '0'}E{first}"
+
+
+def _from_text(text: str, target: Type) -> Value:
+    bare = text.strip(" \t\r\n")
+    if bare.strip() != bare or not bare.isascii():
+        raise UndeterminedError(f"whether '{text}' is a {target} is up to what counts as blank")
+    if target == "BOOLEAN":
+        if bare.lower() in TRUE_TEXTS + FALSE_TEXTS:
+            return bare.lower() in TRUE_TEXTS
+    elif target in ("DATE", "TIMESTAMP"):
+        return _moment(bare, target)
+    elif target in INTEGERS:
+        if WHOLE.fullmatch(bare):
+            value = int(bare)
+            low, high = RANGES[target]
+            if low <= value <= high:
+                return value
+    elif NUMBER.fullmatch(bare):
+        return _number(bare, target)
+    elif target == "DOUBLE" and re.match(r"[+-]?([0-9.]|nan|inf)", bare, re.IGNORECASE):
+        raise UndeterminedError(f"a number that is written '{text}' is not modelled")
+    raise _no_value(text, target)
+
+
+def _number(text: str, target: Type) -> Value:
+    if target != "DOUBLE":
+        return rescaled(Decimal(text), target)
+    value = float(text)
+    if abs(value) == float("inf"):
+        raise UndeterminedError(f"{text} is beyond the numbers that DOUBLE holds")
+    return value
+
+
+def _moment(text: str, target: Type) -> date:
+    form = DAY if target == "DATE" else MOMENT
+    if form.fullmatch(text):
+        try:
+            found = datetime.fromisoformat(text)
+        except ValueError:
+            raise _no_value(text, target) from None
+        return found if target == "TIMESTAMP" else found.date()
+    if DATE_LIKE.fullmatch(text):
+        raise UndeterminedError(
+            f"'{text}' as a {target}: other spellings than YYYY-MM-DD and YYYY-MM-DD HH:MM:SS are not modelled"
+        )
+    raise _no_value(text, target)
+
+
+def _no_value(text: str, target: Type) -> EvaluationError:
+    exception = (
+        "SparkDateTimeException"
+        if target in ("DATE", "TIMESTAMP")
+        else "SparkRuntimeException"
+        if target == "BOOLEAN"
+        else "SparkNumberFormatException"
+    )
+    return EvaluationError(exception, f"'{text}' is no {target}")

@@ -1,6 +1,6 @@
 """The catalogue: names to the specs that they stand for, inside the package and outside.
 
-The names are those of ``specs.disk.shelf``. A path to a ``.cat`` file works wherever a name does, and the spec itself
+The names are those of ``specs.disk.input_files``. A path to a ``.cat`` file works wherever a name does, and the spec itself
 wherever either does.
 """
 
@@ -15,8 +15,7 @@ from isolitmus.model.defaults import DELTA
 from isolitmus.model.errors import LitmusError, UnknownName, near
 from isolitmus.model.litmus import HistoryTest, Litmus
 from isolitmus.model.scope import Scope
-from isolitmus.specs.disk.input_files import is_folder, paths_below, read_text
-from isolitmus.specs.disk.shelf import HOME, shipped
+from isolitmus.specs.disk.input_files import HOME, is_folder, paths_below, read_text, shipped
 from isolitmus.specs.files.spec_catalogue import (
     databricks_protocol,
     every_level,

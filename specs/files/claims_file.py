@@ -26,8 +26,7 @@ from isolitmus.model.claim import (
 )
 from isolitmus.model.errors import LitmusError, UnknownName, near
 from isolitmus.model.litmus import Litmus
-from isolitmus.specs.disk.input_files import read_text
-from isolitmus.specs.disk.shelf import shipped
+from isolitmus.specs.disk.input_files import read_text, shipped
 from isolitmus.specs.files import catalogue
 from isolitmus.specs.files.expectations import Expected, read_expectation
 from isolitmus.specs.files.toml_reader import Source, shown

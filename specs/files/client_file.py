@@ -8,11 +8,11 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from isolitmus.model.client import CacheTable, Client, SetConf
 from isolitmus.model.errors import near
+from isolitmus.model.litmus import CacheTable, Client, SetConf
 from isolitmus.model.sql import statement as st
 from isolitmus.model.sql.query import items_of
-from isolitmus.specs.disk.shelf import shipped
+from isolitmus.specs.disk.input_files import shipped
 from isolitmus.specs.files.raw_file import read_app
 from isolitmus.specs.files.spec_catalogue import protocol_names
 from isolitmus.specs.files.toml_reader import NAME, shown
@@ -23,16 +23,15 @@ from isolitmus.specs.sql.configuration import (
     overwrites_dynamically,
     with_overwrite_mode,
 )
-from isolitmus.specs.sql.features import features
-from isolitmus.specs.sql.sql_merges import starred
+from isolitmus.specs.sql.row_statements import starred
 from isolitmus.specs.sql.statements import read_statement, syntax_of
-from isolitmus.specs.sql.unsupported_pairs import refuse_together
+from isolitmus.specs.sql.unsupported_pairs import features, refuse_together
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import NoReturn
 
-    from isolitmus.model.client import Aside
+    from isolitmus.model.litmus import Aside
     from isolitmus.model.schema import Schema
     from isolitmus.specs.files.toml_reader import Node
     from isolitmus.specs.sql.unsupported_pairs import Feature

@@ -13,8 +13,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from isolitmus.model.errors import LitmusError, near
-from isolitmus.specs.disk.input_files import is_there, read_text
-from isolitmus.specs.disk.shelf import HOME, shipped
+from isolitmus.specs.disk.input_files import HOME, is_there, read_text, shipped
 from isolitmus.specs.files.toml_reader import Source, shown
 
 if TYPE_CHECKING:
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
 
     from isolitmus.model.spec import Spec
     from isolitmus.specs.files.toml_reader import Node
-    from isolitmus.specs.language.mutant import Mutant
+    from isolitmus.specs.language.mutants import Mutant
 
 __all__ = ["equivalents", "equivalents_path", "read_equivalents"]
 

@@ -2,26 +2,37 @@
 
 A row is a statement that is parked, a column the winner, in the order of the matrix; a blank has not been
 asked. A file is of one text of the matrix and of one engine's version: another one begins anew.
+
+Evidence of random tests: which batches an engine has carried out as predicted, in a TOML file.
+
+Evidence of an audit: what it knows of a log up to some commit, to go on from there.
+
+Two lines of JSON: whose file it is, with a digest of the other line; and what the audit knows. It is of one release: what
+another one looks for in a log may be something else.
 """
 
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
 
-from isolitmus.model.errors import LitmusError
+from isolitmus.model.display import text_digest
+from isolitmus.model.errors import Ended, LitmusError, LogError
+from isolitmus.model.exploration import Batch
 from isolitmus.model.matrix import LETTERS, OTHER, Place, letter
-from isolitmus.specs.disk.input_files import read_if_there
+from isolitmus.specs.disk.input_files import RECORDING, TEXT, read_if_there, read_json
 from isolitmus.specs.disk.output_files import write_whole
 from isolitmus.specs.files.toml_reader import Source, shown
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
     from pathlib import Path
 
     from isolitmus.model.matrix import Cell, Matrix
     from isolitmus.specs.files.toml_reader import Node
 
-__all__ = ["Evidence"]
+__all__ = ["Evidence", "Exploration", "edited", "read_audit_file", "write_audit_file"]
 
 OF_PLACE = ("a", "winner", "layout")
 CaseKey = tuple[str, Place]
@@ -117,3 +128,111 @@ class Evidence:
             lines += [f"{key} = {json.dumps(value)}" for key, value in place._asdict().items()]
             lines.append(f"said = {json.dumps(list(said), ensure_ascii=False)}")
         write_whole(path, "\n".join(lines) + "\n")
+
+
+NUMBERS = ("seed", "count", "unsaid", "several")
+
+
+class Exploration:
+    """The batches that were carried out, on one engine's version (None: nobody has been asked yet)."""
+
+    def __init__(self, engine_version: str | None = None) -> None:
+        self.engine_version = engine_version
+        self._batches: dict[tuple[str, int, int], Batch] = {}
+
+    @classmethod
+    def read(cls, path: Path, kinds: Collection[str]) -> Exploration:
+        """What a file tells of these kinds of tests, nothing if there is none; LitmusError if it is no such
+        file, or has others.
+        """
+        text = read_if_there(path, LitmusError)
+        if text is None:
+            return cls()
+        document = Source(path.name, text).node()
+        document.keys(("engine", "batches"))
+        found = cls(document.get("engine", str))
+        document.get("batches", list, most=TEXT)
+        for entry in document.entries("batches", ("tests", "drawn", *NUMBERS)):
+            kind = entry.get("tests", str)
+            if kind not in kinds:
+                entry.refuse(f"{entry}.tests is {shown(kind)}; {' or '.join(kinds)} is wanted")
+            seed, count, unsaid, several = (entry.get(key, int) for key in NUMBERS)
+            drawn = entry.get("drawn", str)
+            found.add(Batch(kind, seed, count, unsaid, several, drawn))
+        return found
+
+    def __contains__(self, batch: Batch) -> bool:
+        """Whether the same tests have been carried out."""
+        known = self._batches.get(batch.key)
+        return known is not None and known.drawn == batch.drawn
+
+    def add(self, batch: Batch) -> None:
+        """Take up a batch that was carried out."""
+        self._batches[batch.key] = batch
+
+    def of(self, batch: Batch) -> Batch:
+        """The batch as it was carried out."""
+        return self._batches[batch.key]
+
+    def runs(self, kind: str) -> int:
+        """How many tests of a kind were carried out, all as predicted."""
+        return sum(b.count - (b.unsaid or 0) for b in self._batches.values() if b.kind == kind)
+
+    def write(self, path: Path) -> None:
+        """Write the file, as a whole."""
+        lines = [f"engine = {json.dumps(self.engine_version)}", "batches = ["]
+        for batch in sorted(self._batches.values(), key=lambda b: b.key):
+            entries = (f"{key} = {json.dumps(value)}" for key, value in batch.to_json().items())
+            lines.append(f"  {{ {', '.join(entries)} }},")
+        write_whole(path, "\n".join([*lines, "]"]) + "\n")
+
+
+WHAT = "evidence of an audit"
+
+
+def read_audit_file(path: Path) -> dict[str, Any] | None:
+    """What an audit has left in a file, None if there is none; LogError if it is no such file, another release's, or not
+    as it was written.
+    """
+    text = read_if_there(path, LogError, RECORDING)
+    if text is None:
+        return None
+    head, _, body = text.partition("\n")
+    try:
+        first = read_json(head)
+        what, release, digest = first["isolitmus"], first["release"], first["digest"]
+    except (ValueError, TypeError, KeyError):
+        what = release = digest = None
+    if what != WHAT:
+        raise LogError(f"{path}: this is no {WHAT}; name a file that is not there yet")
+    if release != version("isolitmus"):
+        raise LogError(
+            f"{path}: it is of isolitmus {release}, and this is {version('isolitmus')}; name a file that is not there yet"
+        )
+    if digest != text_digest(body):
+        raise edited(path)
+    said: dict[str, Any] = json.loads(body)
+    return said
+
+
+def edited(path: Path) -> LogError:
+    """That a file is not what an audit wrote.
+
+    >>> from pathlib import Path
+    >>> edited(Path("seen.json"))
+    LogError('seen.json: it was cut off or edited since an audit wrote it; without it the audit begins anew')
+    """
+    return LogError(
+        f"{path}: it was cut off or edited since an audit wrote it; without it the audit begins anew"
+    )
+
+
+def write_audit_file(path: Path, said: dict[str, Any]) -> None:
+    """Write what an audit knows, as a whole; Ended if that is more than is read again."""
+    body = json.dumps(said, separators=(",", ":")) + "\n"
+    if len(body) > RECORDING:
+        raise Ended(
+            f"cannot write {path}: the table has so many files that {WHAT} is larger than {RECORDING:,} bytes"
+        )
+    head = {"isolitmus": WHAT, "release": version("isolitmus"), "digest": text_digest(body)}
+    write_whole(path, json.dumps(head) + "\n" + body)

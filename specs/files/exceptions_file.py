@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 from isolitmus.model.delta.conflict import (
     ALWAYS,
+    CONFLICTS,
     UNKNOWN,
     ConflictChange,
     ConflictCondition,
@@ -16,10 +17,8 @@ from isolitmus.model.delta.conflict import (
     When,
     Where,
 )
-from isolitmus.model.delta.conflict_part import CONFLICTS
 from isolitmus.model.errors import LitmusError, near
-from isolitmus.specs.disk.input_files import read_text
-from isolitmus.specs.disk.shelf import HOME, shipped
+from isolitmus.specs.disk.input_files import HOME, read_text, shipped
 from isolitmus.specs.files.toml_reader import Source, shown
 
 if TYPE_CHECKING:

@@ -7,14 +7,13 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, cast
 
-from isolitmus.model.delta.conflict_part import CONFLICTS
+from isolitmus.model.delta.conflict import CONFLICTS
 from isolitmus.model.errors import near
 from isolitmus.model.litmus import Expectation
 from isolitmus.model.run import ROLLED_BACK, SILENT
 from isolitmus.model.sql.query import items_of
 from isolitmus.model.sql.statement import Read, statements_of
-from isolitmus.specs.disk.input_files import is_file
-from isolitmus.specs.disk.shelf import shipped
+from isolitmus.specs.disk.input_files import is_file, shipped
 from isolitmus.specs.files.spec_catalogue import protocol_names
 from isolitmus.specs.files.toml_reader import shown
 from isolitmus.specs.registries.engines import engines

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from isolitmus.model.errors import SqlError, near
 from isolitmus.model.schema import Column
 from isolitmus.model.sql.expression import TRUE, ColumnRef, Opaque, walk
-from isolitmus.model.sql.query import items_of
+from isolitmus.model.sql.query import items_of, unknown_parts
 from isolitmus.model.sql.statement import (
     Delete,
     Insert,
@@ -21,7 +21,6 @@ from isolitmus.model.sql.statement import (
     Vacuum,
 )
 from isolitmus.model.sql.types import NAMED_TYPES, column_type
-from isolitmus.model.sql.unknown import unknown_parts
 from isolitmus.model.workload import Job, JobStatement
 from isolitmus.specs.files.client_file import conf_value, under_confs
 from isolitmus.specs.files.toml_reader import NAME, Node, shown
@@ -35,11 +34,10 @@ from isolitmus.specs.sql.configuration import (
 from isolitmus.specs.sql.expressions import read_expression
 from isolitmus.specs.sql.parameter_types import inferred
 from isolitmus.specs.sql.parameters import CLOCKS, parameters
-from isolitmus.specs.sql.source_text import NameScope, Side, SqlText
+from isolitmus.specs.sql.source_text import NameScope, Side, SqlText, located, standing
 from isolitmus.specs.sql.statements import refused_part, resolve
 from isolitmus.specs.sql.syntax import Syntax, well_formed
 from isolitmus.specs.sql.uninterpreted_sources import stand_ins
-from isolitmus.specs.sql.written import located, standing
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator, Mapping, Sequence

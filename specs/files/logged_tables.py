@@ -15,12 +15,11 @@ from isolitmus.model.delta.log import LEVEL_KEY, LogMetadata, LogProtocol
 from isolitmus.model.errors import IsolitmusError, LitmusError
 from isolitmus.model.schema import Column, Identity
 from isolitmus.model.sql.types import NAMED_TYPES, column_type
-from isolitmus.specs.disk.input_files import is_there, real_path
-from isolitmus.specs.disk.limits import read_json
+from isolitmus.specs.disk.input_files import is_there, read_json, real_path
 from isolitmus.specs.files.table_ddl import Declared
 from isolitmus.specs.files.toml_reader import NAME
 from isolitmus.specs.logs.delta_log import open_log
-from isolitmus.specs.sql.properties import LAYOUT, LEVELS, MADE, unmodelled
+from isolitmus.specs.sql.configuration import LAYOUT, LEVELS, MADE, unmodelled
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

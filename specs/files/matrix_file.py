@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from isolitmus.model.errors import LitmusError
 from isolitmus.model.matrix import Matrix, Place
-from isolitmus.specs.files.sequence_file import read_format
-from isolitmus.specs.files.table_litmus import litmus_of
+from isolitmus.specs.files.litmus_file import litmus_of
 from isolitmus.specs.files.toml_reader import Node, Source, shown
+from isolitmus.specs.files.transaction_file import read_format
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -15,9 +15,8 @@ from isolitmus.model.sql.query import Select
 from isolitmus.model.sql.statement import Delete, Insert, Merge, Optimize, Read, Update
 from isolitmus.specs.files.table_file import read_table
 from isolitmus.specs.files.toml_reader import shown
-from isolitmus.specs.sql.features import TRACKED, features
 from isolitmus.specs.sql.statements import read_statement
-from isolitmus.specs.sql.unsupported_pairs import refuse_together
+from isolitmus.specs.sql.unsupported_pairs import TRACKED, features, refuse_together
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

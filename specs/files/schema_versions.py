@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from isolitmus.model.errors import SqlError
 from isolitmus.model.schema import Column, Schema
-from isolitmus.model.sql.definition import AddColumns, Definition, DropColumn, RenameColumn
+from isolitmus.model.sql.statement import AddColumns, Definition, DropColumn, RenameColumn
 from isolitmus.specs.sql.statements import defines, resolve
 
 if TYPE_CHECKING:

@@ -9,15 +9,13 @@ from typing import TYPE_CHECKING
 from isolitmus.model.defaults import DELTA
 from isolitmus.model.scope import FRESH, LARGEST, Scope, fresh
 from isolitmus.model.sql.statement import Read
-from isolitmus.specs.disk.shelf import shipped
-from isolitmus.specs.files.index_file import read_scan
-from isolitmus.specs.files.sequence_file import read_format, read_sequence
+from isolitmus.specs.disk.input_files import shipped
 from isolitmus.specs.files.spec_catalogue import protocol_names
-from isolitmus.specs.files.table_file import read_table, read_tables
+from isolitmus.specs.files.table_file import read_scan, read_table, read_tables
 from isolitmus.specs.files.toml_reader import NAME, Node, Source, shown
+from isolitmus.specs.files.transaction_file import read_format, read_sequence
 from isolitmus.specs.registries.formats import format_named
-from isolitmus.specs.sql.features import features
-from isolitmus.specs.sql.unsupported_pairs import refuse_together
+from isolitmus.specs.sql.unsupported_pairs import features, refuse_together
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

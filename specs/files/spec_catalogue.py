@@ -16,15 +16,14 @@ from typing import TYPE_CHECKING
 from isolitmus.model.defaults import DELTA
 from isolitmus.model.errors import IsolitmusError, SpecError, UnknownName, brief, near
 from isolitmus.model.spec import Spec
-from isolitmus.specs.disk.input_files import read_text
-from isolitmus.specs.disk.shelf import HOME, shipped
+from isolitmus.specs.disk.input_files import HOME, read_text, shipped
 from isolitmus.specs.language.parser import read
 from isolitmus.specs.registries.formats import SHIPPED, format_named
 
 if TYPE_CHECKING:
     from typing import TypeAlias
 
-    from isolitmus.specs.disk.shelf import Folder
+    from isolitmus.specs.disk.input_files import Folder
 
     NameOrPath: TypeAlias = str | PathLike[str]
     SpecLike: TypeAlias = Spec | NameOrPath

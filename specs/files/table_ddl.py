@@ -1,6 +1,8 @@
 """Read the CREATE TABLE of a table that is there, as its owner has it: columns, partitions, properties.
 
 What says nothing of commits (comments, a location, NOT NULL, defaults) is passed over.
+
+A declared table as Spark's SQL makes it.
 """
 
 from __future__ import annotations
@@ -17,9 +19,10 @@ from isolitmus.specs.sql.syntax import Syntax, well_formed
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from isolitmus.model.schema import Schema
     from isolitmus.specs.files.toml_reader import TomlTable
 
-__all__ = ["Declared", "read_ddl"]
+__all__ = ["Declared", "read_ddl", "table_ddl"]
 
 SILENT = (
     exp.NotNullColumnConstraint,
@@ -143,3 +146,26 @@ def _name(part: exp.Expr) -> str:
 
 def _key(part: exp.Expr) -> str:
     return part.name if isinstance(part, exp.Literal) else part.sql().replace(" ", "")
+
+
+def table_ddl(name: str, schema: Schema, format_: str = "delta") -> str:
+    """The statement that makes the table, by a name.
+
+    >>> from isolitmus.model.schema import Column, Schema
+    >>> table_ddl("t", Schema("t", (Column("id", "INT"), Column("day", "INT")), ("day",)))
+    'CREATE TABLE t (id INT, day INT) USING delta PARTITIONED BY (day)'
+    """
+    parts = [f"CREATE TABLE {name} ({schema.ddl()}) USING {format_}"]
+    if schema.partitioned_by:
+        parts.append(f"PARTITIONED BY ({', '.join(schema.partitioned_by)})")
+    if schema.clustered_by:
+        parts.append(f"CLUSTER BY ({', '.join(schema.clustered_by)})")
+    if schema.properties:
+        pairs = (f"{_text(key)} = {_text(value)}" for key, value in schema.properties.items())
+        parts.append(f"TBLPROPERTIES ({', '.join(pairs)})")
+    return " ".join(parts)
+
+
+def _text(value: str) -> str:
+    escaped = value.replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{escaped}'"

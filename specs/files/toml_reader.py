@@ -11,10 +11,9 @@ from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 from isolitmus.model.errors import LitmusError, UnknownName, brief, excerpt, near
-from isolitmus.model.sql.casting import rescaled
-from isolitmus.model.sql.failing import RANGES, EvaluationError
-from isolitmus.model.sql.values import sort_rows
-from isolitmus.specs.disk.limits import DEEPEST, ENTRIES, TEXT, deeper, inner
+from isolitmus.model.sql.types import RANGES, EvaluationError
+from isolitmus.model.sql.values import rescaled, sort_rows
+from isolitmus.specs.disk.input_files import DEEPEST, ENTRIES, TEXT, deeper, inner
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence

@@ -2,6 +2,11 @@
 
 In a file of SQL, ``-- :day DATE`` says the type of a parameter, ``-- where day < today`` what is known of them;
 its statements, which semicolons end, are the job's in that order.
+
+The text of a job as people keep it: templates, settings and temporary views beside the statements that write.
+
+A template is a parameter, a temporary view is a query that later statements name. SET of a conf that is modelled is
+kept; what else a session is told is passed over, which is said, unless a commit may hang on it.
 """
 
 from __future__ import annotations
@@ -10,28 +15,140 @@ import re
 from dataclasses import replace
 from os import fspath
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from isolitmus.model.errors import IsolitmusError, LitmusError, UnknownName, near
 from isolitmus.model.workload import Workload
-from isolitmus.specs.disk.input_files import read_text
-from isolitmus.specs.disk.shelf import shipped
-from isolitmus.specs.files.job_text import job_text, parametrised, statements_in
+from isolitmus.specs.disk.input_files import read_text, shipped
 from isolitmus.specs.files.logged_tables import table_in
 from isolitmus.specs.files.toml_reader import NAME, Node, Source
 from isolitmus.specs.files.workload_file import read_workload, workload_of
-from isolitmus.specs.sql.configuration import with_overwrite_mode
+from isolitmus.specs.sql.configuration import JOB_CONFS, SET, with_overwrite_mode
+from isolitmus.specs.sql.parameters import BLANK, PIECE
+from isolitmus.specs.sql.source_text import located
 from isolitmus.specs.sql.statements import resolve
 from isolitmus.specs.sql.syntax import Syntax
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from isolitmus.model.workload import JobStatement
     from isolitmus.specs.files.logged_tables import LoggedDeclaration
     from isolitmus.specs.files.spec_catalogue import NameOrPath
 
-__all__ = ["as_workload", "with_statement", "workload", "workloads"]
+__all__ = [
+    "JobText",
+    "as_workload",
+    "job_text",
+    "parametrised",
+    "statements_in",
+    "with_statement",
+    "workload",
+    "workloads",
+]
+
+NAMED = r"(?:\$\{\s*(?P<{0}a>\w+)\s*\}|\{\{\s*(?P<{0}b>\w+)\s*\}\})"
+TEMPLATE = re.compile(
+    "|".join(
+        f"{quote}{NAMED.replace('{0}', name)}{quote}"
+        for quote, name in (("'", "s"), ('"', "d"), ("", "p"))
+    )
+)
+"""What a template engine puts a value in for, perhaps as a text."""
+LEFT = re.compile(r"\{\{|\{%|\$\{")
+PASSED = re.compile(rf"{BLANK}(SET|RESET|USE|DESCRIBE|DESC|SHOW|ANALYZE|REFRESH)\b", re.IGNORECASE)
+MATTERS = re.compile(r"spark\.databricks\.|partitionOverwriteMode", re.IGNORECASE)
+"""Settings on which commits may hang."""
+VIEW = re.compile(
+    rf"{BLANK}CREATE\s+(?:OR\s+REPLACE\s+)?TEMP(?:ORARY)?\s+VIEW\s+`?(?P<name>\w+)`?\s+AS\s+(?P<query>.*)",
+    re.IGNORECASE | re.DOTALL,
+)
+WITH = re.compile(rf"{BLANK}WITH\b", re.IGNORECASE)
+
+
+class JobText(NamedTuple):
+    """The statements of a job, the SET of a conf that is modelled among them, and what is passed over."""
+
+    statements: tuple[str, ...]
+    passed_over: tuple[str, ...]
+
+
+def job_text(source: Source) -> JobText:
+    """What a job's file holds; SqlError for what the statements may hang on.
+
+    >>> from isolitmus.specs.files.toml_reader import Source
+    >>> text = "USE shop; CREATE TEMP VIEW s AS SELECT 1 AS id; INSERT INTO t SELECT * FROM s"
+    >>> job_text(Source("a.sql", text))
+    JobText(statements=('WITH s AS (SELECT 1 AS id) INSERT INTO t SELECT * FROM s',), passed_over=('USE shop',))
+    """
+    if left := LEFT.search(source.text):
+        word = source.text[left.start() :].partition("\n")[0]
+        _refuse(source, left.start(), f"'{word}' is of a template; write the SQL that it makes")
+    found: list[str] = []
+    passed: list[str] = []
+    views: dict[str, str] = {}
+    for statement in statements_in(source.text):
+        if view := VIEW.fullmatch(statement):
+            views[view["name"]] = _with_views(view["query"], views)
+        elif (conf := SET.fullmatch(statement)) and conf["key"] in JOB_CONFS:
+            found.append(statement)
+        elif PASSED.match(statement):
+            if MATTERS.search(statement):
+                problem = f"'{statement}' may change what commits do, which is not modelled"
+                _refuse(source, source.text.index(statement), f"{problem}; leave it out")
+            passed.append(statement)
+        else:
+            found.append(_with_views(statement, views))
+    return JobText(tuple(found), tuple(passed))
+
+
+def _refuse(source: Source, start: int, problem: str) -> NoReturn:
+    raise located(source.label, source.text, start, problem)
+
+
+def _with_views(statement: str, views: dict[str, str]) -> str:
+    """The statement, the views that it names as its own queries."""
+    named = {
+        name: query
+        for name, query in views.items()
+        if re.search(rf"(?<![.\w]){name}\b", statement, re.IGNORECASE)
+    }
+    if not named:
+        return statement
+    listed = ", ".join(f"{name} AS ({query.strip()})" for name, query in named.items())
+    if begun := WITH.match(statement):
+        return f"WITH {listed},{statement[begun.end() :]}"
+    return f"WITH {listed} {statement}"
+
+
+def parametrised(text: str) -> str:
+    """The text with parameters for what a template engine puts values in for; nothing else is moved.
+
+    >>> parametrised("DELETE FROM t WHERE day = '{{ ds }}' AND id = ${id}")
+    'DELETE FROM t WHERE day = :ds        AND id = :id  '
+    """
+
+    def parameter(found: re.Match[str]) -> str:
+        name = next(name for name in found.groups() if name)
+        return f":{name}".ljust(len(found[0]))
+
+    return TEMPLATE.sub(parameter, text)
+
+
+def statements_in(text: str) -> Iterator[str]:
+    r"""The statements of a text, without the semicolons that end them.
+
+    >>> list(statements_in("DELETE FROM t; -- done;\nINSERT INTO t VALUES (';')"))
+    ['DELETE FROM t', "-- done;\nINSERT INTO t VALUES (';')"]
+    """
+    hidden = PIECE.sub(lambda found: "x" * len(found[0]), text)
+    start = 0
+    for end in [*(k for k, sign in enumerate(hidden) if sign == ";"), len(text)]:
+        statement = text[start:end].strip()
+        if re.sub(r"--[^\n]*|/\*.*?\*/", "", statement, flags=re.DOTALL).strip():
+            yield statement
+        start = end + 1
+
 
 TYPED = re.compile(r"^\s*--\s*:(\w+)\s+(\S.*?)\s*$", re.MULTILINE)
 KNOWN = re.compile(r"^\s*--\s*where\b\s*(\S.*?)\s*$", re.MULTILINE | re.IGNORECASE)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
 from isolitmus.model.errors import RecordingError
-from isolitmus.specs.disk.limits import DEEPEST
+from isolitmus.specs.disk.input_files import DEEPEST
 
 __all__ = ["forms", "spelled"]
 

@@ -17,9 +17,15 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
-from isolitmus.model.blackbox_history import ABORTED, COMMITTED, INITIAL, UNKNOWN, RegisterHistory
+from isolitmus.model.blackbox_history import (
+    ABORTED,
+    COMMITTED,
+    INITIAL,
+    UNKNOWN,
+    ListHistory,
+    RegisterHistory,
+)
 from isolitmus.model.errors import RecordingError, brief
-from isolitmus.model.list_history import ListHistory
 from isolitmus.specs.histories.edn import spelled
 from isolitmus.specs.histories.recording import NEVER, Recording
 

@@ -11,18 +11,18 @@ from typing import TYPE_CHECKING, Any
 
 from isolitmus.model.errors import RecordingError, near
 from isolitmus.specs.disk.input_files import (
+    RECORDING,
     decoded,
     from_utf_16,
     is_file,
     is_folder,
     paths_below,
     read_bytes,
+    read_json,
 )
-from isolitmus.specs.disk.limits import RECORDING, read_json
 from isolitmus.specs.histories.awdit import read_awdit
 from isolitmus.specs.histories.cobra import read_cobra
-from isolitmus.specs.histories.dbcop import read_dbcop
-from isolitmus.specs.histories.dbcop_json import read_dbcop_json
+from isolitmus.specs.histories.dbcop import read_dbcop, read_dbcop_json
 from isolitmus.specs.histories.edn import forms
 from isolitmus.specs.histories.elle import read_elle
 from isolitmus.specs.histories.plume import read_plume
@@ -31,8 +31,7 @@ from isolitmus.specs.histories.recording import ENDINGS, RECORDED
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from isolitmus.model.blackbox_history import RegisterHistory
-    from isolitmus.model.list_history import ListHistory
+    from isolitmus.model.blackbox_history import ListHistory, RegisterHistory
 
 __all__ = ["read_recorded", "recorded_files", "recorded_history"]
 

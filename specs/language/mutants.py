@@ -4,19 +4,21 @@ A statement is dropped, of an engine with locks a clause; an acyclic, irreflexiv
 commits are checked by axioms that are empty); of ``|``, ``&`` and ``;`` one part is dropped, a bracket among them;
 ``|`` becomes ``&`` and the other way round; what ``\`` takes away stays; ``+ * ? ^-1 ~`` are dropped. A ``let`` is
 changed in all places that use it.
+
+A mutant: a spec that is another one but for a single change of its text.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import reduce
 from typing import TYPE_CHECKING, Literal
 
 from isolitmus.model.defaults import DELTA
+from isolitmus.model.display import Readable
 from isolitmus.model.errors import ClauseError
 from isolitmus.model.spec import Axiom, Binary, Bracket, Label, Name, Unary, Unsaid
 from isolitmus.model.spec_algebra import unfolded
-from isolitmus.specs.language.mutant import Mutant
 from isolitmus.specs.language.parser import read
 from isolitmus.specs.language.printer import expr_text, spec_text
 from isolitmus.specs.registries.formats import format_named
@@ -26,7 +28,32 @@ if TYPE_CHECKING:
 
     from isolitmus.model.spec import BinaryOp, CatExpr, Clause, Spec
 
-__all__ = ["is_commit_check", "mutants"]
+__all__ = ["Mutant", "is_commit_check", "mutants"]
+
+
+@dataclass(frozen=True, slots=True)
+class Mutant(Readable):
+    """One change of one statement of a spec."""
+
+    number: int
+    """Which one of the spec's mutants, from 1."""
+    was: str
+    """The statement as it was."""
+    becomes: str
+    """The statement as it is now; empty if it was dropped."""
+    what: str
+    """The change, in words."""
+    spec: Spec
+    """The spec with this change."""
+
+    @property
+    def change(self) -> str:
+        """By what an argument calls it: the new statement, or ``without`` and the old one."""
+        return self.becomes or f"without {self.was}"
+
+    def __repr__(self) -> str:
+        return f"{self.number}. {self.change}  ({self.what})"
+
 
 TESTS: tuple[Literal["acyclic", "irreflexive", "empty"], ...] = ("acyclic", "irreflexive", "empty")
 SWAPPED: dict[BinaryOp, BinaryOp] = {"|": "&", "&": "|"}

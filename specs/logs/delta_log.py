@@ -2,7 +2,7 @@
 
 What is there is listed once, at the beginning: a table may be written meanwhile, and the versions that
 come later are counted but not read. Where old commits were cleaned up, a checkpoint says which files
-the table had (``specs.logs.checkpoint``), and the log is read from there.
+the table had (``specs.logs.actions``), and the log is read from there.
 """
 
 from __future__ import annotations
@@ -20,11 +20,10 @@ from isolitmus.specs.disk.input_files import (
     is_there,
     open_file,
     read_if_there,
+    read_json,
     read_lines,
 )
-from isolitmus.specs.disk.limits import read_json
-from isolitmus.specs.logs.actions import commit_of, parse
-from isolitmus.specs.logs.checkpoint import NAME, Checkpoint, checkpoints
+from isolitmus.specs.logs.actions import NAME, Checkpoint, checkpoints, commit_of, parse
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -22,7 +22,7 @@ __all__ = ["FORMATS", "SHIPPED", "format_named", "formats", "offer"]
 SHIPPED = {
     DELTA: "isolitmus.checker.delta.format:DELTA",
     "databricks": "isolitmus.checker.delta.format:DATABRICKS",
-    "delta-rs": "isolitmus.checker.delta.format_part:DELTA_RS",
+    "delta-rs": "isolitmus.checker.delta.format:DELTA_RS",
     "locking": "isolitmus.checker.locking.format:LOCKING",
 }
 """The formats that ship, each by the place of its record."""

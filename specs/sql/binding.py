@@ -1,4 +1,7 @@
-"""The values that a client has read for the parameters of its statement."""
+"""The values that a client has read for the parameters of its statement.
+
+A job's statement with values for its parameters, and what its client reads before it.
+"""
 
 from __future__ import annotations
 
@@ -6,17 +9,23 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from isolitmus.model.delta.raw_transaction import Raw
-from isolitmus.model.sql.failing import EvaluationError
+from isolitmus.model.sql.statement import Read
+from isolitmus.model.sql.types import EvaluationError
 from isolitmus.model.sql.values import literal
-from isolitmus.specs.sql.statements import resolved, syntax_of
+from isolitmus.specs.sql.configuration import with_overwrite_mode
+from isolitmus.specs.sql.parameters import bound, one_line
+from isolitmus.specs.sql.statements import resolve, resolved, syntax_of
+from isolitmus.specs.sql.syntax import Syntax
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
+    from isolitmus.model.schema import Schema
     from isolitmus.model.sql.statement import Statement
     from isolitmus.model.sql.values import Rows, Value
+    from isolitmus.model.workload import JobStatement
 
-__all__ = ["TooManyRows", "bind", "scalar"]
+__all__ = ["TooManyRows", "bind", "bound_statement", "scalar"]
 
 
 class TooManyRows(EvaluationError):
@@ -47,3 +56,39 @@ def bind(statement: Statement, values: Mapping[str, Value]) -> Statement:
     named = ", ".join(f"{name} = {literal(value)}" for name, value in values.items())
     syntax = replace(syntax_of(statement).bound(values), label=f"'{statement.sql}' with {named}")
     return resolved(statement, syntax, statement.origin.tables)
+
+
+def bound_statement(
+    one: JobStatement,
+    values: Mapping[str, Value],
+    tables: Mapping[str, Schema],
+    read: Callable[[str], Statement],
+) -> tuple[Statement, dict[str, Read]]:
+    """The statement, in which what its queries give stays a parameter, and these queries by parameter; ``read`` is
+    how a text without parameters is read.
+
+    >>> from isolitmus.specs.sql.statements import read_statement
+    >>> from isolitmus.specs.files.workload_file import read_workload
+    >>> work = read_workload('''
+    ... ddl = "CREATE TABLE t (id INT, day INT) USING delta"
+    ... [jobs.append]
+    ... sql = "INSERT INTO t VALUES (:seen, :day)"
+    ... let = { seen = "SELECT count(*) FROM t WHERE day = :day" }
+    ... parameters = { day = "INT" }
+    ... ''', "jobs")
+    >>> read = lambda sql: read_statement(sql, work.tables)
+    >>> statement, queries = bound_statement(work.statements[0], {"day": 7}, work.tables, read)
+    >>> statement.sql, queries["seen"].sql
+    ('INSERT INTO t VALUES (:seen, 7)', 'SELECT count(*) FROM t WHERE day = 7')
+    """
+    given = {name: value for name, value in values.items() if name not in one.let}
+    sql = bound(one_line(one.sql), given)
+    if not one.let:
+        return with_overwrite_mode(read(sql), one.conf), {}
+    queries: dict[str, Read] = {}
+    for parameter, query in one.let.items():
+        found = read(bound(query.sql, given))
+        assert isinstance(found, Read)
+        queries[parameter] = found
+    syntax = Syntax(sql).typed({p: one.types[p] for p in one.let}, opaque=True)
+    return with_overwrite_mode(resolve(syntax, tables), one.conf), queries

@@ -14,11 +14,26 @@ from sqlglot import expressions as exp
 
 from isolitmus.model.errors import SqlError
 from isolitmus.model.sql import expression as ex
-from isolitmus.model.sql.failing import RANGES
-from isolitmus.model.sql.types import INTEGERS, decimal_of, decimal_type, is_number, is_opaque
-from isolitmus.specs.sql.functions import FunctionReader, decimals, unified, untyped
+from isolitmus.model.sql.types import (
+    INTEGERS,
+    RANGES,
+    decimal_of,
+    decimal_type,
+    is_number,
+    is_opaque,
+)
+from isolitmus.specs.sql.functions import (
+    GIVES,
+    FunctionReader,
+    coerced,
+    decimals,
+    explicit_cast,
+    number,
+    operand_type,
+    unified,
+    untyped,
+)
 from isolitmus.specs.sql.source_text import only
-from isolitmus.specs.sql.sql_literals import GIVES, coerced, explicit_cast, number, operand_type
 from isolitmus.specs.sql.unsupported_pairs import OUTSIDE
 
 if TYPE_CHECKING:

@@ -10,13 +10,13 @@ from lark import Lark, LarkError, Token, Tree
 from sqlglot import expressions as exp
 
 from isolitmus.model.errors import SqlError
-from isolitmus.model.sql import definition as df
 from isolitmus.model.sql import expression as ex
+from isolitmus.model.sql import statement as df
 from isolitmus.model.sql import statement as st
 from isolitmus.model.sql.conditions import columns
-from isolitmus.specs.sql.features import features
 from isolitmus.specs.sql.queries import QueryReader
-from isolitmus.specs.sql.resolving import resolves
+from isolitmus.specs.sql.syntax import resolves
+from isolitmus.specs.sql.unsupported_pairs import features
 
 if TYPE_CHECKING:
     from isolitmus.model.schema import Schema

@@ -1,6 +1,6 @@
 """Resolve a statement (Spark's dialect) into the model's: its names are of tables and columns.
 
-The readers say which statements they resolve (``specs.sql.resolving``). Node types and their arguments
+The readers say which statements they resolve (``specs.sql.syntax``). Node types and their arguments
 are white-listed: what is outside is refused with its place, never guessed.
 """
 
@@ -13,24 +13,16 @@ from typing import TYPE_CHECKING, NamedTuple
 from isolitmus.model.delta.raw_transaction import Raw
 from isolitmus.model.sql import expression as ex
 from isolitmus.model.sql import statement as st
-from isolitmus.model.sql.definition import Clone
-from isolitmus.model.sql.origin import Origin
-from isolitmus.model.sql.unknown import unknown_parts
-from isolitmus.specs.sql.definitions import DefinitionReader
-from isolitmus.specs.sql.features import features
+from isolitmus.model.sql.query import Origin, unknown_parts
+from isolitmus.model.sql.statement import Clone
+from isolitmus.specs.sql.definitions import DefinitionReader, MakingReader
 from isolitmus.specs.sql.functions import calls_random
 from isolitmus.specs.sql.maintenance import VerbReader
-from isolitmus.specs.sql.parameters import BLANK
-from isolitmus.specs.sql.placeholders import aliased
-from isolitmus.specs.sql.queries import QueryReader
-from isolitmus.specs.sql.resolving import kinds
-from isolitmus.specs.sql.row_statements import InsertReader
-from isolitmus.specs.sql.sql_joins import JoinReader
-from isolitmus.specs.sql.sql_merges import MergeReader
-from isolitmus.specs.sql.sql_replacing import MakingReader
-from isolitmus.specs.sql.sql_rows import RowsReader
-from isolitmus.specs.sql.syntax import Syntax, well_formed
-from isolitmus.specs.sql.unsupported_pairs import OUTSIDE
+from isolitmus.specs.sql.parameters import BLANK, aliased
+from isolitmus.specs.sql.queries import JoinReader, QueryReader
+from isolitmus.specs.sql.row_statements import InsertReader, MergeReader, RowsReader
+from isolitmus.specs.sql.syntax import Syntax, kinds, well_formed
+from isolitmus.specs.sql.unsupported_pairs import OUTSIDE, features
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

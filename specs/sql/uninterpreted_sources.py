@@ -22,8 +22,7 @@ from sqlglot.optimizer.qualify import qualify
 
 from isolitmus.model.schema import Column, Schema
 from isolitmus.model.sql.types import type_named
-from isolitmus.specs.sql.parameters import one_line
-from isolitmus.specs.sql.placeholders import with_markers
+from isolitmus.specs.sql.parameters import one_line, with_markers
 from isolitmus.specs.sql.quiet_sqlglot import muted, parse_one
 
 if TYPE_CHECKING:

@@ -6,8 +6,7 @@ from itertools import permutations, product
 
 import pytest
 
-from isolitmus.checker.judge.completion import frames
-from isolitmus.checker.judge.flaws import flaws_of
+from isolitmus.checker.judge.completion import flaws_of, frames
 from isolitmus.checker.judge.graph_semantics import admits
 from isolitmus.checker.judge.read_nodes import needs_reads
 from isolitmus.checker.sweeps.abstract_sweep import sweep_abstract

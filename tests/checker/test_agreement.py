@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from isolitmus.checker import separate
 from isolitmus.checker.delta.frame import delta_frame
-from isolitmus.checker.delta.table_reads import with_reads
+from isolitmus.checker.delta.table_circuit import with_reads
 from isolitmus.checker.delta.table_solver import circuit, unfit
 from isolitmus.checker.execution.commit_loop import execute, judge_execution
 from isolitmus.checker.judge.compiled_semantics import admission
@@ -21,8 +21,7 @@ from isolitmus.checker.judge.history_verdict import check_history
 from isolitmus.checker.judge.matrix_semantics import BitSlices, Matrices, admitted
 from isolitmus.checker.judge.read_nodes import needs_reads
 from isolitmus.checker.solver.circuit_semantics import admit, forbid
-from isolitmus.checker.solver.circuits import Gates
-from isolitmus.checker.solver.solver import Solver
+from isolitmus.checker.solver.circuits import Gates, Solver
 from isolitmus.checker.universes import abstract
 from isolitmus.checker.universes import abstract_enumeration as abstract_exhaustive
 from isolitmus.checker.universes import abstract_solver as abstract_symbolic

@@ -14,12 +14,13 @@ from hypothesis import strategies as st
 
 from isolitmus.checker import audit
 from isolitmus.checker.auditing import commit_checks as claims
-from isolitmus.checker.auditing import files, windows
+from isolitmus.checker.auditing import commit_checks as files
+from isolitmus.checker.auditing import dependencies as windows
 from isolitmus.checker.auditing import log_audit as auditing
-from isolitmus.checker.auditing import overview as overviews
+from isolitmus.checker.auditing import log_audit as overviews
 from isolitmus.checker.auditing.log_audit import FollowedAudit
 from isolitmus.model.errors import Ended, LogError
-from isolitmus.specs.files import audit_file
+from isolitmus.specs.files import evidence_files as audit_file
 
 BOUNDS = [
     (auditing, "KEPT"),

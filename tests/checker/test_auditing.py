@@ -6,10 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isolitmus.checker.auditing import files, windows
+from isolitmus.checker.auditing import commit_checks as files
+from isolitmus.checker.auditing import dependencies as windows
 from isolitmus.checker.auditing import log_audit as auditing
-from isolitmus.checker.auditing.conditions import condition, live, match
 from isolitmus.checker.auditing.log_audit import audit
+from isolitmus.checker.auditing.read_set import condition, live, match
 from isolitmus.checker.checks.log_check import check_log
 from isolitmus.model.delta.log import LogFile, LogMetadata
 from isolitmus.model.errors import LogError

@@ -13,13 +13,13 @@ from isolitmus.checker import audit, check, separate, sweep
 from isolitmus.checker.checks.log_check import check_log
 from isolitmus.checker.search.portrait import portray
 from isolitmus.checker.search.unbounded_separation import separate_unbounded
-from isolitmus.checker.solver import solver
+from isolitmus.checker.solver import circuits as solver
 from isolitmus.checker.universes import abstract_enumeration as abstract_exhaustive
 from isolitmus.cli.main import _interrupt
 from isolitmus.model import budget as budgets
 from isolitmus.model.budget import Budget, in_use, size
+from isolitmus.model.display import many
 from isolitmus.model.errors import IsolitmusError, MemoryLimit, TimeLimit
-from isolitmus.model.number import many
 from isolitmus.specs import litmus, protocol, scope, spec
 
 

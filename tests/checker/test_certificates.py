@@ -7,7 +7,7 @@ import pytest
 from dratify import check_proof, parse_dimacs
 
 from isolitmus.checker import compare, separate
-from isolitmus.checker.prove.by_laws import derive
+from isolitmus.checker.prove.history_proof import derive
 from isolitmus.checker.search.inclusion_certificates import certified
 from isolitmus.checker.search.unbounded_separation import separate_unbounded
 from isolitmus.checker.workloads.robustness import robustness

@@ -3,8 +3,8 @@
 import pytest
 
 from isolitmus.checker.render.prediction import change_lines
-from isolitmus.checker.workloads.changes import stopped, tried
 from isolitmus.checker.workloads.prediction import predict_workload
+from isolitmus.checker.workloads.repairs import stopped, tried
 from isolitmus.model.errors import IsolitmusError
 from isolitmus.specs import protocol
 from isolitmus.specs.files.workload_file import read_workload

@@ -6,12 +6,12 @@ import pytest
 
 from isolitmus.checker import run, separate, sweep
 from isolitmus.checker.execution.commit_loop import execute, observed_run
-from isolitmus.checker.execution.possible import possible
+from isolitmus.checker.execution.run_diff import possible
 from isolitmus.checker.judge.graph_semantics import judge
 from isolitmus.checker.universes.tables import candidates
 from isolitmus.model.errors import LitmusError, UndeterminedError, UnknownName
 from isolitmus.specs import litmus, protocol, scope, spec
-from isolitmus.specs.disk.shelf import HOME
+from isolitmus.specs.disk.input_files import HOME
 from isolitmus.specs.files.catalogue import protocols
 from isolitmus.specs.files.litmus_file import read_litmus
 from isolitmus.specs.language.parser import read

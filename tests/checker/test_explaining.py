@@ -10,9 +10,13 @@ from level_forms import FORMS, Executed, Reorderings, StepMemory
 from isolitmus.checker import sweep
 from isolitmus.checker.checks.history_check import check
 from isolitmus.checker.execution.commit_loop import execute, judge_execution
-from isolitmus.checker.execution.explaining import CONFLICT, explanations
-from isolitmus.checker.execution.form_verdicts import NAMED_FORMS, form_verdicts
 from isolitmus.checker.execution.run_result import run
+from isolitmus.checker.execution.serial_orders import (
+    CONFLICT,
+    NAMED_FORMS,
+    explanations,
+    form_verdicts,
+)
 from isolitmus.checker.judge.compiled_semantics import admission
 from isolitmus.checker.render.verdicts import in_a_view, verdict_words
 from isolitmus.checker.strategies import litmus_tests

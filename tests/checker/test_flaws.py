@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from isolitmus.checker.blackbox.read_from import attributed
 from isolitmus.checker.judge.anomalies import anomalies
 from isolitmus.checker.judge.compiled_semantics import admission
-from isolitmus.checker.judge.completion import frames
-from isolitmus.checker.judge.flaws import flaws_of
+from isolitmus.checker.judge.completion import flaws_of, frames
 from isolitmus.checker.judge.graph_semantics import admits, judge
 from isolitmus.checker.judge.history_verdict import check_history
 from isolitmus.checker.strategies import histories

@@ -16,13 +16,12 @@ from isolitmus.checker import check, graph, run, separate, sweep
 from isolitmus.checker.execution.conflict_matrix import predicted
 from isolitmus.checker.judge.completion import frames
 from isolitmus.checker.render.dependency_graph import DependencyGraph
-from isolitmus.checker.render.timelines import Timeline
+from isolitmus.checker.render.timeline import Timeline
 from isolitmus.checker.strategies import histories, litmus_tests
 from isolitmus.model.audit import Audit, Finding
-from isolitmus.model.edge import Edge
 from isolitmus.model.errors import IsolitmusError, printable
 from isolitmus.model.matrix import Place
-from isolitmus.model.reason import Reason
+from isolitmus.model.reason import Edge, Reason
 from isolitmus.specs import level, litmus, protocol, scope
 from isolitmus.specs.files.catalogue import matrix
 

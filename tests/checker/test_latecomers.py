@@ -7,9 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from isolitmus.checker.judge.compiled_semantics import admission
-from isolitmus.checker.judge.latecomers import INTO, ignores_latecomers
-from isolitmus.checker.sweeps.row_contents import RowContents
-from isolitmus.checker.sweeps.space import IDLE, Space
+from isolitmus.checker.judge.spec_properties import INTO, ignores_latecomers
+from isolitmus.checker.sweeps.space import IDLE, RowContents, Space
 from isolitmus.model.frame import Frame
 from isolitmus.model.relation import Relation
 from isolitmus.specs import scope, spec

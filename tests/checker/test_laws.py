@@ -12,10 +12,9 @@ from isolitmus.checker.judge.completion import completions
 from isolitmus.checker.judge.graph_semantics import BitsetAlgebra
 from isolitmus.checker.judge.history_verdict import check_history
 from isolitmus.checker.prove import history_proof as theory
-from isolitmus.checker.prove.by_laws import derive
 from isolitmus.checker.prove.history_laws import LAWS, TIMED, Law, relation
-from isolitmus.checker.prove.restricting import restricted
-from isolitmus.checker.prove.sentences import branches_of
+from isolitmus.checker.prove.history_proof import derive
+from isolitmus.checker.prove.sentences import branches_of, restricted
 from isolitmus.checker.strategies import histories
 from isolitmus.checker.universes.catalogue_histories import shipped_histories
 from isolitmus.model.budget import Budget

@@ -9,7 +9,7 @@ from hypothesis import given
 from isolitmus.checker import strategies
 from isolitmus.checker.delta.commit import after
 from isolitmus.checker.delta.format import DELTA
-from isolitmus.checker.delta.locality import scans
+from isolitmus.checker.delta.read_set import scans
 from isolitmus.checker.delta.statement_effects import effect
 from isolitmus.checker.execution.commit_loop import initial
 from isolitmus.model.execution import Event

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from isolitmus.checker.delta.conflicts import adds_meet_reads
 from isolitmus.checker.delta.format import DELTA
+from isolitmus.checker.delta.frame import adds_meet_reads
 from isolitmus.checker.delta.statement_effects import effect
 from isolitmus.checker.execution.commit_loop import execute, execution_frame, initial, observed_run
 from isolitmus.checker.execution.duckdb_executor import DuckExecutor

@@ -32,7 +32,7 @@ from isolitmus.model.frame import Frame
 from isolitmus.model.litmus import HistoryTest, Litmus
 from isolitmus.model.relation import Relation
 from isolitmus.specs import level, litmus, protocol, spec
-from isolitmus.specs.disk.shelf import shipped
+from isolitmus.specs.disk.input_files import shipped
 from isolitmus.specs.files.catalogue import every_level, levels, litmus_names, protocols
 from isolitmus.specs.files.equivalents_file import equivalents, read_equivalents
 from isolitmus.specs.files.litmus_file import read_litmus

@@ -13,9 +13,10 @@ from isolitmus import specs as package_specs
 from isolitmus.checker import check, compare, explain, graph, run, separate, sweep, verdict_words
 from isolitmus.checker.execution.conflict_matrix import predict_case
 from isolitmus.checker.execution.denotation import denote
-from isolitmus.checker.search.triviality import triviality
+from isolitmus.checker.search.separation import triviality
 from isolitmus.checker.search.unbounded_separation import separate_unbounded
-from isolitmus.checker.workloads import changes, repairs
+from isolitmus.checker.workloads import repairs
+from isolitmus.checker.workloads import repairs as changes
 from isolitmus.checker.workloads.prediction import predict_workload
 from isolitmus.checker.workloads.robustness import robustness
 from isolitmus.model import History

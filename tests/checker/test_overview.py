@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from isolitmus.checker import audit
 from isolitmus.checker.render.audit import overview_lines, overview_svg
-from isolitmus.model.overview import NearMiss, Overview
+from isolitmus.model.audit import NearMiss, Overview
 
 WS = "WriteSerializable"
 

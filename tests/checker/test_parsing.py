@@ -10,7 +10,7 @@ from isolitmus.checker.delta.metadata_changes import analysed
 from isolitmus.checker.execution.run_result import run
 from isolitmus.model.errors import SqlError
 from isolitmus.model.schema import Column, Schema
-from isolitmus.model.sql.failing import EvaluationError
+from isolitmus.model.sql.types import EvaluationError
 from isolitmus.specs.files.catalogue import litmus, protocol
 from isolitmus.specs.files.litmus_file import read_litmus
 from isolitmus.specs.sql.statements import read_statement

@@ -13,9 +13,8 @@ from isolitmus.checker.judge.graph_semantics import admits
 from isolitmus.checker.judge.history_verdict import check_history
 from isolitmus.checker.search.separation import separate
 from isolitmus.checker.strategies import histories
-from isolitmus.checker.universes.abstract import varied
+from isolitmus.checker.universes.abstract import one_after_another, varied
 from isolitmus.checker.universes.abstract_solver import search
-from isolitmus.checker.universes.intervals import one_after_another
 from isolitmus.model.errors import IsolitmusError
 from isolitmus.model.history import History
 from isolitmus.model.verdict import Allowed, Forbidden

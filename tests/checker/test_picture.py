@@ -14,11 +14,16 @@ from isolitmus.checker.execution.commit_loop import unfit_table
 from isolitmus.checker.render.colours import DARK, LIGHT, PICTURE, RULES, picture_style
 from isolitmus.checker.render.graph_picture import arrows, graph_svg
 from isolitmus.checker.render.page_parts import figure
-from isolitmus.checker.render.rows import against_the_log, columned
-from isolitmus.checker.render.run_panels import conclusion, panel_svg, side_by_side_svg
+from isolitmus.checker.render.run_panels import (
+    against_the_log,
+    columned,
+    conclusion,
+    panel_svg,
+    side_by_side_svg,
+)
 from isolitmus.checker.render.timeline import WIDTH, timeline_svg
-from isolitmus.model.edge import Edge
 from isolitmus.model.litmus import Litmus
+from isolitmus.model.reason import Edge
 from isolitmus.model.schedule import Schedule
 from isolitmus.model.verdict import Violation
 from isolitmus.specs import litmus, protocol

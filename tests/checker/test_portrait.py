@@ -5,7 +5,7 @@ from functools import cache
 import pytest
 
 from isolitmus.checker.execution.run_result import run
-from isolitmus.checker.render.portrait_words import portrait_lines
+from isolitmus.checker.render.search_results import portrait_lines
 from isolitmus.checker.search.portrait import portray
 from isolitmus.model.errors import SpecError
 from isolitmus.model.spec_algebra import conjunction, unfolded, with_axioms

@@ -7,8 +7,7 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from isolitmus.checker.execution.run_diff import run_differences
-from isolitmus.checker.execution.run_result import run
-from isolitmus.checker.execution.several import Several
+from isolitmus.checker.execution.run_result import Several, run
 from isolitmus.checker.strategies import predicates
 from isolitmus.conformance.agreement import differences
 from isolitmus.model.errors import IsolitmusError, UndeterminedError

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from isolitmus.checker.delta.instance import DeltaInstance
 from isolitmus.checker.execution.commit_loop import execute
 from isolitmus.checker.render.prediction import meeting_words, prediction_lines
-from isolitmus.checker.workloads.changes import tried
 from isolitmus.checker.workloads.instances import Instances
 from isolitmus.checker.workloads.prediction import _Pair, predict_pair, predict_workload
+from isolitmus.checker.workloads.repairs import tried
 from isolitmus.model.errors import Disagreement, IsolitmusError
 from isolitmus.specs import protocol
 from isolitmus.specs.files.litmus_file import read_litmus
@@ -134,7 +134,7 @@ def test_what_stops_was_predicted(known, table, loser, winner, under, rows, valu
 
 def _conditions(work, under):
     """What is predicted of loser and winner, and whether its condition holds of some values."""
-    from isolitmus.checker.workloads.conditions import implied
+    from isolitmus.checker.workloads.prediction import implied
 
     pair = _Pair(Instances(work), *work.statements, under)
     meeting = pair.proposal()

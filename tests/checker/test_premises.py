@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 
 from isolitmus.checker.execution.commit_loop import execute, judge_execution, unfit_table
-from isolitmus.checker.prove.executed import violated_premises
-from isolitmus.checker.prove.premises import PREMISES
+from isolitmus.checker.prove.premises import PREMISES, violated_premises
 from isolitmus.checker.strategies import litmus_tests
 from isolitmus.model.litmus import Litmus
 from isolitmus.specs import level, litmus, protocol

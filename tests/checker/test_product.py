@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isolitmus.checker.universes.product import Product
+from isolitmus.checker.universes.abstract_enumeration import Product
 
 
 @given(st.data())

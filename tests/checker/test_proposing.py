@@ -10,9 +10,8 @@ from isolitmus.checker.judge.completion import completions, frames
 from isolitmus.checker.judge.completion_search import Proposing, proposable
 from isolitmus.checker.judge.graph_semantics import admits
 from isolitmus.checker.judge.history_verdict import check_history
-from isolitmus.checker.judge.later import takes_later
 from isolitmus.checker.judge.read_nodes import needs_reads
-from isolitmus.checker.judge.spec_properties import increasing
+from isolitmus.checker.judge.spec_properties import increasing, takes_later
 from isolitmus.checker.render.verdicts import other_ways
 from isolitmus.checker.strategies import histories
 from isolitmus.model.budget import Budget

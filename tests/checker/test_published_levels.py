@@ -13,7 +13,7 @@ from isolitmus.checker.strategies import histories
 from isolitmus.model.history import History
 from isolitmus.model.operations import ItemRead
 from isolitmus.specs import level
-from isolitmus.specs.disk.shelf import shipped
+from isolitmus.specs.disk.input_files import shipped
 from isolitmus.specs.files.catalogue import every_level, levels
 
 BY = ("symbolic", "exhaustive")

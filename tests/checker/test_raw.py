@@ -2,7 +2,7 @@
 
 import pytest
 
-from isolitmus.checker.delta.raw_strategies import raw_tests
+from isolitmus.checker.delta.random_tests import raw_tests
 from isolitmus.checker.execution.commit_loop import execute, observed_run
 from isolitmus.checker.execution.run_result import run
 from isolitmus.conformance.agreement import drawn

@@ -18,7 +18,7 @@ from isolitmus.checker.execution.denotation import denote
 from isolitmus.checker.judge.completion import frames
 from isolitmus.checker.strategies import litmus_tests
 from isolitmus.checker.sweeps.abstract_sweep import sweep_abstract
-from isolitmus.checker.universes.intervals import intervals, scheduled
+from isolitmus.checker.universes.abstract import intervals, scheduled
 from isolitmus.model.errors import HistoryError, IsolitmusError, UndeterminedError
 from isolitmus.model.history import History
 from isolitmus.model.operations import Transaction

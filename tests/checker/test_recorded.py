@@ -10,15 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from small_records import KEYS, recorded
 
-from isolitmus.checker.blackbox.clocks import clocks
+from isolitmus.checker.blackbox.columnar_graph import clocks
 from isolitmus.checker.blackbox.events import TIMED, Events
 from isolitmus.checker.blackbox.explanation import explained_record
 from isolitmus.checker.blackbox.judgement import ORDERED, POLYNOMIAL, judge_recorded
-from isolitmus.checker.blackbox.ordering import order_of
 from isolitmus.checker.blackbox.read_from import attributed
-from isolitmus.checker.blackbox.recheck import confirmed
-from isolitmus.checker.blackbox.replaying import misread
-from isolitmus.checker.blackbox.version_order import Choosing
+from isolitmus.checker.blackbox.recheck import confirmed, misread
+from isolitmus.checker.blackbox.version_order import Choosing, order_of
 from isolitmus.checker.checks.blackbox_check import check_recorded
 from isolitmus.checker.judge.history_verdict import check_history
 from isolitmus.model.blackbox_history import ABORTED, COMMITTED, INITIAL, UNKNOWN, RegisterHistory

@@ -11,14 +11,11 @@ from hypothesis import assume, given, reject
 from hypothesis import strategies as st
 from small_records import not_allowed, recorded
 
-from isolitmus.checker.blackbox.attributions import attributions
-from isolitmus.checker.blackbox.explanation import explained_record
+from isolitmus.checker.blackbox.explanation import attributions, explained_record, part_of, shrunk
 from isolitmus.checker.blackbox.judgement import ORDERED, POLYNOMIAL, judge_recorded
 from isolitmus.checker.blackbox.precedence import Precedence
 from isolitmus.checker.blackbox.read_from import attributed
-from isolitmus.checker.blackbox.recheck import confirmed
-from isolitmus.checker.blackbox.replaying import misattributed, misread
-from isolitmus.checker.blackbox.shrinking import part_of, shrunk
+from isolitmus.checker.blackbox.recheck import confirmed, misattributed, misread
 from isolitmus.checker.judge.anomalies import anomalies
 from isolitmus.model.blackbox_history import ABORTED, COMMITTED, INITIAL, UNKNOWN, RegisterHistory
 from isolitmus.model.budget import Budget
@@ -98,7 +95,7 @@ def test_a_history_is_allowed_if_and_only_if_some_choice_of_writers_is(history, 
 @pytest.mark.slow
 @given(drawn(), st.sampled_from(POLYNOMIAL))
 def test_so_it_is_where_no_stronger_level_is_tried(history, name):
-    with patch("isolitmus.checker.blackbox.seeking.SECONDS", 0.0):
+    with patch("isolitmus.checker.blackbox.read_from_sat.SECONDS", 0.0):
         found = judge_recorded(history, name).verdict
     assert found == by_choices(history, name)
 
@@ -180,7 +177,7 @@ def test_what_tells_a_wrong_checker_from_a_right_one(case, name):
     sessions, ends = HARD[case]
     history = recorded(*sessions, ends=ends)
     assert judge_recorded(history, name).verdict == by_choices(history, name)
-    with patch("isolitmus.checker.blackbox.seeking.SECONDS", 0.0):
+    with patch("isolitmus.checker.blackbox.read_from_sat.SECONDS", 0.0):
         assert judge_recorded(history, name).verdict == by_choices(history, name)
 
 

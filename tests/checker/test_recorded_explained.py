@@ -13,16 +13,20 @@ from hypothesis import strategies as st
 from small_records import not_allowed
 
 from isolitmus.checker import check, compare
-from isolitmus.checker.blackbox.abstracting import abstracted, forbidden_ways
-from isolitmus.checker.blackbox.explanation import explained_record
+from isolitmus.checker.blackbox.explanation import (
+    abstracted,
+    explained_record,
+    forbidden_ways,
+    part_of,
+    shrunk,
+)
 from isolitmus.checker.blackbox.judgement import ORDERED, judge_recorded
 from isolitmus.checker.blackbox.read_from import attributed
-from isolitmus.checker.blackbox.shrinking import part_of, shrunk
 from isolitmus.checker.checks.blackbox_check import ASKED, check_recorded
-from isolitmus.checker.checks.strength import IMPLIES
+from isolitmus.checker.checks.history_check import IMPLIES
 from isolitmus.checker.judge.anomalies import anomalies
 from isolitmus.checker.judge.completion import completions
-from isolitmus.checker.render.check_words import check_lines
+from isolitmus.checker.render.verdicts import check_lines
 from isolitmus.checker.strategies import histories
 from isolitmus.model.blackbox_history import ABORTED, COMMITTED, INITIAL, UNKNOWN, RegisterHistory
 from isolitmus.model.budget import Budget
@@ -341,7 +345,7 @@ def test_a_budget_that_is_spent_still_explains():
 
 
 def test_where_versions_have_too_many_orders_the_cycle_of_the_judge_is_told(monkeypatch):
-    monkeypatch.setattr("isolitmus.checker.blackbox.abstracting.COMPLETIONS", 1)
+    monkeypatch.setattr("isolitmus.checker.blackbox.explanation.COMPLETIONS", 1)
     judged = judge_recorded(plume("r(x0) w(x1)", "r(x0) w(x2)"), "snapshot-isolation")
     lines = repr(explained_record(judged, Budget()))
     assert "else T" in lines

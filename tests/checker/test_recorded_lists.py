@@ -8,18 +8,23 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from small_records import not_allowed
 
-from isolitmus.checker.blackbox.explanation import explained_record
+from isolitmus.checker.blackbox.explanation import explained_record, part_of, shrunk
 from isolitmus.checker.blackbox.judgement import ORDERED, POLYNOMIAL, judge_recorded
 from isolitmus.checker.blackbox.recheck import confirmed
-from isolitmus.checker.blackbox.shrinking import part_of, shrunk
 from isolitmus.checker.checks.blackbox_check import ASKED, check_recorded
 from isolitmus.checker.judge.anomalies import anomalies
 from isolitmus.checker.judge.history_verdict import check_history
-from isolitmus.model.blackbox_history import ABORTED, COMMITTED, INITIAL, UNKNOWN, RegisterHistory
+from isolitmus.model.blackbox_history import (
+    ABORTED,
+    COMMITTED,
+    INITIAL,
+    UNKNOWN,
+    ListHistory,
+    RegisterHistory,
+)
 from isolitmus.model.budget import Budget
 from isolitmus.model.errors import HistoryError
 from isolitmus.model.history import History
-from isolitmus.model.list_history import ListHistory
 from isolitmus.model.operations import INITIAL as UNBORN
 from isolitmus.model.operations import ItemRead, Transaction, Version, Write
 from isolitmus.specs.files.catalogue import level

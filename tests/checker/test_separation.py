@@ -6,8 +6,7 @@ from itertools import permutations
 import pytest
 
 from isolitmus.checker import run, separate
-from isolitmus.checker.execution.commit_loop import execute, execution_frame
-from isolitmus.checker.execution.recorded import unchecked
+from isolitmus.checker.execution.commit_loop import execute, execution_frame, unchecked
 from isolitmus.checker.judge.compiled_semantics import admission
 from isolitmus.checker.judge.read_nodes import needs_reads
 from isolitmus.checker.judge.spec_properties import monotone

@@ -5,13 +5,13 @@ from dataclasses import replace
 import pytest
 
 from isolitmus.checker import check, separate, sweep
+from isolitmus.checker.execution.commit_loop import refusals
 from isolitmus.checker.execution.conflict_matrix import predicted
-from isolitmus.checker.execution.refusals import refusals
 from isolitmus.checker.execution.run_diff import comparison
 from isolitmus.checker.execution.run_result import run
 from isolitmus.checker.judge.graph_semantics import judge
 from isolitmus.checker.judge.history_verdict import check_history
-from isolitmus.checker.render.sweep_words import sweep_lines
+from isolitmus.checker.render.sweeps import sweep_lines
 from isolitmus.checker.render.verdicts import refusal_words, verdict_words
 from isolitmus.checker.search.unbounded_separation import separate_unbounded
 from isolitmus.checker.universes.tables import candidates

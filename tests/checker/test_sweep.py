@@ -18,8 +18,7 @@ from isolitmus.checker.execution.commit_loop import after_attempt, initial
 from isolitmus.checker.execution.serial_orders import ModelExecutor, gives
 from isolitmus.checker.judge.compiled_semantics import admission
 from isolitmus.checker.solver.circuit_semantics import admit, forbid
-from isolitmus.checker.solver.circuits import Gates
-from isolitmus.checker.solver.solver import Solver
+from isolitmus.checker.solver.circuits import Gates, Solver
 from isolitmus.checker.sweeps.kernel import LOG_ORDER, SOME_ORDER
 from isolitmus.checker.sweeps.pair_frames import Layout, Pairs, commit
 from isolitmus.checker.sweeps.space import Space

@@ -7,10 +7,9 @@ import z3
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isolitmus.checker.templates.codes import Codes
-from isolitmus.checker.templates.expression_formulas import Terms
+from isolitmus.checker.templates.expression_formulas import Codes, Terms
 from isolitmus.model.schema import Column, Schema
-from isolitmus.model.sql.condition import holds
+from isolitmus.model.sql.conditions import holds
 from isolitmus.model.sql.expression import Not
 from isolitmus.model.sql.types import type_named
 from isolitmus.specs.sql.statements import resolve

@@ -5,8 +5,7 @@ from dataclasses import replace
 import pytest
 
 from isolitmus.checker import run
-from isolitmus.checker.execution.commit_loop import execute, execution_frame
-from isolitmus.checker.execution.refusals import refusals
+from isolitmus.checker.execution.commit_loop import execute, execution_frame, refusals
 from isolitmus.model.errors import LitmusError, SpecError, UndeterminedError
 from isolitmus.specs import litmus, protocol
 from isolitmus.specs.files.litmus_file import read_litmus

@@ -2,18 +2,17 @@
 
 import pytest
 
-from isolitmus.checker.auditing.frames import frames as of_commits
+from isolitmus.checker.auditing.dependencies import frames as of_commits
 from isolitmus.checker.delta.delta_rs_read_set import LEVEL_SETS, READ_SETS
-from isolitmus.checker.delta.frame import BASIC, delta_frame
-from isolitmus.checker.delta.relations import FLAGS
-from isolitmus.checker.delta.table_reads import with_reads
+from isolitmus.checker.delta.frame import BASIC, FLAGS, delta_frame
+from isolitmus.checker.delta.table_circuit import with_reads
 from isolitmus.checker.delta.table_solver import circuit
 from isolitmus.checker.execution import frame as frames
 from isolitmus.checker.execution.commit_loop import execute
 from isolitmus.checker.judge.completion import completions
 from isolitmus.checker.solver.circuits import Gates
 from isolitmus.checker.universes import abstract
-from isolitmus.model.delta.conflict_part import CONFLICTS
+from isolitmus.model.delta.conflict import CONFLICTS
 from isolitmus.model.history import History
 from isolitmus.model.vocabulary import BASE, BINDERS, RELATIONS, SETS, TERMS, relations_of, sets_of
 from isolitmus.specs import litmus, protocol, scope

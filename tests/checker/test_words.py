@@ -9,10 +9,9 @@ from case_checks import check_cases
 from catalogue_runs import predicted
 
 from isolitmus.checker.checks.history_check import check
-from isolitmus.checker.execution.commit_loop import execute
-from isolitmus.checker.execution.refusals import refusals
+from isolitmus.checker.execution.commit_loop import execute, refusals
 from isolitmus.checker.render.verdicts import because, refusal_words, serial_words, verdict_words
-from isolitmus.model.edge import Edge
+from isolitmus.model.reason import Edge
 from isolitmus.model.verdict import Forbidden, Needs, Unknown, Violation
 from isolitmus.specs import level, litmus, protocol
 from isolitmus.specs.files.catalogue import levels, litmus_names, protocols

@@ -8,7 +8,7 @@ from itertools import product
 import pytest
 from case_checks import check_cases
 
-from isolitmus.checker.auditing.explaining import explain
+from isolitmus.checker.auditing.diagnosis import explain
 from isolitmus.checker.auditing.winning_commits import stoppers
 from isolitmus.model.errors import TimeLimit
 from isolitmus.specs.files.exceptions_file import exception_table
@@ -496,7 +496,7 @@ def test_commits_that_were_looked_at_before_a_limit_are_told(call, table, monkey
         yield from list(stoppers(log, after))[:1]
         raise TimeLimit("the time limit of 9 s ended it")
 
-    monkeypatch.setattr("isolitmus.checker.auditing.explaining.stoppers", some)
+    monkeypatch.setattr("isolitmus.checker.auditing.diagnosis.stoppers", some)
     status, out, _ = call("explain", "--table", table, "--failed-after", 1, "--time", 9, "--json")
     document = json.loads(out)
     assert (status, [c["version"] for c in document["commits"]]) == (3, [2])

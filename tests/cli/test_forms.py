@@ -10,7 +10,7 @@ import pytest
 from isolitmus.checker import check, graph
 from isolitmus.cli.main import main
 from isolitmus.specs import level, litmus
-from isolitmus.specs.disk.shelf import shipped
+from isolitmus.specs.disk.input_files import shipped
 
 PICTURES = {"svg": "<svg ", "mermaid": "flowchart", "tikz": r"\begin{tikzpicture}"} | {
     "dot": "digraph {", "graphml": "<graphml "

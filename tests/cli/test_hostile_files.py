@@ -12,12 +12,11 @@ from isolitmus.cli import output
 from isolitmus.model import History, HistoryTest
 from isolitmus.model.display import Readable
 from isolitmus.model.errors import LogError, SpecError, printable
-from isolitmus.specs.disk import limits
+from isolitmus.specs.disk import input_files as limits
 from isolitmus.specs.disk.input_files import paths_below, read_lines
 from isolitmus.specs.disk.output_files import write_whole
 from isolitmus.specs.files.catalogue import matrix, protocols, spec
-from isolitmus.specs.files.evidence_files import Evidence
-from isolitmus.specs.files.exploration_file import Exploration
+from isolitmus.specs.files.evidence_files import Evidence, Exploration
 from isolitmus.specs.language.parser import read
 
 PAIR = 'title = "T"\nschedule = "{schedule}"\n[table]\ncolumns = "{columns}"\ninit = {init}\n[transactions]\n{text}\n'

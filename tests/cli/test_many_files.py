@@ -12,12 +12,12 @@ from pathlib import Path
 
 import pytest
 
-import isolitmus.conformance.matrix as on_engine
+import isolitmus.conformance.agreement as on_engine
 from isolitmus.checker import run
 from isolitmus.checker.checks import history_sources as judged_files
 from isolitmus.checker.execution.run_diff import BESIDE
 from isolitmus.conformance import agreement, engines
-from isolitmus.conformance.together import together
+from isolitmus.conformance.workers import together
 from isolitmus.model.engine import Carries
 from isolitmus.model.errors import EngineFailed, EngineUnavailable, Refused, TimeLimit
 from isolitmus.model.matrix import Place

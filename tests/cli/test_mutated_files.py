@@ -17,8 +17,7 @@ from isolitmus import conformance
 from isolitmus import specs as package
 from isolitmus.model.errors import IsolitmusError, printable
 from isolitmus.specs.files.catalogue import matrix, protocols
-from isolitmus.specs.files.evidence_files import Evidence
-from isolitmus.specs.files.exploration_file import Exploration
+from isolitmus.specs.files.evidence_files import Evidence, Exploration
 from isolitmus.specs.files.workload_sources import workload
 
 HOME, EVIDENCE = Path(package.__file__).parent, Path(conformance.__file__).parent / "evidence"

@@ -3,9 +3,8 @@
 import pytest
 
 from isolitmus.checker import separate
-from isolitmus.cli import remedies
-from isolitmus.cli.demo import QUESTIONS, UNIVERSE
-from isolitmus.cli.remedies import REMEDIES, Remedy, advice, followed
+from isolitmus.cli import demo as remedies
+from isolitmus.cli.demo import QUESTIONS, REMEDIES, UNIVERSE, Remedy, advice, followed
 from isolitmus.specs import scope, spec
 
 

@@ -12,7 +12,7 @@ from isolitmus.checker.checks.log_check import check_log
 from isolitmus.conformance import replay
 from isolitmus.conformance.delta.engine import AT_ONCE
 from isolitmus.conformance.engines import joined
-from isolitmus.conformance.together import together
+from isolitmus.conformance.workers import together
 from isolitmus.model.errors import EngineUnavailable
 from isolitmus.specs import level
 from isolitmus.specs.logs.delta_log import open_log

@@ -17,8 +17,7 @@ import pytest
 
 import isolitmus.conformance.delta.session as module
 from isolitmus.conformance.delta import engine
-from isolitmus.conformance.together import together
-from isolitmus.conformance.workers import interruptible
+from isolitmus.conformance.workers import interruptible, together
 
 RUN = ("run", "hole-partitioned", "--engine", "delta", "--protocol", "delta-write-serializable")
 

@@ -18,8 +18,8 @@ from isolitmus.checker.execution.run_result import Judged, run
 from isolitmus.conformance import deltalake
 from isolitmus.conformance.deltalake import environment
 from isolitmus.conformance.deltalake.engine import _DeltalakeReplay
-from isolitmus.conformance.deltalake.rendering import render
-from isolitmus.conformance.deltalake.talk import EngineError
+from isolitmus.conformance.deltalake.environment import EngineError
+from isolitmus.conformance.deltalake.writer import render
 from isolitmus.model.delta.log import live_files
 from isolitmus.model.errors import EngineUnavailable, Refused, UnknownName
 from isolitmus.model.schema import Column, Schema

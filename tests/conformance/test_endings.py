@@ -2,8 +2,8 @@
 
 import pytest
 
-from isolitmus.conformance.delta.watching import Attempt, made_by, read_by
-from isolitmus.conformance.racing.ending import Ending, overtakers
+from isolitmus.conformance.delta.parking import Attempt, made_by, read_by
+from isolitmus.conformance.racing.races import Ending, overtakers
 from isolitmus.specs.logs.delta_log import commits_since
 
 NO_COMMIT = ("no-op", None)

@@ -5,8 +5,7 @@ from typing import NamedTuple
 
 import pytest
 
-from isolitmus.checker.auditing.diagnosis import carry_out_example
-from isolitmus.checker.auditing.explaining import explain
+from isolitmus.checker.auditing.diagnosis import carry_out_example, explain
 from isolitmus.conformance import race, replay
 from isolitmus.specs.files.exceptions_file import exception_table
 from isolitmus.specs.logs.delta_log import open_log

@@ -16,13 +16,13 @@ from isolitmus.conformance.agreement import differences
 from isolitmus.conformance.delta.engine import DELTA, carries
 from isolitmus.conformance.delta.table_versions import plain_row
 from isolitmus.conformance.delta.tables import tables_made
-from isolitmus.conformance.together import together
+from isolitmus.conformance.workers import together
 from isolitmus.model.errors import SqlError, UndeterminedError
 from isolitmus.model.litmus import Litmus
 from isolitmus.model.run import SeveralRuns
 from isolitmus.model.schedule import Schedule
 from isolitmus.model.sql.evaluation import evaluate
-from isolitmus.model.sql.failing import EvaluationError
+from isolitmus.model.sql.types import EvaluationError
 from isolitmus.specs import protocol
 from isolitmus.specs.files.litmus_file import read_litmus
 from isolitmus.specs.sql.statements import read_statement

@@ -9,8 +9,7 @@ import pytest
 from isolitmus.checker import run, separate
 from isolitmus.checker.search.discovered_tests import distinct, everything, of_portrait
 from isolitmus.checker.search.portrait import portray
-from isolitmus.cli.demo import QUESTIONS, UNIVERSE
-from isolitmus.cli.remedies import REMEDIES, followed
+from isolitmus.cli.demo import QUESTIONS, REMEDIES, UNIVERSE, followed
 from isolitmus.conformance.agreement import mismatches
 from isolitmus.conformance.delta.engine import DELTA, carries
 from isolitmus.conformance.delta.tables import PROTOCOLS

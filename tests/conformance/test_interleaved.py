@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from isolitmus.conformance import interleave
-from isolitmus.conformance.racing.ending import Ending
 from isolitmus.conformance.racing.interleavings import Interleaved, OneInterleaving
+from isolitmus.conformance.racing.races import Ending
 from isolitmus.model.errors import IsolitmusError
 
 

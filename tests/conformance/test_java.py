@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from isolitmus.conformance.delta.class_archive import archive_for, reading
+from isolitmus.conformance.delta.jvm import archive_for, reading
 from isolitmus.conformance.java import Java, find_java
 from isolitmus.model.errors import EngineUnavailable
 

@@ -7,8 +7,8 @@ from itertools import combinations, product
 
 import pytest
 
+from isolitmus.conformance.agreement import observe
 from isolitmus.conformance.delta.engine import DELTA, carries
-from isolitmus.conformance.matrix import observe
 from isolitmus.model.matrix import Place
 from isolitmus.specs import protocol
 from isolitmus.specs.files.catalogue import matrix

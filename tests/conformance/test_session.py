@@ -13,8 +13,7 @@ import pytest
 
 from isolitmus.conformance import open_session
 from isolitmus.conformance.delta import session as sessions
-from isolitmus.conformance.delta.class_archive import archive_for, reading
-from isolitmus.conformance.delta.jvm import gateway
+from isolitmus.conformance.delta.jvm import archive_for, gateway, reading
 from isolitmus.conformance.java import find_java
 from isolitmus.model.errors import EngineUnavailable
 

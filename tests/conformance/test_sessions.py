@@ -11,7 +11,7 @@ from isolitmus.checker.locking.random_tests import session_tests
 from isolitmus.conformance.agreement import differences, explore
 from isolitmus.conformance.databases import schedule_runner as scheduling
 from isolitmus.conformance.databases.connections import Connection, SqlFailure
-from isolitmus.conformance.databases.database import database
+from isolitmus.conformance.databases.schedule_runner import database
 from isolitmus.conformance.derby import engine as on_derby
 from isolitmus.conformance.derby import server as derby_server
 from isolitmus.conformance.engines import open_engine

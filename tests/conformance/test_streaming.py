@@ -6,7 +6,7 @@ from collections import Counter
 import pytest
 
 from isolitmus.conformance.delta.tables import tables_made
-from isolitmus.model.client import DataFrameWrite
+from isolitmus.model.litmus import DataFrameWrite
 from isolitmus.specs.files.litmus_file import read_litmus
 
 pytestmark = pytest.mark.spark

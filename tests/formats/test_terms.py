@@ -4,8 +4,7 @@ import pytest
 from formats.store import DELETES, WRITES_READ
 from formats.test_store import SCOPE, SKEW
 
-from isolitmus.checker.execution.commit_loop import execute, execution_frame
-from isolitmus.checker.execution.refusals import refusals
+from isolitmus.checker.execution.commit_loop import execute, execution_frame, refusals
 from isolitmus.checker.execution.run_result import run
 from isolitmus.checker.render.dependency_graph import graph
 from isolitmus.checker.render.page_parts import figure
@@ -14,8 +13,7 @@ from isolitmus.checker.search.separation import separate
 from isolitmus.checker.sweeps.table_sweep import sweep
 from isolitmus.model.errors import FrameError, SpecError
 from isolitmus.model.frame import FrameBuilder
-from isolitmus.model.term import Term
-from isolitmus.model.vocabulary import terms_of
+from isolitmus.model.vocabulary import Term, terms_of
 from isolitmus.specs import level
 from isolitmus.specs.files.litmus_file import read_litmus
 from isolitmus.specs.files.scope_file import read_scope

@@ -10,7 +10,7 @@ from isolitmus.checker.locking.lock_table import Lock, LockTable, Resource
 from isolitmus.model.errors import IsolitmusError
 from isolitmus.model.run import SeveralRuns
 from isolitmus.specs import protocol
-from isolitmus.specs.disk.shelf import HOME
+from isolitmus.specs.disk.input_files import HOME
 from isolitmus.specs.files.litmus_file import read_litmus
 
 HEAD = """

@@ -13,7 +13,7 @@ from isolitmus.checker.checks.history_check import check
 from isolitmus.checker.execution import serial_orders as serial
 from isolitmus.checker.execution.run_result import run
 from isolitmus.checker.locking.format import LOCKING
-from isolitmus.checker.locking.hints import scan_hints
+from isolitmus.checker.locking.query_plans import scan_hints
 from isolitmus.checker.render.verdicts import verdict_words
 from isolitmus.checker.search.mutant_separation import what_is_said
 from isolitmus.model.errors import IsolitmusError, Refused

@@ -12,7 +12,7 @@ from isolitmus.checker.execution.run_result import run
 from isolitmus.checker.locking.final_state import Ends
 from isolitmus.checker.locking.interleavings import interleavings
 from isolitmus.checker.locking.step_orders import walks
-from isolitmus.checker.universes.orders import Orders
+from isolitmus.checker.universes.schedules import Orders
 from isolitmus.model.errors import IsolitmusError
 from isolitmus.specs import litmus, protocol
 from isolitmus.specs.files.litmus_file import read_litmus

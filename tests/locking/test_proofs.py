@@ -7,7 +7,7 @@ from isolitmus.checker.prove import scan_proof as scans
 from isolitmus.checker.search.unbounded_separation import separate_unbounded
 from isolitmus.model.errors import Disagreement, IsolitmusError
 from isolitmus.specs import level, protocol, scope
-from isolitmus.specs.disk.shelf import shipped
+from isolitmus.specs.disk.input_files import shipped
 
 RC = "locking-read-committed"
 PROTOCOLS = [name for name in shipped("protocols") if protocol(name).format == "locking"]

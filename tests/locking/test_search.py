@@ -8,11 +8,10 @@ from hypothesis import strategies as st
 
 from isolitmus.checker.execution.commit_loop import execute
 from isolitmus.checker.execution.run_result import run
-from isolitmus.checker.prove.induction import each_row_once
+from isolitmus.checker.prove.scan_proof import each_row_once
 from isolitmus.checker.search.separation import separate
 from isolitmus.checker.sweeps.table_sweep import candidates_in, sweep
-from isolitmus.checker.universes.cast_orders import judged_orders
-from isolitmus.checker.universes.schedules import Scheduled, casts
+from isolitmus.checker.universes.schedules import Scheduled, casts, judged_orders
 from isolitmus.model.errors import IsolitmusError, StepBeyond
 from isolitmus.model.verdict import Forbidden
 from isolitmus.specs import level, protocol, scope

@@ -8,7 +8,7 @@ from hypothesis.strategies import just
 
 from isolitmus.checker import run
 from isolitmus.checker.execution.run_diff import run_differences
-from isolitmus.checker.locking import threads
+from isolitmus.checker.locking import step_orders as threads
 from isolitmus.checker.locking.simulation import LitmusUnderWay
 from isolitmus.conformance.agreement import differences, explore
 from isolitmus.conformance.engines import open_engine

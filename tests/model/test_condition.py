@@ -10,10 +10,9 @@ from isolitmus.checker.execution.commit_loop import execute
 from isolitmus.checker.execution.run_result import run
 from isolitmus.model.errors import LitmusError
 from isolitmus.model.sql import expression as ex
-from isolitmus.model.sql.condition import fallible, holds, may_hold
-from isolitmus.model.sql.conditions import columns
+from isolitmus.model.sql.conditions import columns, fallible, holds, may_hold
 from isolitmus.model.sql.evaluation import evaluate
-from isolitmus.model.sql.failing import EvaluationError
+from isolitmus.model.sql.types import EvaluationError
 from isolitmus.specs import protocol
 from isolitmus.specs.files.litmus_file import read_litmus
 

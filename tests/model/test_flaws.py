@@ -2,8 +2,7 @@
 
 import pytest
 
-from isolitmus.checker.judge.completion import frame_of, frames
-from isolitmus.checker.judge.flaws import flaws_of
+from isolitmus.checker.judge.completion import flaws_of, frame_of, frames
 from isolitmus.model.history import History
 
 WORDS = {

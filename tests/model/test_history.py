@@ -7,8 +7,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from isolitmus.checker.judge.completion import completions, frame_of, frames
-from isolitmus.checker.judge.flaws import read_versions
+from isolitmus.checker.judge.completion import completions, frame_of, frames, read_versions
 from isolitmus.checker.judge.read_nodes import READ_RELATIONS
 from isolitmus.model.errors import HistoryError
 from isolitmus.model.history import History

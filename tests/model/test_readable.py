@@ -16,8 +16,8 @@ from isolitmus.checker.prove.proof import Question, prove
 from isolitmus.checker.search.portrait import Portrait
 from isolitmus.checker.strategies import histories, litmus_tests
 from isolitmus.conformance.agreement import Explored, Mismatch
-from isolitmus.conformance.racing.ending import Ending
 from isolitmus.conformance.racing.race_prediction import Prediction
+from isolitmus.conformance.racing.races import Ending
 from isolitmus.model import History
 from isolitmus.model.audit import Audit, Finding
 from isolitmus.model.display import Command

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from isolitmus.pipeline.shipping import NEEDED
+from isolitmus.pipeline.spark import NEEDED
 
 
 def with_all_it_wants(names):

@@ -16,7 +16,7 @@ from isolitmus.checker.sweeps.table_sweep import sweep
 from isolitmus.checker.sweeps.tally import shards
 from isolitmus.conformance.delta import session
 from isolitmus.conformance.java import find_java
-from isolitmus.pipeline.sweep_folder import SweepFolder
+from isolitmus.pipeline.sweep_report import SweepFolder
 from isolitmus.specs import scope
 
 pyspark = pytest.importorskip("pyspark", reason="the extra spark is not installed")

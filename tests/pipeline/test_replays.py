@@ -12,8 +12,8 @@ from isolitmus.checker import audit, run
 from isolitmus.conformance.agreement import drawn, explore
 from isolitmus.model.engine import Carries
 from isolitmus.model.errors import IsolitmusError
-from isolitmus.pipeline.location import Location
 from isolitmus.pipeline.replay_table import REPLAYS, Replayed, Replays, Watched, refuse_no_replays
+from isolitmus.pipeline.result_table import Location
 from isolitmus.specs import litmus, protocol
 from isolitmus.specs.files.litmus_file import read_litmus
 

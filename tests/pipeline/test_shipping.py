@@ -11,12 +11,11 @@ import pytest
 from isolitmus.checker.sweeps.table_sweep import sweep_work
 from isolitmus.checker.sweeps.tally import shards
 from isolitmus.pipeline.check_job import bulk_judge
-from isolitmus.pipeline.shipping import NEEDED, archive, elsewhere, with_package
-from isolitmus.pipeline.spark import failure
+from isolitmus.pipeline.spark import NEEDED, archive, elsewhere, failure, with_package
 from isolitmus.pipeline.sweep_shards import ShardTask, counter
 from isolitmus.pipeline.sweep_tables import kept, sweep_tables
 from isolitmus.specs import scope
-from isolitmus.specs.disk.shelf import shipped
+from isolitmus.specs.disk.input_files import shipped
 
 pytest.importorskip("pyspark", reason="the extra spark is not installed")
 pa = pytest.importorskip("pyarrow", reason="the extra spark is not installed")

@@ -8,9 +8,9 @@ import pytest
 
 from isolitmus.checker import check, run
 from isolitmus.checker.execution.commit_loop import execute
+from isolitmus.checker.sweeps.pair_frames import Broken
 from isolitmus.checker.sweeps.table_sweep import finished, sweep, sweep_work
 from isolitmus.checker.sweeps.tally import shards
-from isolitmus.checker.sweeps.verdicts import Broken
 from isolitmus.checker.universes.tables import candidate
 from isolitmus.model.errors import IsolitmusError
 from isolitmus.model.run import TOOK_EFFECT
@@ -21,8 +21,11 @@ pa = pytest.importorskip("pyarrow", reason="the extra spark is not installed")
 
 from isolitmus.pipeline import sweep as on_spark  # noqa: E402
 from isolitmus.pipeline import sweep_shards as worker  # noqa: E402
-from isolitmus.pipeline.findings import findings, rank_of  # noqa: E402
-from isolitmus.pipeline.listable import refuse_unlisted  # noqa: E402
+from isolitmus.pipeline.sweep_job import (  # noqa: E402
+    findings,
+    rank_of,
+    refuse_unlisted,
+)
 from isolitmus.pipeline.sweep_shards import ShardTask, counter, tallies_of  # noqa: E402
 from isolitmus.pipeline.sweep_tables import KEEP, VERSION, kept, sweep_tables  # noqa: E402
 

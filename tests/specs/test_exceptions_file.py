@@ -8,8 +8,7 @@ import pytest
 from case_checks import check_cases
 
 from isolitmus.checker.auditing.diagnosis import carry_out_example
-from isolitmus.model.delta.conflict import ConflictFacts
-from isolitmus.model.delta.conflict_part import CONFLICTS
+from isolitmus.model.delta.conflict import CONFLICTS, ConflictFacts
 from isolitmus.model.errors import LitmusError
 from isolitmus.model.litmus import Litmus
 from isolitmus.specs import litmus

@@ -12,7 +12,7 @@ from isolitmus.conformance.agreement import drawn_today
 from isolitmus.model.errors import LitmusError
 from isolitmus.model.exploration import EACH, Batch, batches
 from isolitmus.specs import protocol
-from isolitmus.specs.files.exploration_file import Exploration
+from isolitmus.specs.files.evidence_files import Exploration
 from isolitmus.specs.registries.formats import format_named
 
 RANDOM = {each.name: each.strategy for each in format_named("delta").random}

@@ -11,8 +11,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from isolitmus.model.delta.conflict import PastedException
-from isolitmus.model.delta.conflict_part import CONFLICTS
+from isolitmus.model.delta.conflict import CONFLICTS, PastedException
 from isolitmus.specs.files.exception_text import NoConflict, conflict_in, read_pasted
 from isolitmus.specs.files.exceptions_file import exception_table
 

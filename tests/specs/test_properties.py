@@ -9,8 +9,7 @@ from isolitmus.model.errors import IsolitmusError, LitmusError, UndeterminedErro
 from isolitmus.specs import protocol
 from isolitmus.specs.files.litmus_file import read_litmus
 from isolitmus.specs.files.scope_file import read_scope
-from isolitmus.specs.sql.configuration import conf_problem
-from isolitmus.specs.sql.properties import MADE, SET, unmodelled
+from isolitmus.specs.sql.configuration import MADE, SETTABLE, conf_problem, unmodelled
 
 VALUES = {
     "delta.checkpointInterval": "3",
@@ -47,10 +46,12 @@ def test_a_table_may_have_it(key):
     assert test(f'"{key}" = "{wanted}"').tables["t"].properties == {key: wanted}
 
 
-@pytest.mark.parametrize("key", SET)
+@pytest.mark.parametrize("key", SETTABLE)
 def test_a_statement_may_set_it(key):
-    statement = f"ALTER TABLE t SET TBLPROPERTIES ('{key}' = '{value(key, SET)}')"
-    assert test(statement=statement).transactions["a"].change.properties == {key: value(key, SET)}
+    statement = f"ALTER TABLE t SET TBLPROPERTIES ('{key}' = '{value(key, SETTABLE)}')"
+    assert test(statement=statement).transactions["a"].change.properties == {
+        key: value(key, SETTABLE)
+    }
 
 
 @pytest.mark.parametrize(

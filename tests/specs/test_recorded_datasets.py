@@ -10,9 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from isolitmus.model.blackbox_history import ABORTED, COMMITTED, INITIAL, UNKNOWN
+from isolitmus.model.blackbox_history import ABORTED, COMMITTED, INITIAL, UNKNOWN, ListHistory
 from isolitmus.model.errors import RecordingError
-from isolitmus.model.list_history import ListHistory
 from isolitmus.specs.histories.recorded_history import recorded_history
 
 DATASETS = Path(__file__).parents[3] / "shared" / "datasets"

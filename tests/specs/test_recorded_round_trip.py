@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isolitmus.model.blackbox_history import ABORTED, COMMITTED, INITIAL, UNKNOWN
+from isolitmus.model.blackbox_history import ABORTED, COMMITTED, INITIAL, UNKNOWN, ListHistory
 from isolitmus.model.errors import RecordingError
-from isolitmus.model.list_history import ListHistory
 from isolitmus.specs.histories.cobra import read_cobra
 from isolitmus.specs.histories.recorded_history import RECORDED, read_recorded
 

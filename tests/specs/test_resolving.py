@@ -2,9 +2,9 @@
 
 from isolitmus.model.schema import Column, Schema
 from isolitmus.model.sql.statement import Truncate
-from isolitmus.specs.sql.resolving import kinds, resolves
-from isolitmus.specs.sql.sql_literals import GIVES
+from isolitmus.specs.sql.functions import GIVES
 from isolitmus.specs.sql.statements import KINDS, read_statement, syntax_of
+from isolitmus.specs.sql.syntax import kinds, resolves
 
 
 def test_no_two_readers_resolve_one_statement():

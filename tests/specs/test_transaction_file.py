@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from isolitmus.checker.execution.commit_loop import execute
 from isolitmus.checker.execution.run_result import run
 from isolitmus.checker.strategies import predicates
-from isolitmus.model.client import CacheTable, Client, DataFrameWrite, SetConf
 from isolitmus.model.errors import IsolitmusError, SqlError
+from isolitmus.model.litmus import CacheTable, Client, DataFrameWrite, SetConf
 from isolitmus.model.run import same_bag
 from isolitmus.specs import protocol
 from isolitmus.specs.files.litmus_file import read_litmus

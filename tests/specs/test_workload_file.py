@@ -13,9 +13,8 @@ from isolitmus.cli.main import VERBS
 from isolitmus.model.errors import IsolitmusError
 from isolitmus.model.schema import Column, Schema
 from isolitmus.specs import litmus, protocol
-from isolitmus.specs.files.job_text import statements_in
 from isolitmus.specs.files.workload_file import read_workload
-from isolitmus.specs.files.workload_sources import workload, workloads
+from isolitmus.specs.files.workload_sources import statements_in, workload, workloads
 from isolitmus.specs.sql.parameter_types import inferred
 from isolitmus.specs.sql.syntax import Syntax
 

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from isolitmus.model.display import bind_renderer
 from isolitmus.model.lazy_exports import lazily
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
     from isolitmus.checker.auditing.diagnosis import explain
     from isolitmus.checker.auditing.log_audit import audit
     from isolitmus.checker.checks.history_check import check
+    from isolitmus.checker.execution.dependency_graph import graph
     from isolitmus.checker.execution.run_result import run
-    from isolitmus.checker.render.dependency_graph import graph
     from isolitmus.checker.render.verdicts import verdict_words
     from isolitmus.checker.search.lattice_search import compare
     from isolitmus.checker.search.separation import separate
@@ -36,10 +40,19 @@ __getattr__ = lazily(
         "check": "checks.history_check",
         "compare": "search.lattice_search",
         "explain": "auditing.diagnosis",
-        "graph": "render.dependency_graph",
+        "graph": "execution.dependency_graph",
         "run": "execution.run_result",
         "separate": "search.separation",
         "sweep": "sweeps.table_sweep",
         "verdict_words": "render.verdicts",
     },
 )
+
+
+def _renderer() -> Callable[[Any, str], str]:
+    from isolitmus.checker.render.results import render
+
+    return render
+
+
+bind_renderer(_renderer)

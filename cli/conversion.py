@@ -14,7 +14,7 @@ from isolitmus.model.records import Records
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from isolitmus.checker.render.dependency_graph import DependencyGraph
+    from isolitmus.model.dependency_graph import DependencyGraph
 
 __all__ = ["PICTURES", "TABLES", "Form", "Forms"]
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from isolitmus.checker.execution.commit_loop import ENGINE as MODEL
 from isolitmus.checker.execution.commit_loop import unfit_table
-from isolitmus.checker.execution.expectation_report import Predicted, expected
+from isolitmus.checker.render.expectation_report import Predicted, expected
 from isolitmus.cli.output import Refusal, by_reason, progress, say, warn, worst
 from isolitmus.conformance.engines import carried_out, implements, refuse_unable
 from isolitmus.model.errors import IsolitmusError, Limit, Refused, UndeterminedError
@@ -17,8 +17,8 @@ from isolitmus.model.errors import IsolitmusError, Limit, Refused, UndeterminedE
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from isolitmus.checker.execution.expectation_report import Compared
     from isolitmus.checker.execution.run_result import Several
+    from isolitmus.checker.render.expectation_report import Compared
     from isolitmus.model.litmus import Litmus
     from isolitmus.model.run import Run
     from isolitmus.model.spec import Spec

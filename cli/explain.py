@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from isolitmus.checker.auditing.diagnosis import Diagnosis, stopped_after, stopped_at
 from isolitmus.checker.auditing.diagnosis import explain as explain_text
-from isolitmus.checker.auditing.diagnosis import stopped_after, stopped_at
+from isolitmus.checker.render.diagnosis import diagnosis_lines, stopped_lines
 from isolitmus.cli.conversion import Forms
 from isolitmus.cli.options import Json, Memory, Time, budget
 from isolitmus.cli.output import say, warn
@@ -19,7 +20,7 @@ from isolitmus.specs.files.exception_text import NoConflict
 from isolitmus.specs.files.exceptions_file import exception_of
 
 if TYPE_CHECKING:
-    from isolitmus.checker.auditing.diagnosis import Diagnosis, StoppedBy
+    from isolitmus.checker.auditing.diagnosis import StoppedBy
 
 __all__ = ["explain"]
 
@@ -80,7 +81,8 @@ def explain(
         )
     form.show([found], found.to_json)
     if not form.quiet:
-        for line in found.lines():
+        lines = diagnosis_lines(found) if isinstance(found, Diagnosis) else stopped_lines(found)
+        for line in lines:
             say(line)
     if found.ended is None:
         return 0

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from isolitmus.checker.execution.expectation_report import expected
+from isolitmus.checker.render.expectation_report import expected
 from isolitmus.cli.options import Json, Memory, Time, budget, named
 from isolitmus.cli.output import Refusal, by_reason, print_json, say, warn, writes
 from isolitmus.conformance.delta.engine import DELTA

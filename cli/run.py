@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from isolitmus.checker.execution.expectation_report import expected
+from isolitmus.checker.render.expectation_report import expected
 from isolitmus.checker.render.text_pictures import markdown
 from isolitmus.cli.engine_runs import MODEL, Carried, Task, carry_out, refuse
 from isolitmus.cli.options import Json, Memory, Time, budget, named

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from isolitmus.checker.auditing.diagnosis import carry_out_example, general_lines
+from isolitmus.checker.auditing.diagnosis import carry_out_example
 from isolitmus.checker.execution.denotation import denote
-from isolitmus.checker.render.dependency_graph import graph
-from isolitmus.checker.render.drawn import Drawn
+from isolitmus.checker.execution.dependency_graph import graph
+from isolitmus.checker.render.diagnosis import example_lines, general_lines
 from isolitmus.checker.render.search_results import portrait_lines
 from isolitmus.checker.render.text_pictures import denotations, timeline
 from isolitmus.checker.render.verdicts import axiom_lines
@@ -21,6 +21,7 @@ from isolitmus.cli.conversion import PICTURES, TABLES, Forms
 from isolitmus.cli.engine_runs import Carried, carry_found, ended, refuse
 from isolitmus.cli.options import Json, Memory, Time, budget, named
 from isolitmus.cli.output import progress, say, say_text, warn
+from isolitmus.model.dependency_graph import GraphResult
 from isolitmus.model.errors import IsolitmusError, Limit, UnknownName, near
 from isolitmus.model.litmus import Litmus
 from isolitmus.model.records import Records, Tabular
@@ -35,9 +36,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from isolitmus.checker.execution.denotation import Denoted
-    from isolitmus.checker.render.dependency_graph import DependencyGraph
     from isolitmus.checker.search.portrait import Portrait
     from isolitmus.model.budget import Budget
+    from isolitmus.model.dependency_graph import DependencyGraph
     from isolitmus.model.litmus import HistoryTest
     from isolitmus.model.spec import Spec
 
@@ -47,7 +48,7 @@ FORMS = Forms(*PICTURES, *TABLES)
 
 
 @dataclass(frozen=True, slots=True)
-class _Entry(Drawn, Tabular):
+class _Entry(GraphResult, Tabular):
     name: str
     kind: str
     title: str
@@ -274,7 +275,7 @@ def _exception(name: str) -> _Entry:
         *(
             ()
             if example is None
-            else carry_out_example(example, example.under[0], known.name).lines()
+            else example_lines(carry_out_example(example, example.under[0], known.name))
         ),
         f"More: {known.page}; isolitmus explain FILE says it of yours",
     ]

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
     from _pytest._code.code import TerminalRepr
 
-    from isolitmus.checker.execution.expectation_report import Compared
     from isolitmus.checker.execution.run_result import Several
+    from isolitmus.checker.render.expectation_report import Compared
     from isolitmus.model.litmus import HistoryTest, Litmus
     from isolitmus.model.spec import Spec
 
@@ -91,7 +91,7 @@ class LitmusFile(_Sentence, pytest.File):
 
     def collect(self) -> Iterable[pytest.Item]:
         """Read it."""
-        from isolitmus.checker.execution.expectation_report import expected
+        from isolitmus.checker.render.expectation_report import expected
         from isolitmus.conformance.engines import refuse_format
         from isolitmus.model.litmus import Litmus
         from isolitmus.specs import litmus
@@ -141,7 +141,7 @@ class LitmusItem(_Sentence, pytest.Item):
     def runtest(self) -> None:
         """Carry it out, and hold it beside what its file expects and what the model says."""
         from isolitmus.checker.execution.commit_loop import ENGINE as MODEL
-        from isolitmus.checker.execution.expectation_report import Predicted
+        from isolitmus.checker.render.expectation_report import Predicted
 
         answer = None
         if self._engine != MODEL:

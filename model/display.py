@@ -14,9 +14,21 @@ from typing import TYPE_CHECKING, Any
 from isolitmus.model.errors import visible
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
-__all__ = ["Command", "Readable", "begun", "few", "lasting", "many", "text_digest"]
+__all__ = [
+    "Command",
+    "PageResult",
+    "Readable",
+    "TextResult",
+    "begun",
+    "bind_renderer",
+    "few",
+    "lasting",
+    "many",
+    "render",
+    "text_digest",
+]
 
 
 class Readable:
@@ -39,6 +51,42 @@ class Readable:
 
     def _repr_html_(self) -> str:
         return f"<pre>{escape(visible(self.printed))}</pre>"
+
+
+_load: Callable[[], Callable[[Any, str], str]] | None = None
+
+
+def bind_renderer(load: Callable[[], Callable[[Any, str], str]]) -> None:
+    """Bind what renders results: ``load`` gives a function of a thing and a form, and is called each time that something
+    is shown, so that a program which shows nothing imports no renderer.
+    """
+    global _load  # noqa: PLW0603 - the one hook
+    _load = load
+
+
+def render(thing: object, form: str = "text") -> str:
+    """A thing in a form: ``text``, ``html``, ``svg``, ``dot``, ``mermaid``, ``tikz``. Without a renderer, as Python shows
+    any object: importing ``isolitmus.checker`` binds one.
+    """
+    return object.__repr__(thing) if _load is None else _load()(thing, form)
+
+
+class TextResult(Readable):
+    """A result that prints in lines."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return render(self)
+
+
+class PageResult(Readable):
+    """A result that a notebook shows as a page."""
+
+    __slots__ = ()
+
+    def _repr_html_(self) -> str:
+        return render(self, "html")
 
 
 class Command(Readable):

@@ -6,9 +6,9 @@ An edge: one pair of a relation of a frame, with the reason why it is there.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from isolitmus.model.display import render
 from isolitmus.model.vocabulary import RELATIONS
 
 if TYPE_CHECKING:
@@ -18,9 +18,6 @@ if TYPE_CHECKING:
     from isolitmus.model.vocabulary import Term
 
 __all__ = ["Edge", "Item", "Reason"]
-
-WORDS = "isolitmus.checker.render.reasons"
-"""Where reasons are put into words; read when somebody prints one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +45,7 @@ class Reason:
     ``str`` puts it into a clause that reads after "because". A kind without words of its own
     in ``checker.render.reasons`` is its own words, with the nouns in braces. ``Reason()`` is none.
 
+    >>> import isolitmus.checker  # which has the words
     >>> missed = Reason.of("saw", reader="b", version=3)
     >>> missed["reader"], str(missed)
     ('b', 'b read version 3')
@@ -72,8 +70,7 @@ class Reason:
         return bool(self.kind)
 
     def __str__(self) -> str:
-        said: str = import_module(WORDS).words(self)
-        return said
+        return render(self)
 
     def but(self, **nouns: Any) -> Reason:
         """The same with other nouns in some places."""

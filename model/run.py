@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from isolitmus.model.display import Readable, few
+from isolitmus.model.display import Readable, few, render
 from isolitmus.model.errors import UndeterminedError
 from isolitmus.model.records import Records, Tabular
 from isolitmus.model.sql.values import show_row
@@ -14,6 +14,7 @@ from isolitmus.model.sql.values import show_row
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from isolitmus.model.schedule import Schedule
     from isolitmus.model.sql.values import Row, Rows, Value
 
 __all__ = [
@@ -22,6 +23,7 @@ __all__ = [
     "TOOK_EFFECT",
     "Run",
     "SeveralRuns",
+    "Timeline",
     "TransactionRun",
     "Wait",
     "same_bag",
@@ -205,3 +207,33 @@ class SeveralRuns(UndeterminedError):
     def __init__(self, message: str, runs: tuple[Run, ...]) -> None:
         super().__init__(message)
         self.runs = runs
+
+
+@dataclass(frozen=True, slots=True)
+class Timeline(Readable):
+    """When each transaction of a schedule starts and commits; with a run, what became of it.
+
+    >>> import isolitmus.checker  # which draws it
+    >>> from isolitmus.model.schedule import Schedule
+    >>> Timeline(Schedule.parse("a.start b a.commit", ["a", "b"]))
+    a  ├───────┤
+    b      ●
+    """
+
+    schedule: Schedule
+    run: Run | None = None
+
+    def __repr__(self) -> str:
+        return render(self)
+
+    def to_svg(self) -> str:
+        """A picture that stands alone, in light and in dark."""
+        return render(self, "svg")
+
+    def to_mermaid(self) -> str:
+        """A sequence diagram of Mermaid."""
+        return render(self, "mermaid")
+
+    def to_tikz(self) -> str:
+        """A ``tikzpicture`` for LaTeX."""
+        return render(self, "tikz")

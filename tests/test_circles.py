@@ -9,7 +9,10 @@ import networkx as nx
 import pytest
 
 import isolitmus.model
-from isolitmus.checker.render.worded import LINES, PAGES, Paged, Worded, teller
+from isolitmus.checker.render.results import RENDERERS, render
+from isolitmus.model import display
+from isolitmus.model.display import PageResult, TextResult
+from isolitmus.model.reason import Reason
 
 ROOT = Path(isolitmus.model.__file__).parents[1]
 ROOMS = ("model", "specs", "checker", "conformance", "pipeline", "cli")
@@ -54,16 +57,30 @@ def test_an_import_in_a_function_counts_and_so_does_one_for_types():
         assert circles(found) == [["isolitmus.a", "isolitmus.b"]]
 
 
-@pytest.mark.parametrize(("result", "function"), [*LINES.items(), *PAGES.items()])
-def test_what_a_result_is_printed_by_takes_such_a_result(result, function):
-    """Named, not imported: no type checker looks there."""
-    notes = inspect.get_annotations(teller(function))
-    assert [note for name, note in notes.items() if name != "return"] == [result]
+@pytest.mark.parametrize(("kind", "form"), RENDERERS)
+def test_what_renders_a_result_takes_such_a_result(kind, form):
+    """It is found by the name of the class: no type checker looks there."""
+    notes = inspect.get_annotations(RENDERERS[kind, form])
+    assert [note for name, note in notes.items() if name != "return"] == [kind]
 
 
-def test_nothing_else_is_printed_by_name():
+def test_every_result_has_what_renders_it():
     for name, _ in modules():
         if name.startswith("isolitmus.checker."):
             importlib.import_module(name)
-    for base, table in ((Worded, LINES), (Paged, PAGES)):
-        assert {result.__name__ for result in base.__subclasses__()} == table.keys()
+    for base, form in ((TextResult, "text"), (PageResult, "html")):
+        results = {result.__name__ for result in base.__subclasses__()}
+        assert results <= {kind for kind, made in RENDERERS if made == form}
+        assert results
+
+
+def test_what_nothing_renders_is_told_so():
+    with pytest.raises(TypeError, match="nothing renders int as text"):
+        render(1, "text")
+
+
+def test_without_a_renderer_a_result_prints_as_any_object(monkeypatch):
+    monkeypatch.setattr(display, "_load", None)
+    assert str(Reason.of("saw", reader="b", version=3)).startswith(
+        "<isolitmus.model.reason.Reason object"
+    )

@@ -70,7 +70,7 @@ __all__ = [
     "Recent",
     "added_to",
     "bridges",
-    "frames",
+    "dependency_frames",
     "missed",
     "passes",
     "removed_from",
@@ -203,7 +203,7 @@ def _surely(files: Iterable[tuple[LogFile, FileMatch]]) -> bool:
 KINDS = (*relations_of("histories"), "log")
 
 
-def frames(commits: Sequence[AuditedCommit]) -> tuple[Frame, Frame]:
+def dependency_frames(commits: Sequence[AuditedCommit]) -> tuple[Frame, Frame]:
     """The certain frame and the possible one of commits that follow each other in the log."""
     names = [_name(seen) for seen in commits]
     certain, possible = (FrameBuilder(names, KINDS, sets_of("histories")) for _ in range(2))

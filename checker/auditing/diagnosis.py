@@ -22,11 +22,9 @@ from isolitmus.checker.auditing.winning_commits import (
 )
 from isolitmus.checker.execution.commit_loop import refusals
 from isolitmus.checker.execution.run_result import run
-from isolitmus.checker.render.text_pictures import timeline
-from isolitmus.checker.render.verdicts import refusal_words
-from isolitmus.model.delta.conflict import CONFLICTS, UNKNOWN, ConflictFacts
-from isolitmus.model.display import Readable, few, many
-from isolitmus.model.errors import IsolitmusError, Limit, brief
+from isolitmus.model.delta.conflict import UNKNOWN, ConflictFacts
+from isolitmus.model.display import TextResult
+from isolitmus.model.errors import IsolitmusError, Limit
 from isolitmus.model.litmus import Litmus
 from isolitmus.model.schedule import Schedule
 from isolitmus.specs import litmus, protocol
@@ -52,19 +50,10 @@ __all__ = [
     "StoppedBy",
     "carry_out_example",
     "explain",
-    "general_lines",
     "stopped_after",
     "stopped_at",
 ]
 
-FILES = 3
-"""So many files are named."""
-FEW = 3
-"""So many transactions of an example are shown, or those that met."""
-OPEN_SOURCE = " by the rules of open-source Delta on Spark, which compares files"
-"""Said of examples beside the text of another engine."""
-HINTS = ("WITHOUT_HINT", "WITH_PARTITION_HINT", "CONFLICTING_COMMIT")
-"""What an error class has after its dot and is no cause."""
 BY_FILES = (
     "ConcurrentAppendException",
     "ConcurrentDeleteReadException",
@@ -107,31 +96,9 @@ class ReplayedExample:
             "again": self.again,
         }
 
-    def lines(self, kind: str = "") -> Iterator[str]:
-        """The example for a person; ``kind`` says of what it is one."""
-        of = self.example
-        yield f"An example{kind}, {of.test} under {self.under}:"
-        statements = self.judged.litmus.transactions
-        met = {name for edge in self.why.cycle for name in (edge.source, edge.target)}
-        shown = [name for name in statements if len(statements) <= FEW or name in met]
-        width = max(map(len, shown))
-        for name in shown:
-            yield f"  {name:<{width}}  {brief(statements[name].sql)}"
-        for line in timeline(self.judged.litmus.schedule, self.judged.run).splitlines():
-            if line.split()[0] in shown:
-                yield f"  {line}"
-        if len(shown) < len(statements):
-            yield f"  ({many(len(statements) - len(shown), 'other transaction')} of it left out here)"
-        yield from (f"  {line}" for line in refusal_words(self.why))
-        yield f"  Run after the others, {of.loser} {ENDS.get(self.again, f'ends with {self.again}')}."
-        yield f"  See it on Delta: isolitmus run {of.test} --protocol {self.under} --engine delta"
 
-
-ENDS = {"committed": "commits", "no-op": "finds nothing left to do"}
-
-
-@dataclass(frozen=True)
-class Diagnosis(Readable):
+@dataclass(frozen=True, repr=False)
+class Diagnosis(TextResult):
     """Why a commit aborted."""
 
     pasted: PastedException
@@ -217,37 +184,6 @@ class Diagnosis(Readable):
             "ended": self.ended,
         }
 
-    def __repr__(self) -> str:
-        return few(self.lines(), 60)
-
-    def lines(self) -> Iterator[str]:
-        """The diagnosis for a person: what to do in three lines, then the rest."""
-        known, pasted = self.known, self.pasted
-        first, *others = self.changes
-        yield f"Retry? {known.retry.capitalize()}. {known.retried(self.facts)}"
-        yield f"What stopped it? {known.title}{self._winner()}."
-        yield f"What to change? {first}"
-        yield ""
-        said = filter(None, (pasted.error_class, pasted.engine.replace(UNKNOWN, "")))
-        named = f" ({words})" if (words := ", ".join(said)) else ""
-        checks = "docs/delta.md, 2.3; " if "ConflictChecker.scala" in known.place else ""
-        if self._foreign and pasted.condition is None and known.name in CONFLICTS:
-            checks = f"in Delta on Spark: {checks}"
-        yield f"{known.name}{named}: {known.check} ({checks}{known.place})"
-        yield from (f"  {line}" for line in self._source())
-        yield from (f"  {line}" for line in (*self._details(), *self._where(), *self._mine()))
-        yield f"  What it means: {known.means(self.facts)}"
-        if others:
-            yield "  What else to change:"
-            yield from (f"    - {one}" for one in others)
-        if self.example is not None:
-            yield from (f"  {line}" for line in self.example.lines(self._kind()))
-        yield from (f"  Next: {step}" for step in self.next_steps())
-        yield f"  More: {self.known.page}"
-        if pasted.others:
-            further = [f"another {one}" if one == pasted.name else one for one in pasted.others]
-            yield f"  The text has {', '.join(further)}, too: give it alone to have that explained."
-
     def next_steps(self) -> Iterator[str]:
         """Commands that say more."""
         if self.stopped is None:
@@ -264,82 +200,6 @@ class Diagnosis(Readable):
                 f" conflict, and what would end it{rules}"
             )
 
-    def _kind(self) -> str:
-        """What an example is one of."""
-        assert self.example is not None
-        of, facts = self.example.example, self.facts
-        *_, winner, mine, _ = of.likeness(facts) or (False,) * 5
-        said = [f" of {of.mine}" * mine, f" beside {of.winner}" * winner]
-        unlike = (facts.mine is not None and not mine) or (facts.winner is not None and not winner)
-        pair = " with other commands" if unlike else "".join(said)
-        return pair + (OPEN_SOURCE if self._foreign else "")
-
-    @property
-    def _foreign(self) -> str:
-        """How the engine's checks differ from those of Delta on Spark; empty: they do not, or it is not known."""
-        engine = exception_table().engines.get(self.pasted.engine)
-        return "" if engine is None else engine.note
-
-    def _winner(self) -> str:
-        """The commit that stopped it, in a few words, after what it did."""
-        if self.stopped is not None:
-            return f": {self.stopped.commit.words}"
-        facts, pasted = self.facts, self.pasted
-        said = [
-            facts.winner,
-            {True: "a blind append", False: "not a blind append", None: None}[facts.blind],
-            facts.level and f"checked at {facts.level}",
-            None
-            if self.read_by_winner is None
-            else f"which had read version {self.read_by_winner}",
-        ]
-        words = ", ".join(filter(None, said))
-        of = f" of {pasted.table}" if pasted.table else ""
-        version = "a commit" if facts.version is None else f"version {facts.version}"
-        domain = f" that sets {pasted.domain}" if pasted.domain else ""
-        if not (words or of or domain or facts.version is not None):
-            return "; the text does not name the commit"
-        where = f", in partition {pasted.partition}" if pasted.partition else ""
-        return f": {version}{of}{words and f' ({words})'}{domain}{where}"
-
-    def _source(self) -> Iterator[str]:
-        """Whose words the text has, and what is not known of them."""
-        if self._foreign and self.known.name in CONFLICTS:
-            yield self._foreign
-        unknown = self.pasted.sub_condition
-        if unknown and unknown not in (*HINTS, self.pasted.condition):
-            yield f"{unknown} is not known to isolitmus; what follows is of {self.known.name} in general"
-
-    def _details(self) -> Iterator[str]:
-        """Further things that are known of the commit that stopped it."""
-        if self.stopped is not None:
-            yield from _details(self.stopped.commit)
-            return
-        predicate = (self.pasted.commit.get("operationParameters") or {}).get("predicate")
-        if predicate:
-            yield f"its condition: {brief(str(predicate), 200)}"
-
-    def _where(self) -> Iterator[str]:
-        met = self.met
-        if self.pasted.partition is not None:
-            yield f"where: partition {self.pasted.partition}"
-        elif (
-            self.facts.where == "table"
-            and self.known.name in BY_FILES
-            and self.pasted.condition is None
-        ):
-            yield "where: no partition is named; any file of the table counts"
-        names = [file.path for file in met] or list(filter(None, [self.pasted.file]))
-        if names:
-            more = f" and {many(len(names) - FILES, 'other file')}" if len(names) > FILES else ""
-            yield f"{'files' if len(names) > 1 else 'file'}: {', '.join(names[:FILES])}{more}"
-
-    def _mine(self) -> Iterator[str]:
-        if self.pasted.mine is not None:
-            yield f"your job: {self.pasted.mine}, by the {self.pasted.told}"
-        if self.later is not None:
-            yield f"since then: {self.later.words}; perhaps your job, run again"
-
     @property
     def read_by_winner(self) -> int | None:
         """The version that the other commit had read."""
@@ -349,8 +209,8 @@ class Diagnosis(Readable):
         return read if isinstance(read, int) else None
 
 
-@dataclass(frozen=True, slots=True)
-class StoppedBy(Readable):
+@dataclass(frozen=True, slots=True, repr=False)
+class StoppedBy(TextResult):
     """Whom commits of a table can have stopped, without the exception."""
 
     table: str
@@ -378,45 +238,6 @@ class StoppedBy(Readable):
             "commits": commits,
             "ended": self.ended,
         }
-
-    def __repr__(self) -> str:
-        return few(self.lines(), 60)
-
-    def lines(self) -> Iterator[str]:
-        """The commits for a person."""
-        if not self.commits and self.ended is None:
-            yield f"{self.table}: nothing was committed after version {self.after}: no conflict stopped your job"
-        for one in self.commits:
-            yield one.commit.words
-            yield from (f"  {line}" for line in _details(one.commit))
-            yield from (f"  {name}: {whom}" for name, whom in one.stops.items())
-
-
-def _details(commit: LogCommit) -> Iterator[str]:
-    """What a commit says of itself besides."""
-    said = [
-        None if commit.read_version is None else f"it had read version {commit.read_version}",
-        commit.level and f"was checked at {commit.level}",
-        commit.engine and f"by {commit.engine}",
-    ]
-    if any(said):
-        yield ", ".join(filter(None, said))
-    parameters = {k: v for k, v in commit.parameters.items() if v not in ("", "[]", None, [])}
-    if parameters:
-        yield ", ".join(f"{k}: {brief(str(v), 120)}" for k, v in parameters.items())
-
-
-def general_lines(known: ConflictException) -> Iterator[str]:
-    """What an exception means, and what to do, whatever the conflict was."""
-    yield f"What it means: {known.means(ConflictFacts())}"
-    yield f"Retry? {known.retry.capitalize()}. {known.retrying}"
-    yield "What to change:"
-    yield from (f"  - {one.text}" for one in known.changes)
-    table = exception_table()
-    causes = [one for one in table.conditions.values() if known.name in one.of]
-    if causes and known is table.every[known.name]:
-        yield "Causes with advice of their own (isolitmus explain says it):"
-        yield from (f"  - {one.name}: {one.instead['title']}" for one in causes)
 
 
 def carry_out_example(example: ConflictExample, under: str, name: str) -> ReplayedExample:

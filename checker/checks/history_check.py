@@ -17,10 +17,9 @@ from isolitmus.checker.execution.commit_loop import execute, judge_execution
 from isolitmus.checker.execution.serial_orders import NAMED_FORMS, explanations, form_verdicts
 from isolitmus.checker.judge.anomalies import anomalies
 from isolitmus.checker.judge.history_verdict import check_history
-from isolitmus.checker.render.drawn import Drawn
-from isolitmus.checker.render.worded import Paged
 from isolitmus.model.budget import Budget
-from isolitmus.model.display import few, many
+from isolitmus.model.dependency_graph import GraphResult
+from isolitmus.model.display import PageResult, few, many
 from isolitmus.model.history import History
 from isolitmus.model.litmus import HistoryTest, Litmus
 from isolitmus.model.records import Records, Tabular
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from isolitmus.checker.execution.serial_orders import Explanation
-    from isolitmus.checker.render.dependency_graph import DependencyGraph
+    from isolitmus.model.dependency_graph import DependencyGraph
     from isolitmus.model.execution import Execution
     from isolitmus.model.verdict import Verdict
     from isolitmus.specs.files.spec_catalogue import NameOrPath, SpecLike
@@ -118,7 +117,7 @@ def below(name: str, implies: Mapping[str, tuple[str, ...]]) -> set[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Checked(Paged, Drawn, Tabular):
+class Checked(PageResult, GraphResult, Tabular):
     """The verdicts on one history."""
 
     name: str
@@ -158,7 +157,8 @@ class Checked(Paged, Drawn, Tabular):
     @property
     def graph(self) -> DependencyGraph:
         """The history's graph, in which the first violation stands out; of a log that violation alone."""
-        from isolitmus.checker.render.dependency_graph import DependencyGraph, graph
+        from isolitmus.checker.execution.dependency_graph import graph
+        from isolitmus.model.dependency_graph import DependencyGraph
 
         of = DependencyGraph({}) if self.of is None else graph(self.of)
         broken = (v.violations[0] for v in self.levels.values() if isinstance(v, Forbidden))

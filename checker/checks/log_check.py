@@ -17,14 +17,13 @@ from dataclasses import dataclass
 from time import monotonic
 from typing import TYPE_CHECKING
 
-from isolitmus.checker.auditing.dependencies import AuditedCommit, frames
+from isolitmus.checker.auditing.dependencies import AuditedCommit, dependency_frames
 from isolitmus.checker.auditing.log_audit import Pass
 from isolitmus.checker.checks.history_check import Checked
 from isolitmus.checker.judge.graph_semantics import judge, missing
 from isolitmus.checker.judge.spec_properties import increasing
-from isolitmus.checker.render.verdicts import because
 from isolitmus.model.budget import Budget
-from isolitmus.model.display import many
+from isolitmus.model.display import many, render
 from isolitmus.model.errors import Limit
 from isolitmus.model.spec import Binary, Bracket, Name, Unary
 from isolitmus.model.verdict import Allowed, Forbidden, Needs, Unknown
@@ -188,7 +187,11 @@ def _of_the_aborted(expr: CatExpr) -> bool:
 
 def _judge(seen: _Seen, spec: Spec) -> Verdict:
     log = seen.log
-    lone, _ = frames(seen.commits(log.first, log.first)) if log.first <= log.last else frames([])
+    lone, _ = (
+        dependency_frames(seen.commits(log.first, log.first))
+        if log.first <= log.last
+        else dependency_frames([])
+    )
     lacking = missing(lone, spec)
     if lacking:
         return Needs(lacking)
@@ -208,7 +211,7 @@ def _judge(seen: _Seen, spec: Spec) -> Verdict:
             for first, last in stretch.certain:
                 if last - first < MOST:
                     seen.budget.check()
-                    verdict = judge(frames(seen.commits(first, last))[0], spec)
+                    verdict = judge(dependency_frames(seen.commits(first, last))[0], spec)
                     if isinstance(verdict, Forbidden):
                         return verdict
             reasons.append(
@@ -216,7 +219,7 @@ def _judge(seen: _Seen, spec: Spec) -> Verdict:
                 " are judged together"
             )
             continue
-        certain, possible = frames(seen.commits(stretch.first, stretch.last))
+        certain, possible = dependency_frames(seen.commits(stretch.first, stretch.last))
         verdict = judge(certain, spec)
         if isinstance(verdict, Forbidden):
             return verdict
@@ -234,7 +237,7 @@ def _judge(seen: _Seen, spec: Spec) -> Verdict:
 
 
 def _maybe(verdict: Forbidden) -> str:
-    *steps, _ = because(verdict.violations[0])
+    *steps, _ = render(verdict.violations[0]).splitlines()
     return ", ".join(steps)
 
 

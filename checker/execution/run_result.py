@@ -26,8 +26,8 @@ from isolitmus.checker.execution.serial_orders import (
 )
 from isolitmus.checker.judge.graph_semantics import judge
 from isolitmus.checker.judge.read_nodes import needs_reads
-from isolitmus.checker.render.drawn import Drawn
-from isolitmus.checker.render.worded import Paged
+from isolitmus.model.dependency_graph import GraphResult
+from isolitmus.model.display import PageResult
 from isolitmus.model.errors import LitmusError, UndeterminedError
 from isolitmus.model.execution import Event, Execution
 from isolitmus.model.litmus import Expectation, HistoryTest
@@ -46,12 +46,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from isolitmus.checker.execution.serial_orders import Explanation
-    from isolitmus.checker.render.dependency_graph import DependencyGraph
-    from isolitmus.checker.render.timeline import Timeline
+    from isolitmus.model.dependency_graph import DependencyGraph
     from isolitmus.model.frame import Frame
     from isolitmus.model.litmus import Litmus
     from isolitmus.model.records import Records
-    from isolitmus.model.run import Run, TransactionRun
+    from isolitmus.model.run import Run, Timeline, TransactionRun
     from isolitmus.model.spec import Spec
     from isolitmus.model.sql.values import Rows
     from isolitmus.model.verdict import Verdict
@@ -131,7 +130,7 @@ def by_rows(litmus: Litmus, execution: Execution) -> Execution:
 
 
 @dataclass(frozen=True)
-class Judged(Paged, Drawn, Tabular):
+class Judged(PageResult, GraphResult, Tabular):
     """A run with its frame, its serial explanation, its levels, and how far it met expectations."""
 
     litmus: Litmus
@@ -277,14 +276,14 @@ class Judged(Paged, Drawn, Tabular):
     @property
     def graph(self) -> DependencyGraph:
         """The transactions, and the dependencies between those that took effect."""
-        from isolitmus.checker.render.dependency_graph import between
+        from isolitmus.checker.execution.dependency_graph import between
 
         return between(self.litmus, self.frame)
 
     @property
     def timeline(self) -> Timeline:
         """When each transaction started and ended, and what became of it."""
-        from isolitmus.checker.render.timeline import Timeline
+        from isolitmus.model.run import Timeline
 
         return Timeline(self.litmus.schedule, self.run)
 

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 from isolitmus.checker.locking.events import DEADLOCK
 from isolitmus.checker.locking.final_state import Ends, SerialEnds
 from isolitmus.checker.locking.step_orders import switches, walks
-from isolitmus.checker.render.worded import Worded
 from isolitmus.checker.universes.schedules import Orders
+from isolitmus.model.display import TextResult
 from isolitmus.model.errors import Disagreement, IsolitmusError
 from isolitmus.model.records import Records, Tabular
 from isolitmus.specs.files.catalogue import protocol as named_protocol
@@ -67,7 +67,7 @@ class CountedEnd:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Interleavings(Worded, Tabular):
+class Interleavings(TextResult, Tabular):
     """What comes out of all interleavings of a litmus test's steps under a protocol."""
 
     litmus: Litmus

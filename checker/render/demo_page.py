@@ -7,6 +7,7 @@ from functools import partial
 from itertools import permutations, zip_longest
 from typing import TYPE_CHECKING
 
+from isolitmus.checker.execution.dependency_graph import dependency_edges
 from isolitmus.checker.execution.serial_orders import gives, writers
 from isolitmus.checker.render.page_parts import Graph, figure, render_template
 from isolitmus.checker.render.run_panels import (
@@ -17,7 +18,6 @@ from isolitmus.checker.render.run_panels import (
     decision,
     panel_svg,
 )
-from isolitmus.checker.render.text_pictures import dependency_edges
 from isolitmus.checker.render.verdicts import serial_words
 from isolitmus.model.vocabulary import BASE
 from isolitmus.specs.files.catalogue import protocol, spec

@@ -6,7 +6,7 @@ from itertools import combinations
 from typing import TYPE_CHECKING
 
 from isolitmus.checker.render.history_notation import one_line_of
-from isolitmus.checker.render.lattice_diagram import node_name
+from isolitmus.checker.search.lattice import node_name
 from isolitmus.model.display import many
 
 if TYPE_CHECKING:

@@ -8,13 +8,12 @@ number leads to what is said of it. What is proved is drawn through, what was se
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from isolitmus.checker.render.dependency_graph import DependencyGraph
 from isolitmus.checker.render.graph_picture import Box
 from isolitmus.checker.render.timeline import coordinate, label, marked_up, svg, text_width
+from isolitmus.checker.search.lattice import PROVED
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -22,36 +21,14 @@ if TYPE_CHECKING:
     from isolitmus.checker.render.colours import Theme
     from isolitmus.model.reason import Edge
 
-__all__ = ["PROVED", "SEARCHED", "Hasse", "hasse_svg", "node_name"]
+__all__ = ["hasse_svg"]
 
-PROVED, SEARCHED = "implies", "implies as far as was searched"
 LINE_HEIGHT, BETWEEN, ASIDE = 17.0, 58.0, 22.0
 """Of a name in a box; between two levels of the picture; between two boxes of one."""
 PASSING = 14.0
 """The room for a line that passes a level."""
 SWEEPS = 12
 """How often the levels are put in order, and pulled straight."""
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class Hasse(DependencyGraph):
-    """Who implies whom: nodes are specs that are equal, edges lead to the neighbours that they imply."""
-
-    chosen: frozenset[str] = frozenset()
-    """The nodes that stand out."""
-
-    def to_svg(self) -> str:
-        """A picture that stands alone, in light and in dark."""
-        return hasse_svg(tuple(self.nodes), self.edges, self.chosen)
-
-
-def node_name(node: Sequence[str]) -> str:
-    """Equal levels as one name.
-
-    >>> node_name(["causal", "read-atomic"])
-    'causal = read-atomic'
-    """
-    return " = ".join(node)
 
 
 def hasse_svg(

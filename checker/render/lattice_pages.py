@@ -19,10 +19,10 @@ from isolitmus.checker.render.lattice import (
     forward_words,
     whereof,
 )
-from isolitmus.checker.render.lattice_diagram import node_name
 from isolitmus.checker.render.notebook import THEMES
 from isolitmus.checker.render.page_parts import render_template
 from isolitmus.checker.render.verdicts import axiom_lines
+from isolitmus.checker.search.lattice import node_name
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from isolitmus.checker.execution.dependency_graph import dependency_edges
 from isolitmus.checker.execution.serial_orders import ModelExecutor
 from isolitmus.checker.render.colours import DARK, LIGHT, coloured
 from isolitmus.checker.render.page_parts import Graph, figure, render_template
 from isolitmus.checker.render.run_panels import at_every_version
 from isolitmus.checker.render.search_results import beside_lines
-from isolitmus.checker.render.text_pictures import dependency_edges
 from isolitmus.checker.render.timeline import timeline_svg
 from isolitmus.checker.render.verdicts import given, in_a_view, in_order, other_ways, serial_words
 from isolitmus.model.display import many

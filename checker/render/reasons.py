@@ -215,12 +215,19 @@ def _way(said: Mapping[str, Any]) -> str:
     return clause
 
 
+def _told_apart(said: Mapping[str, Any]) -> str:
+    from isolitmus.checker.render.history_notation import one_line_of
+
+    return "perhaps equal" if said["test"] is None else one_line_of(said["test"])
+
+
 WORDS: Mapping[str, str | Callable[[Mapping[str, Any]], str]] = {
     "": "",
     "both": _joined(", and "),
     "with": _joined("; "),
     "way": _way,
     "member": _member,
+    "told apart": _told_apart,
     # the log
     "one session": "in session '{session}' {first} came before {second}",
     "saw": "{reader} read version {version}",

@@ -13,15 +13,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from isolitmus.checker.execution.denotation import Denotation
-    from isolitmus.model.frame import Frame
     from isolitmus.model.litmus import Litmus
-    from isolitmus.model.reason import Edge
     from isolitmus.model.run import Run
     from isolitmus.model.schedule import Schedule
 
-__all__ = ["denotations", "dependency_edges", "fate", "markdown", "run_lines", "timeline"]
-
-DEPENDENCIES = ("so", "wr", "ww", "rw")
+__all__ = ["denotations", "fate", "markdown", "run_lines", "timeline"]
 
 
 def run_lines(litmus: Litmus) -> list[str]:
@@ -73,17 +69,6 @@ def timeline(schedule: Schedule, run: Run | None = None) -> str:
 def fate(run: Run, name: str) -> str:
     """What became of a transaction: the version it read, and the one it became or why it did not."""
     return str(run.transactions[name])
-
-
-def dependency_edges(frame: Frame) -> list[Edge]:
-    """The edges of the dependency graph (Adya's, and the session order), by source and target."""
-    pairs = sorted(
-        (i, j, kind)
-        for kind in DEPENDENCIES
-        if kind in frame.relations
-        for i, j in frame.relations[kind].pairs()
-    )
-    return [frame.edge(kind, i, j) for i, j, kind in pairs]
 
 
 def denotations(values: Iterable[Denotation]) -> list[str]:

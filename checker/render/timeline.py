@@ -9,14 +9,12 @@ The timeline of a schedule or a run, and what it converts to.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from html import escape
 from textwrap import wrap
 from typing import TYPE_CHECKING
 
 from isolitmus.checker.render.colours import PICTURE, picture_style
-from isolitmus.checker.render.text_pictures import fate, timeline
-from isolitmus.model.display import Readable
+from isolitmus.checker.render.text_pictures import fate
 from isolitmus.model.errors import printable, visible
 from isolitmus.model.run import SILENT
 
@@ -30,7 +28,6 @@ if TYPE_CHECKING:
 __all__ = [
     "LINE",
     "WIDTH",
-    "Timeline",
     "coordinate",
     "label",
     "lanes",
@@ -227,36 +224,3 @@ def _versions(
         ),
     ]
     return drops, axis
-
-
-@dataclass(frozen=True, slots=True)
-class Timeline(Readable):
-    """When each transaction of a schedule starts and commits; with a run, what became of it.
-
-    >>> from isolitmus.model.schedule import Schedule
-    >>> Timeline(Schedule.parse("a.start b a.commit", ["a", "b"]))
-    a  ├───────┤
-    b      ●
-    """
-
-    schedule: Schedule
-    run: Run | None = None
-
-    def __repr__(self) -> str:
-        return timeline(self.schedule, self.run)
-
-    def to_svg(self) -> str:
-        """A picture that stands alone, in light and in dark."""
-        return timeline_svg(self.schedule, self.run)
-
-    def to_mermaid(self) -> str:
-        """A sequence diagram of Mermaid."""
-        from isolitmus.checker.render.graph_formats import sequence
-
-        return sequence(self.schedule, self.run)
-
-    def to_tikz(self) -> str:
-        """A ``tikzpicture`` for LaTeX."""
-        from isolitmus.checker.render.graph_formats import timeline_tikz
-
-        return timeline_tikz(self.schedule, self.run)

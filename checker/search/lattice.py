@@ -7,9 +7,8 @@ from functools import cached_property
 from itertools import combinations, permutations, product
 from typing import TYPE_CHECKING, Literal
 
-from isolitmus.checker.render.drawn import Drawn
-from isolitmus.checker.render.worded import Paged, Worded
-from isolitmus.model.display import Readable
+from isolitmus.model.dependency_graph import GraphResult, HasseDiagram
+from isolitmus.model.display import PageResult, Readable, TextResult
 from isolitmus.model.litmus import HistoryTest
 from isolitmus.model.reason import Edge, Reason
 from isolitmus.model.records import Records, Tabular
@@ -19,18 +18,22 @@ if TYPE_CHECKING:
 
     from networkx import DiGraph
 
-    from isolitmus.checker.render.lattice_diagram import Hasse
     from isolitmus.model.litmus import Litmus
 
 __all__ = [
     "BY_TEXT",
+    "PROVED",
+    "SEARCHED",
     "Covering",
     "Inclusion",
     "Lattice",
     "Lattices",
     "Strength",
+    "node_name",
     "size_of",
 ]
+
+PROVED, SEARCHED = "implies", "implies as far as was searched"
 
 BY_TEXT = "by the texts"
 """How a proof begins that holds of whatever histories."""
@@ -100,7 +103,7 @@ class Covering:
 
 
 @dataclass(frozen=True, repr=False)
-class Lattice(Worded, Drawn, Tabular):
+class Lattice(TextResult, GraphResult, Tabular):
     """Which specs imply which in one universe."""
 
     universe: str
@@ -193,20 +196,16 @@ class Lattice(Worded, Drawn, Tabular):
         )
 
     @property
-    def graph(self) -> Hasse:
+    def graph(self) -> HasseDiagram:
         """The neighbours as a graph, the stronger above."""
-        from isolitmus.checker.render.history_notation import one_line_of
-        from isolitmus.checker.render.lattice_diagram import PROVED, SEARCHED, Hasse, node_name
-
         edges = []
         for one in self.edges:
             ends = node_name(one.stronger), node_name(one.weaker)
             kind = PROVED if one.forward.proof else SEARCHED
-            apart = "perhaps equal" if one.back.test is None else one_line_of(one.back.test)
-            edges.append(Edge(*ends, kind, Reason.of("{history}", history=apart)))
+            edges.append(Edge(*ends, kind, Reason.of("told apart", test=one.back.test)))
         nodes = dict.fromkeys(map(node_name, self.nodes), "")
         chosen = (node_name(node) for node in self.nodes if {*node} & {*self.focus})
-        return Hasse(nodes, tuple(edges), (), frozenset(chosen))
+        return HasseDiagram(nodes, tuple(edges), (), frozenset(chosen))
 
     @property
     def records(self) -> Records:
@@ -242,7 +241,7 @@ class Lattice(Worded, Drawn, Tabular):
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Lattices(Worded, Paged, Drawn, Tabular):
+class Lattices(TextResult, PageResult, GraphResult, Tabular):
     """The answer to ``compare``: a lattice for each universe in which the specs can be asked."""
 
     lattices: tuple[Lattice, ...]
@@ -256,7 +255,7 @@ class Lattices(Worded, Paged, Drawn, Tabular):
         return all(lattice.decided for lattice in self.lattices)
 
     @property
-    def graph(self) -> Hasse:
+    def graph(self) -> HasseDiagram:
         """The graph of the first lattice."""
         return self.lattices[0].graph
 
@@ -271,6 +270,15 @@ class Lattices(Worded, Paged, Drawn, Tabular):
             "lattices": [lattice.to_json() for lattice in self.lattices],
             "apart": dict(self.apart),
         }
+
+
+def node_name(node: Sequence[str]) -> str:
+    """Equal levels as one name.
+
+    >>> node_name(["causal", "read-atomic"])
+    'causal = read-atomic'
+    """
+    return " = ".join(node)
 
 
 def size_of(test: HistoryTest | Litmus) -> tuple[int, ...]:

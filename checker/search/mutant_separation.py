@@ -21,11 +21,11 @@ from isolitmus.checker.execution.run_result import run
 from isolitmus.checker.judge.compiled_semantics import admission
 from isolitmus.checker.judge.graph_semantics import BitsetAlgebra, last_word, missing
 from isolitmus.checker.judge.history_verdict import check_history
-from isolitmus.checker.render.worded import Worded
 from isolitmus.checker.search.separation import ABSTRACT, separate
 from isolitmus.checker.universes import abstract
 from isolitmus.model.budget import Budget
 from isolitmus.model.defaults import DELTA
+from isolitmus.model.display import TextResult
 from isolitmus.model.errors import Ended, IsolitmusError, LitmusError, Refused, UndeterminedError
 from isolitmus.model.litmus import HistoryTest, Litmus
 from isolitmus.model.records import Records, Tabular
@@ -124,7 +124,7 @@ class JudgedMutant:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class MutantReport(Worded, Tabular):
+class MutantReport(TextResult, Tabular):
     """The answer to ``separate LEVEL --mutants``."""
 
     spec: Spec

@@ -13,10 +13,10 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from isolitmus.checker.execution.commit_loop import execute, observed_run
-from isolitmus.checker.render.worded import Worded
 from isolitmus.checker.search.separation import separate
 from isolitmus.checker.sweeps.table_sweep import sweep_work, tallied
 from isolitmus.model.budget import Budget
+from isolitmus.model.display import TextResult
 from isolitmus.model.errors import IsolitmusError, Limit
 from isolitmus.model.litmus import Litmus
 from isolitmus.model.spec_algebra import conjunction, with_axioms
@@ -95,7 +95,7 @@ class Share:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Portrait(Worded):
+class Portrait(TextResult):
     """What a protocol promises and keeps."""
 
     protocol: str

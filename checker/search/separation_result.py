@@ -7,17 +7,16 @@ from typing import TYPE_CHECKING, Literal
 
 from isolitmus.checker.execution.commit_loop import execution_frame, observed_run
 from isolitmus.checker.execution.serial_orders import explanations
-from isolitmus.checker.render.drawn import Drawn
-from isolitmus.checker.render.worded import Paged, Worded
-from isolitmus.model.display import many
+from isolitmus.model.dependency_graph import GraphResult
+from isolitmus.model.display import PageResult, TextResult, many
 from isolitmus.model.litmus import Litmus
 
 if TYPE_CHECKING:
     from isolitmus.checker.execution.serial_orders import Explanation, Serial
     from isolitmus.checker.prove.proof import Outside, Proof
-    from isolitmus.checker.render.dependency_graph import DependencyGraph
     from isolitmus.checker.solver.refutation import Certificate
     from isolitmus.checker.universes.catalogue_histories import Shipped
+    from isolitmus.model.dependency_graph import DependencyGraph
     from isolitmus.model.execution import Execution
     from isolitmus.model.litmus import HistoryTest
     from isolitmus.model.run import Run
@@ -35,7 +34,7 @@ TABLE_ASSUMPTIONS = (
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Separation(Worded, Paged, Drawn):
+class Separation(TextResult, PageResult, GraphResult):
     """The answer to ``separate a b``: found, none up to the bound, or unknown (``found`` None).
 
     With an attempt at a proof that failed, what the search did not find is unknown, even where it was
@@ -171,7 +170,8 @@ class Separation(Worded, Paged, Drawn):
     @property
     def graph(self) -> DependencyGraph:
         """The graph of what was found, in which the cycle stands out that ``b`` forbids; of nothing, nothing."""
-        from isolitmus.checker.render.dependency_graph import DependencyGraph, between, graph
+        from isolitmus.checker.execution.dependency_graph import between, graph
+        from isolitmus.model.dependency_graph import DependencyGraph
 
         if self.litmus is None or self.violation is None:
             return DependencyGraph({})

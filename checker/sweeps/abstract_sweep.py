@@ -12,11 +12,10 @@ from dataclasses import dataclass
 from time import monotonic
 from typing import TYPE_CHECKING
 
-from isolitmus.checker.render.worded import Worded
 from isolitmus.checker.universes.abstract import KEYS, TIMES, Varied, names_for, observes_versions
 from isolitmus.checker.universes.abstract_enumeration import history_batches
 from isolitmus.model.budget import Budget
-from isolitmus.model.display import many
+from isolitmus.model.display import TextResult, many
 from isolitmus.model.errors import IsolitmusError, Limit
 from isolitmus.model.records import Records, Tabular
 from isolitmus.specs.files.catalogue import level as named
@@ -39,7 +38,7 @@ MOST = 5
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class AbstractSweep(Worded, Tabular):
+class AbstractSweep(TextResult, Tabular):
     """How many histories of so many transactions each level admits."""
 
     transactions: int

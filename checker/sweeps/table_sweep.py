@@ -13,14 +13,13 @@ from isolitmus.checker.execution.commit_loop import initial
 from isolitmus.checker.execution.serial_orders import ModelExecutor, gives, unexplained
 from isolitmus.checker.judge.compiled_semantics import admission
 from isolitmus.checker.judge.read_nodes import needs_reads
-from isolitmus.checker.render.worded import Worded
 from isolitmus.checker.sweeps.shard_runner import Work, counted, kernel, parts
 from isolitmus.checker.sweeps.tally import Tallies, Tally, count, shards
 from isolitmus.checker.universes.recheck import recheck_candidate
 from isolitmus.checker.universes.schedules import Scheduled, casts, judged_orders
 from isolitmus.checker.universes.tables import candidate, of_format
 from isolitmus.model.budget import Budget
-from isolitmus.model.display import lasting, many
+from isolitmus.model.display import TextResult, lasting, many
 from isolitmus.model.errors import Ended, IsolitmusError, LitmusError
 from isolitmus.model.records import Records, Tabular
 from isolitmus.model.scope import LARGEST
@@ -66,7 +65,7 @@ PACE = 5
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Sweep(Worded, Tabular):
+class Sweep(TextResult, Tabular):
     """The counts of a scope's candidates with so many transactions."""
 
     scope: str

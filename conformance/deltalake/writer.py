@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from isolitmus.model.sql.statement import Statement
     from isolitmus.model.sql.values import Rows, Value
 
-__all__ = ["Writer", "line_of", "refuse_unlike", "render"]
+__all__ = ["Writer", "call_of", "line_of", "refuse_unlike"]
 
 DIALECT = "postgres"
 """DataFusion's SQL is close to it."""
@@ -66,7 +66,7 @@ TYPES = {
 """What DuckDB's types are in the worker."""
 
 
-def render(
+def call_of(
     statement: st.Statement, schemas: Mapping[str, Schema], duck: duckdb.DuckDBPyConnection
 ) -> Request:
     """The request to the worker, without its handle; ``duck`` holds the tables as the client sees them.
@@ -377,7 +377,7 @@ class Writer:
     def _request(self, handle: str, statement: Statement) -> dict[str, Any]:
         """What a statement asks of the worker; its handle is opened, and what its client reads is read."""
         target = getattr(statement, "target", "")
-        request = render(statement, self._litmus.tables, self._snapshot(handle))
+        request = call_of(statement, self._litmus.tables, self._snapshot(handle))
         declared = self._litmus.tables[self._name(target)].properties.get(LEVEL_KEY, self._level)
         blind = isinstance(statement, Insert) and request["mode"] == "append"
         if blind and declared in WEAKER and not _reads(statement):

@@ -18,7 +18,6 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from isolitmus.checker.render.timeline import Timeline
 from isolitmus.conformance.delta.parking import Parking, made_by, read_by
 from isolitmus.conformance.delta.session import Session
 from isolitmus.conformance.delta.transaction_outcome import (
@@ -31,7 +30,7 @@ from isolitmus.conformance.racing.race_prediction import RaceRecord, predict_sta
 from isolitmus.conformance.workers import Interruption
 from isolitmus.model.display import Readable
 from isolitmus.model.errors import IsolitmusError
-from isolitmus.model.run import TOOK_EFFECT, Run, TransactionRun
+from isolitmus.model.run import TOOK_EFFECT, Run, Timeline, TransactionRun
 from isolitmus.model.schedule import Schedule, Step
 from isolitmus.specs.logs.delta_log import commits_since, latest
 

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from isolitmus.checker import run
 from isolitmus.checker.execution.commit_loop import execute, judge_execution
-from isolitmus.checker.execution.expectation_report import Predicted
 from isolitmus.checker.execution.run_diff import BESIDE, WHO, comparison, held_against
 from isolitmus.checker.execution.run_result import Judged
+from isolitmus.checker.render.expectation_report import Predicted
 from isolitmus.checker.strategies import litmus_tests
 from isolitmus.model.litmus import Expectation, Litmus
 from isolitmus.model.run import Run, TransactionRun, same_bag

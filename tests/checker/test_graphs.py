@@ -15,13 +15,13 @@ from hypothesis import strategies as st
 from isolitmus.checker import check, graph, run, separate, sweep
 from isolitmus.checker.execution.conflict_matrix import predicted
 from isolitmus.checker.judge.completion import frames
-from isolitmus.checker.render.dependency_graph import DependencyGraph
-from isolitmus.checker.render.timeline import Timeline
 from isolitmus.checker.strategies import histories, litmus_tests
 from isolitmus.model.audit import Audit, Finding
+from isolitmus.model.dependency_graph import DependencyGraph
 from isolitmus.model.errors import IsolitmusError, printable
 from isolitmus.model.matrix import Place
 from isolitmus.model.reason import Edge, Reason
+from isolitmus.model.run import Timeline
 from isolitmus.specs import level, litmus, protocol, scope
 from isolitmus.specs.files.catalogue import matrix
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from isolitmus.checker.auditing.dependencies import frames as of_commits
+from isolitmus.checker.auditing.dependencies import dependency_frames as of_commits
 from isolitmus.checker.delta.delta_rs_read_set import LEVEL_SETS, READ_SETS
 from isolitmus.checker.delta.frame import BASIC, FLAGS, delta_frame
 from isolitmus.checker.delta.table_circuit import with_reads

@@ -14,7 +14,7 @@ from time import sleep
 
 import pytest
 
-from isolitmus.checker.execution.expectation_report import Predicted
+from isolitmus.checker.render.expectation_report import Predicted
 from isolitmus.model.budget import Budget
 from isolitmus.model.errors import TimeLimit
 from isolitmus.specs import litmus

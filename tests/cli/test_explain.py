@@ -10,6 +10,7 @@ from case_checks import check_cases
 
 from isolitmus.checker.auditing.diagnosis import explain
 from isolitmus.checker.auditing.winning_commits import stoppers
+from isolitmus.checker.render.diagnosis import diagnosis_lines
 from isolitmus.model.errors import TimeLimit
 from isolitmus.specs.files.exceptions_file import exception_table
 
@@ -126,7 +127,7 @@ BY_ROWS = ("ROW_LEVEL_CHANGES", "ALLOTTED_TIME_EXCEEDED")
 def answers_in_agreement(error_class, hint, winner):
     text = f"[{error_class}.{hint}] Transaction conflict detected. A concurrent {winner} added data to table t committed at version 4."
     found = explain(text)
-    out = "\n".join(found.lines())
+    out = "\n".join(diagnosis_lines(found))
     first = [line.partition("? ")[0] for line in out.splitlines()[:4]]
     assert first == ["Retry", "What stopped it", "What to change", ""]
     assert f"version 4 of t ({winner})" in out.splitlines()[1]

@@ -5,8 +5,8 @@ from formats.store import DELETES, WRITES_READ
 from formats.test_store import SCOPE, SKEW
 
 from isolitmus.checker.execution.commit_loop import execute, execution_frame, refusals
+from isolitmus.checker.execution.dependency_graph import graph
 from isolitmus.checker.execution.run_result import run
-from isolitmus.checker.render.dependency_graph import graph
 from isolitmus.checker.render.page_parts import figure
 from isolitmus.checker.render.verdicts import refusal_words
 from isolitmus.checker.search.separation import separate

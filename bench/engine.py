@@ -18,17 +18,17 @@ from itertools import islice
 from time import perf_counter
 
 from isolitmus.checker.execution.conflict_matrix import predict_case
-from isolitmus.conformance.agreement import differences, drawn
+from isolitmus.conformance.agreement import draw_tests, find_differences
 from isolitmus.conformance.delta.engine import DELTA
 from isolitmus.conformance.engines import open_engine
-from isolitmus.model.engine import Carries
+from isolitmus.model.engine import RunsTests
 from isolitmus.model.errors import UndeterminedError
 from isolitmus.model.litmus import Litmus
 from isolitmus.model.matrix import NOT_MODELLED
 from isolitmus.model.spec import Spec
 from isolitmus.specs import litmus
 from isolitmus.specs.files.catalogue import litmus_names, matrix, protocol
-from isolitmus.specs.files.matrix_file import case
+from isolitmus.specs.files.matrix_file import matrix_litmus
 from isolitmus.specs.registries.formats import format_named
 
 AT_ONCE = 1, 2, 3
@@ -51,11 +51,11 @@ def pairs(choice: random.Random, _: int) -> Cases:
     for place in choice.sample(places, len(places)):
         under = choice.choice(PROTOCOLS)
         if predict_case(asked, place, under).predicted != NOT_MODELLED:
-            yield case(asked, place), under
+            yield matrix_litmus(asked, place), under
 
 
 def at_random(kind: str, choice: random.Random, count: int) -> Cases:
-    return iter(drawn(RANDOM[kind](), count, choice.randrange(10**6), PROTOCOLS))
+    return iter(draw_tests(RANDOM[kind](), count, choice.randrange(10**6), PROTOCOLS))
 
 
 KINDS: Mapping[str, Callable[[random.Random, int], Cases]] = {
@@ -65,12 +65,12 @@ KINDS: Mapping[str, Callable[[random.Random, int], Cases]] = {
 }
 
 
-def carry_out(cases: Cases, count: int, at_once: int, carry: Carries) -> float:
+def carry_out(cases: Cases, count: int, at_once: int, carry: RunsTests) -> float:
     """Seconds for each of the next so many cases."""
 
     def one(asked: tuple[Litmus, Spec]) -> None:
         with suppress(UndeterminedError):
-            if found := differences(*asked, carry):
+            if found := find_differences(*asked, carry):
                 raise AssertionError(found)
 
     asked = list(islice(cases, count))
@@ -80,7 +80,7 @@ def carry_out(cases: Cases, count: int, at_once: int, carry: Carries) -> float:
     return (perf_counter() - start) / len(asked)
 
 
-def rows(kind: str, count: int, rounds: int, carry: Carries) -> Iterator[str]:
+def rows(kind: str, count: int, rounds: int, carry: RunsTests) -> Iterator[str]:
     cases = KINDS[kind](random.Random(1), WARM + count * rounds * len(AT_ONCE))
     carry_out(cases, WARM, max(AT_ONCE), carry)
     times: dict[int, list[float]] = {n: [] for n in AT_ONCE}

@@ -16,7 +16,7 @@ from isolitmus.checker.execution.run_diff import run_differences
 from isolitmus.checker.locking.interleavings import interleavings
 from isolitmus.checker.sweeps.table_sweep import sweep
 from isolitmus.conformance.engines import open_engine
-from isolitmus.model.display import many
+from isolitmus.model.display import count_of
 from isolitmus.model.errors import EngineUnavailable
 from isolitmus.specs import level, litmus, protocol, scope
 
@@ -65,7 +65,7 @@ def witnesses() -> Iterator[tuple[str, float, str]]:
             )
             if answer.found:
                 steps = len(answer.litmus.schedule.steps)
-                note = f"{many(answer.transactions, 'transaction')}, {many(steps, 'step')}"
+                note = f"{count_of(answer.transactions, 'transaction')}, {count_of(steps, 'step')}"
             else:
                 note = "none up to the scope's bound"
             yield f"{name}, not {asked}", seconds, note

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from isolitmus.model.display import bind_renderer
-from isolitmus.model.lazy_exports import lazily
+from isolitmus.model.lazy_exports import lazy_getattr
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -33,7 +33,7 @@ __all__ = [
     "verdict_words",
 ]
 
-__getattr__ = lazily(
+__getattr__ = lazy_getattr(
     __name__,
     {
         "audit": "auditing.log_audit",

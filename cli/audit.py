@@ -13,11 +13,11 @@ import typer
 from isolitmus.checker.auditing.log_audit import FollowedAudit
 from isolitmus.checker.auditing.log_audit import audit as audit_table
 from isolitmus.checker.render.audit import nothing_found, overview_lines, when_written
-from isolitmus.cli.conversion import TABLES, Forms
-from isolitmus.cli.options import Json, Master, Memory, Time, budget, needs_spark
-from isolitmus.cli.output import Pace, progress, say, warn, writes
+from isolitmus.cli.conversion import TABLES, OutputForms
+from isolitmus.cli.options import Json, Master, Memory, Time, needs_spark, read_budget
+from isolitmus.cli.output import Pace, check_output_paths, progress, say, warn
 from isolitmus.model.audit import KINDS
-from isolitmus.model.display import many
+from isolitmus.model.display import count_of
 from isolitmus.model.errors import IsolitmusError, LogError
 from isolitmus.pipeline.result_table import Location
 from isolitmus.specs.disk.output_files import write_whole
@@ -25,21 +25,21 @@ from isolitmus.specs.disk.output_files import write_whole
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from isolitmus.cli.conversion import Form
+    from isolitmus.cli.conversion import OutputForm
     from isolitmus.model.audit import Audit, Finding
     from isolitmus.model.budget import Budget
     from isolitmus.model.delta.log import LogCommit
 
 __all__ = ["audit"]
 
-FORMS = Forms(*TABLES)
+FORMS = OutputForms(*TABLES)
 SHOWN = 10
 """So many findings of a kind and certainty are printed."""
 LISTED = 8
 """So many versions of a finding."""
 
 
-@writes(html=False, out=True, evidence=False)
+@check_output_paths(html=False, out=True, evidence=False)
 def audit(
     tables: Annotated[list[str], typer.Argument(metavar="TABLE", help="Folders of Delta tables.")],
     *,
@@ -84,7 +84,7 @@ def audit(
     if a limit ended an audit, 1 if something was found, else 0.
     """
     form = FORMS.chosen(as_, as_json=as_json)
-    within = budget(time, memory)
+    within = read_budget(time, memory)
     needs_spark(spark, master, out)
     names = list(dict.fromkeys(tables))
     if every is not None and not (follow and 0 < every < inf):
@@ -98,7 +98,7 @@ def audit(
             raise IsolitmusError("--follow looks at one table, and without --spark")
         done = follow_table(
             names[0],
-            budget(None, memory),
+            read_budget(None, memory),
             every or 1.0,
             within.left,
             quiet=form.quiet,
@@ -116,7 +116,7 @@ def audit(
     return _close(audits, errors, form, html)
 
 
-def _close(audits: list[Audit], errors: list[LogError], form: Form, html: Path | None) -> int:
+def _close(audits: list[Audit], errors: list[LogError], form: OutputForm, html: Path | None) -> int:
     """What comes at the end, and the exit status."""
     form.show(audits, lambda: [done.to_json() for done in audits])
     if html is not None:
@@ -170,7 +170,7 @@ def _print_commit(commit: LogCommit, findings: Iterable[Finding]) -> None:
     read = commit.read_version
     if read is not None and read < commit.version - 1:
         say(
-            f"  it had read version {read}, and not seen {many(commit.version - 1 - read, 'commit')}"
+            f"  it had read version {read}, and not seen {count_of(commit.version - 1 - read, 'commit')}"
         )
     for finding in findings:
         say(f"  {finding.kind}, {finding.certainty}: {finding.why}")
@@ -240,7 +240,7 @@ def _print(done: Audit, *, first: bool) -> None:
 def _span(done: Audit) -> str:
     if not done.commits:
         return "no commits to audit"
-    return f"{many(done.commits, 'commit')}, versions {done.first} to {done.last}"
+    return f"{count_of(done.commits, 'commit')}, versions {done.first} to {done.last}"
 
 
 def _summary(done: Audit) -> str:
@@ -261,6 +261,6 @@ def _versions(versions: Iterable[int]) -> str:
 
 def _write(path: Path, audits: list[Audit]) -> None:
     from isolitmus.checker.render.audit import audit_page
-    from isolitmus.cli.output import made
+    from isolitmus.cli.output import made_by_command
 
-    write_whole(path, audit_page(audits, made()))
+    write_whole(path, audit_page(audits, made_by_command()))

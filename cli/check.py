@@ -12,9 +12,18 @@ import typer
 
 from isolitmus.checker.checks.history_sources import FORMATS, history_files, judged_files
 from isolitmus.checker.render.verdicts import check_lines
-from isolitmus.cli.conversion import PICTURES, TABLES, Forms
-from isolitmus.cli.options import Json, Master, Memory, Time, budget, named, needs_spark
-from isolitmus.cli.output import Pace, Refusal, by_reason, progress, say, warn, worst, writes
+from isolitmus.cli.conversion import PICTURES, TABLES, OutputForms
+from isolitmus.cli.options import Json, Master, Memory, Time, needs_spark, read_budget, split_names
+from isolitmus.cli.output import (
+    Pace,
+    Refusal,
+    check_output_paths,
+    group_refusals,
+    progress,
+    say,
+    warn,
+    worst_status,
+)
 from isolitmus.model.errors import IsolitmusError, near
 from isolitmus.pipeline.result_table import Location
 from isolitmus.specs.disk.input_files import paths_below
@@ -24,15 +33,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from isolitmus.checker.checks.history_check import Checked
-    from isolitmus.cli.conversion import Form
+    from isolitmus.cli.conversion import OutputForm
     from isolitmus.pipeline.check_job import BulkCheck
 
 __all__ = ["check"]
 
-FORMS = Forms(*PICTURES, *TABLES)
+FORMS = OutputForms(*PICTURES, *TABLES)
 
 
-@writes(out=True)
+@check_output_paths(out=True)
 def check(
     files: Annotated[
         list[str],
@@ -78,10 +87,10 @@ def check(
     a file that does not read has a row that says so, and the status is 1.
     """
     form = FORMS.chosen(as_, as_json=as_json)
-    within = budget(time, memory)
+    within = read_budget(time, memory)
     if format_ not in FORMATS:
         raise IsolitmusError(f"--format is '{format_}'{near(format_, FORMATS)}")
-    asked = named("level", level)
+    asked = split_names("level", level)
     if "all" in asked and len(asked) > 1:
         raise IsolitmusError(f"--level is '{level}'; all stands alone")
     every = asked == ["all"]
@@ -114,12 +123,12 @@ def check(
         form.show(
             results, lambda: [c.to_json(name) for c, name in zip(results, names, strict=True)]
         )
-    for message in by_reason(refused):
+    for message in group_refusals(refused):
         warn(message)
     found = {refusal.error.status for refusal in refused}
     found |= {1} if "forbidden" in verdicts else set()
     found |= {3} if {"unknown", "silent"} & {*verdicts} else set()
-    return worst(found)
+    return worst_status(found)
 
 
 @contextmanager
@@ -141,7 +150,7 @@ def _checker(
         )
 
 
-def _close(done: BulkCheck, form: Form) -> int:
+def _close(done: BulkCheck, form: OutputForm) -> int:
     """What was judged in bulk, printed, and the exit status."""
     form.show([], done.to_json)
     if not form.quiet:

@@ -10,10 +10,10 @@ import typer
 
 from isolitmus.checker.execution.commit_loop import ENGINE as MODEL
 from isolitmus.checker.render.claims import claim_lines
-from isolitmus.cli.options import Json, Memory, Time, budget, named
+from isolitmus.cli.options import Json, Memory, Time, read_budget, split_names
 from isolitmus.cli.output import print_json, progress, say, warn
 from isolitmus.model.claim import EDITIONS, VERDICTS
-from isolitmus.model.display import many
+from isolitmus.model.display import count_of
 from isolitmus.model.errors import IsolitmusError, Limit, near
 from isolitmus.specs.files import claims_file
 
@@ -58,7 +58,7 @@ def claims(
     contradicts an entry, else 3 if some claim stays undecided, an engine could not answer or a limit ended the work, else
     0.
     """
-    within = budget(time, memory)
+    within = read_budget(time, memory)
     given = names or []
     verify = given[:1] == [VERIFY]
     with within.interrupting():
@@ -76,7 +76,7 @@ def claims(
             "no claim is of that edition, verdict and word, so nothing would be verified"
         )
     if verify:
-        engines = [MODEL] if engine is None else named("engine", engine)
+        engines = [MODEL] if engine is None else split_names("engine", engine)
         return _verify(chosen, engines, within, as_json=as_json)
     if engine is not None:
         raise IsolitmusError("--engine says who runs the evidence; write isolitmus claims verify")
@@ -108,7 +108,7 @@ def _chosen(names: list[str]) -> list[Claim]:
 
 def _known(option: str, text: str, known: object) -> set[str]:
     assert isinstance(known, dict)
-    asked = named(option, text)
+    asked = split_names(option, text)
     for name in asked:
         if name not in known:
             raise IsolitmusError(f"--{option} is '{name}'{near(name, known)}")
@@ -116,7 +116,7 @@ def _known(option: str, text: str, known: object) -> set[str]:
 
 
 def _verify(chosen: list[Claim], engines: list[str], within: Budget, *, as_json: bool) -> int:
-    from isolitmus.conformance.claim_evidence import VerifiedClaim, verified
+    from isolitmus.conformance.claim_evidence import VerifiedClaim, verify_claims
     from isolitmus.conformance.engines import refuse_unable
 
     for name in engines:
@@ -125,16 +125,16 @@ def _verify(chosen: list[Claim], engines: list[str], within: Budget, *, as_json:
     ended: Limit | None = None
     try:
         with within.interrupting(), progress("claims") as tell:
-            for k, one in enumerate(verified(chosen, engines), 1):
+            for k, one in enumerate(verify_claims(chosen, engines), 1):
                 done.append(one)
-                tell(f"{k} of {many(len(chosen), 'claim')}, {one.claim.name}")
+                tell(f"{k} of {count_of(len(chosen), 'claim')}, {one.claim.name}")
                 if not as_json:
                     for line in repr(one).splitlines():
                         say(line)
     except Limit as limit:
         ended = limit
         warn(
-            f"{limit}; {len(done)} of {many(len(chosen), 'claim')} were verified until then, the others are unknown"
+            f"{limit}; {len(done)} of {count_of(len(chosen), 'claim')} were verified until then, the others are unknown"
         )
     if as_json:
         print_json([one.to_json() for one in done])
@@ -143,7 +143,7 @@ def _verify(chosen: list[Claim], engines: list[str], within: Budget, *, as_json:
             {1: "contradicted", 3: "undecided", 0: "as recorded"}[one.status] for one in done
         )
         say(
-            f"{many(len(done), 'claim')}: "
+            f"{count_of(len(done), 'claim')}: "
             + ", ".join(f"{n} {end}" for end, n in ends.most_common())
             + "."
         )

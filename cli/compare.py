@@ -12,9 +12,9 @@ from isolitmus.checker.render.lattice import lattices_lines
 from isolitmus.checker.search.inclusion_certificates import certified
 from isolitmus.checker.search.lattice_search import compare as place
 from isolitmus.checker.search.separation import ABSTRACT
-from isolitmus.cli.conversion import PICTURES, TABLES, Forms
-from isolitmus.cli.options import CERTIFICATE, Cores, Json, Memory, Time, budget, checked_cores
-from isolitmus.cli.output import progress, say, write_certificates, writes
+from isolitmus.cli.conversion import PICTURES, TABLES, OutputForms
+from isolitmus.cli.options import CERTIFICATE, Cores, Json, Memory, Time, checked_cores, read_budget
+from isolitmus.cli.output import check_output_paths, progress, say, write_certificates
 from isolitmus.model.errors import IsolitmusError
 from isolitmus.model.scope import Scope
 from isolitmus.specs import scope, spec
@@ -25,10 +25,10 @@ __all__ = ["compare"]
 
 FEW = 9
 """So many levels are compared before other processes have begun."""
-FORMS = Forms(*PICTURES, *TABLES)
+FORMS = OutputForms(*PICTURES, *TABLES)
 
 
-@writes(html=False, certificate=True)
+@check_output_paths(html=False, certificate=True)
 def compare(
     names: Annotated[
         list[str] | None,
@@ -66,7 +66,7 @@ def compare(
     else 0.
     """
     form = FORMS.chosen(as_, as_json=as_json)
-    within = budget(time, memory)
+    within = read_budget(time, memory)
     checked_cores(cores)
     if transactions is not None and transactions < 1:
         raise IsolitmusError(f"--transactions is {transactions}; a whole number from 1 is wanted")
@@ -98,8 +98,8 @@ def compare(
         write_certificates(behind.certificates, certificate, behind.readme)
     if html is not None:
         from isolitmus.checker.render.lattice_pages import lattices_page
-        from isolitmus.cli.output import made
+        from isolitmus.cli.output import made_by_command
 
-        write_whole(html, lattices_page(found, made()))
+        write_whole(html, lattices_page(found, made_by_command()))
     named = set(focus or [one.name for one in given] if names or universe is None else ())
     return 0 if found.decided and not named & found.apart.keys() else 3

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from isolitmus.model.dependency_graph import DependencyGraph
 
-__all__ = ["PICTURES", "TABLES", "Form", "Forms"]
+__all__ = ["PICTURES", "TABLES", "OutputForm", "OutputForms"]
 
 PICTURES: Mapping[str, Callable[[DependencyGraph], str]] = {
     "svg": lambda graph: graph.to_svg(),
@@ -31,7 +31,7 @@ TABLES: Mapping[str, Callable[[Records], str]] = {"csv": Records.to_csv}
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
+class OutputForm:
     """The form that was asked for; None is words for a person, which a verb prints as it goes."""
 
     word: str | None
@@ -70,7 +70,7 @@ class Form:
                     warn("there is nothing to draw")
 
 
-class Forms:
+class OutputForms:
     """The forms that a verb has: some of PICTURES and TABLES, and always JSON."""
 
     def __init__(self, *words: str) -> None:
@@ -80,7 +80,7 @@ class Forms:
     def option(self) -> Any:
         """``--as`` for the verb's signature.
 
-        >>> Forms(*TABLES).option.help
+        >>> OutputForms(*TABLES).option.help
         'Instead of words: a table, or the document of --json.'
         """
         kinds = [
@@ -92,10 +92,10 @@ class Forms:
         said = f"{', '.join(others)}, or {last}" if others else last
         return typer.Option("--as", metavar="|".join(self.words), help=f"Instead of words: {said}.")
 
-    def chosen(self, word: str | None, *, as_json: bool) -> Form:
+    def chosen(self, word: str | None, *, as_json: bool) -> OutputForm:
         """What ``--as`` and ``--json`` say; IsolitmusError names the forms if it is none of them."""
         if word is not None and word not in self.words:
             raise IsolitmusError(f"--as is '{word}'; one of {', '.join(self.words)} is wanted")
         if as_json and word not in {None, "json"}:
             raise IsolitmusError(f"--json and --as {word} are two forms; give one of them")
-        return Form("json" if as_json else word)
+        return OutputForm("json" if as_json else word)

@@ -20,17 +20,24 @@ from isolitmus.checker.render.demo_page import Advice, Demonstration, Replay, de
 from isolitmus.checker.render.run_panels import conclusion, decision
 from isolitmus.checker.render.verdicts import because, serial_words
 from isolitmus.checker.search.separation import separate
-from isolitmus.cli.options import Json, Memory, Time, budget
-from isolitmus.cli.output import made, print_json, progress, say, warn, writes
+from isolitmus.cli.options import Json, Memory, Time, read_budget
+from isolitmus.cli.output import (
+    check_output_paths,
+    made_by_command,
+    print_json,
+    progress,
+    say,
+    warn,
+)
 from isolitmus.conformance.engines import open_engine
-from isolitmus.model.display import many
+from isolitmus.model.display import count_of
 from isolitmus.model.errors import EngineUnavailable, Limit
 from isolitmus.model.litmus import Litmus
 from isolitmus.model.run import TOOK_EFFECT
 from isolitmus.model.schedule import Schedule, Step
 from isolitmus.specs import protocol, scope, spec
 from isolitmus.specs.disk.output_files import write_whole
-from isolitmus.specs.files.scope_file import with_jobs
+from isolitmus.specs.files.scope_file import replace_jobs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -43,7 +50,7 @@ if TYPE_CHECKING:
 
     Carry = Callable[[Litmus, Spec], Run]
 
-__all__ = ["REMEDIES", "Remedy", "advice", "demo", "followed"]
+__all__ = ["REMEDIES", "Remedy", "advise", "demo", "follow_remedy"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +110,7 @@ REMEDIES = (
 """Advice for jobs such as those of the scope ``orders``."""
 
 
-def advice(answer: Separation, inside: Scope) -> Iterator[Advice]:
+def advise(answer: Separation, inside: Scope) -> Iterator[Advice]:
     """Each remedy with what the search finds once it is followed, and what becomes of the history."""
     litmus = answer.litmus
     if not isinstance(litmus, Litmus):
@@ -113,11 +120,11 @@ def advice(answer: Separation, inside: Scope) -> Iterator[Advice]:
         again = separate(
             spec(under),
             spec(answer.b),
-            with_jobs(inside, remedy.jobs),
+            replace_jobs(inside, remedy.jobs),
             unexplained=answer.unexplained,
             shipped=False,
         )
-        judged = run(followed(litmus, inside, remedy), protocol(under))
+        judged = run(follow_remedy(litmus, inside, remedy), protocol(under))
         yield Advice(
             remedy.title,
             remedy.how,
@@ -140,9 +147,9 @@ def advice(answer: Separation, inside: Scope) -> Iterator[Advice]:
     )
 
 
-def followed(litmus: Litmus, inside: Scope, remedy: Remedy) -> Litmus:
+def follow_remedy(litmus: Litmus, inside: Scope, remedy: Remedy) -> Litmus:
     """The history with a remedy's statements for those that it changes, at the same schedule."""
-    changed = with_jobs(inside, remedy.jobs)
+    changed = replace_jobs(inside, remedy.jobs)
     instead = {changed.jobs[each[0].sql]: each for each in changed.statements}
     transactions = dict(litmus.transactions)
     for name, statement in litmus.transactions.items():
@@ -232,7 +239,7 @@ PROTOCOLS = ("delta-serializable", "delta-write-serializable")
 UNIVERSE = "orders"
 
 
-@writes(out=True)
+@check_output_paths(out=True)
 def demo(
     out: Annotated[Path, typer.Option(metavar="DIR", help="The folder for the report.")] = Path(
         "report"
@@ -245,7 +252,7 @@ def demo(
     """Exit status 1 if predicted and observed differ, or nothing is found; else 4 if not all was replayed that should have
     been, 3 if that is so because a limit ended the work; else 0.
     """
-    within = budget(time, memory)
+    within = read_budget(time, memory)
     found = [_ask(question, within, quiet=as_json) for question in QUESTIONS]
     with _Engines(not no_spark, within) as engines:
         findings = [
@@ -255,7 +262,7 @@ def demo(
                 question.title,
                 question.promise,
                 question.matters,
-                tuple(advice(answer, scope(UNIVERSE))),
+                tuple(advise(answer, scope(UNIVERSE))),
             )
             for question, answer in zip(QUESTIONS, found, strict=True)
         ]
@@ -264,7 +271,7 @@ def demo(
     ended = next((answer.ended for answer in found if answer.ended is not None), engines.ended)
     headline = _headline(runs, differing, engines.missing)
     path = out / "report.html"
-    write_whole(path, demo_page(findings, headline, made()))
+    write_whole(path, demo_page(findings, headline, made_by_command()))
     for answer in found:
         if answer.litmus is not None:
             write_whole(out / f"{answer.litmus.name}.toml", answer.litmus.text)
@@ -342,7 +349,7 @@ def _ask(question: DemoQuestion, within: Budget, *, quiet: bool) -> Separation:
             scope(UNIVERSE),
             unexplained=unexplained,
             budget=within,
-            progress=lambda n, k: tell(f"{many(n, 'transaction')}, {k:,} examined"),
+            progress=lambda n, k: tell(f"{count_of(n, 'transaction')}, {k:,} examined"),
         )
     answer = replace(answer, litmus=answer.file)  # it is saved
     litmus = answer.litmus
@@ -396,7 +403,9 @@ def _headline(runs: Sequence[Replay], differing: int, missing: str) -> str:
     if differing:
         headline = f"Predicted and observed DIFFER in {differing} of {done} runs on real Delta"
     elif done:
-        headline = f"Predicted equals observed in every step of {many(done, 'run')} on real Delta"
+        headline = (
+            f"Predicted equals observed in every step of {count_of(done, 'run')} on real Delta"
+        )
     else:
         headline = f"{len(runs)} runs predicted"
     left = f"{len(runs) - done} more were predicted" if done else "nothing was replayed"

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from isolitmus.checker.execution.commit_loop import ENGINE as MODEL
 from isolitmus.checker.execution.commit_loop import unfit_table
 from isolitmus.checker.render.expectation_report import Predicted, expected
-from isolitmus.cli.output import Refusal, by_reason, progress, say, warn, worst
-from isolitmus.conformance.engines import carried_out, implements, refuse_unable
+from isolitmus.cli.output import Refusal, group_refusals, progress, say, warn, worst_status
+from isolitmus.conformance.engines import is_implemented, refuse_unable, run_cases
 from isolitmus.model.errors import IsolitmusError, Limit, Refused, UndeterminedError
 
 if TYPE_CHECKING:
@@ -23,10 +23,18 @@ if TYPE_CHECKING:
     from isolitmus.model.run import Run
     from isolitmus.model.spec import Spec
 
-__all__ = ["MODEL", "Carried", "Task", "carry_found", "carry_out", "ended", "refuse"]
+__all__ = [
+    "MODEL",
+    "EngineRun",
+    "EngineTask",
+    "refuse_engines",
+    "report_refusals",
+    "run_found",
+    "run_tasks",
+]
 
 
-class Task(NamedTuple):
+class EngineTask(NamedTuple):
     """A litmus test to be carried out, by a name that no other one has; ``wanted`` if it was named itself, so
     that what cannot carry it out refuses it, and does not leave it out.
     """
@@ -37,7 +45,7 @@ class Task(NamedTuple):
 
 
 @dataclass(slots=True)
-class Carried:
+class EngineRun:
     """How it went."""
 
     documents: list[dict[str, object]] = field(default_factory=list)
@@ -81,7 +89,7 @@ class Carried:
         """
         found = {refusal.error.status for refusal in self.refused} | {1} & {self.failed and 1}
         found |= {3} if self.ends["possible"] or self.ended is not None else set()
-        return worst(found)
+        return worst_status(found)
 
     def __str__(self) -> str:
         met, judged = self.ends["met"], self.ends["met"] + self.failed
@@ -100,19 +108,19 @@ class Carried:
 
     def tell(self) -> None:
         """Say on standard error what was left out and what was refused, by reason."""
-        for message in by_reason(self.left_out):
+        for message in group_refusals(self.left_out):
             warn(f"left out: {message}")
-        for message in by_reason(self.refused):
+        for message in group_refusals(self.refused):
             warn(message)
         if self.ended is not None:
             warn(f"{self.ended}; what was not carried out until then is unknown")
 
 
-def refuse(carriers: Sequence[str], wanted: Sequence[str] = ()) -> None:
+def refuse_engines(carriers: Sequence[str], wanted: Sequence[str] = ()) -> None:
     """UnknownName for an engine that is none, or that has none of the protocols, if some are wanted."""
     for name in carriers:
         refuse_unable(name)
-        if not any(implements(name, under) for under in wanted):
+        if not any(is_implemented(name, under) for under in wanted):
             refuse_unable(name, wanted)
 
 
@@ -124,11 +132,11 @@ def _unfit(test: Litmus, spec: Spec) -> str:
         return ""
 
 
-def carry_out(
-    tasks: Sequence[Task],
+def run_tasks(
+    tasks: Sequence[EngineTask],
     carriers: Sequence[str],
     specs: Sequence[Spec] | None,
-    done: Carried,
+    done: EngineRun,
     *,
     quiet: bool,
     at_once: int | None = None,
@@ -142,7 +150,7 @@ def carry_out(
         answers = {
             name: stack.enter_context(
                 closing(
-                    carried_out(
+                    run_cases(
                         name,
                         [
                             (task.test, spec)
@@ -185,27 +193,27 @@ def carry_out(
                 done.documents.pop()
 
 
-def carry_found(
-    tests: Sequence[Litmus], carriers: Sequence[str], done: list[Carried], *, quiet: bool
-) -> Carried:
+def run_found(
+    tests: Sequence[Litmus], carriers: Sequence[str], done: list[EngineRun], *, quiet: bool
+) -> EngineRun:
     """What a search found, under the protocols that it expects something of; printed unless quiet, below what
     was said of it. How it went is also the last of ``done``, of which ``ended`` is the end.
     """
     if not quiet:
         say()
-    done.append(here := Carried())
-    tasks = [Task(test.name, test, wanted=len(tests) == 1) for test in tests]
-    carry_out(tasks, carriers, None, here, quiet=quiet)
+    done.append(here := EngineRun())
+    tasks = [EngineTask(test.name, test, wanted=len(tests) == 1) for test in tests]
+    run_tasks(tasks, carriers, None, here, quiet=quiet)
     if not quiet and here.total:
         say(str(here))
     return here
 
 
-def ended(done: Sequence[Carried]) -> int:
+def report_refusals(done: Sequence[EngineRun]) -> int:
     """Say what was not carried out of all that was found, by reason; the exit status if something was
     refused, else 0.
     """
-    whole = Carried(
+    whole = EngineRun(
         ends=sum((each.ends for each in done), Counter()),
         refused=[refusal for each in done for refusal in each.refused],
         left_out=[refusal for each in done for refusal in each.left_out],
@@ -220,7 +228,7 @@ def _cases(
     """The protocols that a test is carried out under, each with the engines that can."""
     asked = {name: specs or expected(test, name) for name in carriers}
     for spec in {spec.name: spec for each in asked.values() for spec in each}.values():
-        able = [n for n in carriers if spec in asked[n] and implements(n, spec.name)]
+        able = [n for n in carriers if spec in asked[n] and is_implemented(n, spec.name)]
         if able:
             yield spec, able
 

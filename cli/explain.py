@@ -11,8 +11,8 @@ import typer
 from isolitmus.checker.auditing.diagnosis import Diagnosis, stopped_after, stopped_at
 from isolitmus.checker.auditing.diagnosis import explain as explain_text
 from isolitmus.checker.render.diagnosis import diagnosis_lines, stopped_lines
-from isolitmus.cli.conversion import Forms
-from isolitmus.cli.options import Json, Memory, Time, budget
+from isolitmus.cli.conversion import OutputForms
+from isolitmus.cli.options import Json, Memory, Time, read_budget
 from isolitmus.cli.output import say, warn
 from isolitmus.model.errors import IsolitmusError, Limit
 from isolitmus.specs.disk.input_files import TEXT, from_utf_16, is_there, read_bytes
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["explain"]
 
-FORMS = Forms()
+FORMS = OutputForms()
 STDIN = "-"
 
 
@@ -61,7 +61,7 @@ def explain(
     text has no conflict that is known (of other errors of a write a sentence says what they are), or the log does not have
     what it says; 3 if a limit ended the work; else 0.
     """
-    within = budget(time, memory)
+    within = read_budget(time, memory)
     form = FORMS.chosen(as_, as_json=as_json)
     if table is None and (version is not None or failed_after is not None):
         raise IsolitmusError(

@@ -10,40 +10,40 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from isolitmus.checker.execution.commit_loop import ENGINE as MODEL
-from isolitmus.cli.options import Json, Memory, Time, budget, named
+from isolitmus.cli.options import Json, Memory, Time, read_budget, split_names
 from isolitmus.cli.output import (
+    check_output_paths,
     print_json,
     progress,
     refuse_other_engine,
     say,
     say_text,
     warn,
-    writes,
 )
 from isolitmus.conformance.engines import open_engine, refuse_unable
 from isolitmus.model.defaults import DELTA
-from isolitmus.model.display import many
+from isolitmus.model.display import count_of
 from isolitmus.model.errors import IsolitmusError, Limit, near
-from isolitmus.model.exploration import EACH, batches
+from isolitmus.model.exploration import EACH, split_batches
 from isolitmus.specs import protocol as read_protocol
-from isolitmus.specs.files.evidence_files import Exploration
+from isolitmus.specs.files.evidence_files import ExplorationEvidence
 from isolitmus.specs.registries.engines import engine_named
 from isolitmus.specs.registries.formats import format_named, formats
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from isolitmus.conformance.agreement import Explored
-    from isolitmus.model.engine import Carries, Engine
-    from isolitmus.model.exploration import Batch
+    from isolitmus.conformance.agreement import ExplorationResult
+    from isolitmus.model.engine import Engine, RunsTests
+    from isolitmus.model.exploration import RandomBatch
     from isolitmus.model.format import Format, RandomTests
     from isolitmus.model.spec import Spec
-    from isolitmus.pipeline.replay_table import Replays
+    from isolitmus.pipeline.replay_table import ReplayTable
 
 __all__ = ["explore"]
 
 
-@writes(evidence=False, out=True)
+@check_output_paths(evidence=False, out=True)
 def explore(
     tests: Annotated[
         str | None,
@@ -83,26 +83,26 @@ def explore(
     """Exit status 1 if the engine did, in some test, what the model does not say; else 3 if a limit ended the work, or the
     model says nothing of any test; else 0.
     """
-    within = budget(time, memory)
+    within = read_budget(time, memory)
     carrier, specs = engine_named(engine), _protocols(engine, protocol)
     drawing = _drawing(carrier, tests)
     if count < 1:
         raise IsolitmusError(f"--count is {count}; a whole number from 1 is wanted")
     if seed < 0:
         raise IsolitmusError(f"--seed is {seed}; a whole number from 0 is wanted")
-    known = Exploration()
+    known = ExplorationEvidence()
     if evidence is not None:
         kinds = [each.name for each in _form(carrier).random]
-        known = Exploration.read(evidence, kinds)
-    asked = list(batches(drawing.name, seed, count))
-    done: list[Batch] = []
+        known = ExplorationEvidence.read(evidence, kinds)
+    asked = list(split_batches(drawing.name, seed, count))
+    done: list[RandomBatch] = []
     ended: Limit | None = None
     try:
         with within.interrupting():
             if evidence is not None or out is not None:
-                from isolitmus.conformance.agreement import drawn_today
+                from isolitmus.conformance.agreement import redraw_batch
 
-                asked = [drawn_today(batch, drawing.strategy(), specs) for batch in asked]
+                asked = [redraw_batch(batch, drawing.strategy(), specs) for batch in asked]
             if out is not None:
                 from isolitmus.pipeline.replay_table import refuse_no_replays
 
@@ -116,7 +116,7 @@ def explore(
     except Limit as limit:
         ended = limit
         warn(
-            f"{limit}; of {many(count, 'test')} those that were not carried out until then are unknown"
+            f"{limit}; of {count_of(count, 'test')} those that were not carried out until then are unknown"
         )
     carried_out = [known.of(batch) for batch in done]
     unsaid = sum(batch.unsaid or 0 for batch in carried_out)
@@ -131,7 +131,7 @@ def explore(
     seeds = f"seed {seed}" if len(done) == 1 else f"seeds {seed} to {done[-1].seed}"
     said = "all as predicted" if compared else "nothing was compared"
     say(
-        f"{many(compared, 'random test')} ({drawing.name}, {seeds}) on {known.engine_version}: {said}."
+        f"{count_of(compared, 'random test')} ({drawing.name}, {seeds}) on {known.engine_version}: {said}."
     )
     if several:
         say(
@@ -147,18 +147,18 @@ def explore(
 def _agree(
     engine: Engine,
     drawing: RandomTests,
-    asked: list[Batch],
+    asked: list[RandomBatch],
     specs: list[Spec],
-    known: Exploration,
+    known: ExplorationEvidence,
     *,
-    done: list[Batch],
+    done: list[RandomBatch],
     evidence: Path | None,
     out: Path | None,
 ) -> bool:
     """Whether the model and an engine agree on all that is asked: the batches that do become known and are ``done``, the
     first test that does not is printed.
     """
-    from isolitmus.conformance.agreement import drawn
+    from isolitmus.conformance.agreement import draw_tests
 
     count = sum(batch.count for batch in asked)
     with (
@@ -171,7 +171,7 @@ def _agree(
         for first, batch in zip(range(0, count, EACH), asked, strict=True):
             there = None
             if replays is not None:
-                pairs = partial(drawn, drawing.strategy(), batch.count, batch.seed, specs)
+                pairs = partial(draw_tests, drawing.strategy(), batch.count, batch.seed, specs)
                 there = replays.agreed(batch, carry.version, pairs)
             if there is not None:
                 known.add(there)
@@ -197,7 +197,7 @@ def _agree(
 
 
 @contextmanager
-def _replays(out: Path | None) -> Iterator[Replays | None]:
+def _replays(out: Path | None) -> Iterator[ReplayTable | None]:
     """The table that replays are kept in, if one was asked for."""
     if out is None:
         yield None
@@ -210,22 +210,22 @@ def _replays(out: Path | None) -> Iterator[Replays | None]:
 
 def _carried_out(
     drawing: RandomTests,
-    batch: Batch,
-    carry: Carries,
+    batch: RandomBatch,
+    carry: RunsTests,
     *,
     engine: Engine,
     specs: list[Spec],
-    replays: Replays | None,
+    replays: ReplayTable | None,
     said: Callable[[int], None],
-) -> Explored:
+) -> ExplorationResult:
     """A batch carried out, and written down if there is a table."""
     from isolitmus.conformance.agreement import explore as carry_out
 
     watched = None
     if replays is not None:
-        from isolitmus.pipeline.replay_table import Watched
+        from isolitmus.pipeline.replay_table import RecordedEngine
 
-        watched = Watched(carry)
+        watched = RecordedEngine(carry)
         carry = watched.carry
     found = carry_out(
         drawing.strategy(),
@@ -254,7 +254,7 @@ def _protocols(engine: str, protocol: str | None) -> list[Spec]:
     one = engine_named(engine)
     names = one.protocols or _form(one).protocols
     if protocol is not None:
-        names = tuple(named("protocol", protocol))
+        names = tuple(split_names("protocol", protocol))
     specs = [read_protocol(p) for p in names]
     refuse_unable(engine, [spec.name for spec in specs])
     return specs

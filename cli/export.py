@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from isolitmus.checker.render.expectation_report import expected
-from isolitmus.cli.options import Json, Memory, Time, budget, named
-from isolitmus.cli.output import Refusal, by_reason, print_json, say, warn, writes
+from isolitmus.cli.options import Json, Memory, Time, read_budget, split_names
+from isolitmus.cli.output import Refusal, check_output_paths, group_refusals, print_json, say, warn
 from isolitmus.conformance.delta.engine import DELTA
-from isolitmus.conformance.python_export import exported
-from isolitmus.model.display import many
+from isolitmus.conformance.python_export import export_tests
+from isolitmus.model.display import count_of
 from isolitmus.model.errors import IsolitmusError, Limit
 from isolitmus.model.litmus import HistoryTest
 from isolitmus.specs import litmus
@@ -32,7 +32,7 @@ __all__ = ["export"]
 PROTOCOL = "delta-serializable"
 
 
-@writes(pytest=False, pyspark=False)
+@check_output_paths(pytest=False, pyspark=False)
 def export(
     tests: Annotated[
         list[str],
@@ -58,11 +58,13 @@ def export(
     """A test for each protocol that Delta has. What cannot be written so is passed over and told at the end. The
     exit status is 2 if anything was refused, else 3 if a limit ended the work, else 0.
     """
-    within = budget(time, memory)
+    within = read_budget(time, memory)
     forms: dict[ExportForm, Path | None] = {"pytest": pytest, "pyspark": pyspark}
     if not any(forms.values()):
         raise IsolitmusError("there is no file to write; add --pytest FILE or --pyspark FILE")
-    specs = None if protocol is None else [read_protocol(p) for p in named("protocol", protocol)]
+    specs = (
+        None if protocol is None else [read_protocol(p) for p in split_names("protocol", protocol)]
+    )
     for spec in specs or ():
         DELTA.refuse_unable(spec.name)
     written: list[dict[str, object]] = []
@@ -74,7 +76,7 @@ def export(
         try:
             with within.interrupting():
                 cases = list(_writable(tests, specs, form, refused))
-                text = exported(cases, form) if cases else ""
+                text = export_tests(cases, form) if cases else ""
         except Limit as limit:
             ended = limit
             warn(f"{limit}; {path} was not written")
@@ -86,8 +88,8 @@ def export(
         written.append({"file": str(path), "form": form, "tests": pairs})
         if not as_json:
             run = f"pytest {path}" if form == "pytest" else f"python {path}"
-            say(f"{path}: {many(len(cases), 'test')}, to be run by {run}")
-    for message in by_reason(refused):
+            say(f"{path}: {count_of(len(cases), 'test')}, to be run by {run}")
+    for message in group_refusals(refused):
         warn(message)
     if as_json:
         print_json({"written": written, "refused": [each.to_json() for each in refused]})
@@ -100,7 +102,7 @@ def _writable(
     """The tests that can be written in a form, each under its protocols."""
     for name, case in _cases(names, specs, refused):
         try:
-            exported([case], form)
+            export_tests([case], form)
         except IsolitmusError as error:
             refused.append(Refusal(name, error))
         else:

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from isolitmus.cli.options import Memory, Time, budget
+from isolitmus.cli.options import Memory, Time, read_budget
 from isolitmus.cli.output import progress, say
 from isolitmus.model.errors import IsolitmusError
 from isolitmus.specs.registries.engines import engine_named
@@ -28,7 +28,7 @@ def install(
     an archive of Java's classes lies in this Python environment. Exit status 4 if it cannot be had, 3 if a limit ended the
     work, which then begins anew the next time; else 0.
     """
-    within = budget(time, memory)
+    within = read_budget(time, memory)
     found = engine_named(engine)
     if found.install is None:
         raise IsolitmusError(f"{engine} needs nothing of its own; there is nothing to install")

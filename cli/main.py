@@ -33,16 +33,16 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from types import FrameType
 
-__all__ = ["USAGE", "VERBS", "Group", "Verb", "app", "main", "misused"]
+__all__ = ["USAGE", "VERBS", "Group", "Verb", "app", "main", "usage_error"]
 
 USAGE: Any = typer.BadParameter.__mro__[2]
 """The root of typer's own errors, which it has from click and does not export."""
 
 
-def misused(error: Any) -> IsolitmusError:
+def usage_error(error: Any) -> IsolitmusError:
     """The error as one sentence, with what would have been right or where that stands.
 
-    >>> print(misused(typer.BadParameter("3 is not odd.")))
+    >>> print(usage_error(typer.BadParameter("3 is not odd.")))
     invalid value: 3 is not odd; see isolitmus --help
     """
     context = error.ctx
@@ -206,7 +206,7 @@ def main() -> None:
         if len(sys.argv) == 1:  # its words are then the help
             error.show()
             sys.exit(2)
-        _fail(misused(error))
+        _fail(usage_error(error))
     except (KeyboardInterrupt, typer.Abort) as stopped:
         if isinstance(stopped.__cause__, EOFError):  # as Python says it of a file that it compiled
             _fail(

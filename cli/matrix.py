@@ -10,18 +10,18 @@ import typer
 
 from isolitmus.checker.execution.commit_loop import ENGINE as MODEL
 from isolitmus.checker.execution.conflict_matrix import Cells, covering, grid, predict_case
-from isolitmus.cli.conversion import TABLES, Forms
-from isolitmus.cli.options import Json, Memory, Time, budget, named
-from isolitmus.cli.output import progress, refuse_other_engine, say, warn, writes
+from isolitmus.cli.conversion import TABLES, OutputForms
+from isolitmus.cli.options import Json, Memory, Time, read_budget, split_names
+from isolitmus.cli.output import check_output_paths, progress, refuse_other_engine, say, warn
 from isolitmus.conformance.engines import open_engine, refuse_format, refuse_unable
-from isolitmus.model.display import many
+from isolitmus.model.display import count_of
 from isolitmus.model.errors import IsolitmusError, Limit, near
-from isolitmus.model.matrix import LETTERS, NOT_MODELLED, OTHER, letter
+from isolitmus.model.matrix import LETTERS, NOT_MODELLED, OTHER, outcome_letter
 from isolitmus.model.run import SILENT
 from isolitmus.specs import protocol as read_protocol
 from isolitmus.specs.files.catalogue import matrix as read_matrix
 from isolitmus.specs.files.catalogue import protocols
-from isolitmus.specs.files.evidence_files import Evidence
+from isolitmus.specs.files.evidence_files import MatrixEvidence
 from isolitmus.specs.registries.engines import engine_named
 from isolitmus.specs.registries.formats import format_named
 
@@ -29,17 +29,17 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from isolitmus.model.engine import Engine
-    from isolitmus.model.matrix import Cell, Matrix, Place
+    from isolitmus.model.matrix import Matrix, MatrixCase, MatrixPlace
     from isolitmus.model.spec import Spec
 
 __all__ = ["matrix"]
 
-FORMS = Forms(*TABLES)
+FORMS = OutputForms(*TABLES)
 AFTER = 30
 """After so many cases what was seen is written down."""
 
 
-@writes(evidence=False, out=True)
+@check_output_paths(evidence=False, out=True)
 def matrix(
     name: Annotated[
         str, typer.Argument(metavar="MATRIX", help="A matrix's name, or a matrix file.")
@@ -88,12 +88,12 @@ def matrix(
     """Exit status 1 if the engine did, in some case, what the model does not say; else 3 if a limit ended the work; else
     0.
     """
-    within = budget(time, memory)
+    within = read_budget(time, memory)
     form = FORMS.chosen(as_, as_json=as_json)
     with within.interrupting():
         chosen = read_matrix(name)
     carrier = engine_named(engine)
-    wanted = _meant(chosen, carrier) if protocol is None else named("protocol", protocol)
+    wanted = _meant(chosen, carrier) if protocol is None else split_names("protocol", protocol)
     specs = [read_protocol(p) for p in wanted]
     refuse_unable(engine, [spec.name for spec in specs])
     refuse_format(carrier, chosen.name, chosen.format)
@@ -104,10 +104,10 @@ def matrix(
         raise IsolitmusError(f"--at-once is {at_once}; a whole number from 1 is wanted")
     places = _places(chosen, layout, shard, sample)
     asked = [(place, spec) for spec in specs for place in places]
-    known = Evidence(chosen)
+    known = MatrixEvidence(chosen)
     if evidence is not None:
-        known = Evidence.read(evidence, chosen, protocols())
-    cells: list[Cell] = []
+        known = MatrixEvidence.read(evidence, chosen, protocols())
+    cells: list[MatrixCase] = []
     ended: Limit | None = None
     try:
         with within.interrupting():
@@ -123,7 +123,7 @@ def matrix(
         )
     letters = known.letters
     if engine == MODEL:
-        letters = {_key(cell): letter(cell.predicted) for cell in cells}
+        letters = {_key(cell): outcome_letter(cell.predicted) for cell in cells}
     unknown = 0 if ended is None else ended.status
     if form.quiet:
         form.show([Cells(chosen, tuple(cells))], lambda: [cell.to_json() for cell in cells])
@@ -140,12 +140,12 @@ def matrix(
     silent = sum(cell.predicted == SILENT for cell in cells)
     if silent:
         say(
-            f"{many(silent, 'case')} of {len(cells):,} silent: what the protocol cites does not say."
+            f"{count_of(silent, 'case')} of {len(cells):,} silent: what the protocol cites does not say."
         )
     return unknown
 
 
-def _key(cell: Cell) -> tuple[str, Place]:
+def _key(cell: MatrixCase) -> tuple[str, MatrixPlace]:
     return cell.protocol, cell.place
 
 
@@ -159,10 +159,10 @@ def _meant(chosen: Matrix, engine: Engine) -> tuple[str, ...]:
 
 def _places(
     chosen: Matrix, layouts: str | None, shard: str | None, sample: int | None
-) -> list[Place]:
+) -> list[MatrixPlace]:
     wanted = list(chosen.layouts)
     if layouts is not None:
-        wanted = named("layout", layouts)
+        wanted = split_names("layout", layouts)
     for layout in wanted:
         if layout not in chosen.layouts:
             raise IsolitmusError(f"no layout '{layout}'{near(layout, chosen.layouts)}")
@@ -180,18 +180,18 @@ def _places(
 
 
 def _observed(
-    asked: list[tuple[Place, Spec]],
-    known: Evidence,
+    asked: list[tuple[MatrixPlace, Spec]],
+    known: MatrixEvidence,
     engine: Engine,
     *,
     evidence: Path | None,
     out: Path | None,
     at_once: int | None,
-) -> Iterator[Cell]:
+) -> Iterator[MatrixCase]:
     """The cells as the engine gives them; those that are known, from the evidence or the table ``out``, are
     not asked again. What is seen becomes known.
     """
-    from isolitmus.conformance.agreement import observe
+    from isolitmus.conformance.agreement import observe_cells
     from isolitmus.pipeline.replay_table import open_replays, refuse_no_replays
 
     if out is not None:
@@ -209,7 +209,7 @@ def _observed(
             for cell in replays.cells(known.matrix, engine.name, carry.version):
                 known.add(cell)
         left = [(p, spec) for p, spec in asked if (spec.name, p) not in known.letters]
-        fresh: list[Cell] = []
+        fresh: list[MatrixCase] = []
 
         def keep() -> None:
             if evidence is not None:
@@ -218,7 +218,7 @@ def _observed(
                 replays.append_cells(known.matrix, carry.version, fresh)
             fresh.clear()
 
-        seen = observe(known.matrix, left, engine, carry, at_once=at_once)
+        seen = observe_cells(known.matrix, left, engine, carry, at_once=at_once)
         try:
             for k, cell in enumerate(seen, 1):
                 yield cell
@@ -234,8 +234,8 @@ def _observed(
 
 def _print_grids(
     chosen: Matrix,
-    keys: list[tuple[str, Place]],
-    letters: Mapping[tuple[str, Place], str],
+    keys: list[tuple[str, MatrixPlace]],
+    letters: Mapping[tuple[str, MatrixPlace], str],
     engine: str,
 ) -> None:
     for protocol_name, layout in dict.fromkeys((under, place.layout) for under, place in keys):
@@ -251,7 +251,9 @@ def _print_grids(
     say("Rows are parked before their commit, columns win. " + _legend(OTHER in letters.values()))
 
 
-def _print_comparison(known: Evidence, keys: list[tuple[str, Place]], cells: list[Cell]) -> int:
+def _print_comparison(
+    known: MatrixEvidence, keys: list[tuple[str, MatrixPlace]], cells: list[MatrixCase]
+) -> int:
     unlike = [key for key in keys if key in known.differences]
     for under, place in unlike:
         say(f"{place.a} beside {place.winner}, {place.layout}, {under}:")

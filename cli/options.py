@@ -11,7 +11,17 @@ from isolitmus.model.budget import Budget, size
 from isolitmus.model.errors import IsolitmusError
 
 __all__ = [
-    "CERTIFICATE", "Cores", "Json", "Master", "Memory", "Time", "budget", "checked_cores", "named", "needs_spark", "sizes",
+    "CERTIFICATE",
+    "Cores",
+    "Json",
+    "Master",
+    "Memory",
+    "Time",
+    "checked_cores",
+    "needs_spark",
+    "read_budget",
+    "read_sizes",
+    "split_names",
 ]  # fmt: skip
 
 Json = Annotated[bool, typer.Option("--json", help="One JSON document on standard output.")]
@@ -61,10 +71,10 @@ def needs_spark(spark: bool, master: str | None, out: object) -> None:
         raise IsolitmusError(f"--{'master' if master is not None else 'out'} needs --spark")
 
 
-def budget(time: float | None, memory: str | None) -> Budget:
+def read_budget(time: float | None, memory: str | None) -> Budget:
     """What ``--time`` and ``--memory`` let a command take; IsolitmusError says which of them is wrong.
 
-    >>> budget(5, "2GB").memory
+    >>> read_budget(5, "2GB").memory
     2000000000
     """
     if time is not None and not 0 <= time < inf:
@@ -76,10 +86,10 @@ def budget(time: float | None, memory: str | None) -> Budget:
     return Budget(time, most)
 
 
-def named(option: str, names: str) -> list[str]:
+def split_names(option: str, names: str) -> list[str]:
     """The names of an option that takes several, separated by commas; each once, at least one.
 
-    >>> named("engine", "model, delta")
+    >>> split_names("engine", "model, delta")
     ['model', 'delta']
     """
     found = list(dict.fromkeys(name.strip() for name in names.split(",") if name.strip()))
@@ -88,10 +98,10 @@ def named(option: str, names: str) -> list[str]:
     return found
 
 
-def sizes(text: str) -> range:
+def read_sizes(text: str) -> range:
     """What ``--transactions`` says, ``N`` or ``N..M``, as the sizes to try.
 
-    >>> list(sizes("2..4"))
+    >>> list(read_sizes("2..4"))
     [2, 3, 4]
     """
     low, dots, high = text.partition("..")

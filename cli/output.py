@@ -27,9 +27,9 @@ from time import monotonic
 from typing import TYPE_CHECKING, ParamSpec
 
 from isolitmus.checker.render.page_parts import Made
-from isolitmus.model.display import lasting
+from isolitmus.model.display import about_duration
 from isolitmus.model.errors import LISTED, IsolitmusError, printable, sentence
-from isolitmus.specs.disk.output_files import only_writer, unwritten, write_whole
+from isolitmus.specs.disk.output_files import only_writer, write_error, write_whole
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -41,17 +41,17 @@ if TYPE_CHECKING:
 __all__ = [
     "Pace",
     "Refusal",
-    "by_reason",
-    "made",
+    "check_output_paths",
+    "group_refusals",
+    "made_by_command",
     "print_json",
     "progress",
     "refuse_other_engine",
     "say",
     "say_text",
     "warn",
-    "worst",
+    "worst_status",
     "write_certificates",
-    "writes",
 ]
 
 P = ParamSpec("P")
@@ -100,7 +100,7 @@ def say_text(text: str) -> None:
         say(line.removesuffix("\r").expandtabs())
 
 
-def writes(**options: bool) -> Callable[[Callable[P, int]], Callable[P, int]]:
+def check_output_paths(**options: bool) -> Callable[[Callable[P, int]], Callable[P, int]]:
     """Of a command that writes what these options name, if they are given (true: a folder): while it runs,
     nobody else does.
     """
@@ -160,7 +160,7 @@ class Pace:
         if done <= first or now - start < 1:
             return said
         rate = (done - first) / (now - start)
-        return f"{said}, {rate:,.0f} a second, {lasting((self._total - done) / rate)} left"
+        return f"{said}, {rate:,.0f} a second, {about_duration((self._total - done) / rate)} left"
 
 
 @contextmanager
@@ -182,7 +182,7 @@ def progress(title: str) -> Iterator[Callable[[str], None]]:
             SHOWN.remove(status)
 
 
-def made() -> Made:
+def made_by_command() -> Made:
     """The release, the time, and the command as it was typed."""
     return Made(
         f"isolitmus {version('isolitmus')}",
@@ -230,14 +230,14 @@ class Refusal:
         }
 
 
-def by_reason(refusals: Iterable[Refusal]) -> Iterator[str]:
+def group_refusals(refusals: Iterable[Refusal]) -> Iterator[str]:
     r"""A message for each reason, with the places that have it.
 
     >>> from isolitmus.model.errors import LitmusError
     >>> wrong = [Refusal(f"{n}.toml", LitmusError(f"{n}.toml:{k}: no title")) for k, n in enumerate("ab")]
-    >>> print(*by_reason(wrong), sep="\n")
+    >>> print(*group_refusals(wrong), sep="\n")
     no title: a.toml:0, b.toml:1
-    >>> print(*by_reason(wrong[1:]))
+    >>> print(*group_refusals(wrong[1:]))
     b.toml:1: no title
     """
     groups: dict[str, list[Refusal]] = {}
@@ -253,10 +253,10 @@ def by_reason(refusals: Iterable[Refusal]) -> Iterator[str]:
         yield f"{reason}{between}{', '.join(places[:LISTED])}{more}"
 
 
-def worst(statuses: Collection[int]) -> int:
+def worst_status(statuses: Collection[int]) -> int:
     """The exit status of a command of which several are true (docs/interface.md, 1).
 
-    >>> worst({1, 2, 3}), worst({3, 1}), worst(())
+    >>> worst_status({1, 2, 3}), worst_status({3, 1}), worst_status(())
     (2, 1, 0)
     """
     return next((status for status in (2, 4, 1, 3) if status in statuses), 0)
@@ -273,7 +273,7 @@ def write_certificates(
         try:
             inside.mkdir(parents=True, exist_ok=True)
         except OSError as problem:
-            raise unwritten(inside, problem) from None
+            raise write_error(inside, problem) from None
         for name, text in one.files():
             write_whole(inside / name, text)
     if certificates and readme is not None:

@@ -16,15 +16,15 @@ from isolitmus.checker.render.prediction import (
 )
 from isolitmus.checker.workloads.prediction import predict_workload
 from isolitmus.checker.workloads.repairs import tried
-from isolitmus.cli.options import Cores, Json, Memory, Time, budget, checked_cores, named
-from isolitmus.cli.output import print_json, progress, say, warn, writes
+from isolitmus.cli.options import Cores, Json, Memory, Time, checked_cores, read_budget, split_names
+from isolitmus.cli.output import check_output_paths, print_json, progress, say, warn
 from isolitmus.cli.workload_options import (
     Ddl,
     Jobs,
     Level,
     TableFolder,
-    chosen_protocol,
-    chosen_workload,
+    choose_protocol,
+    choose_workload,
 )
 from isolitmus.model.errors import Limit
 from isolitmus.specs.disk.output_files import write_whole
@@ -41,7 +41,7 @@ FEW = 8
 """Of fewer statements one process tells sooner than several, which have to begin."""
 
 
-@writes(save=True, html=False)
+@check_output_paths(save=True, html=False)
 def predict(
     jobs: Jobs,
     *,
@@ -71,15 +71,15 @@ def predict(
     example could not be carried out.
     """
     checked_cores(cores)
-    within = budget(time, memory)
-    workload = chosen_workload(jobs, ddl, table)
+    within = read_budget(time, memory)
+    workload = choose_workload(jobs, ddl, table)
     processes = cores or (1 if len(workload.statements) < FEW else available())
-    under = chosen_protocol(workload, level)
-    carriers = [] if engine is None else named("engine", engine)
+    under = choose_protocol(workload, level)
+    carriers = [] if engine is None else split_names("engine", engine)
     if carriers:
-        from isolitmus.cli.engine_runs import refuse
+        from isolitmus.cli.engine_runs import refuse_engines
 
-        refuse(carriers, [under.name])
+        refuse_engines(carriers, [under.name])
     said: list[str] = []
 
     def say_row(row: Sequence[Meeting]) -> None:
@@ -128,9 +128,12 @@ def predict(
         _save(found, save)
     if html is not None:
         from isolitmus.checker.render.prediction import prediction_page
-        from isolitmus.cli.output import made
+        from isolitmus.cli.output import made_by_command
 
-        write_whole(html, prediction_page(found, made(), ways if remedies and not ended else None))
+        write_whole(
+            html,
+            prediction_page(found, made_by_command(), ways if remedies and not ended else None),
+        )
     if carriers and (status := _replay(found, carriers, quiet=as_json)):
         return status
     words = {meeting.word for meeting in found.meetings}
@@ -146,8 +149,8 @@ def _save(found: JobPrediction, folder: Path) -> None:
 
 def _replay(found: JobPrediction, carriers: list[str], *, quiet: bool) -> int:
     """Carry the examples out; the exit status if one is not as predicted, or was refused."""
-    from isolitmus.cli.engine_runs import Carried, carry_found, ended
+    from isolitmus.cli.engine_runs import EngineRun, report_refusals, run_found
 
-    done: list[Carried] = []
-    carried = carry_found(found.examples, carriers, done, quiet=quiet)
-    return ended(done) or carried.status
+    done: list[EngineRun] = []
+    carried = run_found(found.examples, carriers, done, quiet=quiet)
+    return report_refusals(done) or carried.status

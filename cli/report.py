@@ -7,18 +7,18 @@ from typing import Annotated
 
 import typer
 
-from isolitmus.cli.conversion import Forms
-from isolitmus.cli.options import Json, Memory, Time, budget
-from isolitmus.cli.output import progress, say, writes
+from isolitmus.cli.conversion import OutputForms
+from isolitmus.cli.options import Json, Memory, Time, read_budget
+from isolitmus.cli.output import check_output_paths, progress, say
 from isolitmus.specs.disk.input_files import real_path
 from isolitmus.specs.disk.output_files import write_whole
 
 __all__ = ["report"]
 
-FORMS = Forms()
+FORMS = OutputForms()
 
 
-@writes(html=False)
+@check_output_paths(html=False)
 def report(
     folder: Annotated[
         str, typer.Argument(metavar="DIR", help="What sweep --spark --out DIR wrote.")
@@ -34,20 +34,20 @@ def report(
     """No Spark is needed. With --json what the page says is printed, and a page is written if --html names one. Exit
     status 3 if a limit ended the work, else 0.
     """
-    from isolitmus.cli.output import made
-    from isolitmus.pipeline.sweep_report import SweepFolder, page_of, summed
+    from isolitmus.cli.output import made_by_command
+    from isolitmus.pipeline.sweep_report import SweepFolder, build_sweep_page, sum_tables
 
     form = FORMS.chosen(None, as_json=as_json)
     there = Path(folder)
-    within = budget(time, memory)
+    within = read_budget(time, memory)
     with within.interrupting(), progress(f"report {folder}"):
         tables = SweepFolder(there)
-        page = summed(tables)
+        page = sum_tables(tables)
     form.show([page], page.to_json)
     if html is not None or not as_json:
         file = html or there.with_name(f"{real_path(there).name}.html")
         with within.interrupting(), progress(f"report {folder}"):
-            written = page_of(tables, page, made())
+            written = build_sweep_page(tables, page, made_by_command())
         write_whole(file, written)
         if not form.quiet:
             say(f"{file} is written.")

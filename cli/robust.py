@@ -16,15 +16,22 @@ from isolitmus.checker.render.robustness import (
     robust_row,
 )
 from isolitmus.checker.workloads.robustness import PROMISES, robust_answers
-from isolitmus.cli.options import CERTIFICATE, Json, Memory, Time, budget, named
-from isolitmus.cli.output import print_json, progress, say, warn, write_certificates, writes
+from isolitmus.cli.options import CERTIFICATE, Json, Memory, Time, read_budget, split_names
+from isolitmus.cli.output import (
+    check_output_paths,
+    print_json,
+    progress,
+    say,
+    warn,
+    write_certificates,
+)
 from isolitmus.cli.workload_options import (
     Ddl,
     Jobs,
     Level,
     TableFolder,
-    chosen_protocol,
-    chosen_workload,
+    choose_protocol,
+    choose_workload,
 )
 from isolitmus.model.defaults import DELTA
 from isolitmus.model.errors import IsolitmusError, Limit, near
@@ -43,7 +50,7 @@ if TYPE_CHECKING:
 __all__ = ["robust"]
 
 
-@writes(save=True, html=False, certificate=True)
+@check_output_paths(save=True, html=False, certificate=True)
 def robust(
     jobs: Jobs,
     *,
@@ -76,23 +83,23 @@ def robust(
     """Exit status 1 if a promise is not kept at some level that was asked about, 3 if that is unknown, else 0;
     that of run if a counterexample could not be carried out.
     """
-    within = budget(time, memory)
-    workload = chosen_workload(jobs, ddl, table)
+    within = read_budget(time, memory)
+    workload = choose_workload(jobs, ddl, table)
     unders = (
         [protocol(name) for name in format_named(DELTA).protocols]
         if level is None
-        else [chosen_protocol(workload, level)]
+        else [choose_protocol(workload, level)]
     )
-    wanted = PROMISES if promise is None else named("promise", promise)
+    wanted = PROMISES if promise is None else split_names("promise", promise)
     for name in wanted:
         if name not in PROMISES:
             known = ", ".join(PROMISES)
             raise IsolitmusError(f"--promise is '{name}'{near(name, PROMISES)}; known: {known}")
-    carriers = [] if engine is None else named("engine", engine)
+    carriers = [] if engine is None else split_names("engine", engine)
     if carriers:
-        from isolitmus.cli.engine_runs import refuse
+        from isolitmus.cli.engine_runs import refuse_engines
 
-        refuse(carriers, [under.name for under in unders])
+        refuse_engines(carriers, [under.name for under in unders])
     promises = list(dict.fromkeys(wanted))
     with progress(f"robust {workload.name}") as tell:
         found = robust_answers(workload, unders, promises, tell=tell, budget=within)
@@ -115,7 +122,7 @@ def robust(
         _save(answers, save)
     if html is not None:
         from isolitmus.checker.render.robustness import robust_page
-        from isolitmus.cli.output import made as by
+        from isolitmus.cli.output import made_by_command as by
 
         write_whole(html, robust_page(answers, ways, by()))
     if carriers and (status := _replay(answers, carriers, quiet=as_json)):
@@ -186,9 +193,9 @@ def _save(answers: list[Robustness], folder: Path) -> None:
 
 def _replay(answers: list[Robustness], carriers: list[str], *, quiet: bool) -> int:
     """Carry the counterexamples out; the exit status if one is not as predicted, or was refused."""
-    from isolitmus.cli.engine_runs import Carried, carry_found, ended
+    from isolitmus.cli.engine_runs import EngineRun, report_refusals, run_found
 
-    done: list[Carried] = []
+    done: list[EngineRun] = []
     tests = [one.test for answer in answers for one in answer.counterexamples]
-    carried = carry_found(tests, carriers, done, quiet=quiet)
-    return ended(done) or carried.status
+    carried = run_found(tests, carriers, done, quiet=quiet)
+    return report_refusals(done) or carried.status

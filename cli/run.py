@@ -10,8 +10,8 @@ import typer
 
 from isolitmus.checker.render.expectation_report import expected
 from isolitmus.checker.render.text_pictures import markdown
-from isolitmus.cli.engine_runs import MODEL, Carried, Task, carry_out, refuse
-from isolitmus.cli.options import Json, Memory, Time, budget, named
+from isolitmus.cli.engine_runs import MODEL, EngineRun, EngineTask, refuse_engines, run_tasks
+from isolitmus.cli.options import Json, Memory, Time, read_budget, split_names
 from isolitmus.cli.output import Refusal, print_json, progress, say, say_text
 from isolitmus.model.errors import IsolitmusError, Limit, NoLitmusTest
 from isolitmus.model.litmus import Litmus
@@ -68,10 +68,12 @@ def run(
     was refused, else 4 if an engine failed, else 1 if a run is not as expected, or not as the model predicts it,
     else 3 if one took too long or is undecided, or a limit ended the work, else 0.
     """
-    within = budget(time, memory)
-    specs = None if protocol is None else [read_protocol(p) for p in named("protocol", protocol)]
-    carriers = named("engine", engine)
-    refuse(carriers, [spec.name for spec in specs or []])
+    within = read_budget(time, memory)
+    specs = (
+        None if protocol is None else [read_protocol(p) for p in split_names("protocol", protocol)]
+    )
+    carriers = split_names("engine", engine)
+    refuse_engines(carriers, [spec.name for spec in specs or []])
     if at_once is not None and at_once < 1:
         raise IsolitmusError(f"--at-once is {at_once}; a whole number from 1 is wanted")
     if at_once is not None and set(carriers) == {MODEL}:
@@ -82,12 +84,12 @@ def run(
                 "--interleavings are the model's; leave --engine, --table and --at-once out"
             )
         return _interleaved(tests, specs, within, as_json=as_json)
-    done = Carried()
-    tasks: list[Task] = []
+    done = EngineRun()
+    tasks: list[EngineTask] = []
     try:
         with within.interrupting():
             tasks += _tasks(tests, done)
-            carry_out(tasks, carriers, specs, done, quiet=as_json or table, at_once=at_once)
+            run_tasks(tasks, carriers, specs, done, quiet=as_json or table, at_once=at_once)
     except Limit as limit:
         done.ended = limit
     except BaseException:  # a Ctrl-C, most of all: what has come until now is kept
@@ -104,7 +106,7 @@ def _interleaved(
     tests: list[str], specs: list[Spec] | None, within: Budget, *, as_json: bool
 ) -> int:
     """What comes out of all interleavings of each test, under each protocol."""
-    done = Carried()
+    done = EngineRun()
     found: list[dict[str, object]] = []
     try:
         with within.interrupting():
@@ -120,7 +122,7 @@ def _interleaved(
 def _interleave(
     tests: list[str],
     specs: list[Spec] | None,
-    done: Carried,
+    done: EngineRun,
     found: list[dict[str, object]],
     *,
     quiet: bool,
@@ -139,7 +141,7 @@ def _interleave(
                 say_text(str(answer))
 
 
-def _close(done: Carried, *, as_json: bool, as_table: bool, whole: bool) -> None:
+def _close(done: EngineRun, *, as_json: bool, as_table: bool, whole: bool) -> None:
     """Print what is known at the end only, on standard error what was passed over."""
     done.tell()
     if as_json:
@@ -152,7 +154,7 @@ def _close(done: Carried, *, as_json: bool, as_table: bool, whole: bool) -> None
         say(str(done) if whole else f"Stopped. {done}")
 
 
-def _document(done: Carried, *, whole: bool) -> object:
+def _document(done: EngineRun, *, whole: bool) -> object:
     """The document of a test or a list of them; with what was passed over, if something was."""
     if whole and not done.refused and not done.left_out:
         return done.documents[0] if len(done.documents) == 1 else done.documents
@@ -164,7 +166,7 @@ def _document(done: Carried, *, whole: bool) -> object:
     }
 
 
-def _tasks(names: list[str], done: Carried) -> Iterator[Task]:
+def _tasks(names: list[str], done: EngineRun) -> Iterator[EngineTask]:
     """The tests on tables that names, files and folders stand for; what is none of them is refused if it was
     named, and left out if it was found in a folder.
     """
@@ -190,4 +192,4 @@ def _tasks(names: list[str], done: Carried) -> Iterator[Task]:
         except IsolitmusError as error:
             done.refused.append(Refusal(name, error))
         else:
-            yield Task(test.name if stems[path.stem] == 1 else name, test, wanted)
+            yield EngineTask(test.name if stems[path.stem] == 1 else name, test, wanted)

@@ -15,10 +15,18 @@ from isolitmus.checker.render.search_results import separation_lines
 from isolitmus.checker.search.separation import ABSTRACT, TABLE
 from isolitmus.checker.search.separation import separate as ask
 from isolitmus.checker.search.unbounded_separation import separate_unbounded
-from isolitmus.cli.conversion import PICTURES, TABLES, Forms
-from isolitmus.cli.options import CERTIFICATE, Json, Memory, Time, budget, named, sizes
-from isolitmus.cli.output import progress, say, warn, write_certificates, writes
-from isolitmus.model.display import many
+from isolitmus.cli.conversion import PICTURES, TABLES, OutputForms
+from isolitmus.cli.options import (
+    CERTIFICATE,
+    Json,
+    Memory,
+    Time,
+    read_budget,
+    read_sizes,
+    split_names,
+)
+from isolitmus.cli.output import check_output_paths, progress, say, warn, write_certificates
+from isolitmus.model.display import count_of
 from isolitmus.model.errors import IsolitmusError, near
 from isolitmus.model.litmus import Litmus
 from isolitmus.specs import scope, spec
@@ -29,8 +37,8 @@ if TYPE_CHECKING:
 
     from isolitmus.checker.search.lattice import Strength
     from isolitmus.checker.search.separation_result import By, Separation
-    from isolitmus.cli.conversion import Form
-    from isolitmus.cli.engine_runs import Carried
+    from isolitmus.cli.conversion import OutputForm
+    from isolitmus.cli.engine_runs import EngineRun
     from isolitmus.model.budget import Budget
     from isolitmus.model.spec import Spec
 
@@ -43,7 +51,7 @@ NOT_OF_MUTANTS = (
 """What is about two specs, or one history."""
 
 
-def refuse_beside_mutants(b: str | None, options: Mapping[str, object], form: Form) -> None:
+def refuse_beside_mutants(b: str | None, options: Mapping[str, object], form: OutputForm) -> None:
     """IsolitmusError for what has no meaning where a spec is asked about its own mutants."""
     if b is not None:
         raise IsolitmusError(f"--mutants is about one spec, and '{b}' is a second; leave it out")
@@ -61,7 +69,7 @@ def needs_mutants(a: str, b: str | None, suite: Path | None, word: str | None) -
 
 
 def report_mutants(
-    of: Spec, form: Form, suite: Path | None, within: Budget, search: dict[str, Any]
+    of: Spec, form: OutputForm, suite: Path | None, within: Budget, search: dict[str, Any]
 ) -> int:
     """Exit status 3 if a mutant is left that nothing tells apart and nobody argues about, else 0."""
     from isolitmus.checker.render.search_results import mutant_lines
@@ -84,17 +92,17 @@ def report_mutants(
         for line in mutant_lines(report):
             say(line)
         if suite is not None:
-            told = many(len(report.told), "mutant")
+            told = count_of(len(report.told), "mutant")
             say(
-                f"{suite}: {many(len(files), 'litmus test')} that tell all {told} apart, and no fewer do."
+                f"{suite}: {count_of(len(files), 'litmus test')} that tell all {told} apart, and no fewer do."
             )
     return 3 if report.survivors else 0
 
 
-FORMS = Forms(*PICTURES, *TABLES)
+FORMS = OutputForms(*PICTURES, *TABLES)
 
 
-@writes(save=False, certificate=True, suite=True)
+@check_output_paths(save=False, certificate=True, suite=True)
 def separate(
     a: Annotated[
         str, typer.Argument(metavar="A", help="The spec that admits (a name or a .cat file).")
@@ -179,10 +187,10 @@ def separate(
     """
     form = FORMS.chosen(as_, as_json=as_json)
     form.refuse(2 if both else 1)
-    within = budget(time, memory)
+    within = read_budget(time, memory)
     inside = None if universe is None else ABSTRACT if universe == ABSTRACT else scope(universe)
     way = _way(by)
-    asked = None if transactions is None else sizes(transactions)
+    asked = None if transactions is None else read_sizes(transactions)
     if mutants:
         others = (
             both,
@@ -203,11 +211,11 @@ def separate(
     if b is None or suite is not None or form.word in TABLES:
         raise needs_mutants(a, b, suite, as_)
     specs = spec(a), spec(b)
-    carriers = [] if engine is None else named("engine", engine)
+    carriers = [] if engine is None else split_names("engine", engine)
     if carriers:
-        from isolitmus.cli.engine_runs import refuse
+        from isolitmus.cli.engine_runs import refuse_engines
 
-        refuse(carriers)
+        refuse_engines(carriers)
     if carriers and universe == ABSTRACT:
         raise IsolitmusError(
             "--engine carries out statements, which universe 'abstract' does not have; try --universe table"
@@ -234,12 +242,12 @@ def separate(
                     observed=observed,
                     shipped=not no_catalogue,
                     budget=within,
-                    progress=lambda n, k: tell(f"{many(n, 'transaction')}, {k:,} examined"),
+                    progress=lambda n, k: tell(f"{count_of(n, 'transaction')}, {k:,} examined"),
                 )
             )
     _write(answers, save, certificate)
     relation = _relation(answers) if both else None
-    done: list[Carried] = []
+    done: list[EngineRun] = []
     if form.quiet:
         runs = [_carried(answer, carriers, done, quiet=True) for answer in answers]
 
@@ -263,9 +271,9 @@ def separate(
         if assumed:
             say(f"Assumed: {'; '.join(assumed)}.")
     if done:
-        from isolitmus.cli.engine_runs import ended
+        from isolitmus.cli.engine_runs import report_refusals
 
-        if status := ended(done):
+        if status := report_refusals(done):
             return status
     if any(answer.found for answer in answers):
         return 1
@@ -333,17 +341,17 @@ def _save(answer: Separation, path: Path) -> None:
 
 
 def _carried(
-    answer: Separation, carriers: list[str], done: list[Carried], *, quiet: bool
+    answer: Separation, carriers: list[str], done: list[EngineRun], *, quiet: bool
 ) -> dict[str, object]:
     """What was found carried out on the engines, and printed unless quiet: the runs for JSON."""
     if not carriers:
         return {}
-    from isolitmus.cli.engine_runs import Carried, carry_found
+    from isolitmus.cli.engine_runs import EngineRun, run_found
 
     test = answer.file
     if not isinstance(test, Litmus):
-        return {"runs": [], **Carried().aside}
-    carried = carry_found([test], carriers, done, quiet=quiet)
+        return {"runs": [], **EngineRun().aside}
+    carried = run_found([test], carriers, done, quiet=quiet)
     if not quiet:
         say()
     runs = carried.documents[0]["runs"] if carried.documents else []

@@ -17,15 +17,15 @@ from isolitmus.checker.render.verdicts import axiom_lines
 from isolitmus.checker.search.discovered_tests import distinct, of_portrait
 from isolitmus.checker.search.portrait import portray
 from isolitmus.checker.search.separation import triviality
-from isolitmus.cli.conversion import PICTURES, TABLES, Forms
-from isolitmus.cli.engine_runs import Carried, carry_found, ended, refuse
-from isolitmus.cli.options import Json, Memory, Time, budget, named
+from isolitmus.cli.conversion import PICTURES, TABLES, OutputForms
+from isolitmus.cli.engine_runs import EngineRun, refuse_engines, report_refusals, run_found
+from isolitmus.cli.options import Json, Memory, Time, read_budget, split_names
 from isolitmus.cli.output import progress, say, say_text, warn
 from isolitmus.model.dependency_graph import GraphResult
 from isolitmus.model.errors import IsolitmusError, Limit, UnknownName, near
 from isolitmus.model.litmus import Litmus
 from isolitmus.model.records import Records, Tabular
-from isolitmus.specs.disk.input_files import shipped
+from isolitmus.specs.disk.input_files import shipped_files
 from isolitmus.specs.files import catalogue
 from isolitmus.specs.files.exceptions_file import exception_of, exception_table
 from isolitmus.specs.files.workload_sources import workload, workloads
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 __all__ = ["show"]
 
-FORMS = Forms(*PICTURES, *TABLES)
+FORMS = OutputForms(*PICTURES, *TABLES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class _Entry(GraphResult, Tabular):
     test: Litmus | HistoryTest | None = None
     denoted: Denoted | None = None
     portrait: Portrait | None = None
-    carried: Carried | None = None
+    carried: EngineRun | None = None
     trivial: str | None = None
 
     @property
@@ -129,10 +129,10 @@ def show(
     spec sees of it.
     """
     form = FORMS.chosen(as_, as_json=as_json)
-    within = budget(time, memory)
+    within = read_budget(time, memory)
     asked = None if spec is None else catalogue.spec(spec)
-    carriers = [] if engine is None else named("engine", engine)
-    refuse(carriers)
+    carriers = [] if engine is None else split_names("engine", engine)
+    refuse_engines(carriers)
     entries: list[_Entry] = []
     full, limit = False, None
     for name in names or KINDS:
@@ -154,7 +154,7 @@ def show(
             "--engine carries out what portraits of protocols show; name protocols only, and litmus tests"
             " to isolitmus run"
         )
-    done: list[Carried] = []
+    done: list[EngineRun] = []
     for k, entry in enumerate(entries if full else ()):
         if k and not form.quiet:
             say()
@@ -169,7 +169,7 @@ def show(
     if limit is not None:
         warn(f"{limit}; what is not listed here was not read until then")
         return Limit.status
-    if status := ended(done):
+    if status := report_refusals(done):
         return status
     if any(carried.failed for carried in done):
         return 1
@@ -221,11 +221,11 @@ def _portrayed(name: str, entry: _Entry, budget: Budget) -> _Entry:
         return replace(entry, portrait=portray(spec, tell, budget=budget))
 
 
-def _carried(entry: _Entry, carriers: list[str], done: list[Carried], *, quiet: bool) -> _Entry:
+def _carried(entry: _Entry, carriers: list[str], done: list[EngineRun], *, quiet: bool) -> _Entry:
     """A protocol with every history of its portrait carried out."""
     assert entry.portrait is not None
     tests = list(distinct(of_portrait(entry.portrait)))
-    return replace(entry, carried=carry_found(tests, carriers, done, quiet=quiet))
+    return replace(entry, carried=run_found(tests, carriers, done, quiet=quiet))
 
 
 def _spec(kind: str) -> Callable[[str], _Entry]:
@@ -283,9 +283,9 @@ def _exception(name: str) -> _Entry:
 
 
 KINDS: dict[str, tuple[Callable[[], list[str]], Callable[[str], _Entry]]] = {
-    "levels": (lambda: list(shipped("levels")), _spec("level")),
-    "protocols": (lambda: list(shipped("protocols")), _spec("protocol")),
-    "litmus": (lambda: list(shipped("litmus")), _litmus),
+    "levels": (lambda: list(shipped_files("levels")), _spec("level")),
+    "protocols": (lambda: list(shipped_files("protocols")), _spec("protocol")),
+    "litmus": (lambda: list(shipped_files("litmus")), _litmus),
     "scopes": (catalogue.scopes, _scope),
     "matrices": (catalogue.matrices, _matrix),
     "workloads": (workloads, _workload),

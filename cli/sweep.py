@@ -14,22 +14,22 @@ from isolitmus.checker.search.discovered_tests import distinct, of_sweep
 from isolitmus.checker.search.separation import ABSTRACT
 from isolitmus.checker.sweeps.table_sweep import LIMIT, candidates_in, sweep_work
 from isolitmus.checker.sweeps.table_sweep import sweep as count_all
-from isolitmus.cli.conversion import TABLES, Forms
-from isolitmus.cli.engine_runs import Carried, carry_found, ended, refuse
+from isolitmus.cli.conversion import TABLES, OutputForms
+from isolitmus.cli.engine_runs import EngineRun, refuse_engines, report_refusals, run_found
 from isolitmus.cli.options import (
     Cores,
     Json,
     Master,
     Memory,
     Time,
-    budget,
     checked_cores,
-    named,
     needs_spark,
-    sizes,
+    read_budget,
+    read_sizes,
+    split_names,
 )
-from isolitmus.cli.output import Pace, progress, say, writes
-from isolitmus.model.display import many
+from isolitmus.cli.output import Pace, check_output_paths, progress, say
+from isolitmus.model.display import count_of
 from isolitmus.model.errors import IsolitmusError, near
 from isolitmus.pipeline.result_table import Location
 from isolitmus.pipeline.sweep_tables import KEEP
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
     from isolitmus.checker.sweeps.abstract_sweep import AbstractSweep
     from isolitmus.checker.sweeps.table_sweep import Sweep
-    from isolitmus.cli.conversion import Form
+    from isolitmus.cli.conversion import OutputForm
     from isolitmus.model.budget import Budget
     from isolitmus.model.scope import Scope
     from isolitmus.model.spec import Spec
@@ -50,10 +50,10 @@ if TYPE_CHECKING:
 
 __all__ = ["sweep"]
 
-FORMS = Forms(*TABLES)
+FORMS = OutputForms(*TABLES)
 
 
-@writes(out=True)
+@check_output_paths(out=True)
 def sweep(
     scope: Annotated[
         str,
@@ -121,7 +121,7 @@ def sweep(
     run, before all of these, if they could not be carried out; else 0.
     """
     form = FORMS.chosen(as_, as_json=as_json)
-    within = budget(time, memory)
+    within = read_budget(time, memory)
     if scope == ABSTRACT:
         given = {
             "cores": cores,
@@ -132,8 +132,8 @@ def sweep(
             "keep": keep,
         }
         _none_of(given, "is for the candidates of a scope; universe 'abstract' has none")
-        of = [] if level is None else [spec(name) for name in named("level", level)]
-        few = range(2, 3) if transactions is None else sizes(transactions)
+        of = [] if level is None else [spec(name) for name in split_names("level", level)]
+        few = range(2, 3) if transactions is None else read_sizes(transactions)
         return _abstract(
             form, of, few, keys, within, sessions=not no_sessions, aborts=not no_aborts
         )
@@ -146,17 +146,17 @@ def sweep(
     _none_of(given, "is for abstract histories; sweep abstract counts these")
     limit = LIMIT if limit is None else limit
     _refuse(cores, spark, master, out, keep)
-    carriers = [] if engine is None else named("engine", engine)
-    refuse(carriers)
+    carriers = [] if engine is None else split_names("engine", engine)
+    refuse_engines(carriers)
     inside = read_scope(scope)
-    asked = inside.transactions if transactions is None else sizes(transactions)
+    asked = inside.transactions if transactions is None else read_sizes(transactions)
     cores = cores or available()
     for n in asked:
         sweep_work(inside, n, limit=limit, cores=cores)
     swept: list[Sweep] = []
     with _spark(master, out, keep) if spark else _cores(cores) as count:
         for n in asked:
-            pace = Pace(candidates_in(inside, n), f"candidates with {many(n, 'transaction')}")
+            pace = Pace(candidates_in(inside, n), f"candidates with {count_of(n, 'transaction')}")
             with progress(f"sweep {inside.name}") as tell:
                 done = count(
                     inside,
@@ -171,7 +171,7 @@ def sweep(
                     say(line)
             if done.ended is not None:
                 break
-    carried: list[Carried] = []
+    carried: list[EngineRun] = []
     replays = [_carried(done, inside, carriers, carried, quiet=form.quiet) for done in swept]
     if out is not None and any(here.seen for here in carried):
         _keep(carried, inside, out, master)
@@ -181,7 +181,7 @@ def sweep(
         return documents[0] if len(documents) == 1 else documents
 
     form.show(swept, document)
-    if status := ended(carried):
+    if status := report_refusals(carried):
         return status
     if any(done.ended is not None for done in swept):
         return 3
@@ -189,7 +189,7 @@ def sweep(
 
 
 def _abstract(
-    form: Form,
+    form: OutputForm,
     levels: Sequence[Spec],
     asked: Sequence[int],
     keys: int | None,
@@ -203,7 +203,7 @@ def _abstract(
 
     done: list[AbstractSweep] = []
     for n in asked:
-        with progress(f"sweep abstract, {many(n, 'transaction')}") as tell:
+        with progress(f"sweep abstract, {count_of(n, 'transaction')}") as tell:
             found = sweep_abstract(
                 levels or askable(),
                 n,
@@ -232,23 +232,23 @@ def _none_of(given: Mapping[str, object], why: str) -> None:
 
 
 def _carried(
-    swept: Sweep, inside: Scope, carriers: list[str], done: list[Carried], *, quiet: bool
+    swept: Sweep, inside: Scope, carriers: list[str], done: list[EngineRun], *, quiet: bool
 ) -> dict[str, object]:
     """The first histories that a sweep found carried out, and printed unless quiet: the runs for JSON."""
     if not carriers:
         return {}
     tests = list(distinct(of_sweep(swept, inside)))
-    carried = carry_found(tests, carriers, done, quiet=quiet) if tests else Carried()
+    carried = run_found(tests, carriers, done, quiet=quiet) if tests else EngineRun()
     return {"replays": carried.documents, **carried.aside}
 
 
-def _keep(carried: Sequence[Carried], inside: Scope, out: Location, master: str | None) -> None:
+def _keep(carried: Sequence[EngineRun], inside: Scope, out: Location, master: str | None) -> None:
     """Write what engines did into the table of replays beside the others."""
-    from isolitmus.pipeline.replay_table import REPLAYS, Replayed, Replays
+    from isolitmus.pipeline.replay_table import REPLAYS, Replayed, ReplayTable
     from isolitmus.pipeline.spark import MASTER, open_spark
 
     with open_spark(master or MASTER) as spark:
-        replays = Replays(spark, out.inside(REPLAYS.name))
+        replays = ReplayTable(spark, out.inside(REPLAYS.name))
         seen = [one for here in carried for one in here.seen]
         for version in dict.fromkeys(run.engine_version for _, _, run in seen):
             own = (Replayed(*one) for one in seen if one[2].engine_version == version)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from isolitmus.model.spec import Spec
     from isolitmus.model.workload import Workload
 
-__all__ = ["Ddl", "Jobs", "Level", "TableFolder", "chosen_protocol", "chosen_workload"]
+__all__ = ["Ddl", "Jobs", "Level", "TableFolder", "choose_protocol", "choose_workload"]
 
 Jobs = Annotated[
     list[str],
@@ -44,12 +44,12 @@ Level = Annotated[
 ]
 
 
-def chosen_workload(jobs: list[str], ddl: str | None, table: list[str] | None) -> Workload:
+def choose_workload(jobs: list[str], ddl: str | None, table: list[str] | None) -> Workload:
     """The workload that a command line names; IsolitmusError if a table's log says something else of its table."""
     return workload(*jobs, ddl=None if ddl is None else Path(ddl), tables=table or ())
 
 
-def chosen_protocol(found: Workload, level: str | None) -> Spec:
+def choose_protocol(found: Workload, level: str | None) -> Spec:
     """The protocol of a level, or of this name; where none is given that of the workload's tables."""
     wanted = level or found.level or "Serializable"
     settings = {

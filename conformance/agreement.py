@@ -22,8 +22,8 @@ from hypothesis.configuration import set_hypothesis_home_dir
 
 from isolitmus.checker.execution.run_diff import run_differences
 from isolitmus.checker.execution.run_result import Judged, run
-from isolitmus.conformance.workers import together
-from isolitmus.model.display import Readable, text_digest
+from isolitmus.conformance.workers import run_together
+from isolitmus.model.display import ReadableRepr, text_digest
 from isolitmus.model.errors import (
     IsolitmusError,
     Refused,
@@ -31,42 +31,42 @@ from isolitmus.model.errors import (
     UndeterminedError,
     WaitsForEver,
 )
-from isolitmus.model.exploration import Batch
-from isolitmus.model.matrix import NOT_MODELLED, Cell
+from isolitmus.model.exploration import RandomBatch
+from isolitmus.model.matrix import NOT_MODELLED, MatrixCase
 from isolitmus.model.run import SeveralRuns
 from isolitmus.specs.files.catalogue import protocol
 from isolitmus.specs.files.catalogue import protocol as named_protocol
-from isolitmus.specs.files.matrix_file import case
+from isolitmus.specs.files.matrix_file import matrix_litmus
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from hypothesis.strategies import SearchStrategy
 
-    from isolitmus.model.engine import Carries, Engine
+    from isolitmus.model.engine import Engine, RunsTests
     from isolitmus.model.litmus import Litmus
-    from isolitmus.model.matrix import Matrix, Place
+    from isolitmus.model.matrix import Matrix, MatrixPlace
     from isolitmus.model.spec import Spec
     from isolitmus.specs.files.spec_catalogue import SpecLike
 
 __all__ = [
-    "Explored",
+    "ExplorationResult",
     "Mismatch",
-    "differences",
-    "digest",
-    "drawn",
-    "drawn_today",
+    "describe_differences",
+    "digest_tests",
+    "draw_tests",
     "explore",
-    "mismatches",
-    "observe",
-    "unlike",
+    "find_differences",
+    "find_mismatches",
+    "observe_cells",
+    "redraw_batch",
 ]
 
 Case = tuple["Litmus", "Spec"]
 """A litmus test under a protocol."""
 
 
-def differences(test: Litmus, under: SpecLike, carry: Carries) -> tuple[str, ...]:
+def find_differences(test: Litmus, under: SpecLike, carry: RunsTests) -> tuple[str, ...]:
     """Where the engine's run of a litmus test under a protocol is not the model's, a sentence each.
 
     Raises what the engine raises, and UndeterminedError for a test of which the model says nothing: SeveralRuns if it
@@ -87,10 +87,10 @@ def differences(test: Litmus, under: SpecLike, carry: Carries) -> tuple[str, ...
         except TimeLimit:
             return ()
         return ("predicted that some wait for each other for ever, observed that all end",)
-    return unlike(predicted, Judged(test, carry(test, under)))
+    return describe_differences(predicted, Judged(test, carry(test, under)))
 
 
-def unlike(predicted: Judged, observed: Judged) -> tuple[str, ...]:
+def describe_differences(predicted: Judged, observed: Judged) -> tuple[str, ...]:
     """Where two runs of one test differ; ``checker.execution.serial_orders.Disagreement`` if the two executors do
     over its serial orders. Those and the levels follow from what is compared.
     """
@@ -101,7 +101,7 @@ def unlike(predicted: Judged, observed: Judged) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class Mismatch(Readable):
+class Mismatch(ReadableRepr):
     """A litmus test, a protocol, and where the engine differs from the model."""
 
     test: Litmus
@@ -116,19 +116,23 @@ class Mismatch(Readable):
         return "\n".join(lines)
 
 
-def mismatches(cases: Iterable[Case], carry: Carries, at_once: int = 1) -> Iterator[Mismatch]:
+def find_mismatches(
+    cases: Iterable[Case], carry: RunsTests, at_once: int = 1
+) -> Iterator[Mismatch]:
     """Of some cases those in which the engine differs from the model; so many are carried out at a time.
     Raises what ``differences`` raises.
     """
     asked = list(cases)
-    with closing(together(lambda case: differences(*case, carry), asked, at_once)) as answers:
+    with closing(
+        run_together(lambda case: find_differences(*case, carry), asked, at_once)
+    ) as answers:
         for (test, under), found in zip(asked, answers, strict=True):
             if found:
                 yield Mismatch(test, under.name, found)
 
 
 @dataclass(frozen=True, slots=True)
-class Explored(Readable):
+class ExplorationResult(ReadableRepr):
     """What came of random tests."""
 
     seed: int
@@ -151,13 +155,13 @@ class Explored(Readable):
             f" {agreed}"
         )
 
-    def batch(self, kind: str) -> Batch:
+    def batch(self, kind: str) -> RandomBatch:
         """The runs as tests of a kind, all of which agreed."""
         count = self.runs + self.unsaid
-        return Batch(kind, self.seed, count, self.unsaid, self.several, self.drawn)
+        return RandomBatch(kind, self.seed, count, self.unsaid, self.several, self.drawn)
 
 
-def drawn(
+def draw_tests(
     tests: SearchStrategy[Litmus], count: int, seed: int, protocols: Sequence[SpecLike]
 ) -> list[Case]:
     """So many litmus tests, each under one of the protocols; one seed draws the same ones again."""
@@ -171,17 +175,17 @@ def drawn(
     return found
 
 
-def digest(pairs: Iterable[Case]) -> str:
+def digest_tests(pairs: Iterable[Case]) -> str:
     """A digest of litmus tests and the names of their protocols, as they are carried out."""
     texts = [(str(test), under.name) for test, under in pairs]
     return text_digest(json.dumps(texts))
 
 
-def drawn_today(
-    batch: Batch, tests: SearchStrategy[Litmus], protocols: Sequence[SpecLike]
-) -> Batch:
+def redraw_batch(
+    batch: RandomBatch, tests: SearchStrategy[Litmus], protocols: Sequence[SpecLike]
+) -> RandomBatch:
     """A batch with the digest of the tests that its seed draws today."""
-    return replace(batch, drawn=digest(drawn(tests, batch.count, batch.seed, protocols)))
+    return replace(batch, drawn=digest_tests(draw_tests(tests, batch.count, batch.seed, protocols)))
 
 
 def _drawing(
@@ -228,16 +232,16 @@ def explore(
     tests: SearchStrategy[Litmus],
     count: int,
     seed: int,
-    carry: Carries,
+    carry: RunsTests,
     *,
     protocols: Sequence[SpecLike],
     at_once: int = 1,
     progress: Callable[[int], object] | None = None,
-) -> Explored:
+) -> ExplorationResult:
     """Draw so many litmus tests, each under one of the protocols, and carry them all out, so many at a time;
     if some differ, Hypothesis shrinks the first of them. One seed draws the same tests again.
     """
-    pairs = drawn(tests, count, seed, protocols)
+    pairs = draw_tests(tests, count, seed, protocols)
     known: dict[tuple[str, str], tuple[str, ...] | UndeterminedError] = {}
 
     def asked(test: Litmus, under: Spec) -> tuple[str, ...] | UndeterminedError:
@@ -245,7 +249,7 @@ def explore(
         key = str(test), under.name
         if key not in known:
             try:
-                known[key] = differences(test, under, carry)
+                known[key] = find_differences(test, under, carry)
             except UndeterminedError as undetermined:
                 known[key] = undetermined
         return known[key]
@@ -261,7 +265,7 @@ def explore(
         )
 
     try:
-        with closing(together(lambda pair: asked(*pair), pairs, at_once)) as coming:
+        with closing(run_together(lambda pair: asked(*pair), pairs, at_once)) as coming:
             for k, answer in enumerate(coming, 1):
                 answers.append(answer)
                 if progress is not None:
@@ -269,12 +273,12 @@ def explore(
     except KeyboardInterrupt:
         if first() is None:
             raise
-        return Explored(seed, len(answers), 0, 0, first())
+        return ExplorationResult(seed, len(answers), 0, 0, first())
     several = sum(isinstance(answer, SeveralRuns) for answer in answers)
     unsaid = sum(isinstance(answer, UndeterminedError) for answer in answers) - several
     runs = len(pairs) - unsaid
     if first() is None:
-        return Explored(seed, runs, unsaid, several, None, digest(pairs))
+        return ExplorationResult(seed, runs, unsaid, several, None, digest_tests(pairs))
     found: list[Mismatch] = []
 
     @_drawing(tests, count, seed, protocols, Phase.generate, Phase.shrink)
@@ -287,40 +291,40 @@ def explore(
 
     with suppress(AssertionError, KeyboardInterrupt):  # what was found is told, smallest or not
         shrink()
-    return Explored(seed, runs, unsaid, several, found[-1] if found else first())
+    return ExplorationResult(seed, runs, unsaid, several, found[-1] if found else first())
 
 
-def observe(
+def observe_cells(
     matrix: Matrix,
-    places: Iterable[tuple[Place, SpecLike]],
+    places: Iterable[tuple[MatrixPlace, SpecLike]],
     engine: Engine,
-    carry: Carries,
+    carry: RunsTests,
     *,
     at_once: int | None = None,
-) -> Iterator[Cell]:
+) -> Iterator[MatrixCase]:
     """The cells at these places as they are seen on an engine that was started, in their order, so many cases at
     a time. Nothing is observed where it refuses the case.
     """
 
-    def seen(at: tuple[Place, SpecLike]) -> Cell:
+    def seen(at: tuple[MatrixPlace, SpecLike]) -> MatrixCase:
         place, protocol = at[0], named_protocol(at[1])
         try:
-            test = case(matrix, place)
+            test = matrix_litmus(matrix, place)
             predicted = run(test, protocol)
         except IsolitmusError:
-            return Cell(place, protocol.name, engine.name, NOT_MODELLED)
+            return MatrixCase(place, protocol.name, engine.name, NOT_MODELLED)
         outcome = predicted.run.transactions["a"].outcome
         try:
             observed = Judged(test, carry(test, protocol))
         except Refused:
-            return Cell(place, protocol.name, engine.name, outcome)
-        return Cell(
+            return MatrixCase(place, protocol.name, engine.name, outcome)
+        return MatrixCase(
             place,
             protocol.name,
             engine.name,
             outcome,
             observed.run.transactions["a"].outcome,
-            unlike(predicted, observed),
+            describe_differences(predicted, observed),
         )
 
-    yield from together(seen, places, engine.most(at_once))
+    yield from run_together(seen, places, engine.most(at_once))

@@ -10,9 +10,9 @@ from isolitmus.checker.execution.commit_loop import ENGINE as MODEL
 from isolitmus.checker.search.claim_evaluation import asked, carried, cases, held_figures
 from isolitmus.conformance.databases.connections import StatementError
 from isolitmus.conformance.delta.engine import ENGINE as DELTA
-from isolitmus.conformance.engines import carried_out
+from isolitmus.conformance.engines import run_cases
 from isolitmus.model.claim import AskedObservation, ClaimAnswer
-from isolitmus.model.display import Readable
+from isolitmus.model.display import ReadableRepr
 from isolitmus.model.errors import EngineUnavailable, IsolitmusError, Refused, brief
 
 if TYPE_CHECKING:
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     from isolitmus.model.run import Run
     from isolitmus.model.spec import Spec
 
-__all__ = ["VerifiedClaim", "verified"]
+__all__ = ["VerifiedClaim", "verify_claims"]
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class VerifiedClaim(Readable):
+class VerifiedClaim(ReadableRepr):
     """A claim, and what the engines that were asked answered to each piece of its evidence."""
 
     claim: Claim
@@ -117,13 +117,15 @@ class VerifiedClaim(Readable):
         }
 
 
-def verified(claims: Sequence[Claim], engines: Sequence[str] = (MODEL,)) -> Iterator[VerifiedClaim]:
+def verify_claims(
+    claims: Sequence[Claim], engines: Sequence[str] = (MODEL,)
+) -> Iterator[VerifiedClaim]:
     """Each claim with what these engines answer to its evidence, as soon as it is there; UnknownName for an
     observation that is none. An engine that cannot be started has no answer. Protocols that stand for a page are always
     asked of the model.
 
     >>> from isolitmus.specs.files.claims_file import claim
-    >>> [done] = verified([claim("D46")])
+    >>> [done] = verify_claims([claim("D46")])
     >>> done
     D46: confirmed (model); not run here: delta
     """
@@ -161,7 +163,7 @@ def _answers(name: str, pieces: Sequence[ClaimEvidence]) -> Generator[ClaimAnswe
     wanted = [[(_text(case), case) for case in cases(piece.question)] for piece in pieces]
     tests = {text: case for named in wanted for text, case in named}
     known: dict[tuple[str, str], Run | IsolitmusError] = {}
-    with closing(carried_out(name, list(tests.values()))) as runs:
+    with closing(run_cases(name, list(tests.values()))) as runs:
         coming = zip(tests, runs, strict=True)
         for piece, named in zip(pieces, wanted, strict=True):
             if isinstance(piece.question, AskedObservation):

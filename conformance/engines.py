@@ -13,18 +13,18 @@ from isolitmus.specs.registries.formats import format_named
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Iterator, Sequence
 
-    from isolitmus.model.engine import Carries, Engine
+    from isolitmus.model.engine import Engine, RunsTests
     from isolitmus.model.litmus import Litmus
     from isolitmus.model.run import Run
     from isolitmus.model.spec import Spec
 
 __all__ = [
-    "carried_out",
-    "implements",
-    "joined",
+    "is_implemented",
+    "joinable_engine",
     "open_engine",
     "refuse_format",
     "refuse_unable",
+    "run_cases",
 ]
 
 STARTS = 3
@@ -40,12 +40,12 @@ def refuse_unable(name: str, protocols: Iterable[str] = ()) -> None:
         engine.refuse_unable(protocol)
 
 
-def implements(name: str, protocol: str) -> bool:
+def is_implemented(name: str, protocol: str) -> bool:
     """Whether an engine implements a protocol.
 
-    >>> implements("model", "delta-write-serializable-repaired")
+    >>> is_implemented("model", "delta-write-serializable-repaired")
     True
-    >>> implements("delta", "delta-write-serializable-repaired")
+    >>> is_implemented("delta", "delta-write-serializable-repaired")
     False
     """
     return engine_named(name).implements(protocol)
@@ -67,7 +67,7 @@ def _refusal(engine: Engine, litmus: Litmus) -> IsolitmusError | None:
                     f" {engine.product or engine.name} has its own transactions only; engines that have"
                     f" others, too: {', '.join(n for n in engines() if engine_named(n).hosts)}"
                 )
-            joining = joined(client.protocol)
+            joining = joinable_engine(client.protocol)
             if joining.ready is not None:
                 joining.ready()
         except IsolitmusError as error:
@@ -75,7 +75,7 @@ def _refusal(engine: Engine, litmus: Litmus) -> IsolitmusError | None:
     return None
 
 
-def joined(protocol: str) -> Engine:
+def joinable_engine(protocol: str) -> Engine:
     """The engine that carries out single transactions under a protocol; Refused if none does."""
     for name in engines():
         engine = engine_named(name)
@@ -106,7 +106,7 @@ def _of_format(engine: Engine, name: str) -> bool:
 
 
 @contextmanager
-def open_engine(name: str) -> Iterator[Carries]:
+def open_engine(name: str) -> Iterator[RunsTests]:
     """The engine, started: a function from a litmus test and a protocol to a run, while the block lasts.
 
     UnknownName for a name that is none; EngineUnavailable if it cannot be started. The function refuses a test of
@@ -124,7 +124,7 @@ def open_engine(name: str) -> Iterator[Carries]:
         yield replace(carry, carry=carried)
 
 
-def carried_out(
+def run_cases(
     name: str, cases: Sequence[tuple[Litmus, Spec]], at_once: int | None = None
 ) -> Generator[Run | IsolitmusError, None, None]:
     """What becomes of each case, a litmus test under a protocol, on an engine, in their order and as soon as it
@@ -145,7 +145,7 @@ def carried_out(
 def _answers(
     engine: Engine, left: list[tuple[Litmus, Spec]], at_once: int | None
 ) -> Generator[Run | IsolitmusError, None, None]:
-    from isolitmus.conformance.workers import together
+    from isolitmus.conformance.workers import run_together
 
     def attempt(case: tuple[Litmus, Spec]) -> Run | IsolitmusError:
         try:
@@ -158,7 +158,7 @@ def _answers(
         try:
             with (
                 open_engine(engine.name) as carry,
-                closing(together(attempt, left, engine.most(at_once))) as answers,
+                closing(run_together(attempt, left, engine.most(at_once))) as answers,
             ):
                 for answer in answers:
                     del left[0]

@@ -21,28 +21,28 @@ if TYPE_CHECKING:
 
     from isolitmus.conformance.delta.session import Session
     from isolitmus.conformance.racing.races import Race
-    from isolitmus.model.engine import Carries
+    from isolitmus.model.engine import RunsTests
 
 __all__ = [
     "RACES",
-    "Started",
+    "EngineSession",
     "delta_level",
     "delta_race",
     "delta_session",
     "delta_spark",
-    "started",
+    "engine_session",
 ]
 
 ELSE = "; to use a session of your own, define a fixture delta_spark that returns it"
 
 
-class Started:
+class EngineSession:
     """Engines by their names; that of Delta carries out in the session that fixtures have, too."""
 
     def __init__(self) -> None:
         self.stack = ExitStack()
         self._session: Session | None = None
-        self._engines: dict[str, Carries] = {}
+        self._engines: dict[str, RunsTests] = {}
 
     def session(self) -> Session:
         """Spark with Delta; a failure of the test, one sentence, where it cannot be started."""
@@ -55,27 +55,27 @@ class Started:
                 pytest.fail(f"{error}{ELSE}", pytrace=False)
         return self._session
 
-    def engine(self, name: str) -> Carries:
+    def engine(self, name: str) -> RunsTests:
         """An engine, started when it is first asked for."""
-        from isolitmus.conformance.delta.engine import ENGINE, carries
+        from isolitmus.conformance.delta.engine import ENGINE, open_delta
         from isolitmus.conformance.engines import open_engine
 
         if name not in self._engines:
             self._engines[name] = (
-                carries(self.session())
+                open_delta(self.session())
                 if name == ENGINE
                 else self.stack.enter_context(open_engine(name))
             )
         return self._engines[name]
 
 
-STARTED: pytest.StashKey[Started] = pytest.StashKey()
+STARTED: pytest.StashKey[EngineSession] = pytest.StashKey()
 
 
-def started(config: pytest.Config) -> Started:
+def engine_session(config: pytest.Config) -> EngineSession:
     """Those of a run of pytest."""
     if STARTED not in config.stash:
-        config.stash[STARTED] = Started()
+        config.stash[STARTED] = EngineSession()
         config.add_cleanup(config.stash[STARTED].stack.close)
     return config.stash[STARTED]
 
@@ -89,7 +89,7 @@ COMPILING = "spark.sql.codegen.factoryMode", "FALLBACK"
 @pytest.fixture(scope="session")
 def delta_session(pytestconfig: pytest.Config) -> Session:
     """What ``isolitmus.conformance.replay`` wants: Spark with Delta, started once, gone after the last test."""
-    return started(pytestconfig).session()
+    return engine_session(pytestconfig).session()
 
 
 @pytest.fixture
@@ -136,10 +136,10 @@ def delta_race(request: pytest.FixtureRequest, delta_spark: Any) -> Iterator[Cal
 def delta_level(delta_spark: Any) -> Callable[[str | Path, str], None]:
     """``delta_level(table, "WriteSerializable")``: give a table an isolation level that SQL refuses; one commit."""
     from isolitmus.conformance.delta.tables import set_level
-    from isolitmus.conformance.racing.races import around, table_path
+    from isolitmus.conformance.racing.races import shared_session, table_path
 
     def give(table: str | Path, level: str) -> None:
         path = table_path(delta_spark, table)
-        set_level(around(delta_spark, path), path, level)
+        set_level(shared_session(delta_spark, path), path, level)
 
     return give

@@ -17,7 +17,7 @@ from isolitmus.conformance.pytest_fixtures import (
     delta_race,
     delta_session,
     delta_spark,
-    started,
+    engine_session,
 )
 from isolitmus.model.errors import IsolitmusError
 
@@ -145,7 +145,7 @@ class LitmusItem(_Sentence, pytest.Item):
 
         answer = None
         if self._engine != MODEL:
-            answer = started(self.config).engine(self._engine)(self._test, self._spec)
+            answer = engine_session(self.config).engine(self._engine)(self._test, self._spec)
         compared = Predicted(self._test, self._spec).beside(answer)
         if compared.end in ("not met", "possible"):
             raise NotMet("\n".join(self._words(compared)))
@@ -210,9 +210,9 @@ def pytest_runtest_makereport(
 
 def _found(call: pytest.CallInfo[None]) -> Iterator[tuple[str, str]]:
     """What the frames of a failure hold that was found by interleaving."""
-    from isolitmus.conformance.racing.interleavings import Interleaved
+    from isolitmus.conformance.racing.interleavings import InterleavingsResult
 
     assert call.excinfo is not None
     held = [value for entry in call.excinfo.traceback for value in entry.frame.f_locals.values()]
-    for found in {id(v): v for v in held if isinstance(v, Interleaved)}.values():
+    for found in {id(v): v for v in held if isinstance(v, InterleavingsResult)}.values():
         yield f"interleaving {found.table}", str(found)

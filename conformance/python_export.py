@@ -23,7 +23,7 @@ from isolitmus.conformance.delta.tables import PROTOCOLS
 from isolitmus.conformance.racing.race_prediction import MOST_RECORDS
 from isolitmus.model.delta.log import DEFAULT_LEVEL, LEVEL_KEY
 from isolitmus.model.errors import IsolitmusError, Refused, printable
-from isolitmus.model.litmus import Client, HistoryTest
+from isolitmus.model.litmus import ClientSettings, HistoryTest
 from isolitmus.model.sql.statement import Read, Vacuum
 from isolitmus.specs.files.catalogue import protocol
 from isolitmus.specs.files.table_ddl import table_ddl
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from isolitmus.model.sql.values import Rows
     from isolitmus.specs.files.spec_catalogue import SpecLike
 
-__all__ = ["ExportForm", "exported"]
+__all__ = ["ExportForm", "export_tests"]
 
 ExportForm = Literal["pytest", "pyspark"]
 """What is written."""
@@ -128,11 +128,11 @@ class ExportedTest:
     """The rows at the end, as literals."""
 
 
-def exported(tests: Sequence[tuple[Litmus | HistoryTest, SpecLike]], form: ExportForm) -> str:
+def export_tests(tests: Sequence[tuple[Litmus | HistoryTest, SpecLike]], form: ExportForm) -> str:
     """The text of a file with each litmus test under its protocol. Refused for what cannot be said so.
 
     >>> from isolitmus.specs import litmus, protocol
-    >>> text = exported([(litmus("insert-last"), protocol("delta-serializable"))], "pytest")
+    >>> text = export_tests([(litmus("insert-last"), protocol("delta-serializable"))], "pytest")
     >>> next(line for line in text.splitlines() if line.startswith("def test"))
     'def test_insert_last_at_serializable(delta_spark, delta_race):'
     """
@@ -261,7 +261,7 @@ def _refuse(test: Litmus, form: ExportForm) -> None:
         what = "raw transactions are" if test.raw else f"format {test.format} is"
         raise Refused(f"{test.name}: {what} not exported, but SQL for Delta")
     for name, client in test.clients.items():
-        if client != Client(conf=client.conf):
+        if client != ClientSettings(conf=client.conf):
             raise Refused(
                 f"{test.name}: {name} is more than a statement and its confs; `isolitmus run` carries it out"
             )

@@ -23,7 +23,15 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable
 
-__all__ = ["GRACE", "Interruption", "Worker", "end_child", "ends_with", "interruptible", "together"]
+__all__ = [
+    "GRACE",
+    "Interruption",
+    "Worker",
+    "end_child",
+    "interrupt_by",
+    "run_interruptibly",
+    "run_together",
+]
 
 T = TypeVar("T")
 
@@ -110,12 +118,12 @@ def _heed(stop: threading.Event) -> None:
         raise KeyboardInterrupt
 
 
-def ends_with(stop: threading.Event) -> None:
+def interrupt_by(stop: threading.Event) -> None:
     """What this thread waits for is interrupted once the event is set: a Ctrl-C comes to the main thread."""
     _here.stop = stop
 
 
-def interruptible(body: Callable[[Interruption], T]) -> T:
+def run_interruptibly(body: Callable[[Interruption], T]) -> T:
     """The result of the work, done in another thread; a Ctrl-C here ends it there first, as does what was
     said to ``ends_with``.
 
@@ -166,16 +174,18 @@ def end_child(process: subprocess.Popen[bytes], grace: float = GRACE) -> None:
 R = TypeVar("R")
 
 
-def together(work: Callable[[T], R], items: Iterable[T], at_once: int) -> Generator[R, None, None]:
+def run_together(
+    work: Callable[[T], R], items: Iterable[T], at_once: int
+) -> Generator[R, None, None]:
     """The results of some work on each item, in the order of the items and as soon as they are there, so many
     at a time, from 1. Raises what the work raises; when this ends, what has not begun is dropped, and what has
     is interrupted (``threads.interruptible``).
 
-    >>> list(together(abs, [-3, 2, -1], 2))
+    >>> list(run_together(abs, [-3, 2, -1], 2))
     [3, 2, 1]
     """
     stop = threading.Event()
-    with ThreadPoolExecutor(at_once, initializer=ends_with, initargs=(stop,)) as pool:
+    with ThreadPoolExecutor(at_once, initializer=interrupt_by, initargs=(stop,)) as pool:
         waiting = [pool.submit(work, item) for item in items]
         try:
             for answer in waiting:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from isolitmus.model.lazy_exports import lazily
+from isolitmus.model.lazy_exports import lazy_getattr
 
 if TYPE_CHECKING:
     from isolitmus.model.budget import Budget
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Budget", "Frame", "History", "HistoryTest", "Litmus", "Relation", "Run"]
 
-__getattr__ = lazily(
+__getattr__ = lazy_getattr(
     __name__,
     {
         "Budget": "budget",

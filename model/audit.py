@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, cast
 
-from isolitmus.model.display import Readable, few, many
+from isolitmus.model.display import ReadableRepr, count_of, first_lines
 from isolitmus.model.records import Records, Tabular
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ KINDS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Finding(Readable):
+class Finding(ReadableRepr):
     """One thing that a log shows: its versions, oldest first, whether it is so or may be, and why.
 
     ``why`` is a sentence without its full stop.
@@ -71,7 +71,7 @@ class Finding(Readable):
 
 
 @dataclass(frozen=True, slots=True)
-class Audit(Readable, Tabular):
+class Audit(ReadableRepr, Tabular):
     """What the log of one table shows."""
 
     table: str
@@ -108,8 +108,8 @@ class Audit(Readable, Tabular):
         """What was looked at, and how much was found."""
         found = [f"  {kind}, {sure}: {number:,}" for (kind, sure), number in self.counts.items()]
         ended = [f"  ended: {self.ended}"] if self.ended is not None else []
-        head = f"{self.table}: {many(self.commits, 'commit')}, versions {self.first} to {self.last}"
-        return few([head, *(found or ["  nothing found"]), *ended])
+        head = f"{self.table}: {count_of(self.commits, 'commit')}, versions {self.first} to {self.last}"
+        return first_lines([head, *(found or ["  nothing found"]), *ended])
 
     @property
     def commits(self) -> int:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from isolitmus.model.display import Readable, many
+from isolitmus.model.display import ReadableRepr, count_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,7 +33,7 @@ INITIAL = -1
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class RegisterHistory(Readable):
+class RegisterHistory(ReadableRepr):
     """Transactions of reads and writes, numbered from 0, one session after another.
 
     >>> import numpy as np
@@ -78,12 +78,14 @@ class RegisterHistory(Readable):
         return self
 
     def __repr__(self) -> str:
-        size = f"{many(len(self.session), 'transaction')} in {many(len(self.sessions), 'session')}"
-        return f"{size}, {many(len(self.key), 'operation')} on {many(len(self.keys), 'key')}"
+        size = f"{count_of(len(self.session), 'transaction')} in {count_of(len(self.sessions), 'session')}"
+        return (
+            f"{size}, {count_of(len(self.key), 'operation')} on {count_of(len(self.keys), 'key')}"
+        )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ListHistory(Readable):
+class ListHistory(ReadableRepr):
     """A history of lists: its last elements as registers, and all that each read saw.
 
     >>> from isolitmus.model.blackbox_history import RegisterHistory

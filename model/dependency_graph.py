@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from isolitmus.model.display import Readable, few, render
+from isolitmus.model.display import ReadableRepr, first_lines, render
 from isolitmus.model.errors import printable
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ __all__ = ["DependencyGraph", "GraphResult", "HasseDiagram"]
 
 
 @dataclass(frozen=True, slots=True)
-class DependencyGraph(Readable):
+class DependencyGraph(ReadableRepr):
     """Nodes by name, with what to write into them, and edges with their reasons; those of ``cycle`` stand out.
 
     >>> graph = DependencyGraph({"T1": "w(x1)", "T2": "r(x1)"})
@@ -36,7 +36,7 @@ class DependencyGraph(Readable):
 
     def __repr__(self) -> str:
         nodes = [f"{name}  {text}".rstrip() for name, text in self.nodes.items()]
-        return few([*nodes, *(str(edge) for edge in self.every)])
+        return first_lines([*nodes, *(str(edge) for edge in self.every)])
 
     @property
     def every(self) -> tuple[Edge, ...]:

@@ -19,19 +19,19 @@ if TYPE_CHECKING:
 __all__ = [
     "Command",
     "PageResult",
-    "Readable",
+    "ReadableRepr",
     "TextResult",
-    "begun",
+    "about_duration",
     "bind_renderer",
-    "few",
-    "lasting",
-    "many",
+    "capitalized",
+    "count_of",
+    "first_lines",
     "render",
     "text_digest",
 ]
 
 
-class Readable:
+class ReadableRepr:
     """What has a ``repr`` that is to be read. IPython and Hypothesis print it, too; without this they take
     a dataclass apart, whatever its ``repr``. A notebook shows it, unless a class has a page of its own.
     """
@@ -71,7 +71,7 @@ def render(thing: object, form: str = "text") -> str:
     return object.__repr__(thing) if _load is None else _load()(thing, form)
 
 
-class TextResult(Readable):
+class TextResult(ReadableRepr):
     """A result that prints in lines."""
 
     __slots__ = ()
@@ -80,7 +80,7 @@ class TextResult(Readable):
         return render(self)
 
 
-class PageResult(Readable):
+class PageResult(ReadableRepr):
     """A result that a notebook shows as a page."""
 
     __slots__ = ()
@@ -89,7 +89,7 @@ class PageResult(Readable):
         return render(self, "html")
 
 
-class Command(Readable):
+class Command(ReadableRepr):
     """What somebody wrote in SQL prints as its SQL."""
 
     __slots__ = ()
@@ -99,19 +99,19 @@ class Command(Readable):
         return self.sql
 
 
-def begun(text: str) -> str:
+def capitalized(text: str) -> str:
     """A text as a sentence begins with it; the rest of it stays: names have their own capitals.
 
-    >>> begun("claims of WriteSerializable")
+    >>> capitalized("claims of WriteSerializable")
     'Claims of WriteSerializable'
     """
     return text[:1].upper() + text[1:]
 
 
-def few(lines: Iterable[str], most: int = 20) -> str:
+def first_lines(lines: Iterable[str], most: int = 20) -> str:
     r"""So many of some lines at ``most``; where there are more, the last says how many are left out.
 
-    >>> few("abcd", 3), few("abcd", 4)
+    >>> first_lines("abcd", 3), first_lines("abcd", 4)
     ('a\nb\n… and 2 more lines', 'a\nb\nc\nd')
     """
     every = list(lines)
@@ -121,10 +121,10 @@ def few(lines: Iterable[str], most: int = 20) -> str:
     return "\n".join(every)
 
 
-def lasting(seconds: float) -> str:
+def about_duration(seconds: float) -> str:
     """How long something takes, about.
 
-    >>> lasting(0.2), lasting(7300), lasting(100)
+    >>> about_duration(0.2), about_duration(7300), about_duration(100)
     ('1 s', '2 hours', '100 s')
     """
     for unit, size in (("days", 86_400), ("hours", 3600), ("minutes", 60)):
@@ -133,10 +133,10 @@ def lasting(seconds: float) -> str:
     return f"{max(seconds, 1):.0f} s"
 
 
-def many(number: int, one: str, several: str = "") -> str:
+def count_of(number: int, one: str, several: str = "") -> str:
     """So many of something; ``several`` is its plural, by default ``one`` with an s.
 
-    >>> many(1, "finding"), many(1200, "finding"), many(0, "history", "histories")
+    >>> count_of(1, "finding"), count_of(1200, "finding"), count_of(0, "history", "histories")
     ('1 finding', '1,200 findings', '0 histories')
     """
     return f"{number:,} {one if number == 1 else several or f'{one}s'}"

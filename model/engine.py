@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from isolitmus.model.schedule import Step
     from isolitmus.model.spec import Spec
 
-__all__ = ["Carries", "Engine", "Joins"]
+__all__ = ["Engine", "RunsTests", "RunsTransactions"]
 
 
 @dataclass(frozen=True, slots=True)
-class Carries:
+class RunsTests:
     """An engine that was started: carries litmus tests out."""
 
     version: str
@@ -34,7 +34,7 @@ class Carries:
         return self.carry(litmus, spec)
 
 
-class Joins(Protocol):
+class RunsTransactions(Protocol):
     """Carries single transactions out, among those of another engine."""
 
     def take(self, step: Step, /) -> None:
@@ -54,7 +54,7 @@ class Engine:
     """What the command line and results call it."""
     title: str
     """What it is, in one line."""
-    open: Callable[[], AbstractContextManager[Carries]]
+    open: Callable[[], AbstractContextManager[RunsTests]]
     """Starts it, for as long as the block lasts; EngineUnavailable, with the remedy, if it cannot."""
     product: str = ""
     """What messages call it; empty: its name."""
@@ -67,7 +67,7 @@ class Engine:
     """So many litmus tests at a time where nobody says; 1: never more."""
     hosts: bool = False
     """Whether transactions of other writers of its log may be among its own, on one table."""
-    join: Callable[..., AbstractContextManager[Joins]] | None = None
+    join: Callable[..., AbstractContextManager[RunsTransactions]] | None = None
     """Carries single transactions out on tables that another engine made, for as long as the block lasts: of a
     litmus test, under a protocol, on the tables at some paths, whose commits a chronicle takes up. None: it
     cannot."""

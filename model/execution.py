@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from isolitmus.model.defaults import DELTA
 from isolitmus.model.delta.table import TableState
-from isolitmus.model.display import Readable, few, many
+from isolitmus.model.display import ReadableRepr, count_of, first_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -108,7 +108,7 @@ class ReadSet:
 
 
 @dataclass(frozen=True, slots=True)
-class Event(Readable):
+class Event(ReadableRepr):
     """A transaction in an execution."""
 
     name: str
@@ -148,7 +148,7 @@ class Event(Readable):
         made = " and ".join(map(str, self.commits))
         fate = end or (f"becomes version {made}" if made else "records nothing")
         rows = sum(len(read.matched) for read in effect.reads)
-        counts = f"{many(rows, 'row')} read, {many(len(effect.writes), 'row')} written"
+        counts = f"{count_of(rows, 'row')} read, {count_of(len(effect.writes), 'row')} written"
         return f"{self.name} reads version {self.read_version}, {fate}: {counts}"
 
     def seen_by(self, read: RowRead) -> int:
@@ -177,7 +177,7 @@ class Event(Readable):
 
 
 @dataclass(frozen=True, slots=True)
-class Execution(Readable):
+class Execution(ReadableRepr):
     """Events in the order in which they ended, and the database at every version; the ``format`` by which
     they were carried out.
     """
@@ -189,4 +189,6 @@ class Execution(Readable):
     """The steps, each taken when it came; None: nobody knows what was when."""
 
     def __repr__(self) -> str:
-        return few([f"versions 0 to {len(self.states) - 1}", *(f"  {e}" for e in self.events)])
+        return first_lines(
+            [f"versions 0 to {len(self.states) - 1}", *(f"  {e}" for e in self.events)]
+        )

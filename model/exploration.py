@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["EACH", "Batch", "batches"]
+__all__ = ["EACH", "RandomBatch", "split_batches"]
 
 EACH = 100
 """So many tests are drawn from one seed."""
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
+class RandomBatch:
     """So many tests of a kind, drawn from a seed."""
 
     kind: str
@@ -48,12 +48,12 @@ class Batch:
         }
 
 
-def batches(kind: str, seed: int, count: int) -> Iterator[Batch]:
+def split_batches(kind: str, seed: int, count: int) -> Iterator[RandomBatch]:
     """So many tests of a kind, in batches from this seed on.
 
-    >>> [batch.key for batch in batches("raw", 7, 130)]
+    >>> [batch.key for batch in split_batches("raw", 7, 130)]
     [('raw', 7, 100), ('raw', 8, 30)]
     """
     while count > 0:
-        yield Batch(kind, seed, min(EACH, count))
+        yield RandomBatch(kind, seed, min(EACH, count))
         seed, count = seed + 1, count - EACH

@@ -33,11 +33,11 @@ if TYPE_CHECKING:
     from isolitmus.model.vocabulary import Term
 
 __all__ = [
+    "BuildsFrame",
     "Driver",
     "Executor",
     "Format",
-    "MakesFrames",
-    "Picks",
+    "PicksFiles",
     "RandomTests",
     "Scans",
     "ScopeSolver",
@@ -72,7 +72,7 @@ class Executor(Protocol):
         """The tables after these transactions in this order; None if one of them fails."""
 
 
-class MakesFrames(Protocol):
+class BuildsFrame(Protocol):
     """From events to their frame."""
 
     def __call__(
@@ -83,14 +83,14 @@ class MakesFrames(Protocol):
         """
 
 
-class Picks(Protocol):
+class PicksFiles(Protocol):
     """Picks files of a table."""
 
     def files(self, schema: Schema, files: Sequence[File], /) -> Sequence[File]:
         """Those that are picked."""
 
 
-Scans = tuple[tuple[str, Picks], ...]
+Scans = tuple[tuple[str, PicksFiles], ...]
 """Tables by name, and what picks files of each."""
 
 
@@ -216,7 +216,7 @@ class Format:
     """What a statement does on a snapshot when the transaction of this name runs it."""
     after: Callable[[Database, Event], Database]
     """The database after a commit."""
-    frame: MakesFrames
+    frame: BuildsFrame
     """From events to their frame."""
     drive: Callable[[Litmus, Sequence[Database]], Driver]
     """Who follows a schedule; the databases are those after each init statement."""

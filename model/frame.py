@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from isolitmus.model.display import Readable, few
+from isolitmus.model.display import ReadableRepr, first_lines
 from isolitmus.model.errors import FrameError, printable
 from isolitmus.model.reason import Edge, Reason
 from isolitmus.model.relation import Relation
@@ -21,7 +21,7 @@ __all__ = ["Frame", "FrameBuilder"]
 
 
 @dataclass(frozen=True, slots=True)
-class Frame(Readable):
+class Frame(ReadableRepr):
     """Nodes by name, relations and sets over their positions: all that a spec sees.
 
     >>> from isolitmus.model.reason import Reason
@@ -83,7 +83,7 @@ class Frame(Readable):
         return "\n".join(self.lines())
 
     def __repr__(self) -> str:
-        return few(self.lines())
+        return first_lines(self.lines())
 
     @property
     def transactions(self) -> int:

@@ -17,19 +17,19 @@ from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING
 
-from isolitmus.model.display import Readable
+from isolitmus.model.display import ReadableRepr
 from isolitmus.model.errors import HistoryError, near, visible
 from isolitmus.model.history_defects import refuse_defects
 from isolitmus.model.notation import (
+    expand_deletes,
     moment_words,
     read_linear,
     read_operations,
     read_order,
     read_schedule,
     read_transaction_name,
-    spelled_out,
 )
-from isolitmus.model.operations import Recorded, Transaction, unordered
+from isolitmus.model.operations import ObservedHistory, Transaction, unordered
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
@@ -40,7 +40,7 @@ __all__ = ["History"]
 
 
 @dataclass(frozen=True, slots=True)
-class History(Recorded, Readable):
+class History(ObservedHistory, ReadableRepr):
     """Transactions by number, sessions, and observed pairs of the version order.
 
     A transaction that no session names is a session of its own. The constructor raises a
@@ -85,7 +85,7 @@ class History(Recorded, Readable):
                 "history says what was when, by b1, and has a schedule, too; leave one of them out"
             )
         when = read_schedule(schedule) if schedule else moments
-        done, last = spelled_out(transactions, order)
+        done, last = expand_deletes(transactions, order)
         return cls(done, _sessions(sessions), last, when, _sets(sets or {}))
 
     @classmethod
@@ -128,7 +128,7 @@ class History(Recorded, Readable):
                 f"sets is {named!r}; names of sets are wanted, {{ Trusted = ['T1'] }}"
             )
         sessions, sets = _sessions(lists["sessions"]), _sets(named)
-        done, last = spelled_out(transactions, order)
+        done, last = expand_deletes(transactions, order)
         return cls(done, sessions, last, read_schedule(schedule), sets)
 
     def to_table(self) -> dict[str, str | list[str] | dict[str, list[str]]]:

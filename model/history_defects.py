@@ -9,7 +9,7 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from isolitmus.model.display import many
+from isolitmus.model.display import count_of
 from isolitmus.model.errors import HistoryError, near
 from isolitmus.model.notation import moment_words
 from isolitmus.model.operations import INITIAL, PredicateRead, Version, Write
@@ -18,12 +18,12 @@ from isolitmus.model.vocabulary import BASE, SET_NAME
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from isolitmus.model.operations import Moment, Recorded, Transaction
+    from isolitmus.model.operations import Moment, ObservedHistory, Transaction
 
 __all__ = ["refuse_defects"]
 
 
-def refuse_defects(history: Recorded) -> None:
+def refuse_defects(history: ObservedHistory) -> None:
     """Raise a HistoryError for the first defect of a history; return if it has none."""
     _transactions(history)
     _matches(history)
@@ -33,7 +33,7 @@ def refuse_defects(history: Recorded) -> None:
     _sets(history)
 
 
-def _transactions(history: Recorded) -> None:
+def _transactions(history: ObservedHistory) -> None:
     numbers = [t.number for t in history.transactions]
     for first, second in pairwise(numbers):
         if first >= second:
@@ -93,7 +93,7 @@ def _predicate_read(
             )
 
 
-def _matches(history: Recorded) -> None:
+def _matches(history: ObservedHistory) -> None:
     stated: dict[tuple[str, Version], tuple[bool, str]] = {}
     for transaction, read in history.predicate_reads():
         seen: dict[str, Version] = {}
@@ -113,7 +113,7 @@ def _matches(history: Recorded) -> None:
                 )
 
 
-def _sessions(history: Recorded) -> None:
+def _sessions(history: ObservedHistory) -> None:
     known = {t.number for t in history.transactions}
     places: dict[int, int] = {}
     for k, session in enumerate(history.sessions, 1):
@@ -129,7 +129,7 @@ def _sessions(history: Recorded) -> None:
             places[number] = k
 
 
-def _schedule(history: Recorded) -> None:
+def _schedule(history: ObservedHistory) -> None:
     known = {t.number: len(t.operations) for t in history.transactions}
     places: dict[Moment, int] = {}
     for k, (number, moment) in enumerate(history.schedule, 1):
@@ -139,7 +139,7 @@ def _schedule(history: Recorded) -> None:
             raise HistoryError(f"schedule: {what} is of T{number}, which does nothing here{names}")
         if isinstance(moment, int) and moment > known[number]:
             raise HistoryError(
-                f"schedule: {what} is none; T{number} has {many(known[number], 'operation')}"
+                f"schedule: {what} is none; T{number} has {count_of(known[number], 'operation')}"
             )
         if (number, moment) in places:
             raise HistoryError(
@@ -154,7 +154,7 @@ def _schedule(history: Recorded) -> None:
         places[number, moment] = k
 
 
-def _sets(history: Recorded) -> None:
+def _sets(history: ObservedHistory) -> None:
     known = [t.number for t in history.transactions]
     names = [name for name, _ in history.sets]
     for name, members in history.sets:
@@ -183,7 +183,7 @@ def _before(moment: str | int, other: str | int) -> bool:
     return moment == "start" or other == "end"
 
 
-def _order(history: Recorded) -> None:
+def _order(history: ObservedHistory) -> None:
     transactions = {t.number: t for t in history.transactions}
     after: dict[Version, set[Version]] = {}
     for first, second in history.order:

@@ -11,9 +11,17 @@ from typing import TYPE_CHECKING, Literal
 
 from isolitmus.model.defaults import DELTA
 from isolitmus.model.delta.raw_transaction import Raw
-from isolitmus.model.display import Command, Readable
+from isolitmus.model.display import Command, ReadableRepr
 from isolitmus.model.sql.statement import Block
-from isolitmus.model.toml_text import bare, inline, listed, quoted, quoted_table, toml_rows, value
+from isolitmus.model.toml_text import (
+    inline_table,
+    is_bare_key,
+    quoted,
+    quoted_table,
+    toml_list,
+    toml_rows,
+    toml_value,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -28,7 +36,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Aside",
     "CacheTable",
-    "Client",
+    "ClientSettings",
     "DataFrameWrite",
     "Expectation",
     "HistoryTest",
@@ -95,7 +103,7 @@ class DataFrameWrite:
 
 
 @dataclass(frozen=True, slots=True)
-class Client:
+class ClientSettings:
     """What the client of one transaction does beside its statement."""
 
     before: tuple[Aside, ...] = ()
@@ -124,7 +132,7 @@ class Client:
 
 
 @dataclass(frozen=True, slots=True)
-class Expectation(Readable):
+class Expectation(ReadableRepr):
     """What one protocol or engine is expected to do; what is empty or None is not expected."""
 
     outcome: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -157,7 +165,7 @@ class Expectation(Readable):
 
 
 @dataclass(frozen=True, slots=True)
-class Litmus(Readable):
+class Litmus(ReadableRepr):
     """A table (or several), transactions and a schedule: what an engine carries out.
 
     As a text it is a litmus file, which gives the test back when it is read.
@@ -190,7 +198,7 @@ class Litmus(Readable):
     """The file as it was read."""
     path: Path | None = None
     """Where the file is; None: it was made up."""
-    clients: Mapping[str, Client] = field(default_factory=dict)
+    clients: Mapping[str, ClientSettings] = field(default_factory=dict)
     """Of the transactions that are more than a statement, what else they are."""
     format: str = DELTA
     """The name of what its statements are for (``model.format``)."""
@@ -209,9 +217,9 @@ class Litmus(Readable):
         """Whether some transaction is a raw one, which no SQL can follow."""
         return any(isinstance(t, Raw) for t in self.transactions.values())
 
-    def client(self, transaction: str) -> Client:
+    def client(self, transaction: str) -> ClientSettings:
         """The client of a transaction."""
-        return self.clients.get(transaction, Client())
+        return self.clients.get(transaction, ClientSettings())
 
     def __str__(self) -> str:
         if self.raw:  # nobody makes up raw transactions: they come from files
@@ -223,7 +231,7 @@ class Litmus(Readable):
 
 
 @dataclass(frozen=True, slots=True)
-class HistoryTest(Readable):
+class HistoryTest(ReadableRepr):
     """An abstract history with the levels that it is expected to satisfy and to break."""
 
     name: str
@@ -281,7 +289,7 @@ def litmus_lines(test: Litmus) -> Iterator[str]:
             yield f"{name:<{width}} = {quoted(query)}"
     for who, expect in test.expect.items():
         yield ""
-        yield f"[expect.{who if bare(who) else quoted(who)}]"
+        yield f"[expect.{who if is_bare_key(who) else quoted(who)}]"
         yield from expectation_lines(expect)
 
 
@@ -306,9 +314,11 @@ def history_lines(history: History) -> Iterator[str]:
     """
     for key, of in history.to_table().items():
         if isinstance(of, dict):
-            text = inline({name: listed(map(quoted, members)) for name, members in of.items()})
+            text = inline_table(
+                {name: toml_list(map(quoted, members)) for name, members in of.items()}
+            )
         else:
-            text = quoted(of) if isinstance(of, str) else listed(map(quoted, of))
+            text = quoted(of) if isinstance(of, str) else toml_list(map(quoted, of))
         yield f"{key} = {text}"
 
 
@@ -317,14 +327,14 @@ def _head(test: Litmus | HistoryTest) -> Iterator[str]:
     if test.source:
         yield f"source   = {quoted(test.source)}"
     if test.tags:
-        yield f"tags     = {listed(map(quoted, test.tags))}"
+        yield f"tags     = {toml_list(map(quoted, test.tags))}"
 
 
-def _transaction(statement: Statement, client: Client) -> str:
+def _transaction(statement: Statement, client: ClientSettings) -> str:
     sql = quoted(statement.sql)
     if isinstance(statement, Block) and not (statement.single and len(statement.statements) == 1):
-        sql = listed(quoted(part.sql) for part in statement.statements)
-    if client == Client():
+        sql = toml_list(quoted(part.sql) for part in statement.statements)
+    if client == ClientSettings():
         return sql
     table = {}
     if client.write is None:
@@ -336,7 +346,7 @@ def _transaction(statement: Statement, client: Client) -> str:
         if client.write.options:
             table["options"] = quoted_table(client.write.options)
     if client.before:
-        table["before"] = listed(quoted(aside.sql) for aside in client.before)
+        table["before"] = toml_list(quoted(aside.sql) for aside in client.before)
     if client.let:
         table["let"] = quoted_table({name: read.sql for name, read in client.let.items()})
     if client.conf:
@@ -349,18 +359,18 @@ def _transaction(statement: Statement, client: Client) -> str:
         table["protocol"] = quoted(client.protocol)
     if client.scan:
         one = client.scan
-        table["scan"] = quoted(one) if isinstance(one, str) else listed(map(quoted, one))
+        table["scan"] = quoted(one) if isinstance(one, str) else toml_list(map(quoted, one))
     if client.each:
         table["subqueries"] = quoted("each")
-    return inline(table)
+    return inline_table(table)
 
 
 def _table(schema: Schema, init: list[str]) -> Iterator[str]:
     yield f"columns        = {quoted(schema.ddl())}"
     if schema.partitioned_by:
-        yield f"partitioned_by = {listed(map(quoted, schema.partitioned_by))}"
+        yield f"partitioned_by = {toml_list(map(quoted, schema.partitioned_by))}"
     if schema.clustered_by:
-        yield f"clustered_by   = {listed(map(quoted, schema.clustered_by))}"
+        yield f"clustered_by   = {toml_list(map(quoted, schema.clustered_by))}"
     if schema.properties:
         yield f"properties     = {quoted_table(schema.properties)}"
     if schema.parquet:
@@ -369,50 +379,54 @@ def _table(schema: Schema, init: list[str]) -> Iterator[str]:
         yield "exists         = false"
     if schema.indexes:
         orders = {index.name: quoted(index.text(schema.columns)) for index in schema.indexes}
-        yield f"index          = {inline(orders)}"
+        yield f"index          = {inline_table(orders)}"
     if schema.rows_per_file is not None:
         yield f"rows_per_file  = {schema.rows_per_file}"
     if init:
-        yield f"init           = {listed(map(quoted, init))}"
+        yield f"init           = {toml_list(map(quoted, init))}"
 
 
 def expectation_lines(expect: Expectation) -> Iterator[str]:
     """The keys of a table ``[expect.WHO]``."""
     if expect.outcome:
-        yield f"outcome  = {inline(_names(expect.outcome))}"
+        yield f"outcome  = {inline_table(_names(expect.outcome))}"
     if expect.error_class:
-        yield f"error_class = {inline({n: quoted(c) for n, c in expect.error_class.items()})}"
+        yield f"error_class = {inline_table({n: quoted(c) for n, c in expect.error_class.items()})}"
     if expect.log:
-        log = {n: inline({k: value(v) for k, v in e.items()}) for n, e in expect.log.items()}
-        yield f"log      = {inline(log)}"
+        log = {
+            n: inline_table({k: toml_value(v) for k, v in e.items()}) for n, e in expect.log.items()
+        }
+        yield f"log      = {inline_table(log)}"
     if expect.reads:
-        yield f"reads    = {inline(_contents(expect.reads))}"
+        yield f"reads    = {inline_table(_contents(expect.reads))}"
     if expect.emitted:
-        yield f"emitted  = {inline(_contents(expect.emitted))}"
+        yield f"emitted  = {inline_table(_contents(expect.emitted))}"
     if expect.waits is not None:
-        yield f"waits    = {inline(_names(expect.waits))}"
+        yield f"waits    = {inline_table(_names(expect.waits))}"
     if expect.tables:
-        yield f"tables   = {inline(_contents(expect.tables))}"
+        yield f"tables   = {inline_table(_contents(expect.tables))}"
     if expect.versions:
-        versions = {str(k): inline(_contents(tables)) for k, tables in expect.versions.items()}
-        yield f"versions = {inline(versions)}"
+        versions = {
+            str(k): inline_table(_contents(tables)) for k, tables in expect.versions.items()
+        }
+        yield f"versions = {inline_table(versions)}"
     if expect.breaks is not None:
-        yield f"breaks   = {listed(map(quoted, expect.breaks))}"
+        yield f"breaks   = {toml_list(map(quoted, expect.breaks))}"
     if expect.serial is not None:
-        yield f"serial   = {listed(map(quoted, expect.serial))}"
+        yield f"serial   = {toml_list(map(quoted, expect.serial))}"
     yield from _levels(expect)
 
 
 def _levels(expect: Expectation | HistoryTest) -> Iterator[str]:
     for key, names in (("holds", expect.holds), ("fails", expect.fails)):
         if names:
-            yield f"{key:<8} = {listed(map(quoted, names))}"
+            yield f"{key:<8} = {toml_list(map(quoted, names))}"
 
 
 def _names(by: Mapping[str, tuple[str, ...]]) -> dict[str, str]:
     """One name as a text, others as a list."""
     return {
-        key: quoted(names[0]) if len(names) == 1 else listed(map(quoted, names))
+        key: quoted(names[0]) if len(names) == 1 else toml_list(map(quoted, names))
         for key, names in by.items()
     }
 

@@ -7,16 +7,24 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from isolitmus.model.defaults import DELTA
 from isolitmus.model.delta.conflict import CONFLICTS
-from isolitmus.model.display import Readable, many, text_digest
+from isolitmus.model.display import ReadableRepr, count_of, text_digest
 from isolitmus.model.run import SILENT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-__all__ = ["LETTERS", "NOT_MODELLED", "OTHER", "Cell", "Matrix", "Place", "letter"]
+__all__ = [
+    "LETTERS",
+    "NOT_MODELLED",
+    "OTHER",
+    "Matrix",
+    "MatrixCase",
+    "MatrixPlace",
+    "outcome_letter",
+]
 
 
-class Place(NamedTuple):
+class MatrixPlace(NamedTuple):
     """A case: the statement that is parked, the one that wins, and the layout."""
 
     a: str
@@ -25,9 +33,9 @@ class Place(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Matrix(Readable):
+class Matrix(ReadableRepr):
     """Statements to be run beside each other. Tables, layouts and statements are as their file has them, with places
-    to be filled in (``specs.files.matrix_file.case``).
+    to be filled in (``specs.files.matrix_file.matrix_litmus``).
     """
 
     name: str
@@ -52,20 +60,20 @@ class Matrix(Readable):
 
     def __repr__(self) -> str:
         """What it is called, and how large it is."""
-        each = many(len(self.statements), "statement")
-        return f"{self.name}: {self.title}\n  {each}, each beside each, in {many(len(self.layouts), 'layout')}"
+        each = count_of(len(self.statements), "statement")
+        return f"{self.name}: {self.title}\n  {each}, each beside each, in {count_of(len(self.layouts), 'layout')}"
 
     @property
     def digest(self) -> str:
         """What tells its text from others."""
         return text_digest(self.text)
 
-    def places(self, layout: str | None = None) -> Iterator[Place]:
+    def places(self, layout: str | None = None) -> Iterator[MatrixPlace]:
         """The cases, row by row, of one layout or of all."""
         for name in self.layouts if layout is None else [layout]:
             for a in self.statements:
                 for winner in self.statements:
-                    yield Place(a, winner, name)
+                    yield MatrixPlace(a, winner, name)
 
 
 LETTERS: Mapping[str, str] = {
@@ -81,10 +89,10 @@ NOT_MODELLED = "not modelled"
 """The outcome of a case that the model refuses."""
 
 
-def letter(outcome: str | None) -> str:
+def outcome_letter(outcome: str | None) -> str:
     """An outcome as a letter: ``e`` for an error, a blank for what was not asked or is not modelled.
 
-    >>> letter("committed"), letter("error:SparkException"), letter("WriteConflict"), letter(None)
+    >>> outcome_letter("committed"), outcome_letter("error:SparkException"), outcome_letter("WriteConflict"), outcome_letter(None)
     ('.', 'e', 'x', ' ')
     """
     if outcome is None or outcome == NOT_MODELLED:
@@ -93,10 +101,10 @@ def letter(outcome: str | None) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class MatrixCase:
     """What became of one statement that another one overtook."""
 
-    place: Place
+    place: MatrixPlace
     """Which two, and on which layout."""
     protocol: str
     """Under which commit check."""

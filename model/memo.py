@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ParamSpec, TypeVar
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["by_object"]
+__all__ = ["memoize_by_identity"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -16,11 +16,11 @@ MOST = 10_000
 """So many results, and all are forgotten."""
 
 
-def by_object(function: Callable[P, R]) -> Callable[P, R]:
+def memoize_by_identity(function: Callable[P, R]) -> Callable[P, R]:
     """The function, which is not asked twice of the same objects: to hash an expression or a statement takes as long as
     to walk it. Only for objects that do not change, given by position; errors are not remembered.
 
-    >>> length = by_object(len)
+    >>> length = memoize_by_identity(len)
     >>> some = (1, 2)
     >>> length(some), length(some), length((3,))
     (2, 2, 1)

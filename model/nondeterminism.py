@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from isolitmus.model.sql.values import Value
 
-__all__ = ["MOST_TRIES", "OpenQuestion", "asked_by", "every_way", "suppose"]
+__all__ = ["MOST_TRIES", "OpenQuestion", "asked_by", "choose", "enumerate_choices"]
 
 Done = TypeVar("Done")
 MOST_TRIES = 2_000
@@ -50,7 +50,7 @@ def asked_by(who: str) -> None:
         tried.who = who
 
 
-def suppose(question: Hashable, answers: tuple[Value, ...], why: str) -> Value:
+def choose(question: Hashable, answers: tuple[Value, ...], why: str) -> Value:
     """The answer that is tried; one question of one transaction has one answer. UndeterminedError with ``why``
     if none is.
     """
@@ -63,11 +63,11 @@ def suppose(question: Hashable, answers: tuple[Value, ...], why: str) -> Value:
     return tried.answers[key]
 
 
-def every_way(once: Callable[[], Done], most: int = MOST_TRIES) -> Iterator[Done]:
+def enumerate_choices(once: Callable[[], Done], most: int = MOST_TRIES) -> Iterator[Done]:
     """What comes out with every answer to every question; UndeterminedError where that is begun more than ``most``
     times, or where one way is undetermined for another reason.
 
-    >>> list(every_way(lambda: [suppose(k, (True, False), "who knows") for k in "ab"]))
+    >>> list(enumerate_choices(lambda: [choose(k, (True, False), "who knows") for k in "ab"]))
     [[True, True], [True, False], [False, True], [False, False]]
     """
     left: list[dict[Hashable, Value]] = [{}]

@@ -25,7 +25,7 @@ from isolitmus.model.operations import (
     Version,
     Write,
     read_versions,
-    shortened,
+    shorten_schedule,
 )
 
 if TYPE_CHECKING:
@@ -35,13 +35,13 @@ if TYPE_CHECKING:
 
 __all__ = [
     "DeadWrite",
+    "expand_deletes",
     "moment_words",
     "read_linear",
     "read_operations",
     "read_order",
     "read_schedule",
     "read_transaction_name",
-    "spelled_out",
 ]
 
 VersionPair = tuple["Version", "Version"]
@@ -55,7 +55,7 @@ class DeadWrite(Write):
         return f"d({self.version})"
 
 
-def spelled_out(
+def expand_deletes(
     transactions: Sequence[Transaction], order: Sequence[VersionPair]
 ) -> tuple[tuple[Transaction, ...], tuple[VersionPair, ...]]:
     """The transactions and the order of versions, with what deletes mean; HistoryError if an object is deleted twice,
@@ -244,7 +244,7 @@ def read_linear(
         for number, done in sorted(operations.items())
     )
     begins = any(moment == "start" for _, moment in moments)
-    return transactions, tuple(order), shortened(moments) if begins else ()
+    return transactions, tuple(order), shorten_schedule(moments) if begins else ()
 
 
 def _read_apart(

@@ -29,18 +29,18 @@ __all__ = [
     "INITIAL",
     "ItemRead",
     "Match",
-    "Matches",
+    "MatchBits",
     "Moment",
+    "ObservedHistory",
     "Operation",
     "PredicateRead",
-    "Recorded",
     "Status",
     "Transaction",
     "Version",
     "Write",
     "observed_orders",
     "read_versions",
-    "shortened",
+    "shorten_schedule",
     "unordered",
     "writers_of_objects",
 ]
@@ -175,7 +175,7 @@ Moment = tuple[int, Literal["start", "end"] | int]
 
 
 @dataclass(frozen=True, slots=True)
-class Recorded:
+class ObservedHistory:
     """What was seen of transactions. A ``model.history.History`` is one without defects, that gives frames."""
 
     transactions: tuple[Transaction, ...]
@@ -239,10 +239,10 @@ class Recorded:
                     yield transaction, operation
 
 
-def shortened(moments: Sequence[Moment]) -> tuple[Moment, ...]:
+def shorten_schedule(moments: Sequence[Moment]) -> tuple[Moment, ...]:
     """A schedule without the operations of who did all at once, of whom its start and its end say it.
 
-    >>> shortened([(1, "start"), (2, "start"), (2, 1), (2, "end"), (1, 1), (1, "end")])
+    >>> shorten_schedule([(1, "start"), (2, "start"), (2, 1), (2, "end"), (1, 1), (1, "end")])
     ((1, 'start'), (2, 'start'), (2, 'end'), (1, 1), (1, 'end'))
     """
     found: list[Moment] = []
@@ -255,7 +255,7 @@ def shortened(moments: Sequence[Moment]) -> tuple[Moment, ...]:
     return tuple(found)
 
 
-def unordered(history: Recorded) -> tuple[tuple[Version, Version], ...]:
+def unordered(history: ObservedHistory) -> tuple[tuple[Version, Version], ...]:
     """The pairs of versions, of transactions that did not abort, whose order nobody observed."""
     observed = observed_orders(history)
     possible = frozenset(t.number for t in history.transactions if t.status != "aborted")
@@ -267,7 +267,7 @@ def unordered(history: Recorded) -> tuple[tuple[Version, Version], ...]:
     )
 
 
-def writers_of_objects(history: Recorded, committed: frozenset[int]) -> dict[str, list[int]]:
+def writers_of_objects(history: ObservedHistory, committed: frozenset[int]) -> dict[str, list[int]]:
     writers: dict[str, list[int]] = defaultdict(list)
     for transaction in history.transactions:
         if transaction.number in committed:
@@ -276,7 +276,7 @@ def writers_of_objects(history: Recorded, committed: frozenset[int]) -> dict[str
     return writers
 
 
-def observed_orders(history: Recorded) -> dict[str, set[tuple[int, int]]]:
+def observed_orders(history: ObservedHistory) -> dict[str, set[tuple[int, int]]]:
     """The observed pairs of writers of each object, closed under transitivity."""
     pairs: dict[str, set[tuple[int, int]]] = defaultdict(set)
     for first, second in history.order:
@@ -291,12 +291,12 @@ def observed_orders(history: Recorded) -> dict[str, set[tuple[int, int]]]:
 
 
 @dataclass(frozen=True, slots=True)
-class Matches:
+class MatchBits:
     """The stated bits, and the objects in the range of each predicate in the order of their naming.
 
     >>> from isolitmus.model.history import History
     >>> from isolitmus.model.operations import Version
-    >>> matches = Matches.of(History.parse("r1(P: x0*, y0 | x2) w2(x2) w3(x3)").matches())
+    >>> matches = MatchBits.of(History.parse("r1(P: x0*, y0 | x2) w2(x2) w3(x3)").matches())
     >>> matches.ranges, [matches.changes("P", Version("x", 0), Version("x", n)) for n in (2, 3)]
     ({'P': ('x', 'y')}, [True, True])
     """
@@ -305,7 +305,7 @@ class Matches:
     ranges: Mapping[str, tuple[str, ...]]
 
     @classmethod
-    def of(cls, bits: Mapping[tuple[str, Version], bool]) -> Matches:
+    def of(cls, bits: Mapping[tuple[str, Version], bool]) -> MatchBits:
         """The bits that the reads of a history state (``History.matches``)."""
         ranges: dict[str, dict[str, None]] = {}
         for predicate, version in bits:

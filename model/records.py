@@ -8,7 +8,7 @@ from io import StringIO
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from isolitmus.model.display import Readable, few
+from isolitmus.model.display import ReadableRepr, first_lines
 from isolitmus.model.errors import IsolitmusError
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ Datum = str | int | None
 
 
 @dataclass(frozen=True, slots=True)
-class Records(Readable):
+class Records(ReadableRepr):
     """Rows with a value for each column.
 
     >>> print(Records(("level", "forbidden"), (("serializable", 3), ("causal", None))).to_csv(), end="")
@@ -43,7 +43,7 @@ class Records(Readable):
         return cls(every[0].columns, tuple(chain.from_iterable(table.rows for table in every)))
 
     def __repr__(self) -> str:
-        return few(self.to_csv().splitlines())
+        return first_lines(self.to_csv().splitlines())
 
     def to_csv(self) -> str:
         """The rows below the names of the columns, with commas; empty where there is no value."""

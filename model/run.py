@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from isolitmus.model.display import Readable, few, render
+from isolitmus.model.display import ReadableRepr, first_lines, render
 from isolitmus.model.errors import UndeterminedError
 from isolitmus.model.records import Records, Tabular
 from isolitmus.model.sql.values import show_row
@@ -40,7 +40,7 @@ by then, for the run ends there."""
 
 
 @dataclass(frozen=True, slots=True)
-class Wait(Readable):
+class Wait(ReadableRepr):
     """A transaction had to wait for others, who held what it wanted or were before it."""
 
     step: str
@@ -56,7 +56,7 @@ class Wait(Readable):
 
 
 @dataclass(frozen=True, slots=True)
-class TransactionRun(Readable):
+class TransactionRun(ReadableRepr):
     """What one transaction did. Versions count from the table at the start of the schedule, which is 0."""
 
     outcome: str
@@ -117,7 +117,7 @@ class TransactionRun(Readable):
 
 
 @dataclass(frozen=True, slots=True)
-class Run(Readable, Tabular):
+class Run(ReadableRepr, Tabular):
     """A schedule carried out, as anyone can observe it."""
 
     litmus: str
@@ -175,7 +175,7 @@ class Run(Readable, Tabular):
         ]
 
     def __repr__(self) -> str:
-        return few(self.lines())
+        return first_lines(self.lines())
 
 
 def same_bag(a: Rows, b: Rows) -> bool:
@@ -210,7 +210,7 @@ class SeveralRuns(UndeterminedError):
 
 
 @dataclass(frozen=True, slots=True)
-class Timeline(Readable):
+class Timeline(ReadableRepr):
     """When each transaction of a schedule starts and commits; with a run, what became of it.
 
     >>> import isolitmus.checker  # which draws it

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from isolitmus.model.defaults import DELTA
-from isolitmus.model.display import Readable, few, many, text_digest
+from isolitmus.model.display import ReadableRepr, count_of, first_lines, text_digest
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -32,7 +32,7 @@ def fresh(position: int) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Scope(Readable):
+class Scope(ReadableRepr):
     """Initial tables, statements, readers, and how many transactions.
 
     A candidate is an initial table (one of ``inits``), a statement for each commit position and a
@@ -83,10 +83,10 @@ class Scope(Readable):
     def __repr__(self) -> str:
         """What it is called, and what varies."""
         at = " or ".join(map(str, self.transactions))
-        return few(
+        return first_lines(
             [
                 f"{self.name}: {self.title}",
-                f"  {at} transactions, on {many(len(self.inits), 'table')} to begin with",
+                f"  {at} transactions, on {count_of(len(self.inits), 'table')} to begin with",
                 *(f"  {first}" for first, *_ in self.statements),
                 *(f"  {reader}" for reader in self.readers),
             ]

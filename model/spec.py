@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Generic, Literal, Protocol, TypeVar
 
-from isolitmus.model.display import Readable, few
+from isolitmus.model.display import ReadableRepr, first_lines
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -159,7 +159,7 @@ class Clause:
 
 
 @dataclass(frozen=True, slots=True)
-class Spec(Readable):
+class Spec(ReadableRepr):
     """A level or a protocol: one cited text."""
 
     name: str
@@ -222,7 +222,7 @@ class Spec(Readable):
     def __repr__(self) -> str:
         """What it is called, its clauses, axioms and silences."""
         parts = (*self.clauses, *self.axioms, *self.silences)
-        return few([f"{self.name}: {self.title}", *(f"  {part}" for part in parts)])
+        return first_lines([f"{self.name}: {self.title}", *(f"  {part}" for part in parts)])
 
 
 R = TypeVar("R")

@@ -12,7 +12,14 @@ if TYPE_CHECKING:
 
     from isolitmus.model.spec import CatExpr, Spec
 
-__all__ = ["conjunction", "names_in", "outspoken", "strict", "unfolded", "with_axioms"]
+__all__ = [
+    "conjunction",
+    "names_in",
+    "unfold",
+    "with_axioms",
+    "with_silences_as_axioms",
+    "without_silences",
+]
 
 
 def names_in(exprs: Iterable[CatExpr], definitions: Mapping[str, CatExpr]) -> frozenset[str]:
@@ -40,28 +47,28 @@ def names_in(exprs: Iterable[CatExpr], definitions: Mapping[str, CatExpr]) -> fr
     return frozenset(found)
 
 
-def unfolded(expr: CatExpr, definitions: Mapping[str, CatExpr]) -> CatExpr:
+def unfold(expr: CatExpr, definitions: Mapping[str, CatExpr]) -> CatExpr:
     """The expression with every ``let`` replaced by what it stands for.
 
-    >>> print(unfolded(Name("depends"), {"depends": Binary("|", Name("wr"), Name("ww"))}))
+    >>> print(unfold(Name("depends"), {"depends": Binary("|", Name("wr"), Name("ww"))}))
     (wr | ww)
     """
     match expr:
         case Name(name):
-            return unfolded(definitions[name], definitions) if name in definitions else expr
+            return unfold(definitions[name], definitions) if name in definitions else expr
         case Binary(op, left, right):
-            return Binary(op, unfolded(left, definitions), unfolded(right, definitions))
+            return Binary(op, unfold(left, definitions), unfold(right, definitions))
         case Unary(op, operand):
-            return Unary(op, unfolded(operand, definitions))
+            return Unary(op, unfold(operand, definitions))
         case Bracket(operand):
-            return Bracket(unfolded(operand, definitions))
+            return Bracket(unfold(operand, definitions))
 
 
-def outspoken(spec: Spec) -> Spec:
+def without_silences(spec: Spec) -> Spec:
     """The spec without its silences: what it forbids is forbidden, and all else admitted.
 
     >>> from isolitmus.specs.language.parser import read
-    >>> spec = outspoken(read('"Mine" empty ww as lost silent rw as missed', "mine"))
+    >>> spec = without_silences(read('"Mine" empty ww as lost silent rw as missed', "mine"))
     >>> len(spec.silences), sorted(spec.needs)
     (0, ['ww'])
     """
@@ -71,7 +78,7 @@ def outspoken(spec: Spec) -> Spec:
     return replace(spec, silences=(), needs=names_in(used, spec.definitions))
 
 
-def strict(spec: Spec) -> Spec:
+def with_silences_as_axioms(spec: Spec) -> Spec:
     """The spec with its silences as axioms: what it admits is admitted, and all else forbidden."""
     return replace(spec, axioms=spec.demands, silences=()) if spec.silences else spec
 
@@ -84,7 +91,7 @@ def with_axioms(spec: Spec, axioms: Collection[Axiom], name: str) -> Spec:
     >>> sorted(with_axioms(spec, spec.axioms[-1:], "last").needs)
     ['Empty', 'Marked', 'NoData', 'removes-meets-removes', 'unseen']
     """
-    flat = tuple(Axiom(a.test, unfolded(a.expr, spec.definitions), a.name) for a in axioms)
+    flat = tuple(Axiom(a.test, unfold(a.expr, spec.definitions), a.name) for a in axioms)
     needs = names_in([axiom.expr for axiom in flat], {})
     return replace(
         spec, name=name, title=name, axioms=flat, definitions={}, silences=(), labels=(), promises=(),

@@ -12,15 +12,23 @@ if TYPE_CHECKING:
 
     from isolitmus.model.sql.values import Rows, Value
 
-__all__ = ["bare", "inline", "listed", "quoted", "quoted_table", "toml_rows", "value"]
+__all__ = [
+    "inline_table",
+    "is_bare_key",
+    "quoted",
+    "quoted_table",
+    "toml_list",
+    "toml_rows",
+    "toml_value",
+]
 
 
 def toml_rows(table: Rows) -> str:
     """Rows as a list of lists."""
-    return listed(listed(map(value, row)) for row in table)
+    return toml_list(toml_list(map(toml_value, row)) for row in table)
 
 
-def value(of: Value) -> str:
+def toml_value(of: Value) -> str:
     """One value; TOML has no NULL."""
     match of:
         case None:
@@ -44,19 +52,19 @@ def quoted(text: str) -> str:
 
 def quoted_table(table: Mapping[str, str]) -> str:
     """A table of texts; its keys may hold dots."""
-    return inline({k if bare(k) else quoted(k): quoted(v) for k, v in table.items()})
+    return inline_table({k if is_bare_key(k) else quoted(k): quoted(v) for k, v in table.items()})
 
 
-def listed(parts: Iterable[str]) -> str:
+def toml_list(parts: Iterable[str]) -> str:
     """A list, of parts that are TOML."""
     return f"[{', '.join(parts)}]"
 
 
-def inline(table: Mapping[str, str]) -> str:
+def inline_table(table: Mapping[str, str]) -> str:
     """An inline table, of keys and values that are TOML."""
     return f"{{ {', '.join(f'{k} = {v}' for k, v in table.items())} }}"
 
 
-def bare(key: str) -> bool:
+def is_bare_key(key: str) -> bool:
     """Whether a key may stand without quotes."""
     return bool(key) and key.replace("-", "").replace("_", "").isalnum() and key.isascii()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Never
 
-from isolitmus.model.display import Readable, few
+from isolitmus.model.display import ReadableRepr, first_lines
 
 if TYPE_CHECKING:
     from isolitmus.model.reason import Edge, Reason
@@ -14,7 +14,7 @@ __all__ = ["Allowed", "Forbidden", "Needs", "Silent", "Unknown", "Verdict", "Vio
 
 
 @dataclass(frozen=True, slots=True)
-class Violation(Readable):
+class Violation(ReadableRepr):
     """A broken axiom and the shortest cycle (or chain, where the axiom is ``empty``) that breaks it; or, of kind
     ``silent``, a silence and the chain that is left unsaid; of kind ``form``, a form of a level that no order has.
 
@@ -45,11 +45,11 @@ class Violation(Readable):
         }
 
     def __repr__(self) -> str:
-        return few(self.lines())
+        return first_lines(self.lines())
 
 
 @dataclass(frozen=True, slots=True)
-class Allowed(Readable):
+class Allowed(ReadableRepr):
     """Every axiom holds; the witness is an order of the nodes that the acyclic axioms are about, and
     respects these. ``alone`` has a node that they are not about, but other axioms one by one (a reader at
     update-serializable), in an order of those that suits it: each may have another.
@@ -70,7 +70,7 @@ class Allowed(Readable):
 
 
 @dataclass(frozen=True, slots=True)
-class Forbidden(Readable):
+class Forbidden(ReadableRepr):
     """At least one axiom is broken; violations in the order of the spec's text.
 
     Of a history that leaves something open there is one violation for each way in which it may have
@@ -87,11 +87,13 @@ class Forbidden(Readable):
         return "forbidden"
 
     def __repr__(self) -> str:
-        return few([str(self), *(f"  {line}" for v in self.violations for line in v.lines())])
+        return first_lines(
+            [str(self), *(f"  {line}" for v in self.violations for line in v.lines())]
+        )
 
 
 @dataclass(frozen=True, slots=True)
-class Silent(Readable):
+class Silent(ReadableRepr):
     """Every axiom holds, and of some transactions the source says nothing: neither allowed nor forbidden.
 
     One of them for each silence of the text.
@@ -106,7 +108,7 @@ class Silent(Readable):
         return "silent"
 
     def __repr__(self) -> str:
-        return few([str(self), *(f"  {line}" for v in self.silences for line in v.lines())])
+        return first_lines([str(self), *(f"  {line}" for v in self.silences for line in v.lines())])
 
 
 @dataclass(frozen=True, slots=True)

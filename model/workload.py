@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from isolitmus.model.display import Readable, few
+from isolitmus.model.display import ReadableRepr, first_lines
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -20,7 +20,7 @@ __all__ = ["Job", "JobStatement", "Workload"]
 
 
 @dataclass(frozen=True, slots=True)
-class JobStatement(Readable):
+class JobStatement(ReadableRepr):
     """One statement of a job: on Delta a transaction of its own."""
 
     name: str
@@ -45,7 +45,7 @@ class JobStatement(Readable):
 
 
 @dataclass(frozen=True, slots=True)
-class Job(Readable):
+class Job(ReadableRepr):
     """A job: one run after another of its statements, each run with parameters of its own."""
 
     name: str
@@ -62,11 +62,11 @@ class Job(Readable):
     """The file and the line where it stands."""
 
     def __repr__(self) -> str:
-        return few([f"{self.name}:", *(f"  {one.sql}" for one in self.statements)])
+        return first_lines([f"{self.name}:", *(f"  {one.sql}" for one in self.statements)])
 
 
 @dataclass(frozen=True, slots=True)
-class Workload(Readable):
+class Workload(ReadableRepr):
     """Tables and jobs."""
 
     name: str
@@ -120,4 +120,6 @@ class Workload(Readable):
         return self.text
 
     def __repr__(self) -> str:
-        return few([f"{self.name}: {self.title}", *(f"  {one!r}" for one in self.statements)])
+        return first_lines(
+            [f"{self.name}: {self.title}", *(f"  {one!r}" for one in self.statements)]
+        )

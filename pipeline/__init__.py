@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from isolitmus.model.lazy_exports import lazily
+from isolitmus.model.lazy_exports import lazy_getattr
 
 if TYPE_CHECKING:
     from isolitmus.pipeline.audit_job import audit_all
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 __all__ = ["audit_all", "check_all", "open_spark", "sweep"]
 
-__getattr__ = lazily(
+__getattr__ = lazy_getattr(
     __name__,
     {
         "audit_all": "audit_job",

@@ -23,16 +23,16 @@ from isolitmus.pipeline.result_table import (
     Table,
     refuse_without,
 )
-from isolitmus.pipeline.spark import each_part, on_workers, rows_of_each
+from isolitmus.pipeline.spark import map_on_workers, rows_function, write_parts
 from isolitmus.specs.disk.input_files import real_path
-from isolitmus.specs.logs.delta_log import latest
+from isolitmus.specs.logs.delta_log import latest_version
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     import pyarrow as pa
 
-__all__ = ["AUDITS", "audit_all", "auditor", "audits_of", "refuse_no_findings"]
+__all__ = ["AUDITS", "audit_all", "audit_function", "audits_from_rows", "refuse_no_findings"]
 
 AUDITS = ResultTable(
     "findings",
@@ -81,14 +81,14 @@ def audit_all(
         known = _audited(paths, table.rows("kind = 'table'").collect())
 
     def write(some: Sequence[str], places: Any) -> None:
-        found = on_workers(spark, places, auditor(some, name), AUDITS.schema)
+        found = map_on_workers(spark, places, audit_function(some, name), AUDITS.schema)
         if table is None:
             rows.extend(found.collect())
         else:
             table.append(found)
 
     left = [path for path in paths if path not in known]
-    ended = each_part(
+    ended = write_parts(
         spark,
         left,
         "audit, tables",
@@ -100,7 +100,7 @@ def audit_all(
         there = table.rows()
         own = there.where(there["audit"].isin(name, *known.values())).collect()
         rows = [row for row in own if row["audit"] == known.get(row["table"], name)]
-    return audits_of(dict(zip(paths, map(str, tables), strict=True)), rows, ended)
+    return audits_from_rows(dict(zip(paths, map(str, tables), strict=True)), rows, ended)
 
 
 def _audited(paths: Sequence[str], rows: Iterable[Any]) -> dict[str, str]:
@@ -118,14 +118,14 @@ def _newest(table: Path, version: int | None = None) -> list[int] | None:
     """The newest commit of a table, or the one of a version: its number, bytes, and when it was written; None: it is
     not there.
     """
-    found = latest(table) if version is None else version
+    found = latest_version(table) if version is None else version
     with suppress(OSError, LogError):
         state = (table / "_delta_log" / f"{found:020}.json").stat()
         return [found, state.st_size, state.st_mtime_ns]
     return None
 
 
-def auditor(
+def audit_function(
     paths: Sequence[str], name: str
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """A function for ``mapInArrow``: of batches of places in ``paths`` the rows of those tables."""
@@ -134,7 +134,7 @@ def auditor(
         for values in _rows(path):
             yield dict(zip(AUDITS.columns, (name, path, *values), strict=True))
 
-    return rows_of_each(paths, rows, AUDITS)
+    return rows_function(paths, rows, AUDITS)
 
 
 def _rows(path: str) -> Iterator[tuple[str, str | None, list[int], str]]:
@@ -152,7 +152,7 @@ def _rows(path: str) -> Iterator[tuple[str, str | None, list[int], str]]:
         yield finding.kind, finding.certainty, list(finding.versions), finding.why
 
 
-def audits_of(
+def audits_from_rows(
     names: dict[str, str], rows: Iterable[Any], ended: str | None = None
 ) -> tuple[list[Audit], list[LogError]]:
     """The audits and errors that rows tell of; ``names`` are the paths with what users call them. With ``ended``

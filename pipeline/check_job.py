@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from isolitmus.checker.checks.history_sources import judged_file
 from isolitmus.checker.judge.anomalies import anomalies
 from isolitmus.model.budget import Budget
-from isolitmus.model.display import many
+from isolitmus.model.display import count_of
 from isolitmus.model.errors import IsolitmusError
 from isolitmus.model.verdict import Allowed, Forbidden, Unknown
 from isolitmus.pipeline.result_table import (
@@ -25,10 +25,10 @@ from isolitmus.pipeline.result_table import (
     ResultColumn,
     ResultTable,
     Table,
-    held,
+    table_property,
     text_literal,
 )
-from isolitmus.pipeline.spark import each_part, on_workers, rows_of_each
+from isolitmus.pipeline.spark import map_on_workers, rows_function, write_parts
 from isolitmus.specs.disk.input_files import real_path
 from isolitmus.specs.files.catalogue import every_level, spec
 from isolitmus.specs.logs.delta_log import is_delta_table
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
     HistoryFile = tuple[str, Path]
 
-__all__ = ["VERDICTS", "BulkCheck", "bulk_judge", "check_all", "refuse_other_check"]
+__all__ = ["VERDICTS", "BulkCheck", "check_all", "check_function", "refuse_other_check"]
 
 VERDICTS = ResultTable(
     "verdicts",
@@ -113,17 +113,17 @@ class BulkCheck:
         1 file, or a part of one, could not be judged:
           b.txt:1: no
         """
-        yield f"{many(self.histories, 'history', 'histories')} of {many(self.files, 'file')}, in {self.seconds:.1f} s"
+        yield f"{count_of(self.histories, 'history', 'histories')} of {count_of(self.files, 'file')}, in {self.seconds:.1f} s"
         for level, verdicts in self.levels.items():
             yield f"  {level}: {', '.join(f'{n:,} {verdict}' for verdict, n in verdicts.items())}"
         if self.unread:
-            yield f"{many(self.unread, 'file')}, or a part of one, could not be judged:"
+            yield f"{count_of(self.unread, 'file')}, or a part of one, could not be judged:"
             for file, reason in self.errors:
                 yield f"  {reason if reason.startswith((file, Path(file).name)) else f'{file}: {reason}'}"
             if self.unread > len(self.errors):
                 yield f"  and {self.unread - len(self.errors):,} more"
         if self.ended is not None:
-            yield f"{many(self.files - self.judged, 'file')} were not reached: {self.ended}"
+            yield f"{count_of(self.files - self.judged, 'file')} were not reached: {self.ended}"
 
     def to_json(self) -> dict[str, object]:
         """The counts as docs/interface.md, 6, has them."""
@@ -167,14 +167,14 @@ def check_all(
     done = len(wanted) - len(left)
 
     def write(some: Sequence[HistoryFile], places: Any) -> None:
-        found = on_workers(spark, places, bulk_judge(some, levels), VERDICTS.schema)
+        found = map_on_workers(spark, places, check_function(some, levels), VERDICTS.schema)
         if table is None:
             rows.extend(found.select(*TOLD_OF).collect())
         else:
             own = ", ".join(text_literal(str(path)) for _, path in some)
             table.replace(f"file IN ({own})", found)
 
-    ended = each_part(
+    ended = write_parts(
         spark,
         left,
         "check, files",
@@ -189,11 +189,11 @@ def check_all(
     return _told(rows, names, monotonic() - start, ended)
 
 
-def bulk_judge(
+def check_function(
     files: Sequence[HistoryFile], levels: Sequence[str] | None
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """A function for ``mapInArrow``: of batches of places in ``files`` the rows of those files."""
-    return rows_of_each(files, lambda file: _rows(file, levels), VERDICTS)
+    return rows_function(files, lambda file: _rows(file, levels), VERDICTS)
 
 
 def _rows(of: HistoryFile, levels: Sequence[str] | None) -> Iterator[dict[str, Any]]:
@@ -242,7 +242,7 @@ def refuse_other_check(out: Location, levels: Sequence[str] | None, spark: Any =
     """IsolitmusError if there is something at a place that holds no verdicts by these levels; needs no Spark for a
     folder.
     """
-    there = held(out, ABOUT, spark)
+    there = table_property(out, ABOUT, spark)
     if there == "":
         raise IsolitmusError(
             f"--out {out}: this table holds no verdicts; name a folder that is not there yet"

@@ -7,11 +7,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from isolitmus.checker.execution.run_result import run
-from isolitmus.conformance.agreement import differences
-from isolitmus.conformance.delta.session import spark_here
-from isolitmus.model.engine import Carries
+from isolitmus.conformance.agreement import find_differences
+from isolitmus.conformance.delta.session import shared_spark
+from isolitmus.model.engine import RunsTests
 from isolitmus.model.errors import TimeLimit, WaitsForEver
-from isolitmus.model.matrix import Cell, Place
+from isolitmus.model.matrix import MatrixCase, MatrixPlace
 from isolitmus.model.run import SeveralRuns
 from isolitmus.pipeline.result_table import (
     Location,
@@ -21,19 +21,26 @@ from isolitmus.pipeline.result_table import (
     refuse_without,
     text_literal,
 )
-from isolitmus.specs.files.matrix_file import case
+from isolitmus.specs.files.matrix_file import matrix_litmus
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
     from pathlib import Path
 
-    from isolitmus.model.exploration import Batch
+    from isolitmus.model.exploration import RandomBatch
     from isolitmus.model.litmus import Litmus
     from isolitmus.model.matrix import Matrix
     from isolitmus.model.run import Run
     from isolitmus.model.spec import Spec
 
-__all__ = ["REPLAYS", "Replayed", "Replays", "Watched", "open_replays", "refuse_no_replays"]
+__all__ = [
+    "REPLAYS",
+    "RecordedEngine",
+    "ReplayTable",
+    "Replayed",
+    "open_replays",
+    "refuse_no_replays",
+]
 
 REPLAYS = ResultTable(
     "replays",
@@ -80,9 +87,9 @@ class Replayed(NamedTuple):
         with suppress(SeveralRuns, WaitsForEver):
             predicted = _ends(run(self.test, self.under).run)
         with suppress(SeveralRuns):  # it is one of those
-            unlike = differences(self.test, self.under, Carries("", self.again))
+            unlike = find_differences(self.test, self.under, RunsTests("", self.again))
         ends = None if isinstance(self.seen, TimeLimit) else _ends(self.seen)
-        place = (None,) * len(Place._fields)
+        place = (None,) * len(MatrixPlace._fields)
         return self.under.name, *place, str(self.test), predicted, ends, not unlike, list(unlike)
 
     def again(self, *_: object) -> Run:
@@ -92,10 +99,10 @@ class Replayed(NamedTuple):
         return self.seen
 
 
-class Watched:
+class RecordedEngine:
     """An engine that was started; what it does is remembered, for the table."""
 
-    def __init__(self, carry: Carries) -> None:
+    def __init__(self, carry: RunsTests) -> None:
         self.seen: list[Replayed] = []
         self.carry = replace(carry, carry=self._carried)
         self._own = carry
@@ -109,7 +116,7 @@ class Watched:
         return self.seen[-1].again()
 
 
-class Replays:
+class ReplayTable:
     """The replays at a place, in a table that is made if there is none. IsolitmusError if something else is there."""
 
     def __init__(self, spark: Any, place: Location) -> None:
@@ -117,11 +124,11 @@ class Replays:
         self._spark = spark
         self._table = Table(spark, place, REPLAYS, ABOUT, SAID)
 
-    def cells(self, matrix: Matrix, engine: str, version: str) -> list[Cell]:
+    def cells(self, matrix: Matrix, engine: str, version: str) -> list[MatrixCase]:
         """The cases of a matrix that are there; ``engine`` is what the engine of this version is called."""
         return [
-            Cell(
-                Place(row["parked"], row["winner"], row["layout"]),
+            MatrixCase(
+                MatrixPlace(row["parked"], row["winner"], row["layout"]),
                 row["protocol"],
                 engine,
                 row["predicted"]["a"],
@@ -131,19 +138,25 @@ class Replays:
             for row in self._of(matrix.name, matrix.digest, version).collect()
         ]
 
-    def append_cells(self, matrix: Matrix, version: str, cells: Iterable[Cell]) -> None:
+    def append_cells(self, matrix: Matrix, version: str, cells: Iterable[MatrixCase]) -> None:
         """Write down some cases of a matrix, in one commit."""
         rows = []
         for cell in cells:
             place, unlike = cell.place, list(cell.differences)
-            who = cell.protocol, place.layout, place.a, place.winner, str(case(matrix, place))
+            who = (
+                cell.protocol,
+                place.layout,
+                place.a,
+                place.winner,
+                str(matrix_litmus(matrix, place)),
+            )
             ends = {"a": cell.predicted}, {"a": cell.observed}, not unlike, unlike
             rows.append((matrix.name, matrix.digest, version, *who, *ends))
         self._table.append(self._frame(rows))
 
     def agreed(
-        self, batch: Batch, version: str, drawn: Callable[[], Iterable[tuple[Litmus, Spec]]]
-    ) -> Batch | None:
+        self, batch: RandomBatch, version: str, drawn: Callable[[], Iterable[tuple[Litmus, Spec]]]
+    ) -> RandomBatch | None:
         """A batch of random tests that all agreed, as the table has it; None if it does not, or some did not. What was
         drawn is asked only if the table has the batch.
         """
@@ -187,10 +200,10 @@ def _ends(of: Run) -> Mapping[str, str]:
 
 
 @contextmanager
-def open_replays(out: Location | Path) -> Iterator[Replays]:
+def open_replays(out: Location | Path) -> Iterator[ReplayTable]:
     """The replays at a place, while the block lasts; EngineUnavailable if Spark, which writes them, does not start."""
-    with spark_here() as spark:
-        yield Replays(spark, Location.of(out))
+    with shared_spark() as spark:
+        yield ReplayTable(spark, Location.of(out))
 
 
 def refuse_no_replays(out: Location | Path, spark: Any = None) -> None:

@@ -30,8 +30,8 @@ __all__ = [
     "ResultTable",
     "Table",
     "arrow_type",
-    "held",
     "refuse_without",
+    "table_property",
     "text_literal",
 ]
 
@@ -74,7 +74,7 @@ class ResultTable:
         return f"STRUCT<{inside}>"
 
 
-def held(out: Location, key: str, spark: Any = None) -> str | None:
+def table_property(out: Location, key: str, spark: Any = None) -> str | None:
     """What the table at a place says under a property, "" if nothing; None if no table is there.
 
     Needs no Spark for a folder of this machine; of other places without Spark nothing is known. IsolitmusError if
@@ -99,7 +99,7 @@ def refuse_without(what: str, out: Location, key: str, said: str, spark: Any = N
     """IsolitmusError if there is something at a place that does not say under a property that it holds that; needs no
     Spark for a folder.
     """
-    if held(out, key, spark) not in {None, said}:
+    if table_property(out, key, spark) not in {None, said}:
         raise IsolitmusError(
             f"--out {out}: this table holds no {what}; name a folder that is not there yet"
         )

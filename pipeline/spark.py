@@ -46,17 +46,17 @@ if TYPE_CHECKING:
 __all__ = [
     "MASTER",
     "NEEDED",
-    "archive",
-    "each_part",
-    "elsewhere",
     "failure",
+    "is_cluster",
     "is_remote",
-    "on_workers",
-    "one_job",
+    "job_description",
+    "map_on_workers",
     "open_spark",
+    "package_archive",
     "parallelism",
-    "rows_of_each",
-    "with_package",
+    "rows_function",
+    "ship_package",
+    "write_parts",
 ]
 
 MASTER = "local[2]"
@@ -157,7 +157,7 @@ def parallelism(spark: Any) -> int:
 
 
 @contextmanager
-def one_job(spark: Any, words: str, budget: Budget) -> Iterator[None]:
+def job_description(spark: Any, words: str, budget: Budget) -> Iterator[None]:
     """While the block lasts, what Spark does is called ``words`` in its UI, and ends once the budget is spent: then a
     Limit. EngineFailed, one sentence, if Spark fails.
     """
@@ -244,19 +244,19 @@ SENT = "isolitmus.archive"
 """The setting of a session that says which archive its executors have."""
 
 
-def on_workers(spark: Any, places: Any, function: Batches, schema: str) -> Any:
+def map_on_workers(spark: Any, places: Any, function: Batches, schema: str) -> Any:
     """The DataFrame of what a function makes of the batches of another one."""
-    return places.mapInArrow(with_package(spark, function), schema)
+    return places.mapInArrow(ship_package(spark, function), schema)
 
 
-def with_package(spark: Any, function: Batches) -> Batches:
+def ship_package(spark: Any, function: Batches) -> Batches:
     """A function for ``mapInArrow``, as one that Spark's workers can run though this package is not installed there.
 
     Executors of this machine read the package where it is. Others unpack the archive (``addArchive``; ``addArtifacts`` of
     Spark Connect) into a folder, which comes first of all that Python imports from: what they have of this package
     themselves, of this version or another one, is not asked.
     """
-    if not elsewhere(spark):
+    if not is_cluster(spark):
         return function
     name, pickled, wanted = _send(spark), _pickled(function), _wanted()
 
@@ -292,14 +292,14 @@ def _pickled(function: Batches) -> bytes:
     return dumps(function)
 
 
-def elsewhere(spark: Any) -> bool:
+def is_cluster(spark: Any) -> bool:
     """Whether the executors of a session may be on other machines, or have another Python."""
     return is_remote(spark) or not spark.sparkContext.master.startswith("local")
 
 
 def _send(spark: Any) -> str:
     """Let the executors of a session have the archive; its name is that of the folder that they unpack it into."""
-    made = archive()
+    made = package_archive()
     if spark.conf.get(SENT, None) != made.name:
         if is_remote(spark):
             spark.addArtifacts(str(made), archive=True)
@@ -310,7 +310,7 @@ def _send(spark: Any) -> str:
 
 
 @cache
-def archive() -> Path:
+def package_archive() -> Path:
     """The package as a zip file, which lasts as long as this process; its name says what is in it."""
     files = sorted(
         path
@@ -347,7 +347,7 @@ SHARES = 4
 """So many tasks for each that runs at one time: one is a good part of a second of Spark's own."""
 
 
-def each_part(
+def write_parts(
     spark: Any,
     items: Sequence[T],
     words: str,
@@ -365,7 +365,7 @@ def each_part(
         some = items[first : first + MOST]
         job = f"isolitmus {words} {first + 1:,} to {first + len(some):,} of {len(items):,}"
         try:
-            with one_job(spark, job, budget):
+            with job_description(spark, job, budget):
                 tasks = min(len(some), SHARES * parallelism(spark))
                 write(some, spark.range(0, len(some), 1, tasks))
         except Limit as limit:
@@ -373,7 +373,7 @@ def each_part(
     return None
 
 
-def rows_of_each(
+def rows_function(
     items: Sequence[T], rows: Callable[[T], Iterable[dict[str, Any]]], declared: ResultTable
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """A function for ``mapInArrow``: of batches of places in ``items`` the rows that those have in a table."""

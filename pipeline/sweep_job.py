@@ -21,9 +21,9 @@ from isolitmus.checker.universes.recheck import expecting
 from isolitmus.model.budget import Budget
 from isolitmus.model.errors import IsolitmusError, Limit
 from isolitmus.pipeline.result_table import Location
-from isolitmus.pipeline.spark import on_workers, one_job, parallelism
-from isolitmus.pipeline.sweep_shards import ShardTask, counter, tallies_of
-from isolitmus.pipeline.sweep_tables import SweepData, kept, sweep_tables
+from isolitmus.pipeline.spark import job_description, map_on_workers, parallelism
+from isolitmus.pipeline.sweep_shards import ShardTask, count_function, tallies_from_rows
+from isolitmus.pipeline.sweep_tables import SweepData, kept_tables, sweep_tables
 from isolitmus.specs import scope as named_scope
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from isolitmus.model.scope import Scope
     from isolitmus.specs.files.spec_catalogue import NameOrPath, SpecLike
 
-__all__ = ["findings", "rank_of", "refuse_unlisted", "sweep"]
+__all__ = ["finding_rows", "rank_within_size", "refuse_unlisted", "sweep"]
 
 
 def refuse_unlisted(work: Work, keep: str) -> None:
@@ -61,7 +61,7 @@ def refuse_unlisted(work: Work, keep: str) -> None:
                     )
 
 
-def findings(work: Work, total: Tallies) -> Iterator[dict[str, Any]]:
+def finding_rows(work: Work, total: Tallies) -> Iterator[dict[str, Any]]:
     """The rows of the table of findings."""
     for protocol, tally in total.of.items():
         for level, kinds in tally.kinds.items():
@@ -74,17 +74,17 @@ def findings(work: Work, total: Tallies) -> Iterator[dict[str, Any]]:
                     **kind._asdict(),
                     "candidates": number,
                     "smallest": first == tally.first[level],
-                    "rank": rank_of(work, first),
+                    "rank": rank_within_size(work, first),
                     "litmus": test.text,
                 }
 
 
-def rank_of(work: Work, found: First) -> int:
+def rank_within_size(work: Work, found: First) -> int:
     """The number of a candidate among those of its size.
 
     >>> from isolitmus.checker.sweeps.table_sweep import sweep_work
     >>> from isolitmus.specs import scope
-    >>> rank_of(sweep_work(scope("two-partitions"), 2), (1, 0, ((0, 0), (0, 1))))
+    >>> rank_within_size(sweep_work(scope("two-partitions"), 2), (1, 0, ((0, 0), (0, 1))))
     99
     """
     init, _, choices = found
@@ -131,9 +131,9 @@ def sweep(
     words = f"isolitmus sweep {scope.name}, {transactions} transactions"
     data = None
     if out is not None:
-        with one_job(spark, f"{words}: tables", budget):
+        with job_description(spark, f"{words}: tables", budget):
             data = SweepData(spark, Location.of(out), work, keep, cut)
-    tables = {name: sweep_tables(scope)[name] for name in kept(keep)}
+    tables = {name: sweep_tables(scope)[name] for name in kept_tables(keep)}
     task = ShardTask(uuid4().hex, work, cut, tables, kinds=keep != "counts")
     rows: list[Any] = []
     done = set[int]() if data is None else data.done
@@ -147,7 +147,7 @@ def sweep(
             left = left[len(some) :]
             began = monotonic()
             counted = f"{words}: shards {some[0]} to {some[-1]} of {len(cut)}"
-            with one_job(spark, counted, budget):
+            with job_description(spark, counted, budget):
                 rows += _count(spark, data, task, some, parallelism(spark))
             passed = monotonic() - began
             size = max(FIRST, min(FASTER * size, int(size * PATIENCE / passed)))
@@ -155,16 +155,16 @@ def sweep(
         ended = str(reached)
     if data is not None:
         rows = data.counts()
-    total = tallies_of(work, rows)
+    total = tallies_from_rows(work, rows)
     if data is not None and keep != "counts":
-        with one_job(spark, f"{words}: findings", Budget()):
-            data.write("findings", list(findings(work, total)))
+        with job_description(spark, f"{words}: findings", Budget()):
+            data.write("findings", list(finding_rows(work, total)))
     return finished(work, total, monotonic() - start, ended)
 
 
 def sweep_shards(work: Work, keep: str) -> Shards:
     """The shards of a sweep that keeps so much; IsolitmusError where that cannot be kept."""
-    if len(kept(keep)) == 1:
+    if len(kept_tables(keep)) == 1:
         return shards(work.scope, work.n)
     refuse_unlisted(work, keep)
     return shards(work.scope, work.n, LISTED)
@@ -183,7 +183,7 @@ def _count(
     the counts.
     """
     places = spark.range(0, len(some), 1, min(tasks, len(some)))
-    rows = on_workers(spark, places, counter(task, some), task.one_of)
+    rows = map_on_workers(spark, places, count_function(task, some), task.one_of)
     if data is None:
         return [row["counts"] for row in rows.collect()]
     several = len(task.tables) > 1

@@ -17,7 +17,7 @@ from isolitmus.checker.render.sweeps import CountedPair, FoundKind, Stops, Sweep
 from isolitmus.model.delta.log import LogFile, live_files
 from isolitmus.model.errors import IsolitmusError, brief
 from isolitmus.model.litmus import Litmus
-from isolitmus.pipeline.result_table import Location, held
+from isolitmus.pipeline.result_table import Location, table_property
 from isolitmus.pipeline.sweep_tables import ABOUT, VERSION, sweep_tables
 from isolitmus.specs.files.litmus_file import read_litmus
 from isolitmus.specs.files.scope_file import read_scope
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from isolitmus.model.spec import Spec
     from isolitmus.pipeline.result_table import ResultTable
 
-__all__ = ["SweepFolder", "page_of", "summed"]
+__all__ = ["SweepFolder", "build_sweep_page", "sum_tables"]
 
 
 COUNTS = """
@@ -53,7 +53,7 @@ KINDS = """
 """
 
 
-def summed(folder: SweepFolder) -> SweepPage:
+def sum_tables(folder: SweepFolder) -> SweepPage:
     """What the tables say; IsolitmusError if they are damaged, or nothing was counted."""
     with folder.reading():
         page = _summed(folder)
@@ -81,7 +81,7 @@ def _summed(folder: SweepFolder) -> SweepPage:
     )
 
 
-def page_of(folder: SweepFolder, page: SweepPage, made: Made) -> str:
+def build_sweep_page(folder: SweepFolder, page: SweepPage, made: Made) -> str:
     """The page of the tables in a folder; IsolitmusError if they are damaged."""
     with folder.reading():
         tests = [_test(kind.litmus, f"kind-{k}") for k, kind in enumerate(page.kinds)]
@@ -103,7 +103,7 @@ class SweepFolder:
 
     def __init__(self, path: Path) -> None:
         about = (
-            held(Location(str(path)).inside("counts"), ABOUT)
+            table_property(Location(str(path)).inside("counts"), ABOUT)
             if is_delta_table(path / "counts")
             else None
         )

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     Numbers = NDArray[np.int64]
     Columns = dict[str, object]
 
-__all__ = ["ShardTask", "counted_rows", "counter", "listed_rows", "tallies_of"]
+__all__ = ["ShardTask", "candidate_rows", "count_function", "count_rows", "tallies_from_rows"]
 
 
 class ShardTask(NamedTuple):
@@ -56,7 +56,7 @@ _known: dict[str, tuple[Kernel, Listing | None]] = {}
 """What a worker counts and lists with, with all that it remembers, under the name of the work."""
 
 
-def counter(
+def count_function(
     task: ShardTask, wanted: Sequence[int]
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """A function for ``mapInArrow``: of batches of places in ``wanted`` the rows of those shards."""
@@ -66,12 +66,12 @@ def counter(
 
         for places in batches:
             for place in places.column(0).to_pylist():
-                yield from counted_rows(task, wanted[place])
+                yield from count_rows(task, wanted[place])
 
     return count
 
 
-def counted_rows(task: ShardTask, index: int) -> Iterator[pa.RecordBatch]:
+def count_rows(task: ShardTask, index: int) -> Iterator[pa.RecordBatch]:
     """The rows of a shard in each table, the counts last; what is found out is remembered for others of the task."""
     import pyarrow as pa
 
@@ -94,7 +94,7 @@ def counted_rows(task: ShardTask, index: int) -> Iterator[pa.RecordBatch]:
 
     if listing is not None:
         found = listing.of(cut[index])
-        for table, rows in listed_rows(work, listing, found, index, tables):
+        for table, rows in candidate_rows(work, listing, found, index, tables):
             yield batch(table, rows)
     counted = list(_rows(work, index, cut.each, kernel.count(cut[index])))
     yield batch("counts", pa.array(counted, types["counts"]))
@@ -136,7 +136,7 @@ def _steps(choices: Choices) -> list[dict[str, int]]:
     return [{"statement": k, "read_version": version} for k, version in choices]
 
 
-def tallies_of(work: Work, rows: Iterable[Mapping[str, Any]]) -> Tallies:
+def tallies_from_rows(work: Work, rows: Iterable[Mapping[str, Any]]) -> Tallies:
     """The tallies of all shards together, from their rows."""
     protocols = [spec.name for spec in work.protocols]
     levels = [spec.name for spec in work.levels]
@@ -180,7 +180,7 @@ def _failure(row: Mapping[str, Any] | None) -> FailedStatement | None:
     )
 
 
-def listed_rows(
+def candidate_rows(
     work: Work, listing: Listing, found: Listed, shard: int, tables: Mapping[str, ResultTable]
 ) -> Iterator[tuple[str, pa.StructArray]]:
     """The rows of those ``tables`` that have one for each candidate of a shard, or several, by their names."""

@@ -11,10 +11,10 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from isolitmus.model.display import many
+from isolitmus.model.display import count_of
 from isolitmus.model.errors import IsolitmusError
 from isolitmus.model.scope import FRESH, fresh
-from isolitmus.pipeline.result_table import ResultColumn, ResultTable, Table, held
+from isolitmus.pipeline.result_table import ResultColumn, ResultTable, Table, table_property
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -30,7 +30,7 @@ __all__ = [
     "KEEP",
     "VERSION",
     "SweepData",
-    "kept",
+    "kept_tables",
     "refuse_other_sweep",
     "sweep_tables",
 ]
@@ -66,10 +66,10 @@ _PROTOCOL = ResultColumn("STRING", "the name of the protocol")
 _LEVEL = ResultColumn("STRING", "the name of the level")
 
 
-def kept(keep: str) -> tuple[str, ...]:
+def kept_tables(keep: str) -> tuple[str, ...]:
     """The tables that are written shard by shard, the counts last: they say that the others are there.
 
-    >>> kept("executions")
+    >>> kept_tables("executions")
     ('candidates', 'executions', 'counts')
     """
     return (*(name for name in KEEP[keep] if name != "findings"), "counts")
@@ -263,7 +263,7 @@ class SweepData:
         about = json.dumps({"name": work.scope.name} | _about(work, keep, cut))
         own = [name for name in KEEP[keep] if name == "findings"]
         for name in (
-            *reversed(kept(keep)),
+            *reversed(kept_tables(keep)),
             *own,
             *FIXED,
         ):  # the counts first, which say what all is
@@ -296,7 +296,7 @@ class SweepData:
         places = {(row["shard"], row["protocol"], row["level"]) for row in found}
         if len(places) < len(found):
             raise self._wrong(
-                "counts", f"{many(len(found) - len(places), 'row')} more than shards have"
+                "counts", f"{count_of(len(found) - len(places), 'row')} more than shards have"
             )
         self._compare(found)
         return list(found)
@@ -377,7 +377,7 @@ def refuse_other_sweep(
             raise IsolitmusError(
                 f"--out {place}: '{odd[0]}' in it is no table of a sweep; name a folder that is not there yet"
             )
-    there = held(place.inside("counts"), ABOUT, spark)
+    there = table_property(place.inside("counts"), ABOUT, spark)
     if there is None:
         return
     known = json.loads(there or "{}")

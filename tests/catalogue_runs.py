@@ -19,10 +19,10 @@ from observed_runs import ObservedRun, case_digest, read_runs, write_runs
 
 from isolitmus.checker.execution.run_diff import run_differences
 from isolitmus.checker.execution.run_result import Judged, run
-from isolitmus.conformance.agreement import unlike
+from isolitmus.conformance.agreement import describe_differences
 from isolitmus.conformance.deltalake import RELEASES
-from isolitmus.conformance.derby.server import jars
-from isolitmus.conformance.postgres.server import binaries
+from isolitmus.conformance.derby.server import derby_jars
+from isolitmus.conformance.postgres.server import postgres_programs
 from isolitmus.model.litmus import Litmus
 from isolitmus.specs import litmus, protocol
 from isolitmus.specs.files.catalogue import litmus_names
@@ -45,12 +45,14 @@ def delta_release():
 
 
 def derby_release():
-    (release,) = {m[1] for jar in jars() if (m := re.search(r"derby-([\d.]+)\.jar$", str(jar)))}
+    (release,) = {
+        m[1] for jar in derby_jars() if (m := re.search(r"derby-([\d.]+)\.jar$", str(jar)))
+    }
     return release
 
 
 def postgres_release():
-    asked = [binaries() / "postgres", "--version"]
+    asked = [postgres_programs() / "postgres", "--version"]
     said = subprocess.run(asked, capture_output=True, text=True, check=True).stdout
     return re.search(r"\d[\d.]*", said)[0]
 
@@ -146,7 +148,7 @@ class RecordedRuns:
             judged = Judged(self.tests[case], observed)
             found += [f"expected: {each}" for each in judged.differences]
             if not judged.apart:
-                found += unlike(self.predict(*case), judged)
+                found += describe_differences(self.predict(*case), judged)
         return [f"{' under '.join(case)}: {each}" for each in found]
 
     @property

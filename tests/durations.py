@@ -12,7 +12,7 @@ from pathlib import Path
 
 from xdist.scheduler import LoadFileScheduling
 
-from isolitmus.model.display import many
+from isolitmus.model.display import count_of
 
 ROOT = Path(__file__).parents[1]
 TRACKED = Path(__file__).with_name("durations.csv")
@@ -118,7 +118,7 @@ class Durations:
             before = f", tracked {known[module]:.1f} s" if module in known else ""
             write(f"{seconds:8.1f} s  {module}{before}")
         for engine, seconds in self.engines.most_common():
-            write(f"{seconds:8.1f} s  {engine}: {many(self.tests[engine], 'test')}")
+            write(f"{seconds:8.1f} s  {engine}: {count_of(self.tests[engine], 'test')}")
         for note in self.notes:
             write(note)
         for module in self.doubled():

@@ -10,7 +10,7 @@ from isolitmus.checker.workloads.robustness import robust_answers
 from isolitmus.specs import level, protocol
 from isolitmus.specs.files.scope_file import read_scope
 from isolitmus.specs.files.workload_file import read_workload
-from isolitmus.specs.sql.parameters import bound
+from isolitmus.specs.sql.parameters import bind_text
 
 PROMISES = ("write-serializable", "log-serializable")
 APPENDS = {
@@ -74,7 +74,7 @@ class SmallJobs(NamedTuple):
 
     def scope(self, *readers: str, noops: str = "keep"):
         statements = [
-            bound(STATEMENTS[name], dict(zip(domains, values, strict=True)))
+            bind_text(STATEMENTS[name], dict(zip(domains, values, strict=True)))
             for name, domains in self.jobs.items()
             for values in itertools.product(*domains.values())
         ]

@@ -14,7 +14,7 @@ from isolitmus.model.errors import IsolitmusError
 from isolitmus.model.litmus import Litmus
 from isolitmus.model.schedule import Schedule
 from isolitmus.model.sql.values import literal
-from isolitmus.specs.sql.binding import bound_statement
+from isolitmus.specs.sql.binding import bind_job_statement
 from isolitmus.specs.sql.statements import read_statement
 
 
@@ -97,7 +97,7 @@ class BruteForce:
             ):
                 continue
             transactions = {
-                name: bound_statement(one, some, self.work.tables, self.read)[0]
+                name: bind_job_statement(one, some, self.work.tables, self.read)[0]
                 for name, one, some in zip(names, (loser, winner), given, strict=True)
             }
             for inits in self.tables:

@@ -20,10 +20,10 @@ from isolitmus.checker.locking.protocol_rules import RANGES, RELEASES, VICTIMS
 from isolitmus.conformance.observations import observations
 from isolitmus.model.claim import cited_claims
 from isolitmus.model.vocabulary import RELATIONS
-from isolitmus.specs.disk.input_files import shipped
+from isolitmus.specs.disk.input_files import shipped_files
 from isolitmus.specs.files.catalogue import matrices, matrix
 from isolitmus.specs.files.claims_file import claims
-from isolitmus.specs.files.evidence_files import Exploration
+from isolitmus.specs.files.evidence_files import ExplorationEvidence
 from isolitmus.specs.registries.formats import format_named
 
 ROOT = Path(__file__).parents[1]
@@ -95,7 +95,7 @@ KINDS_NAMED = ("levels", "protocols", "litmus", "scopes")
 def known() -> frozenset[str]:
     """What a page may name by words with hyphens between them, besides what its own lists name."""
     of_matrices = {name for each in matrices() for name in matrix(each).statements}
-    of_every_format = {name for kind in KINDS_NAMED for name in shipped(kind)}
+    of_every_format = {name for kind in KINDS_NAMED for name in shipped_files(kind)}
     names = {*of_every_format, *RELATIONS, *FORMS, *of_matrices}
     names |= {*observations(), *RELEASES, *RANGES, *VICTIMS, *ASKED}
     return frozenset(names | {"no-op", "park-init", "park-prepare", "park-commit"})
@@ -248,14 +248,14 @@ def test_figures_of_what_was_seen_are_those_of_the_evidence():
     assert pairs["cases"] == 2 * len(shown.layouts) * len(shown.statements) ** 2
     assert pairs["unlike"] == 0
     kinds = [each.name for each in format_named("delta").random]
-    batches = Exploration.read(evidence / "random.toml", kinds)
+    batches = ExplorationEvidence.read(evidence / "random.toml", kinds)
     tables, raw = (figure(batches.runs(kind)) for kind in kinds)
     for name, engine, levels, also in (
         ("derby", "Derby", "four levels", "also where some wait for ever, and "),
         ("postgres", "PostgreSQL", "three levels, drawn as Derby's", ""),
     ):
         path = evidence / f"{name}.toml"
-        known = Exploration.read(path, ["sessions"])
+        known = ExplorationEvidence.read(path, ["sessions"])
         asked = tomllib.loads(path.read_text("utf-8"))["batches"]
         assert not any(batch["unsaid"] for batch in asked)
         seen = (

@@ -16,7 +16,7 @@ from isolitmus.model.claim import AskedCells
 from isolitmus.model.matrix import LETTERS
 from isolitmus.specs.files.catalogue import matrix, protocols
 from isolitmus.specs.files.claims_file import claims
-from isolitmus.specs.files.evidence_files import Evidence
+from isolitmus.specs.files.evidence_files import MatrixEvidence
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "documents.md"
@@ -25,7 +25,7 @@ TABLE = re.compile(r"^\| claim \| statements \|.*?(?=\n\n|\n\Z|\Z)", re.DOTALL |
 
 def seen():
     path = ROOT / "conformance" / "evidence" / "pairs.toml"
-    return Evidence.read(path, matrix("pairs"), protocols()).letters
+    return MatrixEvidence.read(path, matrix("pairs"), protocols()).letters
 
 
 def cells():

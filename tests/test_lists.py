@@ -17,7 +17,7 @@ from isolitmus.checker.delta import frame as frames
 from isolitmus.checker.delta.read_set import accesses
 from isolitmus.checker.universes import abstract
 from isolitmus.conformance.observations import observation_named, observations
-from isolitmus.model.display import many
+from isolitmus.model.display import count_of
 from isolitmus.model.litmus import Litmus
 from isolitmus.model.schema import Column, Identity, Schema
 from isolitmus.model.sql.statement import Options
@@ -98,8 +98,8 @@ def counts():
     return (
         f"\nThe catalogue holds {len(every_level())} levels, {len(protocols())} protocols, {len(tests)}"
         f" litmus tests ({on_tables} on tables, {len(tests) - on_tables} abstract histories),"
-        f" {many(len(scopes()), 'scope')}, {many(len(matrices()), 'matrix', 'matrices')} and"
-        f" {many(len(engines()), 'engine')}.\n\n"
+        f" {count_of(len(scopes()), 'scope')}, {count_of(len(matrices()), 'matrix', 'matrices')} and"
+        f" {count_of(len(engines()), 'engine')}.\n\n"
     )
 
 

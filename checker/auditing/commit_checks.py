@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from isolitmus.checker.auditing.read_set import live, said
 from isolitmus.model.audit import Finding
 from isolitmus.model.delta.log import LEVEL_KEY
-from isolitmus.model.display import many
+from isolitmus.model.display import count_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -53,9 +53,9 @@ def false_claims(commit: LogCommit, metadata: LogMetadata) -> Iterator[Finding]:
 
 def _not_blind(commit: LogCommit) -> Iterator[str]:
     if commit.removes:
-        yield f"removes {many(len(commit.removes), 'file')}"
+        yield f"removes {count_of(len(commit.removes), 'file')}"
     if commit.changes:
-        yield f"has {many(commit.changes, 'file')} of changes to rows that were there"
+        yield f"has {count_of(commit.changes, 'file')} of changes to rows that were there"
     if (commit.operation or "").upper() in READ:
         yield "its command reads what it changes"
 
@@ -227,7 +227,7 @@ class Files:
             return
         more = sum(n or 0 for n in added) - sum(n or 0 for n in removed)
         if more:
-            what = f"{many(abs(more), 'row')} {'more' if more > 0 else 'fewer'} than it removes"
+            what = f"{count_of(abs(more), 'row')} {'more' if more > 0 else 'fewer'} than it removes"
             why = f"{said(commit)} says that it changes no data, but adds {what}"
             yield Finding("no-data-change", (commit.version,), "certain", why)
 

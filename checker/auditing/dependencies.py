@@ -53,7 +53,7 @@ from isolitmus.checker.auditing.read_set import (
 from isolitmus.model.audit import Finding
 from isolitmus.model.frame import FrameBuilder
 from isolitmus.model.vocabulary import relations_of, sets_of
-from isolitmus.specs.logs.actions import fields_of, metadata_of
+from isolitmus.specs.logs.actions import metadata_fields, read_metadata_action
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -286,13 +286,16 @@ class Recent:
         for commit, metadata in self._kept:
             if not since or since[-1][1] is not metadata:
                 since.append((commit.version, metadata))
-        fields = [[version, fields_of(metadata)] for version, metadata in since]
+        fields = [[version, metadata_fields(metadata)] for version, metadata in since]
         return {"metadata": fields, "cut": self.cut, "before": self.before}
 
     def restore(self, said: dict[str, Any], last: int) -> LogMetadata:
         """Read the commits that were kept again, up to ``last``, as far as they are there; the metadata as it was last."""
         self.cut, self.before = said["cut"], said["before"]
-        since = [(version, metadata_of(fields, "evidence")) for version, fields in said["metadata"]]
+        since = [
+            (version, read_metadata_action(fields, "evidence"))
+            for version, fields in said["metadata"]
+        ]
         ends = [*(version for version, _ in since[1:]), last + 1]
         for (first, metadata), after in zip(since, ends, strict=True):
             for version in range(max(first, self.oldest), after):

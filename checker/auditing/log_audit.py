@@ -39,10 +39,10 @@ from isolitmus.checker.auditing.dependencies import (
 from isolitmus.model.audit import KINDS, REORDERED, Audit, CommitSpan, Finding, NearMiss, Overview
 from isolitmus.model.budget import Budget
 from isolitmus.model.delta.log import LogFile, LogMetadata
-from isolitmus.model.display import many
+from isolitmus.model.display import count_of
 from isolitmus.model.errors import Ended, Limit, LogError
-from isolitmus.specs.files.evidence_files import edited, read_audit_file, write_audit_file
-from isolitmus.specs.logs.delta_log import has_version, latest, open_log
+from isolitmus.specs.files.evidence_files import edited_evidence, read_audit_file, write_audit_file
+from isolitmus.specs.logs.delta_log import has_version, latest_version, open_log
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -238,24 +238,24 @@ class Pass:
         if newer:
             are = "is" if newer == 1 else "are"
             found.append(
-                f"The table was written meanwhile: {many(newer, 'version')} after {log.last} {are} not"
+                f"The table was written meanwhile: {count_of(newer, 'version')} after {log.last} {are} not"
                 " audited."
             )
         if self.recent.before:
             found.append(
-                f"{many(self.recent.before, 'commit')} read a version before {self.recent.oldest}: what was"
+                f"{count_of(self.recent.before, 'commit')} read a version before {self.recent.oldest}: what was"
                 " missed before that is gone."
             )
         if self.recent.cut:
             found.append(
-                f"{many(self.recent.cut, 'commit')} had not seen more than {LONGEST:,} others: the"
+                f"{count_of(self.recent.cut, 'commit')} had not seen more than {LONGEST:,} others: the"
                 f" newest {LONGEST:,} of those were looked at."
             )
         forgotten = self.files.forgotten
         if forgotten:
             are, they = ("is", "it") if forgotten == 1 else ("are", "one")
             found.append(
-                f"{many(forgotten, 'removed file')} {are} forgotten: had {they} come back, it would not"
+                f"{count_of(forgotten, 'removed file')} {are} forgotten: had {they} come back, it would not"
                 " be found."
             )
         return tuple(found)
@@ -380,7 +380,7 @@ class FollowedAudit:
 
     def _refuse_a_gap(self) -> None:
         """LogError if later commits than the next one are there."""
-        version, newest = self._log.last + 1, latest(self.table)
+        version, newest = self._log.last + 1, latest_version(self.table)
         if newest > version and not has_version(self.table, version):
             raise LogError(
                 f"{self.table}: version {version} is gone, and version {newest} is there: the log was cleaned up while"
@@ -403,7 +403,7 @@ class FollowedAudit:
             counts[finding.kind, finding.certainty] += 1
             kept.append(finding)
         if self._ended is not None:
-            whole = many(log.last - log.first + 1, "commit")
+            whole = count_of(log.last - log.first + 1, "commit")
             done = f"{self._pass.examined:,} of {whole} were audited until then"
             notes += (f"Unknown: {self._ended}; {done}.",)
         if any(number > KEPT for number in counts.values()):
@@ -478,7 +478,7 @@ class FollowedAudit:
             self._counts.update({(kind, sure): n for kind, sure, n in said["counts"]})
             self._kept = [Finding.of_json(finding) for finding in said["findings"]]
         except (KeyError, TypeError, ValueError, IndexError):
-            raise edited(evidence) from None
+            raise edited_evidence(evidence) from None
         self._told = self._saved = self._pass.examined
 
 

@@ -35,7 +35,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
-from isolitmus.specs.disk.input_files import deeper, read_json
+from isolitmus.specs.disk.input_files import is_deeper, read_json
 from isolitmus.specs.sql.quiet_sqlglot import parse_one
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ def _parsed(bare: str, ids: int) -> exp.Expr | None:
         tree = parse_one(bare, "databricks")
     except SqlglotError:
         return None
-    if deeper(tree, methodcaller("iter_expressions")):
+    if is_deeper(tree, methodcaller("iter_expressions")):
         return None
     if ids and (len(list(tree.find_all(exp.Column))) != ids or tree.find(exp.Dot)):
         return None

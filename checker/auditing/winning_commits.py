@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from isolitmus.checker.auditing.read_set import said
 from isolitmus.model.delta.conflict import CONFLICTS
-from isolitmus.model.display import Readable
+from isolitmus.model.display import ReadableRepr
 from isolitmus.model.errors import LogError
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ RESOLVED = "delta.rowTracking"
 
 
 @dataclass(frozen=True, slots=True)
-class Stopper(Readable):
+class Stopper(ReadableRepr):
     """A commit with the exceptions that it can have caused, each with whom it stops by that."""
 
     commit: LogCommit

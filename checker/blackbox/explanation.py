@@ -43,7 +43,7 @@ from isolitmus.checker.judge.completion import FLAWS, completions
 from isolitmus.checker.judge.graph_semantics import judge
 from isolitmus.checker.judge.history_verdict import check_history
 from isolitmus.model.blackbox_history import ListHistory
-from isolitmus.model.display import Readable, many
+from isolitmus.model.display import ReadableRepr, count_of
 from isolitmus.model.errors import Limit
 from isolitmus.model.history import History
 from isolitmus.model.operations import INITIAL, ItemRead, Transaction, Version, Write
@@ -81,7 +81,7 @@ __all__ = [
 
 
 @dataclass(frozen=True, slots=True)
-class Core(Readable):
+class Core(ReadableRepr):
     """Some operations of a history as a history, whose transactions keep their names."""
 
     history: RegisterHistory
@@ -459,7 +459,7 @@ def _flaws(flaws: Sequence[Flaw], names: Names) -> Iterator[Violation]:
         first = found[0]
         reader = names[names.owner(first.read)]
         writer = reader if first.write is None else names[names.owner(first.write)]
-        more = f" (the first of {many(len(found), 'such read')})" if len(found) > 1 else ""
+        more = f" (the first of {count_of(len(found), 'such read')})" if len(found) > 1 else ""
         why = Reason.of("recorded flaw", said=first.said(names.numbers), more=more)
         yield Violation(name, "flaw", (Edge(writer, reader, "wr", why),))
 

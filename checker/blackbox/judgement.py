@@ -17,7 +17,7 @@ from isolitmus.checker.blackbox.saturation import saturated
 from isolitmus.checker.blackbox.version_order import Choosing, order_of
 from isolitmus.model.blackbox_history import ListHistory
 from isolitmus.model.budget import Budget
-from isolitmus.model.display import Readable, few
+from isolitmus.model.display import ReadableRepr, first_lines
 from isolitmus.model.errors import Limit, UnknownName, near
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ SEEING_ORDER = ("read-committed", *ORDERED, *TIMED)
 
 
 @dataclass(frozen=True, slots=True)
-class JudgedRecord(Readable):
+class JudgedRecord(ReadableRepr):
     """What a level says of a recorded history, and why."""
 
     history: RegisterHistory
@@ -69,7 +69,7 @@ class JudgedRecord(Readable):
         names = ", ".join(str(number + 1) for number in self.order)
         order = f", in the order {names}" if names and len(self.order) < 20 else ""
         lines = [*map(repr, self.flaws), *map(repr, self.cycle)]
-        return few(
+        return first_lines(
             [f"{self.level}: {self.verdict}{because}{order}", *(f"  {line}" for line in lines)]
         )
 

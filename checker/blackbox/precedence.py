@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from isolitmus.model.blackbox_history import INITIAL
-from isolitmus.model.display import Readable
+from isolitmus.model.display import ReadableRepr
 from isolitmus.model.reason import Reason
 
 if TYPE_CHECKING:
@@ -249,7 +249,7 @@ transaction's beginning to its end; and real time."""
 
 
 @dataclass(frozen=True, slots=True)
-class Precedence(Readable):
+class Precedence(ReadableRepr):
     """One transaction comes before another, and why."""
 
     history: RegisterHistory

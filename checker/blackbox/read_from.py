@@ -23,7 +23,7 @@ import numpy as np
 
 from isolitmus.checker.blackbox.precedence import Arrows, operation_name
 from isolitmus.model.blackbox_history import ABORTED, COMMITTED, INITIAL, UNKNOWN
-from isolitmus.model.display import Readable
+from isolitmus.model.display import ReadableRepr
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -56,7 +56,7 @@ WORDS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Flaw(Readable):
+class Flaw(ReadableRepr):
     """A read that no order of the transactions explains, of a kind of WORDS, and the write that shows it, if there is one."""
 
     history: RegisterHistory

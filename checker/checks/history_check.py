@@ -19,7 +19,7 @@ from isolitmus.checker.judge.anomalies import anomalies
 from isolitmus.checker.judge.history_verdict import check_history
 from isolitmus.model.budget import Budget
 from isolitmus.model.dependency_graph import GraphResult
-from isolitmus.model.display import PageResult, few, many
+from isolitmus.model.display import PageResult, count_of, first_lines
 from isolitmus.model.history import History
 from isolitmus.model.litmus import HistoryTest, Litmus
 from isolitmus.model.records import Records, Tabular
@@ -144,8 +144,8 @@ class Checked(PageResult, GraphResult, Tabular):
     @property
     def counted(self) -> str:
         """How large the history is, in words."""
-        operations = many(self.operations, "read or write", "reads and writes")
-        return f"{many(self.transactions, 'transaction')}, {operations}"
+        operations = count_of(self.operations, "read or write", "reads and writes")
+        return f"{count_of(self.transactions, 'transaction')}, {operations}"
 
     @property
     def standing(self) -> Standing:
@@ -181,7 +181,7 @@ class Checked(PageResult, GraphResult, Tabular):
         """What each level says."""
         said = (f"{level}: {verdict!r}".splitlines() for level, verdict in self.levels.items())
         lines = (f"  {line}" for lines in said for line in lines)
-        return few([f"{self.name}: {self.counted}", *lines], 40)
+        return first_lines([f"{self.name}: {self.counted}", *lines], 40)
 
     def to_json(self, history: str) -> dict[str, object]:
         """The verdicts as docs/interface.md, 6, has them; ``history`` is the file's name."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from isolitmus.checker.checks.history_check import check
 from isolitmus.checker.execution.serial_orders import NAMED_FORMS
-from isolitmus.model.display import many
+from isolitmus.model.display import count_of
 from isolitmus.model.errors import IsolitmusError, Limit, RecordingError
 from isolitmus.model.litmus import HistoryTest
 from isolitmus.model.verdict import Needs
@@ -174,8 +174,8 @@ def _of_log(table: Path, budget: Budget, specs: list[Spec]) -> tuple[str, Checke
     from isolitmus.checker.checks.log_check import check_log
 
     checked = check_log(table, specs, budget=budget)
-    files = many(checked.operations, "file added or removed", "files added and removed")
-    return f"{many(checked.transactions, 'commit')}, {files}", checked
+    files = count_of(checked.operations, "file added or removed", "files added and removed")
+    return f"{count_of(checked.transactions, 'commit')}, {files}", checked
 
 
 def _recorded(

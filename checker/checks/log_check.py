@@ -23,7 +23,7 @@ from isolitmus.checker.checks.history_check import Checked
 from isolitmus.checker.judge.graph_semantics import judge, missing
 from isolitmus.checker.judge.spec_properties import increasing
 from isolitmus.model.budget import Budget
-from isolitmus.model.display import many, render
+from isolitmus.model.display import count_of, render
 from isolitmus.model.errors import Limit
 from isolitmus.model.spec import Binary, Bracket, Name, Unary
 from isolitmus.model.verdict import Allowed, Forbidden, Needs, Unknown
@@ -102,10 +102,10 @@ class _Seen:
     def _reasons(self, one: Pass) -> Iterator[str]:
         if self.silent:
             does, it = ("does", "it") if self.silent == 1 else ("do", "they")
-            yield f"{many(self.silent, 'commit')} {does} not say which version {it} read"
+            yield f"{count_of(self.silent, 'commit')} {does} not say which version {it} read"
         if one.recent.before or one.recent.cut:
             n = one.recent.before + one.recent.cut
-            yield f"{many(n, 'commit')} read a version so old that not all between was looked at"
+            yield f"{count_of(n, 'commit')} read a version so old that not all between was looked at"
 
     def commits(self, first: int, last: int) -> list[AuditedCommit]:
         return [

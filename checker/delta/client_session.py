@@ -25,7 +25,7 @@ from isolitmus.model.execution import Effect
 from isolitmus.model.litmus import CacheTable, SetConf
 from isolitmus.model.sql.statement import Truncate
 from isolitmus.model.sql.types import EvaluationError
-from isolitmus.specs.sql.binding import bind, scalar
+from isolitmus.specs.sql.binding import bind_parameters, scalar_value
 from isolitmus.specs.sql.configuration import ATTEMPTS, EMPTY_COMMITS, RESOLUTION, STRICT_FEATURES
 
 if TYPE_CHECKING:
@@ -173,11 +173,11 @@ def perform(
         if read.error is not None:
             return read
         try:
-            values[parameter] = scalar(query.sql, read.rows or ())
+            values[parameter] = scalar_value(query.sql, read.rows or ())
         except EvaluationError as error:
             return Effect(error=error)
         reads += [replace(r, version=version) for r in read.reads]
-    statement = bind(litmus.transactions[name], values)
+    statement = bind_parameters(litmus.transactions[name], values)
     if name in litmus.clients:
         outside = replace(outside, confs=confs(litmus, name))
     done = effect(statement, snapshot, name, litmus.tables, outside)

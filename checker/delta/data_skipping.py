@@ -21,16 +21,16 @@ from enum import Enum
 from functools import reduce
 from typing import TYPE_CHECKING
 
-from isolitmus.model.memo import by_object
+from isolitmus.model.memo import memoize_by_identity
 from isolitmus.model.sql import expression as ex
 from isolitmus.model.sql import query as qu
 from isolitmus.model.sql.conditions import (
-    columns,
+    columns_in,
     holds,
-    normal,
-    optimized,
-    query_surprise,
+    may_be_optimized,
+    normalize,
     strict_columns,
+    unmodelled_query_rewrite,
 )
 from isolitmus.model.sql.evaluation import evaluate, kleene_and, kleene_or, like_prefix
 
@@ -77,9 +77,9 @@ class Filters:
         names other columns, too.
         """
         named = (
-            any(column.index in schema.partition_indexes for column in columns(part))
+            any(column.index in schema.partition_indexes for column in columns_in(part))
             for part in self.data
-            if optimized(part)
+            if may_be_optimized(part)
         )
         return any(named)
 
@@ -103,7 +103,7 @@ class Filters:
         )
 
 
-@by_object
+@memoize_by_identity
 def _pruning(filters: Filters) -> ex.Expr | None:
     """What partitions are pruned by."""
     parts = [part for part in filters.partition if not ex.subqueries(part)]
@@ -184,17 +184,17 @@ def like_some(schema: Schema, using: Iterable[int], rows: Iterable[Row]) -> ex.E
     return ex.Subquery("exists", "given", one, reduce(ex.And, same), side=1, rows=keys)
 
 
-@by_object
+@memoize_by_identity
 def _conjuncts(where: ex.Expr | None) -> tuple[ex.Expr, ...]:
-    return () if where is None else ex.conjuncts(normal(where))
+    return () if where is None else ex.conjuncts(normalize(where))
 
 
 def _target_only(condition: ex.Expr | None) -> tuple[ex.Expr, ...]:
-    return tuple(p for p in _conjuncts(condition) if all(c.side == 0 for c in columns(p)))
+    return tuple(p for p in _conjuncts(condition) if all(c.side == 0 for c in columns_in(p)))
 
 
 def _on_partitions(schema: Schema, expr: ex.Expr) -> bool:
-    return all(c.index in schema.partition_indexes for c in columns(expr))
+    return all(c.index in schema.partition_indexes for c in columns_in(expr))
 
 
 def _split(schema: Schema, parts: Iterable[ex.Expr]) -> Filters:
@@ -247,7 +247,7 @@ def _filter(expr: ex.Expr, file: File, schema: Schema) -> bool | _Unknown | None
             return _both(_filter(left, file, schema), _filter(right, file, schema))
         case ex.Or(left, right):
             return _either(_filter(left, file, schema), _filter(right, file, schema))
-        case _ if optimized(expr):
+        case _ if may_be_optimized(expr):
             return OPEN
         case ex.IsNull(ex.ColumnRef(index=index)) if index not in schema.partition_indexes:
             stats = file.stats[index]
@@ -379,13 +379,13 @@ def scanned_by(branch: qu.Joined, side: int) -> tuple[ex.Expr | None, bool]:
     compared = [
         _base(table, c)
         for part, _ in _of_both(branch, side, said)
-        for c in columns(part)
+        for c in columns_in(part)
         if c.side == side
     ]
     known = [ex.Not(ex.IsNull(column)) for column in dict.fromkeys(compared)]
     parts = (*own, *known)
     where = reduce(ex.And, parts) if parts else None
-    return where, where is None or query_surprise(where) is None
+    return where, where is None or unmodelled_query_rewrite(where) is None
 
 
 def _plain(source: qu.JoinSource) -> qu.Select | None:
@@ -403,7 +403,7 @@ def _base(table: qu.Select, column: ex.ColumnRef) -> ex.ColumnRef:
 
 
 def _alone(part: ex.Expr, side: int) -> bool:
-    return all(column.side == side for column in columns(part))
+    return all(column.side == side for column in columns_in(part))
 
 
 def _equal(part: ex.Expr) -> bool:
@@ -429,7 +429,7 @@ def _of_both(
     own = branch.sources[side]
     for part, source in said:
         holds = source is None or source.how in BOTH or source is own
-        if holds and not all(_alone(part, k) for k in {c.side for c in columns(part)}):
+        if holds and not all(_alone(part, k) for k in {c.side for c in columns_in(part)}):
             yield part, source
 
 
@@ -443,16 +443,16 @@ def _certain(branch: qu.Joined, side: int, said: Said) -> bool:
         c.side
         for part, source in said
         if source is None or source.how in BOTH
-        for c in columns(part)
+        for c in columns_in(part)
     }
     if outer & named:  # a condition that NULL does not meet makes an inner join of it
         return False
     classes: dict[tuple[int, int], set[tuple[int, int]]] = {}
     others: set[tuple[int, int]] = set()
     for part, source in said:
-        if not columns(part) or ex.subqueries(part) or optimized(part):
+        if not columns_in(part) or ex.subqueries(part) or may_be_optimized(part):
             return False
-        pairs = [(c.side, c.index) for c in columns(part)]
+        pairs = [(c.side, c.index) for c in columns_in(part)]
         sides = {k for k, _ in pairs}
         if source is not None and source.how not in BOTH and source is not own:
             continue

@@ -32,7 +32,7 @@ from isolitmus.model.delta.table import TableState
 from isolitmus.model.errors import UndeterminedError
 from isolitmus.model.format import Format, RandomTests
 from isolitmus.model.vocabulary import terms_of
-from isolitmus.specs.sql.configuration import EMPTY_TEXTS, LEVELS, vectors
+from isolitmus.specs.sql.configuration import EMPTY_TEXTS, LEVELS, deletion_vectors_conf
 from isolitmus.specs.sql.statements import read_statement
 
 if TYPE_CHECKING:
@@ -139,7 +139,9 @@ DATABRICKS = replace(
 """Its checks are its protocols', and end as these say; of a second attempt of OPTIMIZE the page says nothing."""
 
 
-CONFS = {vectors(verb): "false" for verb in ("delete", "update", "merge")} | {EMPTY_TEXTS: "kept"}
+CONFS = {deletion_vectors_conf(verb): "false" for verb in ("delete", "update", "merge")} | {
+    EMPTY_TEXTS: "kept"
+}
 """It rewrites files, also of a table whose property asks for deletion vectors: it has no code that writes one. And it
 writes '' into a partition column as it is, of which others, and its own compactions, make NULL (seen on deltalake 1.6.6
 and 1.6.3)."""

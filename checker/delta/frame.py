@@ -26,7 +26,7 @@ from isolitmus.model.delta.footprint import ROW_TRACKING_DOMAIN
 from isolitmus.model.delta.header import CONSTRAINT, Header, metadata_clash, protocol_clash
 from isolitmus.model.delta.log import LEVEL_KEY
 from isolitmus.model.errors import LitmusError
-from isolitmus.model.nondeterminism import suppose
+from isolitmus.model.nondeterminism import choose
 from isolitmus.model.reason import Reason
 from isolitmus.model.sql.evaluation import evaluate
 from isolitmus.model.sql.types import EvaluationError
@@ -130,7 +130,7 @@ def adds_meet_reads(winner: Footprint, loser: Footprint) -> bool:
             "whether a file that was added meets what was read of partitions is up to what Spark's optimizer"
             " makes of a join, or of a condition on other columns, too: say apart what is said of partitions"
         )
-        return bool(suppose(("added", winner.adds), (False, True), why))
+        return bool(choose(("added", winner.adds), (False, True), why))
     return False
 
 
@@ -172,7 +172,7 @@ def removes_meet_reads(winner: Footprint, loser: Footprint) -> bool:
             f"whether {min(doubted)}, which was removed, had been read is up to what Spark's optimizer makes"
             " of a condition or a join"
         )
-        return bool(suppose(("removed", doubted), (False, True), why))
+        return bool(choose(("removed", doubted), (False, True), why))
     return False
 
 

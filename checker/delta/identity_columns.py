@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from isolitmus.checker.delta.read_set import accesses
 from isolitmus.model.delta.footprint import Actions
 from isolitmus.model.execution import Effect, RowWrite
-from isolitmus.model.sql.types import fit
+from isolitmus.model.sql.types import fit_integer
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -99,7 +99,7 @@ def synced(snapshot: Snapshot, statement: Definition, name: str, operation: str)
     wanted = identity.start + max(steps, default=-1) * identity.step
     after = metadata
     if max(steps, default=-1) > _steps(identity, last):
-        after = replace(metadata, reached={**metadata.reached, key: fit(wanted, "BIGINT")})
+        after = replace(metadata, reached={**metadata.reached, key: fit_integer(wanted, "BIGINT")})
     footprint = replace(
         snapshot.footprint(schema, [target], ()),
         changes_data=False,

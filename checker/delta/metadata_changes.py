@@ -32,13 +32,13 @@ from isolitmus.model.delta.header import (
     ROW_TRACKING,
     SUPPORTED,
     Header,
+    are_numbered,
     features_named,
-    needed,
-    numbered,
+    needed_features,
 )
 from isolitmus.model.delta.log import LEVEL_KEY
 from isolitmus.model.delta.raw_transaction import Raw
-from isolitmus.model.delta.table import widened
+from isolitmus.model.delta.table import widen_row
 from isolitmus.model.errors import LitmusError, SqlError
 from isolitmus.model.execution import Effect, RowRead, RowWrite
 from isolitmus.model.schema import Schema
@@ -46,11 +46,11 @@ from isolitmus.model.sql import expression as ex
 from isolitmus.model.sql import query as qu
 from isolitmus.model.sql import statement as df
 from isolitmus.model.sql import statement as st
-from isolitmus.model.sql.conditions import columns
+from isolitmus.model.sql.conditions import columns_in
 from isolitmus.model.sql.evaluation import evaluate
 from isolitmus.model.sql.types import EvaluationError
 from isolitmus.specs.sql.configuration import LEVELS, SEVERAL, UPGRADED
-from isolitmus.specs.sql.statements import resolve, resolved, syntax_of
+from isolitmus.specs.sql.statements import resolve, resolve_again, syntax_of
 from isolitmus.specs.sql.syntax import Syntax
 
 if TYPE_CHECKING:
@@ -193,8 +193,8 @@ def _features(header: Header, metadata: Metadata, change: df.Change) -> frozense
     wanted = (
         features_named(change.properties) if isinstance(change, df.SetProperties) else frozenset()
     )
-    again = bool(wanted) and numbered(has)
-    lacking = (wanted | needed(metadata.configuration)) - has
+    again = bool(wanted) and are_numbered(has)
+    lacking = (wanted | needed_features(metadata.configuration)) - has
     return has | lacking if lacking or again else None
 
 
@@ -426,7 +426,7 @@ def _renamed(metadata: Metadata, name: str, other: str) -> Metadata:
     if not metadata.mapped or (not other and (index not in held or len(held) == 1)):
         raise EvaluationError("DeltaAnalysisException", f"{name} is not mapped, or needed")
     for _, text in _constraints(metadata.configuration):
-        if any(column.index == index for column in columns(_condition("t", here.columns, text))):
+        if any(column.index == index for column in columns_in(_condition("t", here.columns, text))):
             raise EvaluationError("DeltaAnalysisException", f"CHECK {text}")
     there = here.renamed(name, other)
     return replace(metadata, columns=there.columns, partitioned_by=there.partitioned_by)
@@ -442,7 +442,7 @@ def analysed(statement: st.Statement, schemas: Mapping[str, Schema]) -> st.State
     if all(_columns(before.get(name)) == _columns(now) for name, now in schemas.items()):
         return statement
     try:
-        return resolved(statement, syntax_of(statement), schemas)
+        return resolve_again(statement, syntax_of(statement), schemas)
     except SqlError as error:
         # Spark's exception comes with the plan, where it has one: for a name that is not resolved,
         # and for a column that is there already
@@ -476,7 +476,7 @@ def rebased(snapshot: Snapshot, effect: Effect) -> Effect:
 
 def _widened(snapshot: Snapshot, read: RowRead) -> RowRead:
     width, matches = len(snapshot.schemas[read.table].columns), read.matches
-    return replace(read, matches=lambda row: matches(widened(row, width)))
+    return replace(read, matches=lambda row: matches(widen_row(row, width)))
 
 
 def with_definitions(events: Sequence[Event]) -> Sequence[Event]:

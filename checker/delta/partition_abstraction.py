@@ -18,7 +18,7 @@ from isolitmus.model.errors import IsolitmusError
 from isolitmus.model.sql import expression as ex
 from isolitmus.model.sql import query as qu
 from isolitmus.model.sql import statement as st
-from isolitmus.model.sql.conditions import columns
+from isolitmus.model.sql.conditions import columns_in
 from isolitmus.model.sql.evaluation import evaluate
 from isolitmus.model.sql.statement import Clone, Convert, Create, Definition, Replace, Restore
 
@@ -295,7 +295,7 @@ class _Outliner:
         )
 
     def on_partitions(self, where: ex.Expr | None) -> bool:
-        read = () if where is None else columns(where)
+        read = () if where is None else columns_in(where)
         return all(c.side == 0 and c.index in self.schema.partition_indexes for c in read)
 
     def into(self, items: tuple[ex.Expr, ...], statement: Statement) -> int:

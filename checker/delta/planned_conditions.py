@@ -18,15 +18,15 @@ from dataclasses import fields, is_dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from isolitmus.model.errors import UndeterminedError
-from isolitmus.model.memo import by_object
-from isolitmus.model.nondeterminism import suppose
+from isolitmus.model.memo import memoize_by_identity
+from isolitmus.model.nondeterminism import choose
 from isolitmus.model.sql import expression as ex
 from isolitmus.model.sql import query as qu
 from isolitmus.model.sql import statement as st
 from isolitmus.model.sql.evaluation import evaluate
 from isolitmus.model.sql.query import Origin, Resolved, unknown_parts
 from isolitmus.model.sql.types import UNNAMED, EvaluationError
-from isolitmus.model.sql.values import stored
+from isolitmus.model.sql.values import store_value
 from isolitmus.specs.sql.functions import is_random
 from isolitmus.specs.sql.statements import refused_part, syntax_of
 
@@ -52,7 +52,7 @@ def fold(statement: st.Statement, schema: Schema | None, *, insert: str, update:
     _fold(statement, schema, insert if isinstance(statement, st.Insert) else update)
 
 
-@by_object
+@memoize_by_identity
 def _fold(statement: st.Statement, schema: Schema | None, error: str) -> None:
     for expr in _expressions(statement):
         _computed(expr)
@@ -60,7 +60,7 @@ def _fold(statement: st.Statement, schema: Schema | None, error: str) -> None:
     for index, expr in _stored(statement):
         value = evaluate(expr, ()) if _constant(expr) else None
         if value is not None:
-            stored(value, columns[index].type, error)
+            store_value(value, columns[index].type, error)
 
 
 def _constant(expr: ex.Expr) -> bool:
@@ -122,7 +122,7 @@ def _known(statement: st.Merge, value: ex.Expr) -> ex.Expr:
             return items[part.index]
         return part
 
-    return ex.mapped(value, known)
+    return ex.map_columns(value, known)
 
 
 def _stored(statement: st.Statement) -> Iterator[tuple[int, ex.Expr]]:
@@ -167,7 +167,7 @@ def refuse_random(statement: st.Statement) -> None:
         raise EvaluationError(refused.exception, refused.problem, refused.error_class)
 
 
-@by_object
+@memoize_by_identity
 def refuse_opaque(statement: st.Statement) -> None:
     """UndeterminedError if a part is opaque of which nothing is supposed, or a parameter has no value: not even
     whether Spark takes the statement is known then.
@@ -196,11 +196,11 @@ def guessed(statement: st.Statement) -> st.Statement:
     if not parts:
         return statement
     why = parts[0].unsaid
-    if suppose("fails", (False, True), why):
+    if choose("fails", (False, True), why):
         raise EvaluationError(UNNAMED, f"{why}, nor whether it fails")
     constants: dict[object, ex.Expr] = {}
     for part in parts:
-        found = suppose(("constant", part), (OPEN, False, True, None), why)
+        found = choose(("constant", part), (OPEN, False, True, None), why)
         if found != OPEN:
             constants[part] = ex.Const(found, "BOOLEAN")
     return _with(statement, constants) if constants else statement

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from isolitmus.checker.universes.schedules import queues
 from isolitmus.model.errors import IsolitmusError, SqlError
-from isolitmus.model.litmus import Client, Litmus
+from isolitmus.model.litmus import ClientSettings, Litmus
 from isolitmus.model.schedule import Schedule
 from isolitmus.model.schema import Column, Schema
 from isolitmus.specs.files.litmus_file import read_litmus
@@ -258,7 +258,7 @@ def any_tests(
     of = {name: f"s{k}" for name, k in zip(named, shared, strict=True) if sessions and k}
     schedule = draw(schedules(list(named), of))
     into = tuple(read_statement(f"INSERT INTO t VALUES {row}", schemas) for row in inits)
-    clients = {name: Client(session=session) for name, session in of.items()}
+    clients = {name: ClientSettings(session=session) for name, session in of.items()}
     return Litmus("drawn", "", "", schemas, into, named, schedule, clients=clients)
 
 

@@ -9,7 +9,7 @@ from isolitmus.checker.delta.read_set import accesses
 from isolitmus.model.delta import raw_transaction as rw
 from isolitmus.model.delta.data_file import File, RawFile, Stats
 from isolitmus.model.delta.footprint import Actions, Settings
-from isolitmus.model.delta.header import WITH_ROW_TRACKING, closed, needed
+from isolitmus.model.delta.header import WITH_ROW_TRACKING, needed_features, with_required_features
 from isolitmus.model.delta.log import LEVEL_KEY
 from isolitmus.model.execution import Effect
 from isolitmus.model.sql.types import EvaluationError
@@ -37,11 +37,13 @@ def raw_effect(snapshot: Snapshot, statement: rw.Raw) -> Effect:
     operation = rw.OPERATIONS[statement.operation]
     features = None
     if statement.protocol is not None:
-        features = header.features | closed(statement.protocol.features)
+        features = header.features | with_required_features(statement.protocol.features)
     metadata = statement.metadata or (rw.MetadataChange() if statement.large else None)
     written = None if metadata is None else _changed(header.metadata, metadata)
     lacking = (
-        frozenset[str]() if written is None else needed(written.configuration) - header.features
+        frozenset[str]()
+        if written is None
+        else needed_features(written.configuration) - header.features
     )
     if lacking and features is not None and not statement.large:  # prepareCommit
         raise EvaluationError("AssertionError", "the metadata writes a protocol, too")

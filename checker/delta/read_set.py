@@ -25,12 +25,12 @@ from isolitmus.checker.delta.data_skipping import (
     scanned_by,
 )
 from isolitmus.model.delta import raw_transaction as rw
-from isolitmus.model.memo import by_object
+from isolitmus.model.memo import memoize_by_identity
 from isolitmus.model.sql import expression as ex
 from isolitmus.model.sql import query as qu
 from isolitmus.model.sql import statement as df
 from isolitmus.model.sql import statement as st
-from isolitmus.model.sql.conditions import columns, normal
+from isolitmus.model.sql.conditions import columns_in, normalize
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -102,7 +102,7 @@ def accesses(statement: st.Statement, schemas: Mapping[str, Schema]) -> tuple[Ac
     return _remembered(statement, *schemas.values())
 
 
-@by_object
+@memoize_by_identity
 def _filters(access: Access, schema: Schema) -> Filters:
     match access.role:
         case "target" | "compact":
@@ -118,7 +118,7 @@ def _filters(access: Access, schema: Schema) -> Filters:
             return query_filters(schema, _own(access.subquery))
 
 
-@by_object
+@memoize_by_identity
 def _remembered(statement: st.Statement, *schemas: Schema) -> tuple[Access, ...]:
     return tuple(_accesses(statement, {schema.name: schema for schema in schemas}))
 
@@ -209,7 +209,7 @@ def of_branch(
     if isinstance(branch, qu.Select):
         known = branch.table == target and not branch.alias
         access = Access(branch.table, branch.where, "query", "nothing", version=branch.version)
-        if branch.where is not None and normal(branch.where) == ex.Const(False, "BOOLEAN"):
+        if branch.where is not None and normalize(branch.where) == ex.Const(False, "BOOLEAN"):
             yield replace(access, planned=stream)  # Spark plans no scan of it
         elif stream:
             kind: Tracked = "predicate" if known else "nothing"
@@ -270,9 +270,9 @@ def _own(subquery: ex.Subquery) -> ex.Expr | None:
         return replace(part, side=0, name=part.name.rpartition(".")[2])
 
     own = [
-        ex.mapped(c, alone)
+        ex.map_columns(c, alone)
         for c in ex.conjuncts(subquery.where)
-        if all(column.side == subquery.side for column in columns(c))
+        if all(column.side == subquery.side for column in columns_in(c))
     ]
     return reduce(ex.And, own) if own else None
 

@@ -19,11 +19,11 @@ from isolitmus.model.delta.header import Header
 from isolitmus.model.execution import RowRead
 from isolitmus.model.sql import expression as ex
 from isolitmus.model.sql import query as qu
-from isolitmus.model.sql.conditions import columns, fallible, holds, may_hold
+from isolitmus.model.sql.conditions import can_fail, columns_in, holds, may_hold
 from isolitmus.model.sql.evaluation import evaluate
 from isolitmus.model.sql.types import EvaluationError
-from isolitmus.model.sql.values import partition_value, sort_rows, stored
-from isolitmus.specs.sql.configuration import EMPTY_TEXTS, SKIPPING, vectors
+from isolitmus.model.sql.values import partition_value, sort_rows, store_value
+from isolitmus.specs.sql.configuration import EMPTY_TEXTS, SKIPPING, deletion_vectors_conf
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -124,7 +124,10 @@ class Snapshot:
 
     def vectors(self, schema: Schema, verb: str) -> bool:
         """Whether DELETE, UPDATE or MERGE mark the rows of a table in deletion vectors."""
-        return schema.vectors and self.outside.confs.get(vectors(verb), "").lower() != "false"
+        return (
+            schema.vectors
+            and self.outside.confs.get(deletion_vectors_conf(verb), "").lower() != "false"
+        )
 
     def accesses(self, statement: Statement) -> tuple[Access, ...]:
         """The reads of a statement, with what of them is recorded here."""
@@ -234,11 +237,11 @@ class Snapshot:
         def bind(part: ex.ColumnRef | ex.Subquery) -> ex.Expr:
             if isinstance(part, ex.ColumnRef):
                 return part
-            operand = None if part.operand is None else ex.mapped(part.operand, bind)
+            operand = None if part.operand is None else ex.map_columns(part.operand, bind)
             rows = (row.values for file in self.files(part.table) for row in file.rows)
             return replace(part, operand=operand, rows=tuple(rows))
 
-        return tuple(ex.mapped(expr, bind) for expr in exprs)
+        return tuple(ex.map_columns(expr, bind) for expr in exprs)
 
     def lookup(self, subquery: ex.Subquery, around: Sequence[Row] = ()) -> RowRead:
         """The predicate read of a subquery, for these rows of the query around it."""
@@ -264,7 +267,7 @@ class Snapshot:
     ) -> RowRead:
         """A predicate read, by a test of rows that were read and one of others."""
         matches = cache(tested(may_hold))
-        read = cache(tested(holds)) if where is not None and fallible(where) else matches
+        read = cache(tested(holds)) if where is not None and can_fail(where) else matches
         words = f"{table} WHERE {where}" if where is not None else table
         return RowRead(table, words, matches, self.matching(table, read), self.version)
 
@@ -314,7 +317,9 @@ class Snapshot:
         """Spark's ANSI store assignment: a BIGINT that does not fit into its INT column is an error; and
         what a partition column keeps.
         """
-        kept = tuple(stored(v, c.type, error) for v, c in zip(row, schema.columns, strict=True))
+        kept = tuple(
+            store_value(v, c.type, error) for v, c in zip(row, schema.columns, strict=True)
+        )
         parts = schema.partition_indexes
         if not parts:
             return kept
@@ -411,7 +416,7 @@ class Snapshot:
 
 def _meets(access: Access, file: File) -> bool:
     """Whether a file has a row that the read is about, so that no engine skips it."""
-    alone = all(column.side == 0 for column in columns(access.where or ex.TRUE))
+    alone = all(column.side == 0 for column in columns_in(access.where or ex.TRUE))
     return alone and any(may_hold(access.where, (row.values,)) for row in file.rows)
 
 

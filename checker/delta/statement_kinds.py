@@ -6,11 +6,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from isolitmus.model.memo import by_object
+from isolitmus.model.memo import memoize_by_identity
 from isolitmus.model.sql import expression as ex
 from isolitmus.model.sql import statement as df
 from isolitmus.model.sql import statement as st
-from isolitmus.model.sql.conditions import columns
+from isolitmus.model.sql.conditions import columns_in
 from isolitmus.specs.sql.functions import is_complex
 from isolitmus.specs.sql.source_text import NESTED
 
@@ -26,7 +26,7 @@ KINDS = (
 )  # fmt: skip
 
 
-@by_object
+@memoize_by_identity
 def statement_kinds(statement: st.Statement) -> tuple[str, ...]:
     """The KINDS that a statement is of.
 
@@ -47,7 +47,7 @@ def _kinds(statement: st.Statement) -> Iterator[str]:
     match statement:
         case st.Merge(source=source, on=on):
             yield "Merging"
-            if not any({column.side for column in columns(c)} == {0} for c in ex.conjuncts(on)):
+            if not any({column.side for column in columns_in(c)} == {0} for c in ex.conjuncts(on)):
                 yield "Unfiltered"
             conditions = [on, *_wheres(source), *(c.condition for c in statement.not_matched)]
             conditions += (c.condition for c in (*statement.matched, *statement.by_source))

@@ -20,7 +20,7 @@ from isolitmus.checker.solver.circuits import Gates, Solver
 from isolitmus.checker.solver.refutation import refuted_clauses
 from isolitmus.checker.universes.tables import candidate
 from isolitmus.model.budget import Budget
-from isolitmus.model.display import many
+from isolitmus.model.display import count_of
 from isolitmus.model.errors import Limit
 from isolitmus.specs.registries.formats import format_named
 
@@ -209,11 +209,13 @@ class _CandidateSpace:
             ]
             clauses[tuple(-literal for literal in literals)] = self._words(chosen)
         readers = len(self.options) - self.writers
-        shape = many(self.writers, "writer")
-        shape += f" and {many(readers, 'reader')}" if readers else ""
+        shape = count_of(self.writers, "writer")
+        shape += f" and {count_of(readers, 'reader')}" if readers else ""
         start = "; ".join(str(statement) for statement in self.init) or "an empty table"
         but = (
-            f", but for {many(len(apart), 'one', 'those')} that execution refuses" if apart else ""
+            f", but for {count_of(len(apart), 'one', 'those')} that execution refuses"
+            if apart
+            else ""
         )
         says = f"no candidate with {shape} on {start} is admitted by {first.name} and forbidden by {second.name}{but}"
         return refuted_clauses(name, says, self.gates, clauses)

@@ -8,12 +8,12 @@ from math import gcd
 from typing import TYPE_CHECKING
 
 from isolitmus.checker.execution.commit_loop import execute, observed_run
-from isolitmus.model.display import Readable, few, many
+from isolitmus.model.display import ReadableRepr, count_of, first_lines
 from isolitmus.model.errors import IsolitmusError
-from isolitmus.model.matrix import NOT_MODELLED, Cell, Place
+from isolitmus.model.matrix import NOT_MODELLED, MatrixCase, MatrixPlace
 from isolitmus.model.records import Records, Tabular
 from isolitmus.specs.files.catalogue import protocol as named
-from isolitmus.specs.files.matrix_file import case
+from isolitmus.specs.files.matrix_file import matrix_litmus
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -24,37 +24,37 @@ if TYPE_CHECKING:
 __all__ = ["Cells", "covering", "grid", "predict_case", "predicted"]
 
 
-def predict_case(matrix: Matrix, place: Place, protocol: SpecLike) -> Cell:
+def predict_case(matrix: Matrix, place: MatrixPlace, protocol: SpecLike) -> MatrixCase:
     """What the model says of a case.
 
-    >>> from isolitmus.model.matrix import Place
+    >>> from isolitmus.model.matrix import MatrixPlace
     >>> from isolitmus.specs import protocol
     >>> from isolitmus.specs.files.catalogue import matrix
-    >>> place = Place("delete-row", "insert", "same partition")
+    >>> place = MatrixPlace("delete-row", "insert", "same partition")
     >>> predict_case(matrix("pairs"), place, protocol("delta-serializable")).predicted
     'ConcurrentAppendException'
     """
     protocol = named(protocol)
     try:
-        test = case(matrix, place)
+        test = matrix_litmus(matrix, place)
         seen = observed_run(test, execute(test, protocol), protocol.name)
     except IsolitmusError:
-        return Cell(place, protocol.name, "model", NOT_MODELLED)
-    return Cell(place, protocol.name, "model", seen.transactions["a"].outcome)
+        return MatrixCase(place, protocol.name, "model", NOT_MODELLED)
+    return MatrixCase(place, protocol.name, "model", seen.transactions["a"].outcome)
 
 
 @dataclass(frozen=True, slots=True)
-class Cells(Readable, Tabular):
+class Cells(ReadableRepr, Tabular):
     """What became of cases of a matrix."""
 
     matrix: Matrix
-    cells: tuple[Cell, ...]
+    cells: tuple[MatrixCase, ...]
 
     @property
     def records(self) -> Records:
         """A row for each case."""
         return Records(
-            (*Place._fields, "protocol", "engine", "predicted", "observed", "differences"),
+            (*MatrixPlace._fields, "protocol", "engine", "predicted", "observed", "differences"),
             tuple(
                 (*c.place, c.protocol, c.engine, c.predicted, c.observed, "; ".join(c.differences))
                 for c in self.cells
@@ -63,22 +63,22 @@ class Cells(Readable, Tabular):
 
     def __repr__(self) -> str:
         """How many cases end how, by protocol."""
-        lines = [f"{self.matrix.name}: {many(len(self.cells), 'case')}"]
+        lines = [f"{self.matrix.name}: {count_of(len(self.cells), 'case')}"]
         for protocol in dict.fromkeys(cell.protocol for cell in self.cells):
             ends = Counter(c.observed or c.predicted for c in self.cells if c.protocol == protocol)
             words = ", ".join(f"{number:,} {end}" for end, number in ends.most_common())
             lines.append(f"  {protocol}: {words}")
-        return few(lines)
+        return first_lines(lines)
 
 
 def predicted(
-    matrix: Matrix, protocols: Sequence[SpecLike], places: Iterable[Place] | None = None
+    matrix: Matrix, protocols: Sequence[SpecLike], places: Iterable[MatrixPlace] | None = None
 ) -> Cells:
     """What the model says of these places of a matrix, by default all of them, under each protocol, by itself or by its name or file.
 
-    >>> from isolitmus.model.matrix import Place
+    >>> from isolitmus.model.matrix import MatrixPlace
     >>> from isolitmus.specs.files.catalogue import matrix
-    >>> predicted(matrix("pairs"), ["delta-serializable"], [Place("insert", "insert", "same partition")])
+    >>> predicted(matrix("pairs"), ["delta-serializable"], [MatrixPlace("insert", "insert", "same partition")])
     pairs: 1 case
       delta-serializable: 1 committed
     """
@@ -111,7 +111,7 @@ def grid(matrix: Matrix, letters: dict[tuple[str, str], str]) -> list[str]:
     return lines
 
 
-def covering(matrix: Matrix, places: Iterable[Place]) -> list[Place]:
+def covering(matrix: Matrix, places: Iterable[MatrixPlace]) -> list[MatrixPlace]:
     """The places in an order of which a beginning has much: the first layouts · statements places have every
     statement on either side in every layout, and no pair of statements twice unless there are more layouts
     than statements.
@@ -121,7 +121,7 @@ def covering(matrix: Matrix, places: Iterable[Place]) -> list[Place]:
     size = len(row)
     step = next(step for step in range(7, size + 8) if gcd(step, size) == 1)
 
-    def diagonal(place: Place) -> tuple[int, int]:
+    def diagonal(place: MatrixPlace) -> tuple[int, int]:
         return (row[place.winner] - row[place.a] * step - layer[place.layout]) % size, row[place.a]
 
     return sorted(places, key=diagonal)

@@ -10,7 +10,7 @@ from isolitmus.checker.judge.completion import frames
 from isolitmus.checker.judge.graph_semantics import BitsetAlgebra, missing
 from isolitmus.checker.judge.read_nodes import needs_operations, needs_reads
 from isolitmus.checker.judge.total_orders import linearised
-from isolitmus.model.display import Readable
+from isolitmus.model.display import ReadableRepr
 from isolitmus.model.errors import SpecError
 from isolitmus.model.litmus import HistoryTest
 from isolitmus.model.relation import bits
@@ -43,7 +43,7 @@ class Denotation:
 
 
 @dataclass(frozen=True, slots=True)
-class Denoted(Readable):
+class Denoted(ReadableRepr):
     """A frame, what a spec makes of it, and what was taken for granted to have it: ``failed`` are
     transactions that are not in it, ``unknown`` what the history leaves open and one completion
     settles.

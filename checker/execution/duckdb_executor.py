@@ -30,7 +30,7 @@ from isolitmus.model.delta.header import MAPPING_MODE
 from isolitmus.model.sql import statement as df
 from isolitmus.model.sql import statement as st
 from isolitmus.model.sql.values import sort_rows
-from isolitmus.specs.sql.binding import TooManyRows, bind, scalar
+from isolitmus.specs.sql.binding import TooManyRows, bind_parameters, scalar_value
 from isolitmus.specs.sql.configuration import SEVERAL
 from isolitmus.specs.sql.statements import syntax_of
 
@@ -282,12 +282,12 @@ class DuckExecutor:
         """The statement of a transaction whose client reads first, now."""
         tables, run = self._litmus.tables, _duck().run
         values = {
-            parameter: scalar(
+            parameter: scalar_value(
                 query.sql, tuple(run(translated(syntax_of(query).tree(), tables)).fetchall())
             )
             for parameter, query in self._litmus.client(name).let.items()
         }
-        return stored_steps(bind(self._litmus.transactions[name], values), tables)
+        return stored_steps(bind_parameters(self._litmus.transactions[name], values), tables)
 
 
 def _features_named(properties: Mapping[str, str]) -> list[str]:

@@ -21,8 +21,8 @@ from isolitmus.model.sql import statement as df
 from isolitmus.model.sql import statement as st
 from isolitmus.model.sql.types import RANGES
 from isolitmus.model.sql.values import NULL_PARTITIONS, literal
-from isolitmus.specs.sql.definitions import checked, selected
-from isolitmus.specs.sql.parameters import aliased, marked_version
+from isolitmus.specs.sql.definitions import check_condition, select_of
+from isolitmus.specs.sql.parameters import marked_version, tables_by_path
 from isolitmus.specs.sql.statements import syntax_of
 
 if TYPE_CHECKING:
@@ -457,7 +457,7 @@ def translated(tree: exp.Expr, schemas: Mapping[str, Schema]) -> str:
 
 def constraint_condition(definition: df.Definition) -> str:
     """The condition of a constraint, as DuckDB has it."""
-    return duck_text(checked(syntax_of(definition)))
+    return duck_text(check_condition(syntax_of(definition)))
 
 
 def after_init(table: str, number: int) -> str:
@@ -483,7 +483,7 @@ def _tree(tree: exp.Expr, schemas: Mapping[str, Schema]) -> exp.Expr:
         _numbered(values)
     for table in list(tree.find_all(exp.Table)):
         if table.db:
-            name = aliased(table, schemas) or table.name
+            name = tables_by_path(table, schemas) or table.name
             table.set("this", exp.to_identifier(name))
             table.set("db", None)
             table.set("catalog", None)
@@ -529,7 +529,7 @@ def _replacement(statement: df.Replace, schemas: Mapping[str, Schema]) -> list[D
     made = DuckStep("write", create_table(schema))
     if statement.query is None:
         return [*there, made]
-    query = translated(selected(syntax_of(statement)), schemas)
+    query = translated(select_of(syntax_of(statement)), schemas)
     return [
         *there,
         DuckStep("collect", f"CREATE OR REPLACE TEMP TABLE replacement AS {query}"),
@@ -544,7 +544,7 @@ def _creation(statement: df.Create, schemas: Mapping[str, Schema]) -> list[DuckS
     made = f'CREATE TABLE {"IF NOT EXISTS" if statement.if_not_exists else ""} "{schema.name}"'
     if statement.query is None:
         return [DuckStep("write", f"{made} ({columns_of(schema)})")]
-    query = translated(selected(syntax_of(statement)), schemas)
+    query = translated(select_of(syntax_of(statement)), schemas)
     return [DuckStep("write", f"{made} AS {_as_declared(query, schema)}")]
 
 

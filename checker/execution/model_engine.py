@@ -6,7 +6,7 @@ from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
 from isolitmus.checker.execution.commit_loop import ENGINE, VERSION, execute, observed_run
-from isolitmus.model.engine import Carries, Engine
+from isolitmus.model.engine import Engine, RunsTests
 
 if TYPE_CHECKING:
     from isolitmus.model.litmus import Litmus
@@ -23,6 +23,6 @@ def _carry(litmus: Litmus, spec: Spec) -> Run:
 MODEL = Engine(
     ENGINE,
     "isolitmus's own executor: any protocol file, no JVM",
-    lambda: nullcontext(Carries(VERSION, _carry)),
+    lambda: nullcontext(RunsTests(VERSION, _carry)),
     hosts=True,
 )

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from isolitmus.checker.execution.commit_loop import execute, observed_run
 from isolitmus.model.errors import UndeterminedError
 from isolitmus.model.litmus import Expectation
-from isolitmus.model.nondeterminism import every_way
+from isolitmus.model.nondeterminism import enumerate_choices
 from isolitmus.model.run import SILENT, Run, SeveralRuns, TransactionRun, same_bag, same_rows
 from isolitmus.model.sql.values import show_row
 from isolitmus.specs.files.catalogue import level
@@ -348,7 +348,7 @@ def possible(litmus: Litmus, protocol: Spec, undecided: UndeterminedError) -> Un
     """
     runs: list[Run] = []
     try:
-        for done in every_way(lambda: execute(litmus, protocol)):
+        for done in enumerate_choices(lambda: execute(litmus, protocol)):
             run = observed_run(litmus, done, protocol.name)
             if all(run_differences(one, run) for one in runs):
                 runs.append(run)

@@ -39,7 +39,7 @@ from itertools import permutations
 from typing import TYPE_CHECKING, NamedTuple
 
 from isolitmus.checker.execution.commit_loop import observed_run, stages
-from isolitmus.model.display import begun
+from isolitmus.model.display import capitalized
 from isolitmus.model.errors import Disagreement, IsolitmusError
 from isolitmus.model.execution import Event
 from isolitmus.model.run import same_bag
@@ -398,7 +398,7 @@ class NamedForm(NamedTuple):
     @property
     def title(self) -> str:
         """What it is called in a sentence."""
-        return f"{begun(self.level)} ({self.sense})"
+        return f"{capitalized(self.level)} ({self.sense})"
 
 
 VIEW, STATE, VIEWS, STATES, COHERENT = (

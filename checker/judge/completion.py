@@ -30,7 +30,7 @@ from isolitmus.model.frame import FrameBuilder
 from isolitmus.model.operations import (
     INITIAL,
     ItemRead,
-    Matches,
+    MatchBits,
     PredicateRead,
     Version,
     Write,
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
     from isolitmus.model.frame import Frame
     from isolitmus.model.history import History
-    from isolitmus.model.operations import Recorded, Status, Transaction
+    from isolitmus.model.operations import ObservedHistory, Status, Transaction
     from isolitmus.model.vocabulary import Term
 
 __all__ = [
@@ -75,7 +75,7 @@ those about own writes.
 """
 
 
-def flaws_of(history: Recorded) -> Iterator[tuple[str, Transaction, Reason]]:
+def flaws_of(history: ObservedHistory) -> Iterator[tuple[str, Transaction, Reason]]:
     """Of each such read its kind, the transaction that has it, and why nothing explains it; in the order of operations.
 
     >>> from isolitmus.model.history import History
@@ -118,7 +118,7 @@ class Completion:
     ``orders[x]`` are the numbers of the writers of x, without the initial one.
     """
 
-    history: Recorded
+    history: ObservedHistory
     committed: frozenset[int]
     orders: Mapping[str, tuple[int, ...]]
 
@@ -156,7 +156,7 @@ class Completion:
         return builder.build()
 
 
-def completions(history: Recorded, *, orders: bool = True) -> Iterator[Completion]:
+def completions(history: ObservedHistory, *, orders: bool = True) -> Iterator[Completion]:
     """Every completion of a history, lazily: committed before aborted, orders by their numbers.
 
     ``orders`` False takes the first version order only, for who does not look at it.
@@ -180,7 +180,9 @@ def completions(history: Recorded, *, orders: bool = True) -> Iterator[Completio
             yield Completion(history, committed, order)
 
 
-def frames(history: Recorded, *, reads: bool = False, operations: bool = False) -> Iterator[Frame]:
+def frames(
+    history: ObservedHistory, *, reads: bool = False, operations: bool = False
+) -> Iterator[Frame]:
     """The frames of all completions: relations so, wr, ww, rw; sets Writer, Reader, Aborted.
 
     The nodes are all transactions in the order of their numbers. Relations hold between
@@ -272,7 +274,7 @@ class _CompletionFrame:
         own = [named_set(name) for name, _ in self.history.sets]
         sets: list[str | Term] = [*sets_of("histories"), *own]
         self.builder = FrameBuilder(names, RELATIONS, sets, reasons=reasons)
-        self.matches = Matches.of(self.history.matches())
+        self.matches = MatchBits.of(self.history.matches())
         self.written = self.history.versions()
 
     def build(self) -> FrameBuilder:

@@ -31,7 +31,7 @@ from isolitmus.checker.judge.read_nodes import READ_RELATIONS, needs_reads
 from isolitmus.checker.judge.spec_properties import increasing, takes_later
 from isolitmus.checker.judge.witness import serial_order, shortest_path
 from isolitmus.model.errors import Limit
-from isolitmus.model.operations import INITIAL, ItemRead, Matches, unordered
+from isolitmus.model.operations import INITIAL, ItemRead, MatchBits, unordered
 from isolitmus.model.relation import Relation, bits
 from isolitmus.model.spec import Binary, Bracket, Fold, Name, Unary
 
@@ -108,9 +108,9 @@ class Supports:
         return cls(choices, completion, later, frame)
 
     @cached_property
-    def matches(self) -> Matches:
+    def matches(self) -> MatchBits:
         """What reads by predicate state."""
-        return Matches.of(self.completion.history.matches())
+        return MatchBits.of(self.completion.history.matches())
 
     @cached_property
     def writers(self) -> Mapping[str, list[int]]:

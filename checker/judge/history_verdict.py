@@ -26,7 +26,7 @@ from isolitmus.checker.judge.spec_properties import increasing
 from isolitmus.checker.judge.total_orders import Linearised, linearised
 from isolitmus.model.budget import Budget
 from isolitmus.model.errors import Limit
-from isolitmus.model.spec_algebra import outspoken
+from isolitmus.model.spec_algebra import without_silences
 from isolitmus.model.verdict import Allowed, Forbidden, Needs, Silent, Unknown
 from isolitmus.model.vocabulary import BY_VERSIONS
 
@@ -79,7 +79,7 @@ def check_history(
     many = next(islice(_possible(history, spec, orders=orders), FEW, None), None) is not None
     if many and proposable(spec):
         return _proposed(Proposing(history, spec, orders=orders), limit, budget)
-    holds, permits = admission(spec), admission(outspoken(spec))
+    holds, permits = admission(spec), admission(without_silences(spec))
     silent: Completion | Linearised | None = None
     common: Frame | None = None
     for tried, completion in enumerate(islice(_possible(history, spec, orders=orders), limit + 1)):

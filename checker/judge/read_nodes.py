@@ -41,14 +41,14 @@ from dataclasses import dataclass
 from itertools import combinations, pairwise
 from typing import TYPE_CHECKING, Any
 
-from isolitmus.model.operations import INITIAL, ItemRead, Matches, PredicateRead, Version
+from isolitmus.model.operations import INITIAL, ItemRead, MatchBits, PredicateRead, Version
 from isolitmus.model.vocabulary import relations_of, sets_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from isolitmus.model.frame import FrameBuilder
-    from isolitmus.model.operations import Recorded
+    from isolitmus.model.operations import ObservedHistory
     from isolitmus.model.spec import Spec
 
 __all__ = ["NODE_SETS", "READ_RELATIONS", "add_reads", "needs_operations", "needs_reads"]
@@ -70,7 +70,7 @@ def needs_operations(spec: Spec) -> bool:
 
 
 def add_reads(
-    history: Recorded,
+    history: ObservedHistory,
     committed: frozenset[int],
     orders: Mapping[str, tuple[int, ...]],
     builder: FrameBuilder,
@@ -117,7 +117,7 @@ class _OperationNode:
         return self.kind != "Write" and self.version.writer != self.by
 
 
-def _nodes(history: Recorded, matches: Matches) -> Iterator[_OperationNode]:
+def _nodes(history: ObservedHistory, matches: MatchBits) -> Iterator[_OperationNode]:
     for transaction in history.transactions:
         n = transaction.number
         for k, operation in enumerate(transaction.operations, 1):
@@ -134,7 +134,7 @@ def _nodes(history: Recorded, matches: Matches) -> Iterator[_OperationNode]:
 class _ReadPairs:
     def __init__(
         self,
-        history: Recorded,
+        history: ObservedHistory,
         committed: frozenset[int],
         orders: Mapping[str, tuple[int, ...]],
         builder: FrameBuilder,
@@ -143,7 +143,7 @@ class _ReadPairs:
     ) -> None:
         self.history, self.committed, self.orders = history, committed, orders
         self.builder, self.everything = builder, everything
-        self.matches = Matches.of(history.matches())
+        self.matches = MatchBits.of(history.matches())
         self.nodes = [n for n in _nodes(history, self.matches) if everything or n.external]
         self.written = history.versions()
         self.together: dict[int, list[_OperationNode]] = defaultdict(list)

@@ -17,7 +17,7 @@ from operator import and_, or_
 from typing import TYPE_CHECKING, NamedTuple
 
 from isolitmus.model.spec import Binary, Bracket, Fold, Name, Unary
-from isolitmus.model.spec_algebra import unfolded
+from isolitmus.model.spec_algebra import unfold
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -170,7 +170,7 @@ def takes_later(spec: Spec) -> bool:
 
 
 def _same(axiom: Axiom, spec: Spec) -> bool:
-    growth = _growth(unfolded(axiom.expr, spec.definitions))
+    growth = _growth(unfold(axiom.expr, spec.definitions))
     if growth is None:
         return False
     match axiom.test:

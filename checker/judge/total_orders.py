@@ -20,13 +20,13 @@ from isolitmus.model.operations import INITIAL
 from isolitmus.model.reason import Reason
 from isolitmus.model.relation import Relation
 from isolitmus.model.spec import Binary, Fold, Name
-from isolitmus.model.spec_algebra import names_in, unfolded
+from isolitmus.model.spec_algebra import names_in, unfold
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from isolitmus.model.frame import Frame
-    from isolitmus.model.operations import Recorded
+    from isolitmus.model.operations import ObservedHistory
     from isolitmus.model.spec import CatExpr, Spec
 
 __all__ = ["Linearised", "linearised"]
@@ -94,7 +94,9 @@ class Linearised:
         return replace(frame, relations=relations, reasons=why)
 
 
-def linearised(history: Recorded, spec: Spec, *, orders: bool = True) -> Iterator[Linearised]:
+def linearised(
+    history: ObservedHistory, spec: Spec, *, orders: bool = True
+) -> Iterator[Linearised]:
     """Every completion with every commit order that the spec may suppose, and every choice of prefixes if it binds
     these; at least one. ``orders`` False: one version order only, for who does not look at it.
 
@@ -150,7 +152,7 @@ def _asks(spec: Spec, name: str) -> list[CatExpr]:
     bound = {binder.name for binder in spec.binders if binder.source != "versions"}
     found: list[CatExpr] = []
     for axiom in spec.demands:
-        expr = unfolded(axiom.expr, spec.definitions)
+        expr = unfold(axiom.expr, spec.definitions)
         parts = _united(expr)
         if axiom.test == "acyclic" and Name(name) in parts:
             found += parts

@@ -28,7 +28,7 @@ from isolitmus.model.errors import Disagreement
 from isolitmus.model.run import ROLLED_BACK
 from isolitmus.model.sql.statement import Read, statements_of
 from isolitmus.model.sql.values import sort_rows
-from isolitmus.specs.sql.syntax import Syntax, portable
+from isolitmus.specs.sql.syntax import Syntax, to_portable_sql
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -146,7 +146,7 @@ class DuckTexts:
     def __init__(self, litmus: Litmus) -> None:
         self._litmus = litmus
         self._texts = {
-            statement: duck_text(Syntax(portable(statement.sql)).tree())
+            statement: duck_text(Syntax(to_portable_sql(statement.sql)).tree())
             for transaction in litmus.transactions.values()
             for statement in (*litmus.init, *statements_of(transaction))
         }

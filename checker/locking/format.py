@@ -12,7 +12,7 @@ from isolitmus.checker.locking.step_orders import judged_walks, stepwise
 from isolitmus.model.delta.data_file import File, TableRow
 from isolitmus.model.delta.table import TableState
 from isolitmus.model.format import Format, RandomTests
-from isolitmus.model.memo import by_object
+from isolitmus.model.memo import memoize_by_identity
 from isolitmus.model.vocabulary import terms_of
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["LOCKING"]
 
 
-@by_object
+@memoize_by_identity
 def _duck(litmus: Litmus) -> Executor:
     from isolitmus.checker.locking.final_state import DuckTexts
 

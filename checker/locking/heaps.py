@@ -25,7 +25,7 @@ from isolitmus.checker.locking.lock_table import Lock, Resource
 from isolitmus.checker.locking.row_versions import key_of
 from isolitmus.checker.locking.scans import Got, Hit, Passed, ScanPlan, Visit, page, true
 from isolitmus.model.sql import expression as ex
-from isolitmus.model.sql.conditions import columns
+from isolitmus.model.sql.conditions import columns_in
 from isolitmus.model.sql.evaluation import evaluate
 from isolitmus.model.sql.types import EvaluationError
 
@@ -183,7 +183,7 @@ class HeapScan(ScanPlan):
                 pairs = ((left, right), (right, left))
                 return any(
                     self.stored(column)
-                    and not any(c.side == len(self.outer) for c in columns(value))
+                    and not any(c.side == len(self.outer) for c in columns_in(value))
                     for column, value in pairs
                 )
         return False

@@ -28,8 +28,8 @@ from isolitmus.model.sql import statement as st
 from isolitmus.specs.sql.expressions import read_expression
 from isolitmus.specs.sql.quiet_sqlglot import parse_one
 from isolitmus.specs.sql.row_statements import InsertReader, RowsReader
-from isolitmus.specs.sql.source_text import NameScope, only
-from isolitmus.specs.sql.syntax import Syntax, portable
+from isolitmus.specs.sql.source_text import NameScope, refuse_other_arguments
+from isolitmus.specs.sql.syntax import Syntax, to_portable_sql
 from isolitmus.specs.sql.unsupported_pairs import OUTSIDE
 
 if TYPE_CHECKING:
@@ -200,7 +200,7 @@ def statement(sql: str, schemas: Mapping[str, Schema], label: str = "SQL") -> st
     Transact-SQL are read, too, and table hints (``hints``), with which the text stays as it is.
     """
     hinted = any(scan_hints(sql, label))
-    found = _read(portable(sql), schemas, label)
+    found = _read(to_portable_sql(sql), schemas, label)
     return replace(found, sql=sql) if hinted else found
 
 
@@ -305,7 +305,7 @@ class _Reader(InsertReader, RowsReader):
     ) -> ex.Subquery:
         if not isinstance(node, exp.Select) or node.args.get("from_") is None:
             self.place.refuse(node, "a subquery is a SELECT … FROM one table")
-        only(self.place, node, "expressions", "from_", "where", "order", "limit")
+        refuse_other_arguments(self.place, node, "expressions", "from_", "where", "order", "limit")
         schema, side = self.table(node.args["from_"].this)
         inner = len(around.sides)
         within = f"a subquery in a subquery {OUTSIDE}"

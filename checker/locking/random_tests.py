@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from isolitmus.checker.execution.commit_loop import execute
 from isolitmus.model.errors import LitmusError, UndeterminedError
-from isolitmus.model.toml_text import listed, quoted
+from isolitmus.model.toml_text import quoted, toml_list
 from isolitmus.specs.files.catalogue import protocol, protocols
 from isolitmus.specs.files.litmus_file import read_litmus
 
@@ -47,8 +47,8 @@ def _tests(draw: DrawFn, transactions: int) -> Litmus:
     steps: list[list[str]] = []
     for number, name in enumerate(names):
         made = [draw(_statements(number, k)) for k in range(draw(st.integers(1, 2)))]
-        sql = listed(quoted(text) for text, _ in made)
-        scan = listed(quoted(index) for _, index in made if index)
+        sql = toml_list(quoted(text) for text, _ in made)
+        scan = toml_list(quoted(index) for _, index in made if index)
         texts.append(f"{name} = {{ sql = {sql}, scan = {scan} }}")
         steps.append(draw(_steps(name, made)))
     order = draw(

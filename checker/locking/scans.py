@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from isolitmus.checker.locking.lock_table import Lock, Resource
 from isolitmus.checker.locking.row_versions import key_of
 from isolitmus.model.sql import expression as ex
-from isolitmus.model.sql.conditions import columns
+from isolitmus.model.sql.conditions import columns_in
 from isolitmus.model.sql.evaluation import evaluate
 
 if TYPE_CHECKING:
@@ -397,7 +397,7 @@ class ScanPlan:
             return isinstance(part.operand, ex.IsNull) and self.of_index(part.operand)
         if not isinstance(part, ex.In) or not self.own(part.operand):
             return False
-        return any(column.index in places for column in columns(part.operand))
+        return any(column.index in places for column in columns_in(part.operand))
 
     def own(self, part: ex.Expr) -> bool:
         """Whether it is a column of the table that is scanned."""
@@ -426,7 +426,7 @@ class ScanPlan:
             return False
         for column, other in ((part.left, part.right), (part.right, part.left)):
             mine = isinstance(column, ex.ColumnRef) and self.own(column) and column.index == place
-            if mine and not any(c.side == len(self.outer) for c in columns(other)):
+            if mine and not any(c.side == len(self.outer) for c in columns_in(other)):
                 return True
         return False
 

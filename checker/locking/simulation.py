@@ -17,7 +17,7 @@ from isolitmus.checker.locking.row_versions import Store
 from isolitmus.checker.locking.scans import Got, Hit, Passed, Shared
 from isolitmus.checker.locking.serializable_snapshots import WRITE_CONFLICT, SireadMarks
 from isolitmus.checker.locking.statement_execution import UnderWay
-from isolitmus.model.display import many
+from isolitmus.model.display import count_of
 from isolitmus.model.errors import WaitsForEver
 from isolitmus.model.execution import Event, Execution
 from isolitmus.model.run import Wait
@@ -246,7 +246,7 @@ class LitmusUnderWay:
                 if came > step.number or (over and came < step.number):
                     self.beyond = self.beyond or (
                         f"schedule step '{step}' comes where the scans of {step.transaction} have given"
-                        f" {many(came, 'row')}{_instead(step, came, over=over)}"
+                        f" {count_of(came, 'row')}{_instead(step, came, over=over)}"
                     )
                 return came >= step.number or over
             case "step":
@@ -255,7 +255,7 @@ class LitmusUnderWay:
                 if over and went < step.number:
                     self.beyond = self.beyond or (
                         f"schedule step '{step}' comes where the scans of {step.transaction} have gone"
-                        f" {many(went, 'step')}{_instead(step, went, over=over)}"
+                        f" {count_of(went, 'step')}{_instead(step, went, over=over)}"
                     )
                 return went >= step.number or over
             case "statement":

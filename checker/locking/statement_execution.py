@@ -30,7 +30,7 @@ from isolitmus.model.sql import query as qu
 from isolitmus.model.sql import statement as st
 from isolitmus.model.sql.evaluation import evaluate
 from isolitmus.model.sql.types import ARITHMETIC_ERROR, EvaluationError
-from isolitmus.model.sql.values import stored
+from isolitmus.model.sql.values import store_value
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator, Mapping, Sequence
@@ -435,7 +435,7 @@ class UnderWay:
         """What the columns of a table keep of some values; an error if a number does not fit."""
         columns = self.work.store.schemas[table].columns
         return tuple(
-            None if value is None else stored(value, column.type, TOO_LARGE)
+            None if value is None else store_value(value, column.type, TOO_LARGE)
             for column, value in zip(columns, values, strict=True)
         )
 
@@ -456,7 +456,7 @@ def _with(one: ex.Expr, known: Mapping[Lookup, ex.Expr]) -> ex.Expr:
     def value(part: ex.ColumnRef | ex.Subquery) -> ex.Expr:
         return known.get(part, part) if isinstance(part, Lookup) else part
 
-    return ex.mapped(one, value) if known else one
+    return ex.map_columns(one, value) if known else one
 
 
 def _goes(index: Index | None, order: SortOrder) -> bool:

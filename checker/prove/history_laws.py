@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import TYPE_CHECKING
 
-from isolitmus.model.spec_algebra import unfolded
+from isolitmus.model.spec_algebra import unfold
 from isolitmus.specs.language.parser import read
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ class Law:
 def relation(text: str) -> CatExpr:
     """What stands in the middle, without definitions."""
     spec = read(f'"Law" {WORDS} empty {text} as law', "law")
-    return unfolded(spec.axioms[0].expr, spec.definitions)
+    return unfold(spec.axioms[0].expr, spec.definitions)
 
 
 LAWS = (

@@ -47,7 +47,7 @@ from isolitmus.checker.solver.refutation import Refutation
 from isolitmus.model.budget import Budget
 from isolitmus.model.errors import Limit
 from isolitmus.model.spec import Binary, Bracket, Name, Unary
-from isolitmus.model.spec_algebra import unfolded
+from isolitmus.model.spec_algebra import unfold
 from isolitmus.model.vocabulary import BINDERS, relations_of, sets_of
 
 if TYPE_CHECKING:
@@ -285,7 +285,7 @@ def _solver(units: int = 0, chance: int = 0) -> Any:
 
 def said_of(spec: Spec, axiom: Axiom) -> CatExpr:
     """What an axiom is about, in frames whose nodes are all operations."""
-    return restricted(unfolded(axiom.expr, spec.definitions), kind_of(spec))
+    return restricted(unfold(axiom.expr, spec.definitions), kind_of(spec))
 
 
 def initial_first() -> CatExpr:

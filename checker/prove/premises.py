@@ -25,7 +25,7 @@ from isolitmus.checker.prove.formula_semantics import (
     VERSION,
     Z3Expr,
 )
-from isolitmus.model.delta.table import widened
+from isolitmus.model.delta.table import widen_row
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -430,7 +430,7 @@ class _Executed:
             [(f.path, row) for state in version.values() for f in state.files for row in f.rows]
             for version in done.states
         ]
-        self.rows = [{row.id: widened(row.values, width) for _, row in rows} for rows in stored]
+        self.rows = [{row.id: widen_row(row.values, width) for _, row in rows} for rows in stored]
         self.files = [{(path, row.id) for path, row in rows} for rows in stored]
         self.written = [{w.id: w for w in event.effect.writes} for event in self.events]
         self.items = {item(table) for table in done.states[-1]}

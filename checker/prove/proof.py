@@ -28,7 +28,7 @@ from isolitmus.checker.prove.premises import violated_premises
 from isolitmus.checker.solver.circuits import answer as answer_of
 from isolitmus.checker.solver.refutation import Refutation
 from isolitmus.model.budget import Budget
-from isolitmus.model.display import Readable, few
+from isolitmus.model.display import ReadableRepr, first_lines
 from isolitmus.model.errors import Disagreement, Limit
 from isolitmus.model.litmus import Litmus
 from isolitmus.specs.files.catalogue import litmus, litmus_names
@@ -92,7 +92,7 @@ class ProofStep:
 
 
 @dataclass(frozen=True, slots=True)
-class Proof(Readable):
+class Proof(ReadableRepr):
     """A proof that a spec admits nothing which another forbids, or an attempt at one."""
 
     question: Question
@@ -110,7 +110,7 @@ class Proof(Readable):
         """What was to be proved, and its lemmas."""
         claim = f"{self.question.a.name} admits nothing that {self.question.b.name} forbids"
         steps = (f"  {step.lemma}, {step.outcome}: {step.words}" for step in self.steps)
-        return few([f"{'proved' if self.holds else 'not proved'}: {claim}", *steps])
+        return first_lines([f"{'proved' if self.holds else 'not proved'}: {claim}", *steps])
 
     @property
     def failed(self) -> tuple[ProofStep, ...]:

@@ -33,7 +33,7 @@ from typing import TYPE_CHECKING
 from isolitmus.checker.judge.read_nodes import needs_reads
 from isolitmus.checker.judge.spec_properties import increasing
 from isolitmus.model.spec import Binary, Bracket, Name, Unary
-from isolitmus.model.spec_algebra import names_in, unfolded
+from isolitmus.model.spec_algebra import names_in, unfold
 from isolitmus.model.vocabulary import APART
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ def structural(a: Spec, b: Spec, *, reads: bool = False) -> Implication | None:
     known = not (reads or needs_reads(a) or needs_reads(b))
     grounds = []
     for goal in b.demands:
-        expr = unfolded(goal.expr, b.definitions)
+        expr = unfold(goal.expr, b.definitions)
         found = _grounds(a, goal, _with_ends(expr) if known else expr, plain=known)
         if found is None:
             return None
@@ -118,7 +118,7 @@ def _same_orders(a: Spec, b: Spec) -> bool:
 
 def _grounds(a: Spec, goal: Axiom, expr: CatExpr, *, plain: bool) -> tuple[str, ...] | None:
     """The axioms of ``a`` that the goal follows from: one, or else all together."""
-    given = [(axiom, unfolded(axiom.expr, a.definitions)) for axiom in a.demands]
+    given = [(axiom, unfold(axiom.expr, a.definitions)) for axiom in a.demands]
     if goal.test == "empty":
         given = [(axiom, e) for axiom, e in given if axiom.test == "empty"]
         walks = [expr]

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from isolitmus.checker.render.page_parts import render_template
 from isolitmus.checker.render.timeline import LINE, WIDTH, coordinate, label, svg
 from isolitmus.model.audit import KINDS
-from isolitmus.model.display import many
+from isolitmus.model.display import count_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -64,12 +64,12 @@ def overview_lines(overview: Overview) -> Iterator[str]:
     if not overview.overlapping:
         yield "overlaps: none, each commit had seen all before it"
         return
-    have = many(overview.overlapping, "commit")
+    have = count_of(overview.overlapping, "commit")
     yield f"overlaps: {have} had not seen another one ({_counts(overview.pairs or {})})"
     if not overview.near_counts:
         yield "by a hair: no pair of these would have conflicted or changed places with another timing"
         return
-    pairs = many(sum(overview.near_counts.values()), "pair")
+    pairs = count_of(sum(overview.near_counts.values()), "pair")
     yield f"by a hair: {pairs} with another timing ({_counts(overview.near_counts)})"
     operations = {span.version: span.operation for span in overview.spans}
     surest = sorted(overview.near, key=lambda one: one.certainty != "certain")
@@ -89,7 +89,7 @@ not all that may have happened.'
     of = f" ({over:,} had not seen all before them)" if over else ""
     were = "was" if audit.commits == 1 else "were"
     return (
-        f"Nothing found: {many(audit.commits, 'commit')}{of} {were} held against {len(KINDS)} kinds of findings"
+        f"Nothing found: {count_of(audit.commits, 'commit')}{of} {were} held against {len(KINDS)} kinds of findings"
         " (docs/auditing.md). That is what the log shows, not all that may have happened."
     )
 

@@ -22,11 +22,11 @@ from isolitmus.model.claim import (
     cited_claims,
 )
 from isolitmus.model.litmus import Expectation, expectation_lines
-from isolitmus.model.matrix import LETTERS, NOT_MODELLED, Place
+from isolitmus.model.matrix import LETTERS, NOT_MODELLED, MatrixPlace
 from isolitmus.model.run import TOOK_EFFECT
 from isolitmus.model.sql.values import show_row
 from isolitmus.specs import litmus, protocol
-from isolitmus.specs.disk.input_files import shipped
+from isolitmus.specs.disk.input_files import shipped_files
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -93,7 +93,7 @@ CELLS = (
 def documents_page(claims: Sequence[Claim], cells: str) -> str:
     """The page as Markdown; ``cells`` is the table of the matrices (``cell_table``)."""
     citing: dict[str, list[str]] = {}
-    for test in shipped("litmus"):
+    for test in shipped_files("litmus"):
         for number in cited_claims(litmus(test).source):
             citing.setdefault(number, []).append(test)
     parts = {part: list(of) for part, of in groupby(_in_parts(claims), key=lambda c: c.part)}
@@ -176,7 +176,7 @@ def _shown(claim: Claim) -> Iterator[str]:
 
 def _short(protocols: list[str]) -> list[str]:
     """Return the names of protocols, with a pattern in the place of all those of Databricks that it matches."""
-    shipped_ones = [name for name in shipped("protocols") if name.startswith("databricks-")]
+    shipped_ones = [name for name in shipped_files("protocols") if name.startswith("databricks-")]
     wanted = [
         "databricks-*",
         "databricks-*-rows",
@@ -302,7 +302,7 @@ def _rows(rows: Rows) -> str:
 
 
 def cell_table(
-    matrix: Matrix, seen: Mapping[tuple[str, Place], str], claims: Mapping[str, Claim]
+    matrix: Matrix, seen: Mapping[tuple[str, MatrixPlace], str], claims: Mapping[str, Claim]
 ) -> str:
     """The cells of both matrices as a table: what each edition has, what the model predicts, and what was ``seen`` of
     real Delta, by protocol and place.
@@ -336,13 +336,13 @@ def cell_table(
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)
 
 
-def _places(cell: MatrixCell) -> list[Place]:
+def _places(cell: MatrixCell) -> list[MatrixPlace]:
     a, b = (SIDES[side] for side in cell.sides)
     pairs = [(x, y) for x in a for y in b] + [(y, x) for x in a for y in b]
-    return [Place(*pair, layout) for layout in cell.layouts for pair in dict.fromkeys(pairs)]
+    return [MatrixPlace(*pair, layout) for layout in cell.layouts for pair in dict.fromkeys(pairs)]
 
 
-def _predicted(matrix: Matrix, places: list[Place], under: str) -> str:
+def _predicted(matrix: Matrix, places: list[MatrixPlace], under: str) -> str:
     of = protocol(under)
     return _tally([_sign(predict_case(matrix, place, of).predicted) for place in places])
 

@@ -8,7 +8,7 @@ from isolitmus.checker.auditing.diagnosis import BY_FILES
 from isolitmus.checker.render.text_pictures import timeline
 from isolitmus.checker.render.verdicts import refusal_words
 from isolitmus.model.delta.conflict import CONFLICTS, UNKNOWN, ConflictFacts
-from isolitmus.model.display import many
+from isolitmus.model.display import count_of
 from isolitmus.model.errors import brief
 from isolitmus.specs.files.exceptions_file import exception_table
 
@@ -130,7 +130,7 @@ def _where(found: Diagnosis) -> Iterator[str]:
         yield "where: no partition is named; any file of the table counts"
     names = [file.path for file in met] or list(filter(None, [found.pasted.file]))
     if names:
-        more = f" and {many(len(names) - FILES, 'other file')}" if len(names) > FILES else ""
+        more = f" and {count_of(len(names) - FILES, 'other file')}" if len(names) > FILES else ""
         yield f"{'files' if len(names) > 1 else 'file'}: {', '.join(names[:FILES])}{more}"
 
 
@@ -155,7 +155,7 @@ def example_lines(example: ReplayedExample, kind: str = "") -> Iterator[str]:
         if line.split()[0] in shown:
             yield f"  {line}"
     if len(shown) < len(statements):
-        yield f"  ({many(len(statements) - len(shown), 'other transaction')} of it left out here)"
+        yield f"  ({count_of(len(statements) - len(shown), 'other transaction')} of it left out here)"
     yield from (f"  {line}" for line in refusal_words(example.why))
     yield f"  Run after the others, {of.loser} {ENDS.get(example.again, f'ends with {example.again}')}."
     yield f"  See it on Delta: isolitmus run {of.test} --protocol {example.under} --engine delta"

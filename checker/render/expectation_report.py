@@ -15,7 +15,7 @@ from isolitmus.model.errors import IsolitmusError
 from isolitmus.model.run import SeveralRuns
 from isolitmus.model.sql.values import show_row
 from isolitmus.specs import protocol
-from isolitmus.specs.files.catalogue import protocols, relatives
+from isolitmus.specs.files.catalogue import protocols, related_protocols
 from isolitmus.specs.registries.engines import engine_named
 from isolitmus.specs.registries.formats import format_named
 
@@ -168,7 +168,7 @@ def expected(test: Litmus, engine: str) -> list[Spec]:
     none of them, all that it does implement.
     """
     known = protocols(format_named(test.format).log)
-    names = [name for name in known if name in test.expect] or relatives(form=test.format)
+    names = [name for name in known if name in test.expect] or related_protocols(form=test.format)
     of = engine_named(engine)
     own = (of.protocols or ()) if of.format != test.format else ()
     able = [name for name in dict.fromkeys((*names, *own)) if of.implements(name)]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from isolitmus.checker.render.history_notation import one_line_of
 from isolitmus.checker.search.lattice import node_name
-from isolitmus.model.display import many
+from isolitmus.model.display import count_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -57,9 +57,9 @@ def lattice_lines(lattice: Lattice) -> Iterator[str]:
     """The table of a lattice, and its neighbours with what tells them apart."""
     pairs = len(lattice.inclusions) // 2
     open_ = sum(lattice.relation(a, b) == "unknown" for a, b in combinations(lattice.specs, 2))
-    decided = f"{many(open_, 'pair')} of {pairs} unknown" if open_ else "all is decided"
+    decided = f"{count_of(open_, 'pair')} of {pairs} unknown" if open_ else "all is decided"
     yield (
-        f"{many(len(lattice.specs), 'level')} in {lattice.where}: {decided}, in {lattice.seconds:.1f} s"
+        f"{count_of(len(lattice.specs), 'level')} in {lattice.where}: {decided}, in {lattice.seconds:.1f} s"
     )
     if lattice.ended:
         yield f"{lattice.ended}."

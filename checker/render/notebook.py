@@ -13,7 +13,7 @@ from isolitmus.checker.render.run_panels import at_every_version
 from isolitmus.checker.render.search_results import beside_lines
 from isolitmus.checker.render.timeline import timeline_svg
 from isolitmus.checker.render.verdicts import given, in_a_view, in_order, other_ways, serial_words
-from isolitmus.model.display import many
+from isolitmus.model.display import count_of
 from isolitmus.model.litmus import HistoryTest, Litmus
 from isolitmus.model.verdict import Allowed, Forbidden, Needs, Unknown
 
@@ -119,7 +119,7 @@ def separation_html(separation: Separation) -> str:
         title = f"None {between}" if found.found is False else f"Unknown whether any is {between}"
         lines = [searched, *beside_lines(found)]
         return _Fragment(title, lines, assumed=found.assumptions).html()
-    title = f"{many(found.transactions or 0, 'transaction')} {between}"
+    title = f"{count_of(found.transactions or 0, 'transaction')} {between}"
     violations = {
         f"Why {found.b} forbids it{given(violation)} ({violation.axiom})": violation
         for violation in found.forbidden.violations

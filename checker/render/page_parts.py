@@ -15,7 +15,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescap
 from isolitmus.checker.render.colours import DARK, LIGHT
 from isolitmus.checker.render.graph_picture import aloud, arrows, graph_svg
 from isolitmus.checker.render.verdicts import because
-from isolitmus.model.display import begun, many
+from isolitmus.model.display import capitalized, count_of
 from isolitmus.model.errors import visible
 from isolitmus.model.sql.values import show_row
 from isolitmus.specs.sql.parameters import one_line
@@ -152,9 +152,9 @@ def _environment() -> Environment:
     )
     environment.filters["rows"] = _rows
     environment.filters["parts"] = _parts
-    environment.filters |= {"one_line": one_line, "begun": begun}
+    environment.filters |= {"one_line": one_line, "begun": capitalized}
     environment.globals |= {"light": LIGHT, "dark": DARK}
-    environment.globals |= {"many": many, "policy": POLICY}
+    environment.globals |= {"many": count_of, "policy": POLICY}
     return environment
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from isolitmus.checker.render.page_parts import render_template
 from isolitmus.model.delta.conflict import CONFLICTS
-from isolitmus.model.display import many
+from isolitmus.model.display import count_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -46,8 +46,8 @@ def prediction_lines(prediction: JobPrediction) -> Iterator[str]:
 
 def prediction_head(workload: Workload, names: Sequence[str], protocol: str) -> Iterator[str]:
     """What the jobs are, and the head of the grid of the statements of these names."""
-    many_statements = many(len(names), "statement that writes", "statements that write")
-    yield f"{workload.title}: {many(len(workload.jobs), 'job')}, {many_statements}, under {protocol}"
+    many_statements = count_of(len(names), "statement that writes", "statements that write")
+    yield f"{workload.title}: {count_of(len(workload.jobs), 'job')}, {many_statements}, under {protocol}"
     yield ""
     cells = "  ".join(f"{name:<{_width(name)}}" for name in names)
     yield f"{'':<{max(map(len, names))}}  {cells}".rstrip()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from isolitmus.model.display import few
+from isolitmus.model.display import first_lines
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -105,31 +105,31 @@ def _hasse_svg(diagram: HasseDiagram) -> str:
 def _sweep_text(result: Sweep) -> str:
     from isolitmus.checker.render.sweeps import sweep_lines
 
-    return few(sweep_lines(result), MOST)
+    return first_lines(sweep_lines(result), MOST)
 
 
 def _abstract_sweep_text(result: AbstractSweep) -> str:
     from isolitmus.checker.render.sweeps import abstract_lines
 
-    return few(abstract_lines(result), MOST)
+    return first_lines(abstract_lines(result), MOST)
 
 
 def _interleavings_text(result: Interleavings) -> str:
     from isolitmus.checker.render.search_results import interleaving_lines
 
-    return few(interleaving_lines(result), MOST)
+    return first_lines(interleaving_lines(result), MOST)
 
 
 def _lattice_text(result: Lattice) -> str:
     from isolitmus.checker.render.lattice import lattice_lines
 
-    return few(lattice_lines(result), MOST)
+    return first_lines(lattice_lines(result), MOST)
 
 
 def _lattices_text(result: Lattices) -> str:
     from isolitmus.checker.render.lattice import lattices_lines
 
-    return few(lattices_lines(result), MOST)
+    return first_lines(lattices_lines(result), MOST)
 
 
 def _lattices_html(result: Lattices) -> str:
@@ -141,19 +141,19 @@ def _lattices_html(result: Lattices) -> str:
 def _mutants_text(result: MutantReport) -> str:
     from isolitmus.checker.render.search_results import mutant_lines
 
-    return few(mutant_lines(result), MOST)
+    return first_lines(mutant_lines(result), MOST)
 
 
 def _portrait_text(result: Portrait) -> str:
     from isolitmus.checker.render.search_results import portrait_lines
 
-    return few(portrait_lines(result), MOST)
+    return first_lines(portrait_lines(result), MOST)
 
 
 def _separation_text(result: Separation) -> str:
     from isolitmus.checker.render.search_results import separation_lines
 
-    return few(separation_lines(result), MOST)
+    return first_lines(separation_lines(result), MOST)
 
 
 def _separation_html(result: Separation) -> str:
@@ -177,13 +177,13 @@ def _judged_html(result: Judged) -> str:
 def _diagnosis_text(result: Diagnosis) -> str:
     from isolitmus.checker.render.diagnosis import diagnosis_lines
 
-    return few(diagnosis_lines(result), DIAGNOSIS)
+    return first_lines(diagnosis_lines(result), DIAGNOSIS)
 
 
 def _stopped_text(result: StoppedBy) -> str:
     from isolitmus.checker.render.diagnosis import stopped_lines
 
-    return few(stopped_lines(result), DIAGNOSIS)
+    return first_lines(stopped_lines(result), DIAGNOSIS)
 
 
 RENDERERS: Mapping[tuple[str, str], Callable[[Any], str]] = {

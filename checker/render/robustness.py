@@ -12,7 +12,7 @@ from isolitmus.checker.execution.run_result import run
 from isolitmus.checker.render.page_parts import render_template
 from isolitmus.checker.render.text_pictures import run_lines, timeline
 from isolitmus.checker.render.timeline import timeline_svg
-from isolitmus.model.display import many
+from isolitmus.model.display import count_of
 from isolitmus.model.sql.statement import Read
 from isolitmus.specs.files.catalogue import protocol
 
@@ -113,7 +113,7 @@ def robust_lines(answer: Robustness, before: Sequence[Robustness] = ()) -> Itera
         yield "  Proved of the conflicts, so of all that one sees, for any number of runs, any parameters and any rows."
         yield "  Refuted was"
         for lemma, number in answer.lemmas.items():
-            yield f"    {LEMMAS[lemma]}: {many(number, 'way')}"
+            yield f"    {LEMMAS[lemma]}: {count_of(number, 'way')}"
         if not answer.lemmas:
             yield "    nothing: no two of these jobs are about one row"
         return
@@ -170,7 +170,7 @@ def across_words(danger: Danger) -> str:
 
 def pattern_words(answer: Robustness, *, told: bool = True) -> str:
     """How many patterns break a promise; as it is ``told``, how many of them only by conflicts."""
-    patterns = many(len(answer.counterexamples), "pattern")
+    patterns = count_of(len(answer.counterexamples), "pattern")
     breaks = "breaks" if len(answer.counterexamples) == 1 else "break"
     return f"{patterns} of statements {breaks} it{_told_apart(answer) if told else ''}"
 

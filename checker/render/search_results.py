@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from isolitmus.checker.render.text_pictures import run_lines, timeline
 from isolitmus.checker.render.verdicts import because, in_a_view, other_ways, serial_words
 from isolitmus.checker.universes.abstract import NAMES
-from isolitmus.model.display import many
+from isolitmus.model.display import count_of
 from isolitmus.model.litmus import HistoryTest, Litmus
 from isolitmus.specs.files.catalogue import protocol
 
@@ -54,7 +54,7 @@ def separation_lines(answer: Separation) -> Iterator[str]:
         yield from beside_lines(answer)
         return
     yield (
-        f"{many(answer.transactions or 0, 'transaction')} {question} ({answer.bound}; {_effort(answer)})."
+        f"{count_of(answer.transactions or 0, 'transaction')} {question} ({answer.bound}; {_effort(answer)})."
     )
     yield ""
     if isinstance(answer.litmus, Litmus):
@@ -85,7 +85,7 @@ def beside_lines(answer: Separation) -> Iterator[str]:
     test = answer.beside
     yield (
         f"Outside of that search, {answer.a} admits and {answer.b} forbids {test.test.name} of the catalogue"
-        f" ({many(test.transactions, 'transaction')}):"
+        f" ({count_of(test.transactions, 'transaction')}):"
     )
     for line in because(test.forbidden.violations[0]):
         yield f"  {line}"
@@ -124,7 +124,7 @@ def _outside(answer: Separation) -> Iterator[str]:
     holding = [test.litmus for test in answer.outside if not test.fails]
     if holding:
         few = ": " + ", ".join(holding) if len(holding) <= NAMED else ""
-        yield f"It holds in {many(len(holding), 'other litmus test')} outside of that{few}."
+        yield f"It holds in {count_of(len(holding), 'other litmus test')} outside of that{few}."
 
 
 def _effort(answer: Separation) -> str:
@@ -182,7 +182,7 @@ def _promise(name: str, promise: Promise) -> Iterator[str]:
         more = ", explained by no serial order" if found is worst else ""
         yield (
             f"It promises {promise.level}, and does not keep it:"
-            f" {many(found.transactions or 0, 'transaction')} that {name} admits and {promise.level} forbids{more} ({found.bound})."
+            f" {count_of(found.transactions or 0, 'transaction')} that {name} admits and {promise.level} forbids{more} ({found.bound})."
         )
         yield from _indented_history(found)
         if found.serial is not None:
@@ -206,7 +206,7 @@ def _abort(abort: Abort) -> Iterator[str]:
         return
     yield (
         f"{abort.exception} for nothing, for {abort.level} allows it:"
-        f" {many(found.transactions or 0, 'transaction')} ({found.bound})."
+        f" {count_of(found.transactions or 0, 'transaction')} ({found.bound})."
     )
     yield from _indented_history(found)
     admitting = [
@@ -243,10 +243,10 @@ def _indented_history(found: Separation) -> Iterator[str]:
 
 
 def _share(share: Share) -> str:
-    silent = f"; on {many(share.silent, 'candidate')} it is silent" if share.silent else ""
+    silent = f"; on {count_of(share.silent, 'candidate')} it is silent" if share.silent else ""
     return (
-        f"Of {share.scope} with {many(share.transactions, 'transaction')} {share.level} allows"
-        f" {many(share.allowed, 'candidate')}, of which it aborts {share.aborted:,}"
+        f"Of {share.scope} with {count_of(share.transactions, 'transaction')} {share.level} allows"
+        f" {count_of(share.allowed, 'candidate')}, of which it aborts {share.aborted:,}"
         f"{_percent(share.aborted, share.allowed)}; of the {share.admitted:,} that it admits"
         f" {share.level} forbids {share.broken:,}{_percent(share.broken, share.admitted)}{silent}."
     )
@@ -266,7 +266,7 @@ def mutant_lines(report: MutantReport) -> Iterator[str]:
     left = [str(one.mutant.number) for one in report.survivors]
     rest = f"{len(left)} not told apart: {', '.join(left)}" if left else "none left"
     yield (
-        f"{many(len(report.judged), 'mutant')} of {report.spec.name} in {report.seconds:.1f} s:"
+        f"{count_of(len(report.judged), 'mutant')} of {report.spec.name} in {report.seconds:.1f} s:"
         f" {told} told apart, {argues}{rest}."
     )
 
@@ -274,7 +274,7 @@ def mutant_lines(report: MutantReport) -> Iterator[str]:
 def _why(one: JudgedMutant) -> Iterator[str]:
     if one.kills:
         first, *others = one.kills
-        more = f" (and {many(len(others), 'other test')})" if others else ""
+        more = f" (and {count_of(len(others), 'other test')})" if others else ""
         yield f"told by {_named(first)}: {first.words}{more}"
         return
     if one.argument:
@@ -302,8 +302,8 @@ def _named(kill: Kill) -> str:
 def interleaving_lines(done: Interleavings) -> Iterator[str]:
     """How many there are, what no serial order gives, which postconditions break, and an example of each."""
     yield (
-        f"{done.litmus.name} under {done.protocol}: {many(done.number, 'interleaving')},"
-        f" {many(done.states, 'state')}, {many(len(done.outcomes), 'outcome')}"
+        f"{done.litmus.name} under {done.protocol}: {count_of(done.number, 'interleaving')},"
+        f" {count_of(done.states, 'state')}, {count_of(len(done.outcomes), 'outcome')}"
     )
     for outcome in done.outcomes:
         yield f"  {outcome.number:>9,} {_like(outcome)}{_breaks(outcome)}: {outcome.schedule}"

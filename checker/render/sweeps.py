@@ -12,7 +12,7 @@ from isolitmus.checker.checks.history_check import check
 from isolitmus.checker.execution.run_result import run
 from isolitmus.checker.render.page_parts import figure, render_template
 from isolitmus.checker.render.plots import PlotLine, Scale, line_plot
-from isolitmus.model.display import many
+from isolitmus.model.display import count_of
 from isolitmus.model.verdict import Forbidden
 
 if TYPE_CHECKING:
@@ -224,7 +224,7 @@ GIVEN = {
 
 def sweep_lines(done: Sweep) -> Iterator[str]:
     """How many candidates each protocol admits, and what levels and serial orders say of these."""
-    whole = f"{many(done.candidates, 'candidate')} with {many(done.transactions, 'transaction')}"
+    whole = f"{count_of(done.candidates, 'candidate')} with {count_of(done.transactions, 'transaction')}"
     if done.ended is not None:
         whole = f"unknown: {done.ended}; {done.counted:,} of {whole} until then"
     yield f"{done.scope}: {whole}, in {done.seconds:.1f} s"
@@ -255,7 +255,7 @@ def sweep_lines(done: Sweep) -> Iterator[str]:
 
 def abstract_lines(done: AbstractSweep) -> Iterator[str]:
     """How many histories there are, and how many of these each level admits."""
-    whole = f"of {many(done.transactions, 'transaction')} over {many(done.keys, 'key')}"
+    whole = f"of {count_of(done.transactions, 'transaction')} over {count_of(done.keys, 'key')}"
     varied = [
         word
         for word, varies in (("sessions", done.vary.sessions), ("aborts", done.vary.aborts))

@@ -26,10 +26,10 @@ from isolitmus.model.claim import (
 )
 from isolitmus.model.errors import Ended, EngineUnavailable, IsolitmusError
 from isolitmus.model.litmus import Expectation, Litmus
-from isolitmus.model.matrix import Place
+from isolitmus.model.matrix import MatrixPlace
 from isolitmus.model.run import TOOK_EFFECT, TransactionRun
 from isolitmus.specs.files import catalogue
-from isolitmus.specs.files.matrix_file import case
+from isolitmus.specs.files.matrix_file import matrix_litmus
 from isolitmus.specs.registries.formats import format_named
 
 if TYPE_CHECKING:
@@ -71,7 +71,8 @@ def cases(question: ClaimQuestion) -> list[tuple[Litmus, Spec]]:
         case AskedCells(matrix, _, _, _, protocol):
             of = _matrix(matrix)
             return [
-                (case(of, place), catalogue.protocol(protocol)) for place in cell_places(question)
+                (matrix_litmus(of, place), catalogue.protocol(protocol))
+                for place in cell_places(question)
             ]
         case _:
             return []
@@ -80,10 +81,10 @@ def cases(question: ClaimQuestion) -> list[tuple[Litmus, Spec]]:
 _matrix = cache(catalogue.matrix)
 
 
-def cell_places(cells: AskedCells) -> list[Place]:
+def cell_places(cells: AskedCells) -> list[MatrixPlace]:
     """The places of cells in their matrix."""
     return [
-        Place(a, winner, layout)
+        MatrixPlace(a, winner, layout)
         for layout in cells.layouts
         for a in cells.parked
         for winner in cells.winners

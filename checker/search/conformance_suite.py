@@ -15,7 +15,7 @@ from isolitmus.checker.execution.run_result import run
 from isolitmus.checker.search.mutant_separation import AskedTest, kills_of
 from isolitmus.model.errors import Disagreement, IsolitmusError
 from isolitmus.model.litmus import Expectation, Litmus, expectation_lines
-from isolitmus.model.toml_text import bare, quoted
+from isolitmus.model.toml_text import is_bare_key, quoted
 from isolitmus.specs.disk.output_files import write_whole
 from isolitmus.specs.files.litmus_file import read_litmus
 from isolitmus.specs.language.mutants import is_commit_check
@@ -102,7 +102,7 @@ def expected_alone(test: Litmus, suite: Suite) -> Litmus:
         tables={} if test.raw else done.tables,
     )
     text = _without_expectations(test.text) if test.raw else str(replace(test, expect={}))
-    table = spec.name if bare(spec.name) else quoted(spec.name)
+    table = spec.name if is_bare_key(spec.name) else quoted(spec.name)
     lines = (text.rstrip(), "", f"[expect.{table}]", *expectation_lines(expect))
     again = read_litmus("\n".join(lines) + "\n", test.name)
     assert isinstance(again, Litmus)

@@ -8,7 +8,7 @@ from itertools import combinations, permutations, product
 from typing import TYPE_CHECKING, Literal
 
 from isolitmus.model.dependency_graph import GraphResult, HasseDiagram
-from isolitmus.model.display import PageResult, Readable, TextResult
+from isolitmus.model.display import PageResult, ReadableRepr, TextResult
 from isolitmus.model.litmus import HistoryTest
 from isolitmus.model.reason import Edge, Reason
 from isolitmus.model.records import Records, Tabular
@@ -42,7 +42,7 @@ Strength = Literal["equal", "stronger", "weaker", "incomparable", "unknown"]
 
 
 @dataclass(frozen=True, slots=True)
-class Inclusion(Readable):
+class Inclusion(ReadableRepr):
     """Whether a spec implies another: admits nothing that the other one forbids."""
 
     a: str

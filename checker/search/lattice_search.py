@@ -43,7 +43,7 @@ from isolitmus.checker.universes import abstract
 from isolitmus.checker.universes.abstract import one_after_another
 from isolitmus.checker.universes.catalogue_histories import shipped_histories
 from isolitmus.model.budget import Budget
-from isolitmus.model.display import many
+from isolitmus.model.display import count_of
 from isolitmus.model.errors import Disagreement, IsolitmusError, Limit
 from isolitmus.model.litmus import HistoryTest, Litmus
 from isolitmus.model.verdict import Needs
@@ -372,7 +372,7 @@ class Placing:
             how: transitive_closure(DiGraph(pairs))
             for how, pairs in ((BY_TEXT, texts), ("by theorems", self.proved))
         }
-        bound = f"up to {many(max(self.sizes), 'transaction')}"
+        bound = f"up to {count_of(max(self.sizes), 'transaction')}"
         ended = next((one.ended for one in self.answers.values() if one.ended), self.ended)
         inclusions: dict[tuple[str, str], Inclusion] = {}
         for a, b in permutations(self.by_name, 2):
@@ -556,7 +556,7 @@ def _ready() -> None:
 
 def _refuse(specs: Sequence[Spec]) -> None:
     if len(specs) < 2:
-        raise IsolitmusError(f"{many(len(specs), 'level')} to compare; two at least are wanted")
+        raise IsolitmusError(f"{count_of(len(specs), 'level')} to compare; two at least are wanted")
     names = [spec.name for spec in specs]
     for spec in specs:
         if names.count(spec.name) > 1:

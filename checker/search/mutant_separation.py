@@ -30,12 +30,12 @@ from isolitmus.model.errors import Ended, IsolitmusError, LitmusError, Refused, 
 from isolitmus.model.litmus import HistoryTest, Litmus
 from isolitmus.model.records import Records, Tabular
 from isolitmus.model.spec import Fold
-from isolitmus.model.spec_algebra import outspoken
+from isolitmus.model.spec_algebra import without_silences
 from isolitmus.specs.files.catalogue import litmus, litmus_names, protocol, protocols
 from isolitmus.specs.files.catalogue import scope as named_scope
 from isolitmus.specs.files.catalogue import spec as named
 from isolitmus.specs.files.equivalents_file import equivalents, equivalents_path
-from isolitmus.specs.language.mutants import is_commit_check, mutants
+from isolitmus.specs.language.mutants import is_commit_check, make_mutants
 from isolitmus.specs.registries.formats import format_named
 
 if TYPE_CHECKING:
@@ -196,7 +196,7 @@ def separate_mutants(
     (14, (), 'history-aborted-read')
     """
     spec = named(spec)
-    start, every = monotonic(), mutants(spec)
+    start, every = monotonic(), make_mutants(spec)
     arguments = equivalents(spec, every)
     budget = budget or Budget()
     tests = [AskedTest(test, spec) for test in _tests(spec)]
@@ -331,7 +331,7 @@ def what_is_said(test: Litmus | HistoryTest, spec: SpecLike) -> Mapping[str, str
         return {"": verdict} if verdict in {"allowed", "forbidden", "silent"} else {}
     if is_commit_check(spec) or spec.clauses:
         return _ends(test, spec)
-    admits, permits = admission(spec), admission(outspoken(spec))
+    admits, permits = admission(spec), admission(without_silences(spec))
     found = {}
     for judged in _runs(test):
         frame = judged.frame_for(spec)

@@ -20,7 +20,7 @@ from isolitmus.model.display import TextResult
 from isolitmus.model.errors import IsolitmusError, Limit
 from isolitmus.model.litmus import Litmus
 from isolitmus.model.spec_algebra import conjunction, with_axioms
-from isolitmus.specs.files.catalogue import level, protocol, relatives, scope
+from isolitmus.specs.files.catalogue import level, protocol, related_protocols, scope
 from isolitmus.specs.files.catalogue import spec as named_spec
 
 if TYPE_CHECKING:
@@ -235,7 +235,7 @@ def needless(spec: SpecLike, promised: SpecLike, exception: str) -> tuple[Spec, 
 
 def _elsewhere(litmus: Litmus, spec: Spec) -> dict[str, dict[str, str]]:
     """The outcomes of the transactions under the other protocols of the same engine."""
-    others = (name for name in relatives(spec.name) if name != spec.name)
+    others = (name for name in related_protocols(spec.name) if name != spec.name)
     return {name: _outcomes(litmus, protocol(name)) for name in others}
 
 

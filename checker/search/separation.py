@@ -27,11 +27,11 @@ from isolitmus.checker.universes.recheck import recheck_candidate, recheck_histo
 from isolitmus.checker.universes.tables import Witnesses, of_format
 from isolitmus.model.budget import Budget
 from isolitmus.model.defaults import DELTA
-from isolitmus.model.display import many
+from isolitmus.model.display import count_of
 from isolitmus.model.errors import IsolitmusError, Limit
 from isolitmus.model.scope import LARGEST
 from isolitmus.model.spec import Axiom, Binary, Bracket, Name, Spec
-from isolitmus.model.spec_algebra import outspoken, strict
+from isolitmus.model.spec_algebra import with_silences_as_axioms, without_silences
 from isolitmus.specs.files.catalogue import scope as named_scope
 from isolitmus.specs.files.catalogue import spec
 from isolitmus.specs.files.catalogue import spec as named
@@ -120,7 +120,7 @@ def separate(
     few = wanted[: search.largest + 1]  # a range may be long
     if not 1 <= min(few) <= max(few) <= search.largest:
         raise IsolitmusError(
-            f"{many(wanted[-1], 'transaction')} were asked for; 1 to {search.largest} can be searched in"
+            f"{count_of(wanted[-1], 'transaction')} were asked for; 1 to {search.largest} can be searched in"
             f" {search.where}"
         )
     if certify and search.by != "symbolic":
@@ -151,13 +151,13 @@ def separate(
         except (Limit, MemoryError) as limit:
             examined += getattr(limit, "examined", 0)
             why = str(limit) or "memory was used up, which ended it"
-            done = answer(None, f"{why}, at {many(n, 'transaction')} in {search.where}")
+            done = answer(None, f"{why}, at {count_of(n, 'transaction')} in {search.where}")
             return replace(done, ended=why)
         examined += seen
         if found is not None:
             done = replace(answer(True, _smaller(sizes, n, search.where)), transactions=n)
             return replace(found(done), seconds=monotonic() - start)
-    bound = f"up to {many(max(sizes), 'transaction')}{search.among} in {search.where}"
+    bound = f"up to {count_of(max(sizes), 'transaction')}{search.among} in {search.where}"
     try:
         silent, counted = search.silent(sizes)
     except (Limit, MemoryError):
@@ -206,9 +206,9 @@ def same_format(*specs: SpecLike) -> str:
 def scope_words(scope: Scope) -> str:
     """A universe over tables, with what it has."""
     parts = (
-        many(len(scope.statements), "statement"),
-        many(len(scope.readers), "reader"),
-        many(len(scope.inits), "initial table"),
+        count_of(len(scope.statements), "statement"),
+        count_of(len(scope.readers), "reader"),
+        count_of(len(scope.inits), "initial table"),
     )
     return f"universe '{scope.name}' ({', '.join(parts)})"
 
@@ -220,11 +220,9 @@ def _teller(progress: Callable[[int, int], None], n: int, so_far: int) -> Callab
 def _smaller(sizes: Sequence[int], n: int, where: str) -> str:
     smaller = [k for k in sizes if k < n]
     if not smaller:
-        return f"the search of {where} starts at {many(n, 'transaction')}"
+        return f"the search of {where} starts at {count_of(n, 'transaction')}"
     several = f"{smaller[0]} to {smaller[-1]} transactions"
-    return (
-        f"none with {several if len(smaller) > 1 else many(smaller[0], 'transaction')} in {where}"
-    )
+    return f"none with {several if len(smaller) > 1 else count_of(smaller[0], 'transaction')} in {where}"
 
 
 Confirm = Callable[["Separation"], "Separation"]
@@ -394,7 +392,7 @@ class _Histories:
         _require(a, abstract.names_for(a), "abstract histories do")
         _require(b, abstract.names_for(b), "abstract histories do")
         self.reticent = bool(a.silences or b.silences)
-        self.a, self.b = strict(a), outspoken(b)
+        self.a, self.b = with_silences_as_axioms(a), without_silences(b)
         self.vary = vary
         known = ", version orders observed" if vary.observed else ""
         self.where = f"universe 'abstract' (at most {len(abstract.KEYS)} keys{known})"

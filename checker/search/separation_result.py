@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 from isolitmus.checker.execution.commit_loop import execution_frame, observed_run
 from isolitmus.checker.execution.serial_orders import explanations
 from isolitmus.model.dependency_graph import GraphResult
-from isolitmus.model.display import PageResult, TextResult, many
+from isolitmus.model.display import PageResult, TextResult, count_of
 from isolitmus.model.litmus import Litmus
 
 if TYPE_CHECKING:
@@ -151,11 +151,11 @@ class Separation(TextResult, PageResult, GraphResult):
         ended = self.found is None and not self.searched
         if self.by == "exhaustive":
             done = "until then, none found" if ended else "examined"
-            return f"{many(self.examined, 'candidate')} {done}"
+            return f"{count_of(self.examined, 'candidate')} {done}"
         if not self.examined:
             nothing = "had nothing to propose" if self.exhausted else "proposed nothing yet"
             return f"the solver {nothing}"
-        proposals = many(self.examined, "proposal of the solver", "proposals of the solver")
+        proposals = count_of(self.examined, "proposal of the solver", "proposals of the solver")
         if ended:
             return f"{proposals} until then, all refuted"
         return f"{proposals}, all refuted" if self.exhausted else proposals

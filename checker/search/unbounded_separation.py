@@ -9,7 +9,7 @@ from isolitmus.checker.search.separation import ABSTRACT, TABLE, same_format, se
 from isolitmus.checker.search.separation_result import Separation
 from isolitmus.checker.solver.refutation import Certificate
 from isolitmus.model.budget import Budget
-from isolitmus.model.display import many
+from isolitmus.model.display import count_of
 from isolitmus.model.errors import IsolitmusError
 from isolitmus.model.scope import LARGEST
 from isolitmus.specs.files.catalogue import scope as named_scope
@@ -76,7 +76,7 @@ def separate_unbounded(
     most = None if transactions is None else max(transactions)
     if most is not None and most > LARGEST:
         raise IsolitmusError(
-            f"{many(most, 'transaction')} were asked for; --unbounded takes 1 to {LARGEST}, or any number without"
+            f"{count_of(most, 'transaction')} were asked for; --unbounded takes 1 to {LARGEST}, or any number without"
             " --transactions"
         )
     form = format_named(same_format(a, b))
@@ -95,7 +95,9 @@ def separate_unbounded(
     proof = tried.proof
     if proof.holds or every_version_read:
         number = (
-            "any number of transactions" if most is None else f"up to {many(most, 'transaction')}"
+            "any number of transactions"
+            if most is None
+            else f"up to {count_of(most, 'transaction')}"
         )
         return Separation(
             a.name,

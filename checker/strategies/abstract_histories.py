@@ -16,11 +16,11 @@ from isolitmus.checker.judge.history_verdict import check_history
 from isolitmus.checker.universes.abstract import TIMES, names_for
 from isolitmus.checker.universes.abstract_solver import search
 from isolitmus.model.budget import Budget
-from isolitmus.model.display import many
+from isolitmus.model.display import count_of
 from isolitmus.model.errors import HistoryError, IsolitmusError
 from isolitmus.model.history import History
 from isolitmus.model.operations import INITIAL, ItemRead, PredicateRead, Transaction, Version, Write
-from isolitmus.model.spec_algebra import outspoken, strict
+from isolitmus.model.spec_algebra import with_silences_as_axioms, without_silences
 from isolitmus.model.verdict import Allowed, Forbidden
 
 if TYPE_CHECKING:
@@ -126,7 +126,7 @@ def grown_histories(of: Between, *, least: int, most: int, keys: str) -> st.Sear
     core = None if of.forbidden_by is None else _core(of.level, of.forbidden_by, most)
     if core is not None and len(_keys(core)) > len(keys):
         raise IsolitmusError(
-            f"the smallest history that is between the levels has {many(len(_keys(core)), 'key')}; at most"
+            f"the smallest history that is between the levels has {count_of(len(_keys(core)), 'key')}; at most"
             f" {len(keys)} were asked for"
         )
     return _grown(of, st.lists(moves, max_size=MOVES * most), core, least=least, keys=keys)
@@ -219,12 +219,17 @@ def _refuse_what_lacks(*specs: Spec) -> None:
 def _core(level: Spec, forbidden_by: Spec, most: int) -> History:
     """The smallest history that one level admits and another forbids."""
     for n in range(1, most + 1):
-        found, _ = search(strict(level), outspoken(forbidden_by), n, budget=Budget(SECONDS))
+        found, _ = search(
+            with_silences_as_axioms(level),
+            without_silences(forbidden_by),
+            n,
+            budget=Budget(SECONDS),
+        )
         if found is not None:
             return found
     raise IsolitmusError(
         f"no history is known that {level.name} admits and {forbidden_by.name} forbids, with at most"
-        f" {many(most, 'transaction')}"
+        f" {count_of(most, 'transaction')}"
     )
 
 

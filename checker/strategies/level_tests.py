@@ -19,7 +19,7 @@ from isolitmus.checker.search.separation import separate
 from isolitmus.checker.universes.recheck import verdict_of
 from isolitmus.checker.universes.schedules import Times
 from isolitmus.model.budget import Budget
-from isolitmus.model.display import many
+from isolitmus.model.display import count_of
 from isolitmus.model.errors import IsolitmusError
 from isolitmus.model.litmus import Litmus
 from isolitmus.model.run import TOOK_EFFECT
@@ -28,7 +28,7 @@ from isolitmus.model.sql.statement import Read
 from isolitmus.model.verdict import Allowed, Forbidden
 from isolitmus.specs.files.catalogue import spec
 from isolitmus.specs.files.scope_file import SCOPE
-from isolitmus.specs.sql.unsupported_pairs import features, refuse_together
+from isolitmus.specs.sql.unsupported_pairs import features_of, refuse_together
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -253,7 +253,7 @@ def searched(
     if not isinstance(first.litmus, Litmus):
         raise IsolitmusError(
             f"no test of these statements is known that {first.a} admits and {first.b} forbids, with at most"
-            f" {many(most, 'transaction')}: {first.bound}"
+            f" {count_of(most, 'transaction')}: {first.bound}"
         )
     yield first.litmus
     if first.serial is not None and not first.serial.unexplained:
@@ -283,7 +283,7 @@ def too_few(asked: BetweenLevels, least: int) -> IsolitmusError:
     assert asked.forbidden_by is not None
     return IsolitmusError(
         f"no test is known that {asked.level.name} admits and {asked.forbidden_by.name} forbids, with at least"
-        f" {many(least, 'transaction')} and within what the strategy draws"
+        f" {count_of(least, 'transaction')} and within what the strategy draws"
     )
 
 
@@ -294,7 +294,7 @@ def _in_scope(statement: Statement) -> bool:
         raise IsolitmusError("not in a scope")
 
     try:
-        refuse_together(features(statement) | SCOPE, refuse, "", sql=statement.sql)
+        refuse_together(features_of(statement) | SCOPE, refuse, "", sql=statement.sql)
     except IsolitmusError:
         return False
     return True

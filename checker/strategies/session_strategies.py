@@ -25,7 +25,7 @@ from isolitmus.model.budget import Budget
 from isolitmus.model.errors import IsolitmusError
 from isolitmus.model.litmus import Litmus
 from isolitmus.model.sql.statement import Read
-from isolitmus.model.toml_text import inline, listed, quoted
+from isolitmus.model.toml_text import inline_table, quoted, toml_list
 from isolitmus.specs.files.litmus_file import read_litmus
 from isolitmus.specs.files.scope_file import read_scope
 from isolitmus.specs.files.table_file import HEAP
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from hypothesis.strategies import DrawFn, SearchStrategy
 
-    from isolitmus.model.litmus import Client
+    from isolitmus.model.litmus import ClientSettings
     from isolitmus.model.schema import Schema
     from isolitmus.model.scope import Scope
     from isolitmus.model.sql.statement import Statement
@@ -118,7 +118,7 @@ class OwnSessions:
     @property
     def _table(self) -> list[str]:
         """The table as a litmus file has it."""
-        orders = inline({name: quoted(text) for name, text in self.index.items()})
+        orders = inline_table({name: quoted(text) for name, text in self.index.items()})
         return [f"[tables.{self.schema.name}]", f"columns = {quoted(self.schema.ddl())}", f"index = {orders}"]  # fmt: skip
 
     def _init(self, row: str) -> str:
@@ -142,7 +142,7 @@ class OwnSessions:
             for number, (when, step) in enumerate(part.steps)
         )
         made = [
-            f"{name} = {{ sql = {quoted(part.sql)}, scan = {listed([quoted(part.scan)] * bool(part.scan))} }}"
+            f"{name} = {{ sql = {quoted(part.sql)}, scan = {toml_list([quoted(part.scan)] * bool(part.scan))} }}"
             for name, part in zip(names, parts, strict=True)
         ]
         lines = [
@@ -150,7 +150,7 @@ class OwnSessions:
             f"format = {quoted(FORM)}",
             f"schedule = {quoted(' '.join(text for *_, text in steps))}",
             *self._table,
-            f"init = {listed(quoted(self._init(row)) for row in rows)}",
+            f"init = {toml_list(quoted(self._init(row)) for row in rows)}",
             "[transactions]",
             *made,
         ]
@@ -200,12 +200,12 @@ class OwnSessions:
             'title = "Statements that are drawn"',
             f"format = {quoted(FORM)}",
             *self._table,
-            f"init = {listed(listed(quoted(self._init(row)) for row in rows) for rows in self._starts())}",
+            f"init = {toml_list(toml_list(quoted(self._init(row)) for row in rows) for rows in self._starts())}",
             "[scope]",
             "transactions = [2]",
             f"scan = {quoted(scan)}",
-            f"statements = {listed(quoted(sql) for sql in statements if sql not in reads)}",
-            f"readers = {listed(map(quoted, reads))}",
+            f"statements = {toml_list(quoted(sql) for sql in statements if sql not in reads)}",
+            f"readers = {toml_list(map(quoted, reads))}",
         ]
         return read_scope("\n".join(lines), "drawn")
 
@@ -239,7 +239,7 @@ class OwnSessions:
         rows = [init.sql.removeprefix(self._init("")) for init in test.init]
         return SmallestTest(tuple(parts), tuple(rows), self.sessions())
 
-    def _scan(self, sql: str, client: Client) -> str:
+    def _scan(self, sql: str, client: ClientSettings) -> str:
         """The index by which a statement of a test that was found goes."""
         if not self.scans(sql):
             return ""

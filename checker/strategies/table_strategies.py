@@ -22,7 +22,7 @@ from isolitmus.checker.strategies.level_tests import (
 )
 from isolitmus.checker.universes.schedules import TIMES, Times, schedule_at
 from isolitmus.model.errors import IsolitmusError, UndeterminedError
-from isolitmus.model.litmus import Client, Litmus
+from isolitmus.model.litmus import ClientSettings, Litmus
 from isolitmus.model.sql.types import INTEGERS, EvaluationError, is_number
 from isolitmus.model.sql.values import cast_value, literal
 from isolitmus.specs.files.table_ddl import read_ddl
@@ -131,7 +131,7 @@ class OwnTable:
             "drawn", "", "", self.schemas, tuple(map(self.init, rows)),
             {name: one.statement for name, one in named.items()},
             schedule_at({name: one.times for name, one in named.items()}, sessions),
-            clients={name: Client(session=session) for name, session in sessions.items()},
+            clients={name: ClientSettings(session=session) for name, session in sessions.items()},
         )  # fmt: skip
 
     @property

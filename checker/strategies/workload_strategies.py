@@ -24,13 +24,13 @@ from isolitmus.checker.strategies.table_strategies import constants, own_rows, v
 from isolitmus.checker.universes.schedules import Times, schedule_at
 from isolitmus.model.budget import Budget
 from isolitmus.model.errors import IsolitmusError, UndeterminedError, near
-from isolitmus.model.litmus import Client, Litmus
+from isolitmus.model.litmus import ClientSettings, Litmus
 from isolitmus.model.sql.evaluation import evaluate
 from isolitmus.model.sql.expression import TRUE, And, ColumnRef, Const, In, conjuncts, walk
 from isolitmus.model.sql.types import EvaluationError
 from isolitmus.model.sql.values import cast_value
-from isolitmus.specs.sql.binding import bound_statement
-from isolitmus.specs.sql.parameters import CLOCKS, bound, one_line
+from isolitmus.specs.sql.binding import bind_job_statement
+from isolitmus.specs.sql.parameters import CLOCKS, bind_text, one_line
 from isolitmus.specs.sql.statements import read_statement
 
 if TYPE_CHECKING:
@@ -201,7 +201,7 @@ class OwnJobs:
     def litmus(self, runs: Sequence[_Run], inits: Sequence[str]) -> Litmus:
         """A litmus test of some runs, on tables with these rows."""
         transactions: dict[str, Statement] = {}
-        clients: dict[str, Client] = {}
+        clients: dict[str, ClientSettings] = {}
         sessions: dict[str, str] = {}
         times: dict[str, Times] = {}
         for k, (run, lasting) in enumerate(self._apart(runs), 1):
@@ -212,7 +212,9 @@ class OwnJobs:
                 if len(run.job.statements) > 1:
                     sessions[name] = f"run_{k}"
                 if let or one.conf or name in sessions:
-                    clients[name] = Client(let=let, session=sessions.get(name), conf=one.conf)
+                    clients[name] = ClientSettings(
+                        let=let, session=sessions.get(name), conf=one.conf
+                    )
         return Litmus(
             "drawn", f"Runs of {self.workload.name}", "", self.workload.tables,
             tuple(map(self._statement, inits)), transactions, schedule_at(times, sessions),
@@ -351,7 +353,7 @@ class OwnJobs:
     def _bound(
         self, one: JobStatement, values: ParameterValues
     ) -> tuple[Statement, dict[str, Read]]:
-        return bound_statement(one, values, self.workload.tables, self._statement)
+        return bind_job_statement(one, values, self.workload.tables, self._statement)
 
     def _apart(self, runs: Sequence[_Run]) -> Iterator[tuple[_Run, list[Times]]]:
         """The runs with their times: one that must not overlap an earlier one begins when that has ended."""
@@ -406,8 +408,8 @@ def _around(job: Job, values: ParameterValues, place: int, times: Times) -> _Run
 def _texts(one: JobStatement, values: ParameterValues) -> tuple[str, ...]:
     """A statement and what its client reads, with values for their parameters, as ``bound_statement`` has them."""
     given = {name: value for name, value in values.items() if name not in one.let}
-    queries = (bound(query.sql, given) for query in one.let.values())
-    return bound(one_line(one.sql), given), *queries
+    queries = (bind_text(query.sql, given) for query in one.let.values())
+    return bind_text(one_line(one.sql), given), *queries
 
 
 def _runs(job: Job, choices: Sequence[ParameterValues]) -> SearchStrategy[_Run]:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from isolitmus.checker.universes.abstract import KEYS, TIMES, Varied, names_for, observes_versions
 from isolitmus.checker.universes.abstract_enumeration import history_batches
 from isolitmus.model.budget import Budget
-from isolitmus.model.display import TextResult, many
+from isolitmus.model.display import TextResult, count_of
 from isolitmus.model.errors import IsolitmusError, Limit
 from isolitmus.model.records import Records, Tabular
 from isolitmus.specs.files.catalogue import level as named
@@ -115,10 +115,12 @@ def sweep_abstract(
     """
     if not 1 <= transactions <= MOST:
         raise IsolitmusError(
-            f"{many(transactions, 'transaction')} were asked for; 1 to {MOST} can be counted in universe 'abstract'"
+            f"{count_of(transactions, 'transaction')} were asked for; 1 to {MOST} can be counted in universe 'abstract'"
         )
     if not 1 <= keys <= len(KEYS):
-        raise IsolitmusError(f"{many(keys, 'key')} were asked for; 1 to {len(KEYS)} can be counted")
+        raise IsolitmusError(
+            f"{count_of(keys, 'key')} were asked for; 1 to {len(KEYS)} can be counted"
+        )
     asked = [spec(level) for level in levels]
     for level in asked:
         lacking = sorted(level.needs - (names_for(level) - TIMES))

@@ -22,7 +22,7 @@ from isolitmus.checker.judge.spec_properties import ignores_latecomers
 from isolitmus.checker.sweeps.pair_frames import Judge, Layout, Pairs, commit, decides
 from isolitmus.checker.sweeps.space import FAILS, IDLE, RowContents, Space
 from isolitmus.checker.sweeps.tally import FailedStatement, Tallies, Tally, continuations
-from isolitmus.model.spec_algebra import outspoken
+from isolitmus.model.spec_algebra import without_silences
 from isolitmus.specs.language.parser import read
 
 if TYPE_CHECKING:
@@ -151,10 +151,10 @@ class Kernel:
         kinds: bool = False,
     ) -> None:
         self.scope, self.n, self.kinds = scope, n, kinds
-        self.levels = (*map(outspoken, levels), SOME_ORDER, LOG_ORDER)
+        self.levels = (*map(without_silences, levels), SOME_ORDER, LOG_ORDER)
         self.own = len(protocols)
         self.reticent = [spec for spec in protocols if spec.silences]
-        self.protocols = (*protocols, *map(outspoken, self.reticent))
+        self.protocols = (*protocols, *map(without_silences, self.reticent))
         asked = [*self.levels, *(spec for spec in self.protocols if not decides(spec))]
         self.layout = Layout(frozenset[str]().union(*(spec.needs for spec in asked)))
         self.ignored = all(map(ignores_latecomers, (*self.protocols, *self.levels)))

@@ -17,7 +17,7 @@ from isolitmus.checker.sweeps.kernel import SerialOrders
 from isolitmus.checker.sweeps.pair_frames import Broken, Layout, Pairs, broken, commit
 from isolitmus.checker.sweeps.space import FAILS, Space
 from isolitmus.checker.sweeps.tally import continuations, place
-from isolitmus.model.spec_algebra import outspoken
+from isolitmus.model.spec_algebra import without_silences
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -131,7 +131,7 @@ class Listing:
     def __init__(self, work: Work) -> None:
         assert work.scope.noops == "skip", "else a candidate is several histories"
         self.scope, self.n = work.scope, work.n
-        levels = tuple(map(outspoken, work.levels))
+        levels = tuple(map(without_silences, work.levels))
         names = frozenset[str]().union(*(spec.needs for spec in (*levels, *work.protocols)))
         self.layout = Layout(names | {*DEPENDENCIES})
         self._levels = [(level, admission(level)) for level in levels]
@@ -296,7 +296,7 @@ class _Protocol:
 
     def __init__(self, spec: Spec, layout: Layout) -> None:
         self.spec, self.layout = spec, layout
-        self.admits, self.admits_at_most = admission(spec), admission(outspoken(spec))
+        self.admits, self.admits_at_most = admission(spec), admission(without_silences(spec))
         self.known: dict[RowCodes, Stopped | None] = {(): None}
 
     def ends(self, rows: RowCodes) -> Stopped | None:
@@ -317,7 +317,7 @@ class _Protocol:
         if conflict is not None:
             return Stopped(last + 1, conflict[0] + 1, conflict[1])
         if not self.admits_at_most(frame):
-            return Stopped(last + 1, None, broken(frame, outspoken(self.spec)).axiom)
+            return Stopped(last + 1, None, broken(frame, without_silences(self.spec)).axiom)
         if before is not None:
             return before
         silence = first_silence(frame, self.spec, last)

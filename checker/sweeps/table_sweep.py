@@ -19,7 +19,7 @@ from isolitmus.checker.universes.recheck import recheck_candidate
 from isolitmus.checker.universes.schedules import Scheduled, casts, judged_orders
 from isolitmus.checker.universes.tables import candidate, of_format
 from isolitmus.model.budget import Budget
-from isolitmus.model.display import TextResult, lasting, many
+from isolitmus.model.display import TextResult, about_duration, count_of
 from isolitmus.model.errors import Ended, IsolitmusError, LitmusError
 from isolitmus.model.records import Records, Tabular
 from isolitmus.model.scope import LARGEST
@@ -252,10 +252,10 @@ def sweep_work(
     if total > limit:
         pace = ""
         if form.carry_out is None:
-            seconds = lasting(_estimate(work) / cores)
+            seconds = about_duration(_estimate(work) / cores)
             pace = f" on {cores} core{'s' if cores > 1 else ''} they take about {seconds};"
         raise IsolitmusError(
-            f"scope {scope.name} has {many(total, 'candidate')} with {many(transactions, 'transaction')},"
+            f"scope {scope.name} has {count_of(total, 'candidate')} with {count_of(transactions, 'transaction')},"
             f" more than the limit of {limit:,};{pace} --limit {total} lets it run"
         )
     return work

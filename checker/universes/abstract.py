@@ -32,7 +32,7 @@ from isolitmus.model.operations import (
     Version,
     Write,
     read_versions,
-    shortened,
+    shorten_schedule,
 )
 from isolitmus.model.vocabulary import BY_VERSIONS, relations_of, sets_of
 
@@ -127,7 +127,7 @@ class Slots(Generic[B]):
                 moments.append((j + 1, "start"))
                 del waiting[j]
             moments.append((t + 1, k or "end"))
-        return shortened(moments)
+        return shorten_schedule(moments)
 
 
 def crossings(

@@ -29,7 +29,7 @@ from isolitmus.checker.universes.abstract import (
 )
 from isolitmus.checker.universes.abstract_frames import AbstractFrames
 from isolitmus.model.budget import Budget
-from isolitmus.model.display import many
+from isolitmus.model.display import count_of
 from isolitmus.model.errors import Limit
 
 if TYPE_CHECKING:
@@ -129,7 +129,7 @@ def search(
         limit.examined = space.examined
         raise
     if best is None and refuted is not None:
-        says = f"no history of {many(n, 'transaction')} is admitted by {a.name} and forbidden by {b.name}"
+        says = f"no history of {count_of(n, 'transaction')} is admitted by {a.name} and forbidden by {b.name}"
         refuted.append(refuted_clauses(f"{n}-transactions", says, space.gates))
     return None if best is None else space.history(best), space.examined
 

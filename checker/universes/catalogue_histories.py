@@ -24,7 +24,7 @@ from isolitmus.checker.judge.read_nodes import needs_reads
 from isolitmus.model.defaults import DELTA
 from isolitmus.model.errors import Refused
 from isolitmus.model.litmus import HistoryTest, Litmus
-from isolitmus.model.spec_algebra import outspoken
+from isolitmus.model.spec_algebra import without_silences
 from isolitmus.model.verdict import Allowed, Forbidden
 from isolitmus.specs.files.catalogue import history_names, litmus, litmus_names
 from isolitmus.specs.registries.formats import format_named
@@ -97,7 +97,7 @@ def shipped_run(
     >>> shipped_run(protocol("delta-serializable"), level("log-serializable")).transactions
     2
     """
-    admits, permits = admission(a), admission(outspoken(b))
+    admits, permits = admission(a), admission(without_silences(b))
     reads = needs_reads(a) or needs_reads(b)
     is_level = a.format is None and not a.labels  # if all commit, as if nobody had checked
     frame = partial(format_named(format).frame, reasons=False, reads=reads)

@@ -28,7 +28,7 @@ from isolitmus.checker.judge.history_verdict import check_history
 from isolitmus.model.errors import Disagreement
 from isolitmus.model.litmus import Expectation, HistoryTest, Litmus
 from isolitmus.model.verdict import Allowed, Forbidden
-from isolitmus.specs.files.catalogue import level, levels, protocol, relatives
+from isolitmus.specs.files.catalogue import level, levels, protocol, related_protocols
 from isolitmus.specs.files.litmus_file import read_litmus
 
 if TYPE_CHECKING:
@@ -132,7 +132,9 @@ def expecting(test: Test, *names: str) -> Test:
             return test
         filled = replace(
             test,
-            expect={name: _expected(test, name) for name in relatives(*names, form=test.format)},
+            expect={
+                name: _expected(test, name) for name in related_protocols(*names, form=test.format)
+            },
         )
     again = reread(filled)
     assert isinstance(again, type(test))

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, TypeVar
 
 from hypothesis import strategies as st
 
-from isolitmus.model.litmus import Client, Litmus
+from isolitmus.model.litmus import ClientSettings, Litmus
 from isolitmus.model.schedule import Schedule, Step
 from isolitmus.model.sql.statement import Block, statements_of
 from isolitmus.specs.registries.formats import format_named
@@ -122,7 +122,9 @@ class Scheduled:
         texts = (*cast.writers, *cast.readers)
         blocks = [t if isinstance(t, Block) else Block(t.sql, (t,), single=True) for t in texts]
         readers = cast.names[len(cast.writers) :]
-        clients = {reader: Client(scan=cast.scope.scan) for reader in readers if cast.scope.scan}
+        clients = {
+            reader: ClientSettings(scan=cast.scope.scan) for reader in readers if cast.scope.scan
+        }
         return Litmus(
             name, title, source, cast.scope.tables, cast.init, dict(zip(cast.names, blocks, strict=True)),
             Schedule(tuple(self._steps())), clients=clients, format=cast.scope.format,

@@ -23,12 +23,12 @@ from isolitmus.checker.judge.compiled_semantics import admission
 from isolitmus.checker.judge.read_nodes import needs_reads
 from isolitmus.checker.judge.spec_properties import monotone
 from isolitmus.model.budget import Budget
-from isolitmus.model.display import many
+from isolitmus.model.display import count_of
 from isolitmus.model.errors import IsolitmusError, Limit
 from isolitmus.model.execution import Event
 from isolitmus.model.litmus import Litmus
 from isolitmus.model.schedule import Schedule, Step
-from isolitmus.model.spec_algebra import outspoken, strict
+from isolitmus.model.spec_algebra import with_silences_as_axioms, without_silences
 from isolitmus.model.sql.statement import Block
 from isolitmus.specs.registries.formats import format_named
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from isolitmus.model.execution import Database, Effect
-    from isolitmus.model.format import Format, MakesFrames, ScopeSolver
+    from isolitmus.model.format import BuildsFrame, Format, ScopeSolver
     from isolitmus.model.frame import Frame
     from isolitmus.model.schedule import Action
     from isolitmus.model.scope import Scope
@@ -323,15 +323,15 @@ class Witnesses:
     explains; ``silent`` others have been met so far.
     """
 
-    def __init__(self, a: Spec, b: Spec, frame: MakesFrames, *, unexplained: bool) -> None:
+    def __init__(self, a: Spec, b: Spec, frame: BuildsFrame, *, unexplained: bool) -> None:
         self.a, self.b, self.unexplained = a, b, unexplained
         self.silent = 0
         self._admits, self._grants = (_on_candidates(spec, frame) for spec in (a, b))
         self._tolerates, self._permits = self._admits, self._grants
         if a.silences:
-            self._tolerates = _on_candidates(outspoken(a), frame)
+            self._tolerates = _on_candidates(without_silences(a), frame)
         if b.silences:
-            self._permits = _on_candidates(outspoken(b), frame)
+            self._permits = _on_candidates(without_silences(b), frame)
 
     def accept(self, candidate: Candidate) -> bool:
         """Whether it is one; if but for a silence it might be, it is counted."""
@@ -353,18 +353,18 @@ class Witnesses:
             return ""
         if solver is not None:
             self.silent = 0
-            a, b = outspoken(self.a), strict(self.b)
+            a, b = without_silences(self.a), with_silences_as_axioms(self.b)
             for n in sizes:
                 solver.search(a, b, scope, n, self._enough, budget=budget)
         least = "at least " if solver is not None and self.silent >= ENOUGH else ""
-        return f", {least}{many(self.silent, 'candidate')} silent" if self.silent else ""
+        return f", {least}{count_of(self.silent, 'candidate')} silent" if self.silent else ""
 
     def _enough(self, candidate: Candidate) -> bool:
         """Whether so many are met as a solver counts."""
         return not self.accept(candidate) and self.silent >= ENOUGH
 
 
-def _on_candidates(spec: Spec, frame: MakesFrames) -> Callable[[Candidate], bool]:
+def _on_candidates(spec: Spec, frame: BuildsFrame) -> Callable[[Candidate], bool]:
     admits = admission(spec)
     if needs_reads(spec):
         return lambda candidate: admits(frame(candidate.events, reasons=False, reads=True))
@@ -385,7 +385,7 @@ def search(
     looked at. Where more transactions can never help, what ``a`` forbids is not extended. What ``recorder`` does
     not record is a reader. A Limit, with how many, once the budget is spent.
     """
-    a = outspoken(a)
+    a = without_silences(a)
     keep = admission(a) if monotone(a) and not needs_reads(a) else _anything
     check = (budget or Budget()).check
     examined = 0

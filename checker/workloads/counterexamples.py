@@ -19,16 +19,16 @@ from typing import TYPE_CHECKING, Any
 
 from isolitmus.checker.execution.run_result import run
 from isolitmus.checker.templates.expression_formulas import NoValue
-from isolitmus.model.display import Readable
+from isolitmus.model.display import ReadableRepr
 from isolitmus.model.errors import IsolitmusError
-from isolitmus.model.litmus import Client, Expectation, Litmus
+from isolitmus.model.litmus import ClientSettings, Expectation, Litmus
 from isolitmus.model.schedule import Schedule
 from isolitmus.model.sql.statement import Optimize, Read
 from isolitmus.model.sql.types import is_opaque
 from isolitmus.model.sql.values import literal, sort_rows
 from isolitmus.model.verdict import Forbidden
 from isolitmus.specs.files.catalogue import level
-from isolitmus.specs.sql.binding import bound_statement
+from isolitmus.specs.sql.binding import bind_job_statement
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -49,7 +49,7 @@ OF_WRITERS = "write-serializable"
 
 
 @dataclass(frozen=True, slots=True)
-class Counterexample(Readable):
+class Counterexample(ReadableRepr):
     """A danger that comes about."""
 
     danger: Danger
@@ -155,16 +155,16 @@ class Stage:
         if again := [row for row in every if row[0] in compacted]:
             yield (*together, *self._inits(again, together=True))
 
-    def _transactions(self) -> tuple[dict[str, Statement], dict[str, Client]]:
+    def _transactions(self) -> tuple[dict[str, Statement], dict[str, ClientSettings]]:
         transactions: dict[str, Statement] = {}
-        clients: dict[str, Client] = {}
+        clients: dict[str, ClientSettings] = {}
         for role in self.roles:
             values = values_of(self.cast.codes, self.model, role)
-            transactions[role.name], queries = bound_statement(
+            transactions[role.name], queries = bind_job_statement(
                 role.statement, values, self.cast.workload.tables, self.cast.read
             )
             if queries or role.statement.conf:
-                clients[role.name] = Client(let=queries, conf=role.statement.conf)
+                clients[role.name] = ClientSettings(let=queries, conf=role.statement.conf)
         return transactions, clients
 
     def _rows(self) -> list[tuple[str, Row]]:

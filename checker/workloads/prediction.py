@@ -22,7 +22,7 @@ from isolitmus.checker.workloads.instances import Instances
 from isolitmus.checker.workloads.simple_examples import Asked
 from isolitmus.model.budget import Budget
 from isolitmus.model.defaults import DELTA
-from isolitmus.model.display import Readable
+from isolitmus.model.display import ReadableRepr
 from isolitmus.model.errors import Disagreement, Ended, Limit, LitmusError
 from isolitmus.model.sql.expression import Parameter
 from isolitmus.model.sql.statement import Read
@@ -150,7 +150,7 @@ Word = Literal["never", "always", "when", "apart", "unknown"]
 
 
 @dataclass(frozen=True, slots=True)
-class Meeting(Readable):
+class Meeting(ReadableRepr):
     """How one statement ends that another one overtakes."""
 
     loser: str
@@ -195,7 +195,7 @@ class Meeting(Readable):
 
 
 @dataclass(frozen=True, slots=True)
-class JobPrediction(Readable):
+class JobPrediction(ReadableRepr):
     """All pairs of a workload's statements, under one protocol."""
 
     workload: Workload

@@ -24,9 +24,9 @@ from isolitmus.model.errors import IsolitmusError
 from isolitmus.model.sql.query import Values
 from isolitmus.model.sql.statement import Insert, Merge
 from isolitmus.specs.files.catalogue import protocol as named
-from isolitmus.specs.files.workload_sources import as_workload, with_statement
+from isolitmus.specs.files.workload_sources import as_workload, replace_statement
 from isolitmus.specs.registries.formats import format_named
-from isolitmus.specs.sql.parameter_types import only_row, put_in
+from isolitmus.specs.sql.parameter_types import merge_assignments, single_row
 from isolitmus.specs.sql.statements import syntax_of
 
 if TYPE_CHECKING:
@@ -91,10 +91,10 @@ def job_changes(workload: Workload | NameOrPath, under: SpecLike) -> Iterator[Jo
     for one in workload.statements:
         for sql, column in _literals(workload, one):
             title = f"{one.name} with {column} as a literal in ON"
-            yield JobChange(title, with_statement(workload, one, sql), under)
+            yield JobChange(title, replace_statement(workload, one, sql), under)
         for sql in _appends(workload, one):
             yield JobChange(
-                f"{one.name} as {sql}", with_statement(workload, one, sql), under, costs=(AGAIN,)
+                f"{one.name} as {sql}", replace_statement(workload, one, sql), under, costs=(AGAIN,)
             )
     for name in _parameters(workload):
         distinct = replace(workload, distinct=(*workload.distinct, name))
@@ -189,10 +189,10 @@ def _appends(workload: Workload, one: JobStatement) -> Iterator[str]:
     if not isinstance(insert, exp.Insert) or whens[0].args.get("source"):
         return
     every = [column.name for column in workload.tables[merge.target].columns]
-    pairs = put_in(insert, every, source.alias_or_name)
+    pairs = merge_assignments(insert, every, source.alias_or_name)
     named = [name for name, _ in pairs]
     columns, row = "" if named == every else f" ({', '.join(named)})", [value for _, value in pairs]
-    condition, given = whens[0].args.get("condition"), only_row(source)
+    condition, given = whens[0].args.get("condition"), single_row(source)
     if given is not None and condition is None:
         values = (value.transform(lambda node: _value_in(given, node)) for value in row)
         what = f"VALUES ({', '.join(value.sql(DIALECT) for value in values)})"
@@ -218,7 +218,7 @@ def _literals(workload: Workload, one: JobStatement) -> Iterator[tuple[str, str]
         return
     tree = syntax_of(merge).bound({}).tree()
     source = tree.args["using"]
-    values = only_row(source)
+    values = single_row(source)
     if values is None:
         return
     alias = source.alias_or_name.lower()
@@ -332,7 +332,7 @@ def _reading(broken: Robustness, protocol: Spec) -> Iterator[Repair]:
     for one in broken.workload.statements:
         for sql in _if_none(broken.workload, one):
             try:
-                changed = with_statement(broken.workload, one, sql)
+                changed = replace_statement(broken.workload, one, sql)
             except IsolitmusError:
                 continue
             if robustness(changed, protocol, broken.promise).word == "safe":

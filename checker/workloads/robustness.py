@@ -32,7 +32,7 @@ from isolitmus.checker.workloads.cycle_patterns import (
 )
 from isolitmus.checker.workloads.instances import Instances
 from isolitmus.model.budget import Budget
-from isolitmus.model.display import Readable
+from isolitmus.model.display import ReadableRepr
 from isolitmus.model.errors import Disagreement, Limit
 from isolitmus.model.sql.statement import Read
 from isolitmus.model.workload import JobStatement
@@ -71,7 +71,7 @@ def _alone(one: Refuted) -> tuple[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Robustness(Readable):
+class Robustness(ReadableRepr):
     """Whether a workload keeps a promise under a protocol."""
 
     workload: Workload

@@ -20,14 +20,21 @@ from isolitmus.specs.sql.syntax import Syntax
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from isolitmus.model.litmus import Client
+    from isolitmus.model.litmus import ClientSettings
     from isolitmus.model.schema import Column, Index, Schema
     from isolitmus.model.sql.statement import Statement
 
-__all__ = ["Dialect", "Gated", "asks_late", "creating", "gated", "index_name"]
+__all__ = [
+    "Dialect",
+    "GatedStatement",
+    "add_gates",
+    "index_name",
+    "is_subquery_late",
+    "table_statements",
+]
 
 
-class Gated(NamedTuple):
+class GatedStatement(NamedTuple):
     """A statement with a call at each row of its scans."""
 
     text: str
@@ -69,7 +76,7 @@ class Dialect:
     is not asked."""
 
 
-def creating(dialect: Dialect, schema: Schema) -> Iterator[str]:
+def table_statements(dialect: Dialect, schema: Schema) -> Iterator[str]:
     """The statements that make a table, with its indexes."""
     columns = ", ".join(f"{c.name} {dialect.types[c.type]}" for c in schema.columns)
     yield f"CREATE TABLE {schema.name} ({columns})"
@@ -87,19 +94,19 @@ def index_name(schema: Schema, index: Index) -> str:
     return f"{schema.name}_{index.name}"
 
 
-def gated(
+def add_gates(
     dialect: Dialect,
     transaction: str,
     statement: Statement,
-    client: Client,
+    client: ClientSettings,
     tables: Mapping[str, Schema],
-) -> tuple[Gated, ...]:
+) -> tuple[GatedStatement, ...]:
     """The statements of a transaction, each with a call at each row of its scans."""
     schemas = tuple(tables.values())
     known = {schema.name.lower(): k for k, schema in enumerate(schemas)}
     if client.each:
         raise Refused(f"{transaction}: subqueries that depend on nothing are evaluated once here")
-    texts: list[Gated] = []
+    texts: list[GatedStatement] = []
     before = 0
     for part in statements_of(statement):
         if any(scan_hints(part.sql)):
@@ -133,7 +140,7 @@ def gated(
         text = dialect.text(tree)
         for k, hint in enumerate(hints):
             text = text.replace(f"/* scan {k} of */", hint)
-        texts.append(Gated(text, paths[0][1] if paths else "", tuple(paths)))
+        texts.append(GatedStatement(text, paths[0][1] if paths else "", tuple(paths)))
         before += len(found)
     return tuple(texts)
 
@@ -148,7 +155,7 @@ def _through(
     return dialect.through(index_name(schema, index), exp.column(first, table=table or None))
 
 
-def asks_late(dialect: Dialect, statement: Statement) -> bool:
+def is_subquery_late(dialect: Dialect, statement: Statement) -> bool:
     """Whether a subquery that depends on nothing, and comes first by the plan, is asked here once a scan has come to a
     row.
     """

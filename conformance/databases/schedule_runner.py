@@ -20,8 +20,8 @@ from isolitmus.conformance.databases.connections import (
     ROLLBACK,
     StatementError,
 )
-from isolitmus.conformance.databases.gated_sql import asks_late, creating, gated
-from isolitmus.model.engine import Carries, Engine
+from isolitmus.conformance.databases.gated_sql import add_gates, is_subquery_late, table_statements
+from isolitmus.model.engine import Engine, RunsTests
 from isolitmus.model.errors import Refused, TimeLimit, UndeterminedError, brief
 from isolitmus.model.run import ROLLED_BACK, Run, TransactionRun, Wait
 from isolitmus.model.sql.values import sort_rows
@@ -33,17 +33,17 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from isolitmus.conformance.databases.connections import Connection, Server
-    from isolitmus.conformance.databases.gated_sql import Dialect, Gated
+    from isolitmus.conformance.databases.gated_sql import Dialect, GatedStatement
     from isolitmus.model.litmus import Litmus
     from isolitmus.model.schedule import Step
     from isolitmus.model.schema import Column, Schema
     from isolitmus.model.sql.values import Row, Rows, Value
 
-__all__ = ["Sql", "carried_out_on", "database"]
+__all__ = ["SqlEngine", "database_engine", "run_on_database"]
 
 
 @dataclass(frozen=True, slots=True)
-class Sql:
+class SqlEngine:
     """How an engine is spoken to, and what its errors mean."""
 
     name: str
@@ -72,7 +72,7 @@ class Sql:
 class _Transaction:
     """A transaction under way, and what was seen of it."""
 
-    texts: tuple[Gated, ...]
+    texts: tuple[GatedStatement, ...]
     """Its statements."""
     steps: list[Step] = field(default_factory=list)
     """What it was asked for and has not done."""
@@ -121,7 +121,7 @@ class _Transaction:
                 return False
 
 
-def carried_out_on(server: Server, sql: Sql, litmus: Litmus, protocol: str) -> Run:
+def run_on_database(server: Server, sql: SqlEngine, litmus: Litmus, protocol: str) -> Run:
     """What happens to a litmus test; Refused for one that the engine cannot carry out, TimeLimit if a statement
     neither ends nor waits for another in time. Nothing of it stays.
     """
@@ -130,7 +130,7 @@ def carried_out_on(server: Server, sql: Sql, litmus: Litmus, protocol: str) -> R
         work = _Schedule(server, sql, litmus, protocol)
         try:
             for schema in litmus.tables.values():
-                for text in creating(sql.dialect, schema):
+                for text in table_statements(sql.dialect, schema):
                     server.run(text)
                     made += [schema.name] if schema.name not in made else []
             for one in litmus.init:
@@ -147,14 +147,14 @@ def carried_out_on(server: Server, sql: Sql, litmus: Litmus, protocol: str) -> R
 class _Schedule:
     """The schedule of a litmus test, as far as it has come."""
 
-    def __init__(self, server: Server, sql: Sql, litmus: Litmus, protocol: str) -> None:
+    def __init__(self, server: Server, sql: SqlEngine, litmus: Litmus, protocol: str) -> None:
         self.server, self.sql, self.litmus, self.protocol = server, sql, litmus, protocol
         self.versions: list[Mapping[str, Rows]] = []
         self.unread: set[int] = set()
         self.clock = 0
         self.known: dict[str, _Transaction] = {}
         for name, statement in litmus.transactions.items():
-            found = gated(sql.dialect, name, statement, litmus.client(name), litmus.tables)
+            found = add_gates(sql.dialect, name, statement, litmus.client(name), litmus.tables)
             self.known[name] = _Transaction(found)
         for step in litmus.schedule.steps:
             self.refuse_unable(step)
@@ -166,7 +166,7 @@ class _Schedule:
                 f"'{step}' stops a scan at any entry; a statement can be stopped at a row that its scan gives,"
                 f" {step.transaction}.scan[N]"
             )
-        late = asks_late(self.sql.dialect, self.litmus.transactions[step.transaction])
+        late = is_subquery_late(self.sql.dialect, self.litmus.transactions[step.transaction])
         if step.action == "scan" and late and not self.sql.dialect.snapshot:
             raise Refused(
                 f"'{step}' stops a statement with a subquery that is asked once the scan has come to a row, and not first"
@@ -381,8 +381,8 @@ def _value(column: Column, cell: str | None) -> Value:
             return cell
 
 
-def database(
-    sql: Sql,
+def database_engine(
+    sql: SqlEngine,
     title: str,
     serving: Callable[[], AbstractContextManager[Server]],
     ready: Callable[[], object],
@@ -391,10 +391,10 @@ def database(
     """The engine that speaks to a database in this SQL, and starts its server."""
 
     @contextmanager
-    def opened() -> Iterator[Carries]:
+    def opened() -> Iterator[RunsTests]:
         with serving() as server:
-            yield Carries(
-                server.release, lambda litmus, spec: carried_out_on(server, sql, litmus, spec.name)
+            yield RunsTests(
+                server.release, lambda litmus, spec: run_on_database(server, sql, litmus, spec.name)
             )
 
     return Engine(

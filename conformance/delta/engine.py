@@ -17,30 +17,30 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from isolitmus.conformance.delta.jvm import archive_for
-from isolitmus.conformance.delta.parking import Parking, read_by
-from isolitmus.conformance.delta.session import Kept, open_session
-from isolitmus.conformance.delta.table_versions import Chronicle, plain_row, rows_by_version
-from isolitmus.conformance.delta.tables import PROTOCOLS, tables_placed
+from isolitmus.conformance.delta.jvm import class_archive
+from isolitmus.conformance.delta.parking import Parking, version_read_by
+from isolitmus.conformance.delta.session import TableCache, open_session
+from isolitmus.conformance.delta.table_versions import CommitHistory, plain_row, rows_by_version
+from isolitmus.conformance.delta.tables import PROTOCOLS, place_tables
 from isolitmus.conformance.delta.transaction_outcome import (
-    committed,
-    failed,
-    telling_failures,
-    understand,
+    committed_transaction,
+    failed_transaction,
+    read_failure,
+    report_jvm_failure,
 )
 from isolitmus.conformance.java import find_java
-from isolitmus.conformance.workers import interruptible
+from isolitmus.conformance.workers import run_interruptibly
 from isolitmus.model.delta.raw_transaction import Raw
-from isolitmus.model.engine import Carries, Engine
+from isolitmus.model.engine import Engine, RunsTests
 from isolitmus.model.errors import EngineUnavailable, LitmusError
 from isolitmus.model.litmus import CacheTable, Litmus
 from isolitmus.model.run import Run, TransactionRun
 from isolitmus.model.sql.statement import Read
 from isolitmus.model.sql.values import sort_rows
 from isolitmus.specs import litmus as load_litmus
-from isolitmus.specs.logs.delta_log import latest
-from isolitmus.specs.sql.binding import bind, scalar
-from isolitmus.specs.sql.parameters import bound, placed
+from isolitmus.specs.logs.delta_log import latest_version
+from isolitmus.specs.sql.binding import bind_parameters, scalar_value
+from isolitmus.specs.sql.parameters import bind_text, place_versions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -49,19 +49,27 @@ if TYPE_CHECKING:
     from isolitmus.conformance.delta.session import Session
     from isolitmus.conformance.delta.tables import EngineTables
     from isolitmus.conformance.workers import Interruption
-    from isolitmus.model.engine import Joins
+    from isolitmus.model.engine import RunsTransactions
     from isolitmus.model.litmus import DataFrameWrite
     from isolitmus.model.schedule import Action, Step
     from isolitmus.model.sql.statement import Statement
     from isolitmus.model.sql.values import Rows, Value
 
-__all__ = ["DELTA", "ENGINE", "Clients", "body", "carries", "replay", "target"]
+__all__ = [
+    "DELTA",
+    "ENGINE",
+    "SparkClients",
+    "open_delta",
+    "replay",
+    "statement_body",
+    "target_table",
+]
 
 WRITE = "spark.databricks.delta.write"
 """The beginning of the confs of idempotent writes (DeltaSQLConf.scala)."""
 
 
-class Clients:
+class SparkClients:
     """Opens a SparkSession for each transaction, or for those that share one."""
 
     def __init__(self, litmus: Litmus, tables: EngineTables, inits: Sequence[int]) -> None:
@@ -99,7 +107,7 @@ class Clients:
             for aside in client.before:
                 spark.sql(aside.sql).collect()
             self._values[name] = {
-                parameter: scalar(query.sql, self._rows(spark, query.sql))
+                parameter: scalar_value(query.sql, self._rows(spark, query.sql))
                 for parameter, query in client.let.items()
             }
 
@@ -109,7 +117,7 @@ class Clients:
         """The transaction's own statement as a callable; its confs are set."""
         spark, client = self._open[name], self._litmus.client(name)
         statement = self._litmus.transactions[name]
-        confs = {**self._tables.layout(target(statement)), **client.conf}
+        confs = {**self._tables.layout(target_table(statement)), **client.conf}
         stream = client.write is not None and client.write.stream
         if client.app is not None and not stream:
             app, version = client.app
@@ -122,15 +130,17 @@ class Clients:
         if isinstance(statement, Raw):
             return self._tables.raw_body(statement, spark)
         if client.write is not None:
-            query = self._placed(bound(client.write.query, values))
-            options = {k: bound(value, values) for k, value in client.write.options.items()}
+            query = self._placed(bind_text(client.write.query, values))
+            options = {k: bind_text(value, values) for k, value in client.write.options.items()}
             write = replace(client.write, query=query, options=options)
             return _write(write, client.app, spark, self._tables)
-        bound_statement = bind(statement, values)
-        return body(replace(bound_statement, sql=self._placed(bound_statement.sql)), spark)
+        bound_statement = bind_parameters(statement, values)
+        return statement_body(
+            replace(bound_statement, sql=self._placed(bound_statement.sql)), spark
+        )
 
     def _placed(self, sql: str) -> str:
-        return placed(sql, self._inits, self._tables.alias)
+        return place_versions(sql, self._inits, self._tables.alias)
 
     def _rows(self, spark: Any, sql: str) -> Rows:
         return tuple(map(plain_row, spark.sql(self._placed(sql)).collect()))
@@ -143,12 +153,12 @@ class Clients:
                     spark.sql(f"UNCACHE TABLE IF EXISTS `{aside.table}`").collect()
 
 
-def target(statement: Statement) -> str | None:
+def target_table(statement: Statement) -> str | None:
     """The table that a statement writes."""
     return None if isinstance(statement, Read) else statement.target
 
 
-def body(statement: Statement, spark: Any) -> Callable[[], Rows | None]:
+def statement_body(statement: Statement, spark: Any) -> Callable[[], Rows | None]:
     """The statement as a callable: runs the author's text, returns the rows of a reader."""
 
     def run() -> Rows | None:
@@ -211,12 +221,12 @@ def replay(
 
     def carry_out(interruption: Interruption) -> Run:
         with (
-            telling_failures(litmus.name, "besides its transactions", session.jvm),
-            tables_placed(litmus, session) as tables,
+            report_jvm_failure(litmus.name, "besides its transactions", session.jvm),
+            place_tables(litmus, session) as tables,
             Parking(session, interruption, seconds) as parking,
         ):
             inits = _filled(litmus, tables, level, parking, session)
-            chronicle = Chronicle(tables.paths)
+            chronicle = CommitHistory(tables.paths)
             with _others(litmus, tables, chronicle) as others:
                 replaying = _SparkReplay(
                     litmus, tables, parking, session, inits, chronicle=chronicle, others=others
@@ -226,25 +236,25 @@ def replay(
                 tables.keep_logs(logs)
             return run
 
-    return interruptible(carry_out)
+    return run_interruptibly(carry_out)
 
 
 @contextmanager
-def _opened() -> Iterator[Carries]:
+def _opened() -> Iterator[RunsTests]:
     with open_session() as session:
-        yield carries(session)
+        yield open_delta(session)
 
 
-def carries(session: Session) -> Carries:
+def open_delta(session: Session) -> RunsTests:
     """The engine in a session that is open."""
-    return Carries(session.version, lambda litmus, spec: replay(litmus, spec.name, session))
+    return RunsTests(session.version, lambda litmus, spec: replay(litmus, spec.name, session))
 
 
 def _install() -> Path:
     """Leave the classes that a session loads for the next ones (``class_archive``), if they are not there: the archive.
     It takes a minute; EngineUnavailable if nothing comes of it.
     """
-    place = archive_for(find_java())
+    place = class_archive(find_java())
     if place.is_file():
         return place
     try:
@@ -278,16 +288,16 @@ DELTA = Engine(
 
 @contextmanager
 def _others(
-    litmus: Litmus, tables: EngineTables, chronicle: Chronicle
-) -> Iterator[Mapping[str, Joins]]:
+    litmus: Litmus, tables: EngineTables, chronicle: CommitHistory
+) -> Iterator[Mapping[str, RunsTransactions]]:
     """Who carries out the transactions of other writers, by the names of these."""
-    from isolitmus.conformance.engines import joined
+    from isolitmus.conformance.engines import joinable_engine
 
     under = {name: c.protocol for name, c in litmus.clients.items() if c.protocol is not None}
     with ExitStack() as stack:
-        of: dict[str, Joins] = {}
+        of: dict[str, RunsTransactions] = {}
         for protocol in dict.fromkeys(under.values()):
-            join = joined(protocol).join
+            join = joinable_engine(protocol).join
             assert join is not None
             of[protocol] = stack.enter_context(join(litmus, protocol, tables.paths, chronicle))
         yield {name: of[protocol] for name, protocol in under.items()}
@@ -308,7 +318,7 @@ def _filled(
     if key is not None:
         folder = Path(tempfile.mkdtemp(prefix="kept_", dir=session.directory))
         tables.keep(folder)
-        session.kept[key] = Kept(folder, versions)
+        session.kept[key] = TableCache(folder, versions)
     return versions
 
 
@@ -317,15 +327,15 @@ def _initialise(
 ) -> tuple[int, ...]:
     versions = []
     for statement in litmus.init:
-        run = body(statement, tables.client(target(statement)))
+        run = statement_body(statement, tables.client(target_table(statement)))
         transaction = parking.start(f"init statement {statement.sql!r}", run)
         if transaction.error is not None:
-            failure = understand(transaction.error, session.jvm)
+            failure = read_failure(transaction.error, session.jvm)
             raise LitmusError(
                 f"{litmus.name}: init statement '{statement.sql}' fails on Delta with"
                 f" {failure.error_class or failure.exception}"
             ) from transaction.error
-        versions.append(latest(tables.paths[target(statement) or ""]))
+        versions.append(latest_version(tables.paths[target_table(statement) or ""]))
     return tuple(versions)
 
 
@@ -359,8 +369,8 @@ class _SparkReplay:
         session: Session,
         inits: Sequence[int],
         *,
-        chronicle: Chronicle,
-        others: Mapping[str, Joins],
+        chronicle: CommitHistory,
+        others: Mapping[str, RunsTransactions],
     ) -> None:
         self._litmus = litmus
         self._tables = tables
@@ -369,7 +379,7 @@ class _SparkReplay:
         self._chronicle = chronicle
         self._others = others
         self._started: dict[str, _StartedThread] = {}
-        self._clients = Clients(litmus, tables, inits)
+        self._clients = SparkClients(litmus, tables, inits)
 
     def run(self, protocol: str) -> Run:
         try:
@@ -432,17 +442,17 @@ class _SparkReplay:
         if name in self._others:
             return self._others[name].observed(name)
         started, statement = self._started[name], self._litmus.transactions[name]
-        table, own = target(statement), read_by(started.thread.attempts)
+        table, own = target_table(statement), version_read_by(started.thread.attempts)
         read = started.version
         if table is not None:
             read = self._chronicle.version_of(table, own, read)
         error = started.thread.error
         if error is not None:
-            return failed(error, self._session.jvm, read, started.commits)
+            return failed_transaction(error, self._session.jvm, read, started.commits)
         if isinstance(statement, Read):
             return TransactionRun("committed", read_version=read, rows=started.thread.result())
         if not started.commits:
             return TransactionRun("no-op", read_version=read)
         last = self._chronicle.commit(started.commits[-1])
         read = self._chronicle.read_version(started.commits[0], started.version)
-        return committed(last, read, started.commits)
+        return committed_transaction(last, read, started.commits)

@@ -35,14 +35,14 @@ if TYPE_CHECKING:
 
     from isolitmus.conformance.java import Java
 
-__all__ = ["archive_for", "gateway", "reading"]
+__all__ = ["archive_option", "class_archive", "open_gateway"]
 
 START_LIMIT = 600.0
 """Seconds for Java to start and Ivy to fetch the jars, on a slow line."""
 
 
 @contextmanager
-def gateway(
+def open_gateway(
     java: Java, conf: Mapping[str, str], directory: Path, grace: float = GRACE
 ) -> Iterator[Any]:
     """A py4j gateway into a new JVM with this Spark configuration; the JVM ends with the block, or is killed
@@ -204,7 +204,7 @@ def _no_more_finalizers(opened: Any) -> None:
     client.finalizer_deque.appendleft(SHUTDOWN_FINALIZER_WORKER)
 
 
-def archive_for(java: Java) -> Path:
+def class_archive(java: Java) -> Path:
     """Where the archive for this Java and the installed PySpark is, or is to be."""
     import pyspark
 
@@ -214,10 +214,10 @@ def archive_for(java: Java) -> Path:
     return Path(sys.prefix) / "share" / "isolitmus" / f"delta-{text_digest(key)}.jsa"
 
 
-def reading(archive: Path) -> str:
+def archive_option(archive: Path) -> str:
     """Java's option to read an archive, empty where there is none.
 
-    >>> reading(Path("nowhere.jsa"))
+    >>> archive_option(Path("nowhere.jsa"))
     ''
     """
     return f"-XX:SharedArchiveFile={archive}" if archive.is_file() else ""

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from isolitmus.conformance.delta.tables import PROTOCOLS
 from isolitmus.model.delta.data_file import File, Stats, TableRow
 from isolitmus.model.delta.log import LEVEL_KEY, live_files
-from isolitmus.model.display import many
-from isolitmus.model.sql.values import rescaled
+from isolitmus.model.display import count_of
+from isolitmus.model.sql.values import rescale
 from isolitmus.specs.files.logged_tables import (
     MAPPING,
     NotModelled,
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from isolitmus.model.sql.values import Row, Rows, Value
     from isolitmus.specs.files.toml_reader import TomlTable
 
-__all__ = ["MOST_ROWS", "LoggedTable", "Shape", "logged_table", "shapes"]
+__all__ = ["MOST_ROWS", "LoggedTable", "Shape", "file_shapes", "read_logged_table"]
 
 PLAIN = ("comment", f"{MAPPING}id", f"{MAPPING}physicalName")
 """What a column may have besides its type."""
@@ -80,7 +80,7 @@ class LoggedTable:
             there = rows.get(file.path, ())
             if len(there) != written - dead:
                 raise NotModelled(
-                    f"{file.path} has {many(len(there), 'row')}, and {written - dead} by the log"
+                    f"{file.path} has {count_of(len(there), 'row')}, and {written - dead} by the log"
                 )
             kept = (TableRow(f"{path}.{k}", "", row) for k, row in enumerate(there))
             held.append(File(path, partition, tuple(kept), stats, dead))
@@ -114,7 +114,7 @@ class LoggedTable:
         return Stats(_value(least, self.types[name]), _value(greatest, self.types[name]), nulls)
 
 
-def logged_table(
+def read_logged_table(
     commits: Sequence[LogCommit], name: str, rows_per_file: int | None = None
 ) -> LoggedTable:
     """The table after these commits, which begin with version 0, under a name of the model's.
@@ -126,7 +126,7 @@ def logged_table(
     >>> field = {"name": "id", "type": "integer", "nullable": True, "metadata": {}}
     >>> metadata = LogMetadata(schema=json.dumps({"fields": [field]}))
     >>> made = LogCommit(0, metadata=metadata, protocol=LogProtocol(1, 2))
-    >>> found = logged_table([made], "t")
+    >>> found = read_logged_table([made], "t")
     >>> found.declared["columns"], found.protocol
     ('id INT', 'delta-serializable')
     """
@@ -158,7 +158,7 @@ def logged_table(
     )
 
 
-def shapes(schema: Schema, files: Iterable[File]) -> list[Shape]:
+def file_shapes(schema: Schema, files: Iterable[File]) -> list[Shape]:
     """The files of the model, as ``LoggedTable.shape`` has those of a log."""
 
     def said(index: int, stats: Stats | None) -> Stats | None:
@@ -217,4 +217,4 @@ def _value(said: Any, type_: Type) -> Value:
             return datetime.fromisoformat(str(said)).replace(tzinfo=None)
         case "STRING":
             return str(said)
-    return rescaled(Decimal(str(said)), type_)
+    return rescale(Decimal(str(said)), type_)

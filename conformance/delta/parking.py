@@ -32,7 +32,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, Generic, Literal, Self, TypeVar, get_args
 from uuid import uuid4
 
-from isolitmus.conformance.delta.session import in_java
+from isolitmus.conformance.delta.session import java_session
 from isolitmus.conformance.workers import Worker
 from isolitmus.model.errors import EngineUnavailable, TimeLimit
 
@@ -44,7 +44,16 @@ if TYPE_CHECKING:
     from isolitmus.conformance.delta.session import Session
     from isolitmus.conformance.workers import Interruption
 
-__all__ = ["Attempt", "Gate", "HeldTransaction", "Parking", "Phase", "Watch", "made_by", "read_by"]
+__all__ = [
+    "CommitAttempt",
+    "Gate",
+    "HeldTransaction",
+    "Parking",
+    "Phase",
+    "TransactionWatch",
+    "version_read_by",
+    "versions_made_by",
+]
 
 Phase = Literal["init", "prepare", "commit"]
 """Where a transaction can be held: at the start of this phase."""
@@ -56,7 +65,7 @@ _compiling = Lock()
 
 
 @dataclass(frozen=True, slots=True)
-class Attempt:
+class CommitAttempt:
     """A transaction as Delta has it. One that has neither made a version nor failed has nothing to commit, or
     is under way.
     """
@@ -85,13 +94,13 @@ class Attempt:
         return range(read + 1, read + 1 if end is None or not self.tried else end)
 
 
-def read_by(attempts: Iterable[Attempt]) -> int | None:
+def version_read_by(attempts: Iterable[CommitAttempt]) -> int | None:
     """What the first of these read that came to its commit, or else the first; None if none has."""
     reads = sorted(attempts, key=lambda attempt: not attempt.tried)
     return reads[0].read_version if reads else None
 
 
-def made_by(attempts: Iterable[Attempt]) -> tuple[int, ...]:
+def versions_made_by(attempts: Iterable[CommitAttempt]) -> tuple[int, ...]:
     """The versions that these made."""
     return tuple(sorted(a.version for a in attempts if a.version is not None))
 
@@ -138,16 +147,16 @@ class Gate:
         return bool(self.java.settled())
 
     @property
-    def attempts(self) -> tuple[Attempt, ...]:
+    def attempts(self) -> tuple[CommitAttempt, ...]:
         """The transactions that have begun, in this order."""
         return tuple(_attempt(*line.split()) for line in self.java.attempts().splitlines())
 
 
-class Watch:
+class TransactionWatch:
     """Makes gates; a context manager: it watches for the length of the block."""
 
     def __init__(self, session: Session) -> None:
-        self._context = in_java(session.spark).sparkContext()
+        self._context = java_session(session.spark).sparkContext()
         with _compiling:
             self._java = _watch(session.jvm)
         self._names: list[str] = []
@@ -176,11 +185,13 @@ def _number(phase: Phase | None) -> int:
     return len(PHASES) if phase is None else PHASES.index(phase)
 
 
-def _attempt(identity: str, read: str, phase: str, version: str, failed_at: str) -> Attempt:
+def _attempt(identity: str, read: str, phase: str, version: str, failed_at: str) -> CommitAttempt:
     def number(text: str) -> int | None:
         return None if int(text) == NONE else int(text)
 
-    return Attempt(identity, number(read), PHASES[int(phase)], number(version), number(failed_at))
+    return CommitAttempt(
+        identity, number(read), PHASES[int(phase)], number(version), number(failed_at)
+    )
 
 
 @lru_cache(maxsize=1)
@@ -245,7 +256,7 @@ class HeldTransaction(Generic[T]):
         return self._worker.ended and not self.gate.holds and self.gate.settled
 
     @property
-    def attempts(self) -> tuple[Attempt, ...]:
+    def attempts(self) -> tuple[CommitAttempt, ...]:
         """Its transactions, those on the table that is asked for."""
         return self.gate.attempts
 
@@ -287,7 +298,7 @@ class Parking:
         self._interruption = interruption
         self._seconds = seconds
         self._table = table
-        self._watch = Watch(session)
+        self._watch = TransactionWatch(session)
         self._started: list[HeldTransaction[Any]] = []
 
     def __enter__(self) -> Self:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from isolitmus.conformance.delta.session import in_java
-from isolitmus.conformance.delta.transaction_outcome import understand
+from isolitmus.conformance.delta.session import java_session
+from isolitmus.conformance.delta.transaction_outcome import read_failure
 from isolitmus.model.delta import raw_transaction as rw
 from isolitmus.model.delta.data_file import RawFile
-from isolitmus.model.delta.header import FEATURES, SUPPORTED, Header, closed
+from isolitmus.model.delta.header import FEATURES, SUPPORTED, Header, with_required_features
 from isolitmus.model.delta.log import LEVEL_KEY
 from isolitmus.model.errors import LitmusError
-from isolitmus.specs.logs.delta_log import latest
+from isolitmus.specs.logs.delta_log import latest_version
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from isolitmus.model.sql.types import Type
     from isolitmus.model.sql.values import Row, Value
 
-__all__ = ["TYPES", "create_empty", "fill", "quiet", "raw_body"]
+__all__ = ["TYPES", "activate_session", "commit_files", "create_empty", "raw_body"]
 
 TYPES: Mapping[Type, str] = {
     "INT": "integer",
@@ -43,7 +43,7 @@ QUIET = {
 """There is nothing to report, and no later commit to spare a look at the state."""
 
 
-def quiet(session: Session, spark: Any) -> None:
+def activate_session(session: Session, spark: Any) -> None:
     """Make a SparkSession the active one of this thread, as spark.sql does, and commits in it spare what
     nobody reads.
     """
@@ -86,7 +86,7 @@ def create_empty(session: Session, path: Path, schema: Schema, level: str | None
         transaction.commit(_actions(session, actions), _operation(session))
 
 
-def fill(session: Session, path: Path, schema: Schema) -> None:
+def commit_files(session: Session, path: Path, schema: Schema) -> None:
     """Commit the files that a table is said to have."""
     if schema.files:
         transaction = session.delta_log(path).startTransaction()
@@ -94,7 +94,7 @@ def fill(session: Session, path: Path, schema: Schema) -> None:
         try:
             transaction.commit(_actions(session, adds), _operation(session))
         except Exception as error:
-            failure = understand(error, session.jvm)
+            failure = read_failure(error, session.jvm)
             raise LitmusError(
                 f"the files of table {schema.name} cannot be committed on Delta:"
                 f" {failure.error_class or failure.exception}"
@@ -109,7 +109,7 @@ def raw_body(
     """
 
     def run() -> None:
-        quiet(session, spark)
+        activate_session(session, spark)
         transaction = session.delta_log(path).startTransaction()
         for raw_read in statement.reads:
             _read(raw_read, transaction, schema, path, session, spark)
@@ -238,7 +238,7 @@ def _changed_protocol(change: rw.ProtocolChange, transaction: Any) -> dict[str, 
     old = set()
     while found.hasNext():
         old.add(found.next().name())
-    return _protocol(old | closed(change.features))
+    return _protocol(old | with_required_features(change.features))
 
 
 def _protocol(features: Iterable[str]) -> dict[str, Any]:
@@ -292,7 +292,7 @@ def _commit_large(
             protocol = session.java("scala.Option").apply(session.delta_action(action))
     empty = session.mapping({})
     transaction.commitLarge(
-        in_java(spark),
+        java_session(spark),
         _actions(session, apart).iterator(),
         protocol,
         operation,
@@ -304,7 +304,7 @@ def _commit_large(
 def _claim(path: Path, *, blind: bool) -> None:
     """Rewrite the newest commit so that it claims to be a blind append, or not to be one."""
     log = path / "_delta_log"
-    file = log / f"{latest(path):020}.json"
+    file = log / f"{latest_version(path):020}.json"
     lines = [json.loads(line) for line in file.read_text().splitlines()]
     for line in lines:
         if "commitInfo" in line:

@@ -20,7 +20,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from isolitmus.conformance.delta.jvm import archive_for, gateway, reading
+from isolitmus.conformance.delta.jvm import archive_option, class_archive, open_gateway
 from isolitmus.conformance.delta.transaction_outcome import keep_java_exceptions
 from isolitmus.conformance.java import find_java
 from isolitmus.conformance.workers import GRACE
@@ -36,11 +36,11 @@ __all__ = [
     "JAVA_OPTIONS",
     "PACKAGES",
     "SPEED",
-    "Kept",
     "Session",
-    "in_java",
+    "TableCache",
+    "java_session",
     "open_session",
-    "spark_here",
+    "shared_spark",
 ]
 
 PACKAGES = {"pyspark": "4.2.0", "delta-spark": "4.4.0"}
@@ -89,7 +89,7 @@ DELTA = {
 }
 
 
-class Kept(NamedTuple):
+class TableCache(NamedTuple):
     """The folder of tables that were filled, and the version that each init statement made."""
 
     folder: Path
@@ -108,7 +108,7 @@ class Session:
     """What results say of the engine."""
     directory: Path
     """It holds all that the session writes, and goes away with it."""
-    kept: dict[Hashable, Kept] = field(default_factory=dict)
+    kept: dict[Hashable, TableCache] = field(default_factory=dict)
     """Tables that were filled once and are copied from then on (``conformance.delta.tables``)."""
     rows: dict[Hashable, Rows] = field(default_factory=dict, repr=False)
     """What was read of tables, by schema and files (``conformance.delta.table_versions``)."""
@@ -123,11 +123,11 @@ class Session:
 
     def activate(self, spark: Any) -> None:
         """Make a SparkSession the one that Delta finds on this thread."""
-        self.java("org.apache.spark.sql.classic.SparkSession").setActiveSession(in_java(spark))
+        self.java("org.apache.spark.sql.classic.SparkSession").setActiveSession(java_session(spark))
 
     def delta_log(self, table: Path) -> Any:
         """Delta's own DeltaLog (DeltaLog.scala) of the table at this path."""
-        java = in_java(self.spark)
+        java = java_session(self.spark)
         return self.java("org.apache.spark.sql.delta.DeltaLog").forTable(java, str(table))
 
     def forget(self, table: Path) -> None:
@@ -135,7 +135,9 @@ class Session:
         version, else for an hour (DeltaLog.scala, deltaLogCache).
         """
         path = self.java("org.apache.hadoop.fs.Path")(str(table))
-        self.scala("org.apache.spark.sql.delta.DeltaLog").invalidateCache(in_java(self.spark), path)
+        self.scala("org.apache.spark.sql.delta.DeltaLog").invalidateCache(
+            java_session(self.spark), path
+        )
 
     def delta_action(self, action: Mapping[str, Any]) -> Any:
         """An action of the log as Delta's own object (actions/actions.scala)."""
@@ -163,7 +165,7 @@ class Session:
         return getattr(self.scala("scala.collection.immutable.Map"), "from")(pairs)
 
 
-def in_java(spark: Any) -> Any:
+def java_session(spark: Any) -> Any:
     """The JVM's own object of a SparkSession."""
     return spark._jsparkSession  # noqa: SLF001 - PySpark has no public name for it
 
@@ -223,13 +225,13 @@ def open_session(
         directory = Path(name)
         settings = {**_configuration(directory, versions), "spark.master": master, **(conf or {})}
         if archive is None:
-            classes, grace = reading(archive_for(java)), GRACE
+            classes, grace = archive_option(class_archive(java)), GRACE
         else:
             classes, grace = f"-XX:ArchiveClassesAtExit={archive}", 10 * GRACE
         if classes:  # in quotes: Spark takes what has a blank for two options
             settings[JAVA_OPTIONS] += f' "{classes}"'
         with (
-            gateway(java, settings, directory, grace) as opened,
+            open_gateway(java, settings, directory, grace) as opened,
             _spark(opened, settings) as spark,
             keep_java_exceptions(),
         ):
@@ -267,7 +269,7 @@ def _borrow(shared: Session) -> Iterator[Session]:
     path = own.java("org.apache.hadoop.fs.Path")
     default, active = sessions.getDefaultSession(), sessions.getActiveSession()
     folder, in_python = files.getWorkingDirectory(), SparkSession._instantiatedSession  # noqa: SLF001
-    sessions.setDefaultSession(in_java(own.spark))
+    sessions.setDefaultSession(java_session(own.spark))
     own.activate(own.spark)
     files.setWorkingDirectory(path(str(Path.cwd())))
     SparkSession._instantiatedSession = own.spark  # noqa: SLF001
@@ -290,7 +292,7 @@ def _can_serve(master: str, conf: Mapping[str, str] | None, archive: Path | None
 
 
 @contextmanager
-def spark_here() -> Iterator[Any]:
+def shared_spark() -> Iterator[Any]:
     """Yield the SparkSession that is open in this process, or one that is gone after the block."""
     from pyspark import SparkContext
     from pyspark.sql import SparkSession

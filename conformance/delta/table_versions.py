@@ -11,7 +11,7 @@ from urllib.parse import unquote
 
 from isolitmus.model.delta.log import live_files
 from isolitmus.model.sql.values import sort_rows
-from isolitmus.specs.logs.delta_log import commits_since, latest
+from isolitmus.specs.logs.delta_log import commits_since, latest_version
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Sequence
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     from isolitmus.model.delta.log import LogCommit, LogFile
     from isolitmus.model.sql.values import Row, Rows, Value
 
-__all__ = ["Chronicle", "ReadVersions", "plain_row", "rows_by_file", "rows_by_version"]
+__all__ = ["CommitHistory", "ReadVersions", "plain_row", "rows_by_file", "rows_by_version"]
 
 ReadVersions = Callable[["Path", int, int], Mapping[int, "Rows"]]
 """How an engine reads the rows of the table at a path, at its versions from the first to the last."""
 
 
-class Chronicle:
+class CommitHistory:
     """The commits over all tables in the order in which they happened, from now on.
 
     Version 0 is now, version k the state after the k-th commit, to whichever table. ``base`` is the
@@ -36,7 +36,7 @@ class Chronicle:
 
     def __init__(self, tables: Mapping[str, Path]) -> None:
         self._tables = tables
-        self.base = {name: latest(path) for name, path in tables.items()}
+        self.base = {name: latest_version(path) for name, path in tables.items()}
         self._commits: list[tuple[str, LogCommit]] = []
 
     @property

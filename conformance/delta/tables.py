@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from isolitmus.conformance.delta import raw_commits as raw
-from isolitmus.conformance.delta.session import in_java
+from isolitmus.conformance.delta.session import java_session
 from isolitmus.model.delta.log import DEFAULT_LEVEL, LEVEL_KEY
 from isolitmus.model.delta.raw_transaction import Raw
 from isolitmus.model.sql.statement import Clone, Convert, Create, Replace
@@ -38,7 +38,14 @@ if TYPE_CHECKING:
     from isolitmus.model.litmus import DataFrameWrite, Litmus
     from isolitmus.model.schema import Schema
 
-__all__ = ["PROTOCOLS", "EngineTables", "add_batch", "set_level", "tables_made", "tables_placed"]
+__all__ = [
+    "PROTOCOLS",
+    "EngineTables",
+    "make_tables",
+    "place_tables",
+    "set_level",
+    "write_micro_batch",
+]
 
 
 def set_level(session: Session, path: Path, level: str) -> None:
@@ -59,13 +66,13 @@ QUERY_ID = "sql.streaming.queryId"
 """StreamExecution.QUERY_ID_KEY."""
 
 
-def add_batch(  # noqa: PLR0917
+def write_micro_batch(  # noqa: PLR0917
     frame: Any, path: Path, mode: str, batch: tuple[str, int], session: Session, spark: Any
 ) -> None:
     """Add a DataFrame to the table at a path, in output mode ``append`` or ``complete``, as ``batch``:
     the id of its query, and its number.
     """
-    java, modes = in_java(spark), session.java("org.apache.spark.sql.streaming.OutputMode")
+    java, modes = java_session(spark), session.java("org.apache.spark.sql.streaming.OutputMode")
     output = modes.Append() if mode == "append" else modes.Complete()
     source = session.java("org.apache.spark.sql.delta.sources.DeltaDataSource")()
     sink = source.createSink(
@@ -139,13 +146,13 @@ class EngineTables:
         self, frame: Any, write: DataFrameWrite, batch: tuple[str, int], spark: Any
     ) -> None:
         """Give a DataFrame to the streaming sink, as a batch of a query."""
-        add_batch(frame, self.paths[write.table], write.mode, batch, self._session, spark)
+        write_micro_batch(frame, self.paths[write.table], write.mode, batch, self._session, spark)
 
     def create(self, level: str) -> None:
         """Create the tables that are to be there, empty, at this isolation level."""
         spark = self._session.spark
         if self._raw:
-            raw.quiet(self._session, self._session.fresh())
+            raw.activate_session(self._session, self._session.fresh())
         for name, schema in self.schemas.items():
             if schema.parquet:
                 self._fill_parquet(name, schema, level)
@@ -154,12 +161,12 @@ class EngineTables:
             if self._raw:
                 given = None if level == DEFAULT_LEVEL else level
                 raw.create_empty(self._session, self.paths[name], schema, given)
-                raw.fill(self._session, self.paths[name], schema)
+                raw.commit_files(self._session, self.paths[name], schema)
                 continue
             spark.sql(table_ddl(f"{self._database}.`{name}`", schema))
             if level != DEFAULT_LEVEL and LEVEL_KEY not in schema.properties:
                 set_level(self._session, self.paths[name], level)
-            raw.fill(self._session, self.paths[name], schema)
+            raw.commit_files(self._session, self.paths[name], schema)
 
     @property
     def key(self) -> Hashable | None:
@@ -197,15 +204,15 @@ class EngineTables:
 
 
 @contextmanager
-def tables_made(litmus: Litmus, level: str, session: Session) -> Iterator[EngineTables]:
+def make_tables(litmus: Litmus, level: str, session: Session) -> Iterator[EngineTables]:
     """The tables of the litmus test, empty, at a level; the database and its files go afterwards."""
-    with tables_placed(litmus, session) as tables:
+    with place_tables(litmus, session) as tables:
         tables.create(level)
         yield tables
 
 
 @contextmanager
-def tables_placed(litmus: Litmus, session: Session) -> Iterator[EngineTables]:
+def place_tables(litmus: Litmus, session: Session) -> Iterator[EngineTables]:
     """A place for the tables of the litmus test; the database and its files go afterwards."""
     directory = Path(tempfile.mkdtemp(prefix="litmus_", dir=session.directory))
     spark = session.spark

@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Failure",
-    "committed",
-    "failed",
+    "committed_transaction",
+    "failed_transaction",
     "first_words",
     "keep_java_exceptions",
-    "telling_failures",
-    "understand",
+    "read_failure",
+    "report_jvm_failure",
 ]
 
 CONFLICTS = "io.delta.exceptions."
@@ -82,7 +82,7 @@ def keep_java_exceptions() -> Iterator[None]:
 
 
 @contextmanager
-def telling_failures(name: str, where: str, jvm: Any) -> Iterator[None]:
+def report_jvm_failure(name: str, where: str, jvm: Any) -> Iterator[None]:
     """While the block carries out what has this name, EngineUnavailable if the JVM ends, and EngineFailed if Delta
     fails: ``where`` that is no outcome.
     """
@@ -94,14 +94,14 @@ def telling_failures(name: str, where: str, jvm: Any) -> Iterator[None]:
     except (Py4JNetworkError, ConnectionError) as error:
         raise EngineUnavailable(f"Spark's JVM ended during '{name}': {error}") from error
     except (Py4JError, PySparkException) as error:
-        failure = understand(error, jvm)
+        failure = read_failure(error, jvm)
         raise EngineFailed(
             f"{name}: Delta fails {where}, with {failure.error_class or failure.exception}:"
             f" {brief(str(error), 120)}"
         ) from error
 
 
-def understand(error: BaseException, jvm: Any) -> Failure:
+def read_failure(error: BaseException, jvm: Any) -> Failure:
     """What a failure of a statement was.
 
     A conflict counts wherever it stands among the causes. Of other failures the innermost that has
@@ -146,11 +146,11 @@ def _error_class(java: Any, jvm: Any) -> str | None:
     return None if name is None else str(name)
 
 
-def failed(
+def failed_transaction(
     error: BaseException, jvm: Any, read_version: int, commits: tuple[int, ...]
 ) -> TransactionRun:
     """A transaction that raised an error, after the versions that it had made."""
-    failure = understand(error, jvm)
+    failure = read_failure(error, jvm)
     return TransactionRun(
         failure.outcome,
         failure.exception,
@@ -162,7 +162,7 @@ def failed(
     )
 
 
-def committed(
+def committed_transaction(
     last: LogCommit, read_version: int | None, commits: tuple[int, ...]
 ) -> TransactionRun:
     """A transaction that made these versions, and what the last of its commits says of itself."""

@@ -9,7 +9,7 @@ from isolitmus.conformance.deltalake.environment import (
     WorkerProcess,
     install,
     interpreter,
-    talking,
+    open_worker,
 )
 
 __all__ = [
@@ -19,6 +19,6 @@ __all__ = [
     "WorkerProcess",
     "install",
     "interpreter",
+    "open_worker",
     "replay",
-    "talking",
 ]

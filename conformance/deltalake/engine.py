@@ -12,18 +12,18 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from isolitmus.conformance.delta.table_versions import Chronicle
+from isolitmus.conformance.delta.table_versions import CommitHistory
 from isolitmus.conformance.deltalake.environment import (
     ENGINE,
     RELEASES,
     EngineError,
     install,
     interpreter,
-    talking,
+    open_worker,
 )
-from isolitmus.conformance.deltalake.writer import Writer, line_of, refuse_unlike
+from isolitmus.conformance.deltalake.writer import Writer, error_line, refuse_unlike_table
 from isolitmus.model.delta.log import LEVEL_KEY
-from isolitmus.model.engine import Carries, Engine
+from isolitmus.model.engine import Engine, RunsTests
 from isolitmus.model.errors import Refused
 from isolitmus.model.run import Run
 
@@ -73,9 +73,9 @@ def replay(litmus: Litmus, protocol: str, worker: WorkerProcess) -> Run:
 
 
 @contextmanager
-def _opened(release: str) -> Iterator[Carries]:
-    with talking(release) as worker:
-        yield Carries(release, lambda litmus, spec: replay(litmus, spec.name, worker))
+def _opened(release: str) -> Iterator[RunsTests]:
+    with open_worker(release) as worker:
+        yield RunsTests(release, lambda litmus, spec: replay(litmus, spec.name, worker))
 
 
 @contextmanager
@@ -84,7 +84,7 @@ def _joined(
     litmus: Litmus,
     protocol: str,
     paths: Mapping[str, Path],
-    chronicle: Chronicle,
+    chronicle: CommitHistory,
 ) -> Iterator[Writer]:
     level = PROTOCOLS[release][protocol]
     if level is not None:
@@ -93,8 +93,8 @@ def _joined(
             " write; a table has one level for all its writers"
         )
     for schema in litmus.tables.values():
-        refuse_unlike(schema)
-    with talking(release) as worker:
+        refuse_unlike_table(schema)
+    with open_worker(release) as worker:
         yield Writer(litmus, worker, paths, chronicle)
 
 
@@ -133,10 +133,10 @@ class _DeltalakeReplay:
         self._paths = {name: folder / name.lower() for name in litmus.tables}
         for name, schema in litmus.tables.items():
             self._create(schema, self._paths[name], level)
-        filler = Writer(litmus, worker, self._paths, Chronicle(self._paths), level=level)
+        filler = Writer(litmus, worker, self._paths, CommitHistory(self._paths), level=level)
         for number, statement in enumerate(litmus.init):
             filler.fill(number, statement)
-        self._chronicle = Chronicle(self._paths)
+        self._chronicle = CommitHistory(self._paths)
         self._writer = Writer(litmus, worker, self._paths, self._chronicle, level=level)
 
     def run(self, protocol: str) -> Run:
@@ -153,7 +153,7 @@ class _DeltalakeReplay:
         )
 
     def _create(self, schema: Schema, path: Path, level: str | None) -> None:
-        refuse_unlike(schema)
+        refuse_unlike_table(schema)
         said = {} if level is None else {LEVEL_KEY: level}
         try:
             self._worker.ask(
@@ -164,7 +164,7 @@ class _DeltalakeReplay:
                 configuration={**said, **schema.properties},
             )
         except EngineError as error:
-            raise Refused(f"table {schema.name}: {line_of(error)}") from None
+            raise Refused(f"table {schema.name}: {error_line(error)}") from None
 
     def _rows_by_version(self, path: Path, first: int, last: int) -> Mapping[int, Rows]:
         name = next(n for n, p in self._paths.items() if p == path)

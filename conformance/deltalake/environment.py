@@ -28,7 +28,7 @@ __all__ = [
     "WorkerProcess",
     "install",
     "interpreter",
-    "talking",
+    "open_worker",
 ]
 
 ENGINE = "deltalake"
@@ -164,7 +164,7 @@ class WorkerProcess:
 
 
 @contextmanager
-def talking(release: str) -> Iterator[WorkerProcess]:
+def open_worker(release: str) -> Iterator[WorkerProcess]:
     """A worker with this release, which ends with the block; EngineUnavailable if it cannot start."""
     quiet = {**os.environ, "RUST_LOG": "off", "PYTHONWARNINGS": "ignore"}
     command = [str(interpreter(release)), "-I", str(WORKER)]

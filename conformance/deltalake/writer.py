@@ -25,24 +25,24 @@ from isolitmus.checker.execution.duckdb_translation import translate, translated
 from isolitmus.conformance.deltalake.environment import EngineError
 from isolitmus.model.delta.log import LEVEL_KEY
 from isolitmus.model.errors import Refused, brief
-from isolitmus.model.litmus import Client
+from isolitmus.model.litmus import ClientSettings
 from isolitmus.model.run import TransactionRun
 from isolitmus.model.sql import expression as ex
 from isolitmus.model.sql import query as qu
 from isolitmus.model.sql import statement as st
-from isolitmus.model.sql.query import sources
+from isolitmus.model.sql.query import source_tables
 from isolitmus.model.sql.statement import Insert, Read
 from isolitmus.model.sql.types import BASE_TYPES
 from isolitmus.model.sql.values import sort_rows
 from isolitmus.specs.files.exception_text import conflict_in
-from isolitmus.specs.sql.binding import bind, scalar
+from isolitmus.specs.sql.binding import bind_parameters, scalar_value
 from isolitmus.specs.sql.statements import syntax_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from isolitmus.conformance.delta.table_versions import Chronicle
+    from isolitmus.conformance.delta.table_versions import CommitHistory
     from isolitmus.conformance.deltalake.environment import WorkerProcess
     from isolitmus.conformance.deltalake.worker import Request
     from isolitmus.model.litmus import Litmus
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from isolitmus.model.sql.statement import Statement
     from isolitmus.model.sql.values import Rows, Value
 
-__all__ = ["Writer", "call_of", "line_of", "refuse_unlike"]
+__all__ = ["Writer", "api_call", "error_line", "refuse_unlike_table"]
 
 DIALECT = "postgres"
 """DataFusion's SQL is close to it."""
@@ -66,7 +66,7 @@ TYPES = {
 """What DuckDB's types are in the worker."""
 
 
-def call_of(
+def api_call(
     statement: st.Statement, schemas: Mapping[str, Schema], duck: duckdb.DuckDBPyConnection
 ) -> Request:
     """The request to the worker, without its handle; ``duck`` holds the tables as the client sees them.
@@ -283,7 +283,7 @@ class _StartedRequest:
     commits: tuple[int, ...] = ()
 
 
-def refuse_unlike(schema: Schema) -> None:
+def refuse_unlike_table(schema: Schema) -> None:
     """Refused for a table that delta-rs does not write as Spark does."""
     lacking = {
         "a table that is made by a statement": not schema.exists,
@@ -311,7 +311,7 @@ class Writer:
         litmus: Litmus,
         worker: WorkerProcess,
         paths: Mapping[str, Path],
-        chronicle: Chronicle,
+        chronicle: CommitHistory,
         *,
         level: str | None = None,
     ) -> None:
@@ -328,14 +328,14 @@ class Writer:
         handle = f"init {number}"
         error = self._carry_out(handle, self._request(handle, statement))
         if error is not None:
-            raise Refused(f"'{statement.sql}': {line_of(error)}")
+            raise Refused(f"'{statement.sql}': {error_line(error)}")
 
     def take(self, step: Step) -> None:
         """Carry out a step; Refused for what delta-rs cannot."""
         try:
             self._take(step)
         except EngineError as error:  # a table that it does not read
-            raise Refused(f"{step}: {line_of(error)}") from None
+            raise Refused(f"{step}: {error_line(error)}") from None
 
     def _take(self, step: Step) -> None:
         name = step.transaction
@@ -354,17 +354,17 @@ class Writer:
     def _ask(self, name: str) -> None:
         """What a client reads before its transaction, by handles that it does not keep."""
         client = self._litmus.client(name)
-        plain = replace(Client(), **{key: getattr(client, key) for key in CARRIED})
+        plain = replace(ClientSettings(), **{key: getattr(client, key) for key in CARRIED})
         options = () if client.write is None else client.write.options
         if client != plain or set(options) - {"replaceWhere"}:
             raise Refused(f"{name}: its client does what only Spark's can, besides the statement")
         self._values[name] = {
-            parameter: scalar(query.sql, self._read(f"{name} before", query))
+            parameter: scalar_value(query.sql, self._read(f"{name} before", query))
             for parameter, query in client.let.items()
         }
 
     def _start(self, name: str) -> None:
-        statement = bind(self._litmus.transactions[name], self._values[name])
+        statement = bind_parameters(self._litmus.transactions[name], self._values[name])
         started = self._started[name] = _StartedRequest(self._chronicle.version)
         try:
             if isinstance(statement, Read):
@@ -377,7 +377,7 @@ class Writer:
     def _request(self, handle: str, statement: Statement) -> dict[str, Any]:
         """What a statement asks of the worker; its handle is opened, and what its client reads is read."""
         target = getattr(statement, "target", "")
-        request = call_of(statement, self._litmus.tables, self._snapshot(handle))
+        request = api_call(statement, self._litmus.tables, self._snapshot(handle))
         declared = self._litmus.tables[self._name(target)].properties.get(LEVEL_KEY, self._level)
         blind = isinstance(statement, Insert) and request["mode"] == "append"
         if blind and declared in WEAKER and not _reads(statement):
@@ -391,7 +391,7 @@ class Writer:
             if any(words in str(error).lower() for words in UNABLE):
                 statement = self._litmus.transactions.get(name)
                 text = "" if statement is None else f"'{statement.sql}': "
-                raise Refused(f"{text}{line_of(error)}") from None
+                raise Refused(f"{text}{error_line(error)}") from None
             return error
         return None
 
@@ -455,10 +455,10 @@ class Writer:
 
 def _reads(statement: Statement) -> bool:
     """Whether an INSERT is of anything but constants."""
-    return isinstance(statement, Insert) and bool(sources(statement.query))
+    return isinstance(statement, Insert) and bool(source_tables(statement.query))
 
 
-def line_of(error: EngineError) -> str:
+def error_line(error: EngineError) -> str:
     """What delta-rs said, in a line."""
     return f"{error.kind}: {brief(str(error))}"
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from sqlglot import expressions as exp
 
 from isolitmus.conformance.databases.gated_sql import Dialect
-from isolitmus.conformance.databases.schedule_runner import Sql, database
-from isolitmus.conformance.derby.server import derby_serving, jars
+from isolitmus.conformance.databases.schedule_runner import SqlEngine, database_engine
+from isolitmus.conformance.derby.server import derby_jars, open_derby
 from isolitmus.model.errors import Refused
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ DERBY_SQL = Dialect(
 )  # fmt: skip
 
 
-SQL = Sql(
+SQL = SqlEngine(
     "derby",
     "Derby",
     DERBY_SQL,
@@ -98,9 +98,9 @@ SQL = Sql(
     {"23505": "DuplicateKey", "22003": "OutOfRange", "22012": "DivisionByZero"},
 )
 
-DERBY = database(
+DERBY = database_engine(
     SQL,
     "Apache Derby, which is among PySpark's jars: locks on rows, held as each of its levels says",
-    derby_serving,
-    ready=jars,
+    open_derby,
+    ready=derby_jars,
 )

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from isolitmus.model.sql.values import Rows, Value
 
-__all__ = ["DerbyServer", "derby_serving", "jars"]
+__all__ = ["DerbyServer", "derby_jars", "open_derby"]
 
 START_LIMIT = 60.0
 """Seconds for Java to start and Derby to make a database."""
@@ -141,14 +141,14 @@ class DerbyServer:
 
 
 @contextmanager
-def derby_serving() -> Iterator[DerbyServer]:
+def open_derby() -> Iterator[DerbyServer]:
     """A Derby of our own, which ends with the block; EngineUnavailable, with the remedy, if it cannot start."""
-    java, found = find_java(), jars()
+    java, found = find_java(), derby_jars()
     with tempfile.TemporaryFile() as said, _launched(java.command, found, said) as process:
         yield DerbyServer(process, said)
 
 
-def jars() -> tuple[Path, ...]:
+def derby_jars() -> tuple[Path, ...]:
     """Derby's jars and Janino's; EngineUnavailable, with the remedy, where PySpark is not."""
     package = find_spec("pyspark")
     places = package.submodule_search_locations if package is not None else None

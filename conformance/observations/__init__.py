@@ -17,13 +17,13 @@ from isolitmus.conformance.observations.concurrent_writers import (
 )
 from isolitmus.conformance.observations.databases import DECLARED, UNCOMMITTED, DatabaseObservation
 from isolitmus.conformance.observations.killed_writers import COPIED, KILLED
-from isolitmus.conformance.observations.record import Observation, Observed
+from isolitmus.conformance.observations.record import Observation, ObservationResult
 from isolitmus.model.errors import UnknownName, near
 
 __all__ = [
     "DatabaseObservation",
     "Observation",
-    "Observed",
+    "ObservationResult",
     "observation_named",
     "observations",
 ]

@@ -7,9 +7,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from isolitmus.conformance.delta.parking import Parking
-from isolitmus.conformance.delta.session import in_java
+from isolitmus.conformance.delta.session import java_session
 from isolitmus.conformance.observations.record import Observation, make_table, outcome_of
-from isolitmus.specs.logs.delta_log import commits_since, latest
+from isolitmus.specs.logs.delta_log import commits_since, latest_version
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -65,7 +65,7 @@ def _another_application(session: Session) -> Any:
     from pyspark.sql import SparkSession
 
     options = session.java("java.util.HashMap")()
-    context = in_java(session.spark).sparkContext()
+    context = java_session(session.spark).sparkContext()
     made = session.java("org.apache.spark.sql.classic.SparkSession")(context, options)
     return SparkSession(session.spark.sparkContext, made)
 
@@ -118,7 +118,7 @@ def _overtaken(session: Session, folder: Path, interruption: Interruption) -> Fa
         name = by_path if "catalog" not in change else f"upgraded_{folder.name}"
         if name != by_path:
             session.spark.sql(f"CREATE TABLE {name} USING delta LOCATION '{path}'")
-        before = latest(path)
+        before = latest_version(path)
         insert = partial(session.spark.sql, f"INSERT INTO {by_path} VALUES (2)")
         alter = partial(session.spark.sql, statement.format(name))
         try:
@@ -171,7 +171,7 @@ def _unmapped(session: Session, folder: Path, _: Interruption) -> Facts:
     mapped = "'delta.columnMapping.mode' = 'name'"
     name = make_table(session.spark, folder / "t", 1, properties=mapped)
     session.spark.sql(f"INSERT INTO {name} VALUES (2)")
-    before = latest(folder / "t")
+    before = latest_version(folder / "t")
     session.spark.sql(f"ALTER TABLE {name} SET TBLPROPERTIES ('delta.columnMapping.mode' = 'none')")
     commits = list(commits_since(folder / "t", before))
     return {
@@ -215,7 +215,7 @@ def _give(path: Path, feature: str) -> None:
     """Upgrade a table's protocol, as a client of a release does that has this feature."""
     features = ["appendOnly", "invariants", feature]
     protocol = {"minReaderVersion": 1, "minWriterVersion": 7, "writerFeatures": features}
-    commit = path / "_delta_log" / f"{latest(path) + 1:020}.json"
+    commit = path / "_delta_log" / f"{latest_version(path) + 1:020}.json"
     commit.write_text(json.dumps({"protocol": protocol}), "utf-8")
 
 

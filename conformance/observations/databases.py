@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from isolitmus.conformance.databases.connections import COMMIT
-from isolitmus.conformance.derby.server import derby_serving
-from isolitmus.conformance.observations.record import Observed
-from isolitmus.conformance.postgres.server import postgres_serving
+from isolitmus.conformance.derby.server import open_derby
+from isolitmus.conformance.observations.record import ObservationResult
+from isolitmus.conformance.postgres.server import open_postgres
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 __all__ = ["DECLARED", "SERVERS", "UNCOMMITTED", "DatabaseObservation"]
 
 SERVERS: Mapping[str, Callable[[], AbstractContextManager[Server]]] = {
-    "derby": derby_serving,
-    "postgres": postgres_serving,
+    "derby": open_derby,
+    "postgres": open_postgres,
 }
 """What starts a database, by the engine's name."""
 VIOLATIONS = {"23503": "ForeignKeyViolation", "23513": "CheckViolation", "23514": "CheckViolation"}
@@ -46,11 +46,11 @@ class DatabaseObservation:
     wide: bool = False
     """Whether it takes long."""
 
-    def made(self, server: Server) -> Observed:
+    def made(self, server: Server) -> ObservationResult:
         """Look, on a server on which nothing of it stays; StatementError if what is not asked fails."""
         clients = _Clients(server)
         try:
-            return Observed(self.name, self.expected, self.observe(clients))
+            return ObservationResult(self.name, self.expected, self.observe(clients))
         finally:
             clients.leave()
 

@@ -20,7 +20,7 @@ from isolitmus.conformance.delta.session import open_session
 from isolitmus.conformance.observations.record import Observation
 from isolitmus.conformance.workers import Interruption, Worker
 from isolitmus.model.errors import EngineFailed, TimeLimit
-from isolitmus.specs.logs.delta_log import latest
+from isolitmus.specs.logs.delta_log import latest_version
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from isolitmus.conformance.delta.session import Session
     from isolitmus.conformance.observations.record import Facts
 
-__all__ = ["COPIED", "KILLED", "write_until_killed"]
+__all__ = ["COPIED", "KILLED", "kill_writers"]
 
 PHASES = ("initial", "prepare", "commit", "backfill", "postCommit")
 """Those of Delta's observer, in their order."""
@@ -98,9 +98,9 @@ def _found(session: Session, path: Path) -> list[object]:
     spark, name = session.spark, f"delta.`{path}`"
     files = len(list(path.glob("part=*/*.parquet")))
     rows = spark.sql(f"SELECT id FROM {name}").collect()
-    newest = latest(path)
+    newest = latest_version(path)
     spark.sql(f"INSERT INTO {name} VALUES (5, 0)")
-    can = latest(path) == newest + 1
+    can = latest_version(path) == newest + 1
     said = f"{files} data files", f"can{'' if can else 'not'} be written"
     return [f"version {newest}", *sorted(row[0] for row in rows), *said]
 
@@ -135,7 +135,7 @@ def _copied(session: Session, folder: Path, interruption: Interruption) -> Facts
     return {phase: _found(session, folder / phase) for phase in PHASES}
 
 
-def write_until_killed(folder: str) -> None:
+def kill_writers(folder: str) -> None:
     """Write a table for each phase, hold each writer there, and kill the JVM with all of them."""
     with open_session() as session:
         writers = {phase: _Held(session, _made(session, Path(folder) / phase)) for phase in PHASES}

@@ -8,22 +8,22 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from isolitmus.conformance.delta.transaction_outcome import telling_failures, understand
-from isolitmus.conformance.workers import interruptible
-from isolitmus.model.display import Readable
+from isolitmus.conformance.delta.transaction_outcome import read_failure, report_jvm_failure
+from isolitmus.conformance.workers import run_interruptibly
+from isolitmus.model.display import ReadableRepr
 
 if TYPE_CHECKING:
     from isolitmus.conformance.delta.session import Session
     from isolitmus.conformance.workers import Interruption
 
-__all__ = ["Facts", "Observation", "Observed", "make_table", "outcome_of"]
+__all__ = ["Facts", "Observation", "ObservationResult", "make_table", "outcome_of"]
 
 Facts = Mapping[str, object]
 """What was seen, each with what it is about: numbers, texts and lists of them."""
 
 
 @dataclass(frozen=True, slots=True)
-class Observed(Readable):
+class ObservationResult(ReadableRepr):
     """What an observation showed, beside what it is expected to show."""
 
     name: str
@@ -61,20 +61,20 @@ class Observation:
     wide: bool = False
     """Whether it takes long, or shows what a shorter one shows as well."""
 
-    def made(self, session: Session) -> Observed:
+    def made(self, session: Session) -> ObservationResult:
         """Look, in a session.
 
         EngineUnavailable if the JVM dies, EngineFailed if Delta fails where nothing of it is a fact, TimeLimit.
         """
-        return interruptible(lambda interruption: self._made(session, interruption))
+        return run_interruptibly(lambda interruption: self._made(session, interruption))
 
-    def _made(self, session: Session, interruption: Interruption) -> Observed:
+    def _made(self, session: Session, interruption: Interruption) -> ObservationResult:
         with (
             TemporaryDirectory(dir=session.directory, ignore_cleanup_errors=True) as folder,
-            telling_failures(self.name, "where nothing is observed", session.jvm),
+            report_jvm_failure(self.name, "where nothing is observed", session.jvm),
         ):
             facts = self.observe(session, Path(folder), interruption)
-        return Observed(self.name, self.expected, facts)
+        return ObservationResult(self.name, self.expected, facts)
 
 
 def make_table(spark: Any, path: Path, *rows: int, properties: str = "") -> str:
@@ -92,6 +92,6 @@ def outcome_of(body: Callable[[], object], session: Session) -> str:
     try:
         body()
     except Exception as error:  # noqa: BLE001 - what it is is asked
-        failure = understand(error, session.jvm)
+        failure = read_failure(error, session.jvm)
         return failure.exception if failure.conflict else failure.error_class or failure.exception
     return "committed"

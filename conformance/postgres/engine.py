@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 from sqlglot import expressions as exp
 
 from isolitmus.conformance.databases.gated_sql import Dialect
-from isolitmus.conformance.databases.schedule_runner import Sql, database
-from isolitmus.conformance.postgres.server import binaries, postgres_serving
+from isolitmus.conformance.databases.schedule_runner import SqlEngine, database_engine
+from isolitmus.conformance.postgres.server import open_postgres, postgres_programs
 from isolitmus.model.errors import EngineUnavailable, brief
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from isolitmus.conformance.databases.connections import Server
     from isolitmus.model.schema import Column, Index, Schema
 
-__all__ = ["POSTGRES", "POSTGRES_SQL", "explained"]
+__all__ = ["POSTGRES", "POSTGRES_SQL", "explain_scans"]
 
 TYPES = {"INT": "INT", "BIGINT": "BIGINT", "STRING": "TEXT", "DATE": "DATE", "BOOLEAN": "BOOLEAN"}
 
@@ -56,7 +56,7 @@ def _again(table: exp.Table) -> exp.Expr:
     return exp.Anonymous(this="unseen", expressions=[exp.column("xmin", table=table.alias_or_name)])
 
 
-def explained(server: Server, text: str) -> tuple[tuple[str, str], ...]:
+def explain_scans(server: Server, text: str) -> tuple[tuple[str, str], ...]:
     """The tables that a statement scans, each with the index by which it goes; empty: by none."""
     found: Any = server.run(f"EXPLAIN (FORMAT JSON, COSTS OFF) {text}")
     return tuple(sorted(_scanned(found[0][0][0]["Plan"])))
@@ -75,7 +75,7 @@ POSTGRES_SQL = Dialect(
 )  # fmt: skip
 
 
-SQL = Sql(
+SQL = SqlEngine(
     "postgres",
     "PostgreSQL",
     POSTGRES_SQL,
@@ -89,7 +89,7 @@ SQL = Sql(
     unsaid=frozenset(("emitted",)),
     whole=True,
     planned=frozenset(("postgresql-serializable",)),
-    plan=explained,
+    plan=explain_scans,
 )
 PACKAGE = ["apt-get", "install", "--yes", "--quiet", "--no-install-recommends", "postgresql"]
 
@@ -97,7 +97,7 @@ PACKAGE = ["apt-get", "install", "--yes", "--quiet", "--no-install-recommends", 
 def _install() -> Path:
     """PostgreSQL's programs, by Debian's package where that is possible; EngineUnavailable where it is not."""
     try:
-        return binaries()
+        return postgres_programs()
     except EngineUnavailable:
         if os.getuid() != 0 or shutil.which(PACKAGE[0]) is None:
             raise
@@ -105,13 +105,13 @@ def _install() -> Path:
     if ended.returncode:
         why = brief(ended.stderr or ended.stdout or "no reason given")
         raise EngineUnavailable(f"PostgreSQL could not be installed: {why}")
-    return binaries()
+    return postgres_programs()
 
 
-POSTGRES = database(
+POSTGRES = database_engine(
     SQL,
     "PostgreSQL, a server of our own: snapshots of statements or of transactions",
-    postgres_serving,
-    ready=binaries,
+    open_postgres,
+    ready=postgres_programs,
     install=_install,
 )

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from isolitmus.conformance.databases.connections import Doing
     from isolitmus.model.sql.values import Rows
 
-__all__ = ["PostgresServer", "binaries", "postgres_serving"]
+__all__ = ["PostgresServer", "open_postgres", "postgres_programs"]
 
 START_LIMIT = 60.0
 """Seconds for the server to take connections."""
@@ -372,9 +372,9 @@ def _lock(words: Sequence[str | None]) -> str:
 
 
 @contextmanager
-def postgres_serving() -> Iterator[PostgresServer]:
+def open_postgres() -> Iterator[PostgresServer]:
     """A server of our own, which ends with the block; EngineUnavailable, with the remedy, if it cannot start."""
-    place = binaries()
+    place = postgres_programs()
     folder = Path(tempfile.mkdtemp(prefix="isolitmus_postgres_"))
     try:
         with _launched(place, folder) as own:
@@ -387,7 +387,7 @@ def postgres_serving() -> Iterator[PostgresServer]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def binaries() -> Path:
+def postgres_programs() -> Path:
     """Where PostgreSQL's programs are; EngineUnavailable, with the remedy, where they or psycopg are not."""
     if find_spec("psycopg") is None:
         raise EngineUnavailable(

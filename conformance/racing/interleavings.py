@@ -19,18 +19,18 @@ from dataclasses import dataclass, replace
 from itertools import permutations
 from typing import TYPE_CHECKING, Any
 
-from isolitmus.conformance.racing.races import around, race_at, table_path
-from isolitmus.model.display import Readable, few, many
+from isolitmus.conformance.racing.races import race_at, shared_session, table_path
+from isolitmus.model.display import ReadableRepr, count_of, first_lines
 from isolitmus.model.errors import IsolitmusError
-from isolitmus.specs.logs.delta_log import commits_since, latest
+from isolitmus.specs.logs.delta_log import commits_since, latest_version
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from isolitmus.conformance.racing.races import Ending, Parked, Race
+    from isolitmus.conformance.racing.races import Parked, Race, RaceOutcome
 
-__all__ = ["Interleaved", "OneInterleaving", "interleave"]
+__all__ = ["InterleavingResult", "InterleavingsResult", "interleave"]
 
 Steps = tuple[str, ...]
 """Jobs by name, one for each step."""
@@ -43,7 +43,7 @@ SHOWN = 3
 
 
 @dataclass(frozen=True, slots=True)
-class OneInterleaving(Readable):
+class InterleavingResult(ReadableRepr):
     """An order of the steps of some jobs, and what came of it. Its ``repr`` is the schedule; as a text it has the
     endings.
     """
@@ -54,7 +54,7 @@ class OneInterleaving(Readable):
     """What it was, each time: ``begin`` until before the first snapshot, ``start`` from there to a commit, ``commit``
     that and on to the next snapshot, or to the end.
     """
-    endings: Mapping[str, Ending]
+    endings: Mapping[str, RaceOutcome]
     """How each job ended, by name."""
     rows: tuple[str, ...]
     """The table at the end, sorted."""
@@ -103,20 +103,20 @@ class OneInterleaving(Readable):
 
 
 @dataclass(frozen=True, slots=True)
-class Interleaved(Readable):
+class InterleavingsResult(ReadableRepr):
     """All interleavings of some jobs on a table. Its ``repr`` is a line; as a text it shows those that no serial
     order explains, and those in which a job fails.
     """
 
     table: str
     """As it was given."""
-    interleavings: tuple[OneInterleaving, ...]
+    interleavings: tuple[InterleavingResult, ...]
     """One for each order of the steps."""
     alone: Mapping[str, tuple[str, ...] | None]
     """The table after jobs one after another, by their names; None if one of them failed there."""
 
     @property
-    def unexplained(self) -> tuple[OneInterleaving, ...]:
+    def unexplained(self) -> tuple[InterleavingResult, ...]:
         """Those that leave a table which no serial order gives."""
         return tuple(one for one in self.interleavings if not one.serial)
 
@@ -126,7 +126,7 @@ class Interleaved(Readable):
         return not self.unexplained
 
     @property
-    def failed(self) -> tuple[OneInterleaving, ...]:
+    def failed(self) -> tuple[InterleavingResult, ...]:
         """Those in which a job raised something, a conflict say."""
         return tuple(one for one in self.interleavings if one.failed)
 
@@ -144,7 +144,7 @@ class Interleaved(Readable):
             end = f"{wrong} of them {'leaves' if wrong == 1 else 'leave'} a table that no serial order gives"
         failed = len(self.failed)
         also = f"; in {failed} of them a job fails" if failed else ""
-        return f"{names} on {self.table}: {many(total, 'interleaving')}, {end}{also}"
+        return f"{names} on {self.table}: {count_of(total, 'interleaving')}, {end}{also}"
 
     def __str__(self) -> str:
         lines = [repr(self)]
@@ -157,7 +157,7 @@ class Interleaved(Readable):
             lines += ["", f"and {len(shown) - SHOWN} more"]
         return "\n".join(lines)
 
-    def _against(self, one: OneInterleaving) -> Iterator[str]:
+    def _against(self, one: InterleavingResult) -> Iterator[str]:
         """The table of an interleaving beside those of the serial orders."""
         yield f"  leaves {_table(one.rows)}"
         for order in permutations(one.effective):
@@ -174,7 +174,7 @@ def interleave(
     before: Callable[[], object] | None = None,
     most: int = 200,
     seconds: float = 60.0,
-) -> Interleaved:
+) -> InterleavingsResult:
     """Carry two or three jobs out on a table, callables or statements, in every interleaving of their snapshots and
     commits: one that reads, and later writes what it has computed of that, is overtaken in between, too.
 
@@ -190,7 +190,7 @@ def interleave(
     ...     assert found.explained, found
     """
     if len(jobs) not in (2, 3):
-        raise IsolitmusError(f"{many(len(jobs), 'job')} to interleave; two or three are wanted")
+        raise IsolitmusError(f"{count_of(len(jobs), 'job')} to interleave; two or three are wanted")
     walk = _Interleaving(
         spark, table, _named(jobs), columns=columns, before=before, seconds=seconds
     )
@@ -227,7 +227,7 @@ class _Interleaving:
         self.spark, self.given, self.jobs = spark, given, jobs
         self.columns, self.before, self.seconds = columns, before, seconds
         self._path = table_path(spark, given)
-        self._base = latest(self._path)
+        self._base = latest_version(self._path)
         self._touched = False
 
     @contextmanager
@@ -243,7 +243,7 @@ class _Interleaving:
             self.spark.sql(f"RESTORE TABLE delta.`{self._path}` TO VERSION AS OF {self._base}")
         self._touched = False
 
-    def all(self, most: int) -> Interleaved:
+    def all(self, most: int) -> InterleavingsResult:
         """Every interleaving, each beside the serial orders."""
         found = self._followed(most)
         names = tuple(self.jobs)
@@ -251,7 +251,7 @@ class _Interleaving:
             if not any(one.endings[name].commits for one in found):
                 raise IsolitmusError(
                     f"{name} commits nothing to {self.given}, in none of"
-                    f" {many(len(found), 'interleaving')}: there is nothing of it to be interleaved"
+                    f" {count_of(len(found), 'interleaving')}: there is nothing of it to be interleaved"
                 )
         alone = {" ".join(dict.fromkeys(one.order)): _gives(one) for one in found if _serial(one)}
         again = _gives(self._run(names)[0])
@@ -261,16 +261,16 @@ class _Interleaving:
                 " leave columns out that are a time or a random key, columns=[…]"
             )
         judged = [self._judged(one, alone) for one in found]
-        return Interleaved(str(self.given), tuple(judged), alone)
+        return InterleavingsResult(str(self.given), tuple(judged), alone)
 
-    def _followed(self, most: int) -> list[OneInterleaving]:
+    def _followed(self, most: int) -> list[InterleavingResult]:
         """What comes of each order of steps."""
-        found: list[OneInterleaving] = []
+        found: list[InterleavingResult] = []
         left: list[Steps] = [()]
         while left:
             if len(found) == most:
                 raise IsolitmusError(
-                    f"{' and '.join(self.jobs)} have more than {many(most, 'interleaving')}; interleave fewer jobs,"
+                    f"{' and '.join(self.jobs)} have more than {count_of(most, 'interleaving')}; interleave fewer jobs,"
                     " or say most=…"
                 )
             begin = left.pop()
@@ -290,7 +290,7 @@ class _Interleaving:
         both = enabled[k - 1][order[-1]] and enabled[k][name]
         return not both or names.index(order[-1]) < names.index(name)
 
-    def _run(self, names: Steps, begin: Steps = ()) -> tuple[OneInterleaving, list[Able]]:
+    def _run(self, names: Steps, begin: Steps = ()) -> tuple[InterleavingResult, list[Able]]:
         """Some jobs, whose first steps are in this order and the others one job after another; and who could take
         each step.
         """
@@ -298,11 +298,13 @@ class _Interleaving:
         if self.before is not None:
             self.before()
         self._touched = True
-        first = latest(self._path)
+        first = latest_version(self._path)
         parked: dict[str, Parked] = {}
         order: Steps = ()
         enabled: list[Able] = []
-        with race_at(around(self.spark, self._path), self.given, self._path, self.seconds) as run:
+        with race_at(
+            shared_session(self.spark, self._path), self.given, self._path, self.seconds
+        ) as run:
             while able := {
                 n: n not in parked or parked[n].reads
                 for n in names
@@ -331,7 +333,9 @@ class _Interleaving:
                     f"{commit.words} is of none of {' and '.join(names)} as they were held: it was committed by a thread"
                     " that nobody waited for, or by another process or engine"
                 )
-        return OneInterleaving(order, self._actions(order, enabled), endings, self._rows()), enabled
+        return InterleavingResult(
+            order, self._actions(order, enabled), endings, self._rows()
+        ), enabled
 
     def _actions(self, order: Steps, enabled: Sequence[Able]) -> Steps:
         """What each step was."""
@@ -355,8 +359,8 @@ class _Interleaving:
         return tuple(sorted(repr(tuple(row)) for row in rows))
 
     def _judged(
-        self, one: OneInterleaving, alone: dict[str, tuple[str, ...] | None]
-    ) -> OneInterleaving:
+        self, one: InterleavingResult, alone: dict[str, tuple[str, ...] | None]
+    ) -> InterleavingResult:
         """One with the serial orders that give its table."""
         serial = []
         for order in permutations(one.effective):
@@ -368,16 +372,16 @@ class _Interleaving:
         return replace(one, serial=tuple(serial))
 
 
-def _serial(one: OneInterleaving) -> bool:
+def _serial(one: InterleavingResult) -> bool:
     """Whether the jobs ran one after another."""
     changes = sum(a != b for a, b in zip(one.order, one.order[1:], strict=False))
     return changes == len(one.endings) - 1
 
 
-def _gives(one: OneInterleaving) -> tuple[str, ...] | None:
+def _gives(one: InterleavingResult) -> tuple[str, ...] | None:
     """The table, if no job failed."""
     return None if one.failed else one.rows
 
 
 def _table(rows: Sequence[str]) -> str:
-    return " ".join(few(rows, 12).splitlines()) or "no row"
+    return " ".join(first_lines(rows, 12).splitlines()) or "no row"

@@ -15,12 +15,12 @@ from isolitmus.checker.execution.commit_loop import execute, observed_run, refus
 from isolitmus.checker.execution.run_diff import run_differences
 from isolitmus.checker.execution.serial_orders import MOST_WRITERS, explain_serially
 from isolitmus.checker.render.verdicts import refusal_words, serial_words
-from isolitmus.conformance.delta.logged_table import MOST_ROWS, logged_table, shapes
+from isolitmus.conformance.delta.logged_table import MOST_ROWS, file_shapes, read_logged_table
 from isolitmus.conformance.delta.table_versions import rows_by_file, rows_by_version
-from isolitmus.model.display import Readable
+from isolitmus.model.display import ReadableRepr
 from isolitmus.model.run import Run
 from isolitmus.specs import protocol
-from isolitmus.specs.files.litmus_file import litmus_of
+from isolitmus.specs.files.litmus_file import build_litmus
 from isolitmus.specs.files.logged_tables import NotModelled
 from isolitmus.specs.files.toml_reader import NAME, Node, Source
 from isolitmus.specs.logs.delta_log import commits_since
@@ -40,14 +40,14 @@ if TYPE_CHECKING:
 __all__ = [
     "Prediction",
     "RaceRecord",
+    "RaceWindow",
     "RacedStatement",
-    "Window",
-    "as_litmus",
-    "called",
+    "model_table_name",
     "predict",
     "predict_statement",
-    "respelled",
-    "settings",
+    "respell",
+    "session_settings",
+    "window_litmus",
 ]
 
 VERB = re.compile(r"\s*(\w+)")
@@ -94,7 +94,7 @@ class RacedStatement:
 
 
 @dataclass(frozen=True, slots=True)
-class Window:
+class RaceWindow:
     """A statement and those that it met."""
 
     statement: RacedStatement
@@ -141,7 +141,7 @@ class RaceRecord:
         """It takes a step of a litmus test's schedule; ``both`` is all of them."""
         self._steps.append((statement, action))
 
-    def window(self, statement: RacedStatement, last: int) -> Window:
+    def window(self, statement: RacedStatement, last: int) -> RaceWindow:
         """It and whoever made a version since it began, and since they began, up to a version; and who tried to in
         that time and made none, which is to be predicted as well.
         """
@@ -157,11 +157,11 @@ class RaceRecord:
             for t, action in self._steps
             if any(t is other for other in inside)
         )
-        return Window(statement, tuple(inside), " ".join(words), base, last)
+        return RaceWindow(statement, tuple(inside), " ".join(words), base, last)
 
 
 @dataclass(frozen=True, slots=True)
-class Prediction(Readable):
+class Prediction(ReadableRepr):
     """What the model says of a statement and of those that it met."""
 
     name: str
@@ -199,17 +199,19 @@ class Prediction(Readable):
         return "\n".join([head, *(f"  {line}" for line in said)])
 
 
-def as_litmus(
-    window: Window, logged: LoggedTable, rows: Mapping[str, Rows], confs: Mapping[str, str]
+def window_litmus(
+    window: RaceWindow, logged: LoggedTable, rows: Mapping[str, Rows], confs: Mapping[str, str]
 ) -> Litmus:
     """The window as a litmus test on the table as it was at its beginning, given the rows of each file;
     ``confs`` are those of the session. IsolitmusError, one sentence, for what the model does not have.
     """
-    test = as_litmus_on_no_rows(window, logged, confs)
+    test = window_litmus_without_rows(window, logged, confs)
     return replace(test, tables={logged.name: logged.schema(test.tables[logged.name], rows)})
 
 
-def as_litmus_on_no_rows(window: Window, logged: LoggedTable, confs: Mapping[str, str]) -> Litmus:
+def window_litmus_without_rows(
+    window: RaceWindow, logged: LoggedTable, confs: Mapping[str, str]
+) -> Litmus:
     """The window as a litmus test on an empty table: all that can be refused before any file is read."""
     names = [statement.name for statement in window.statements]
     twice = next((name for name in names if names.count(name) > 1), None)
@@ -227,11 +229,11 @@ def as_litmus_on_no_rows(window: Window, logged: LoggedTable, confs: Mapping[str
             name: {"sql": sql, "conf": dict(confs)} if confs else sql for name, sql in given.items()
         },
     }
-    return litmus_of(Node(document, "", Source(RACE)), RACE)
+    return build_litmus(Node(document, "", Source(RACE)), RACE)
 
 
 def predict_statement(
-    session: Session, window: Window, given: str | Path, table: Path
+    session: Session, window: RaceWindow, given: str | Path, table: Path
 ) -> Prediction:
     """What the model says of a statement in its window, of the table at a path that the race was given so.
 
@@ -247,9 +249,9 @@ def predict_statement(
                 f"{commit.words} is of no statement that the race was given as a text"
             )
     before = [commit for commit in commits if commit.version <= window.base]
-    confs, rows_per_file = settings(session.spark, given)
-    logged = logged_table(before, called(given), rows_per_file)
-    as_litmus_on_no_rows(window, logged, confs)
+    confs, rows_per_file = session_settings(session.spark, given)
+    logged = read_logged_table(before, model_table_name(given), rows_per_file)
+    window_litmus_without_rows(window, logged, confs)
     if logged.rows > MOST_ROWS:
         raise NotModelled(f"it has {logged.rows} rows, and the model is for {MOST_ROWS} at most")
     try:
@@ -259,11 +261,11 @@ def predict_statement(
         raise NotModelled(
             f"its files cannot be read any more: {error.getCondition() or type(error).__name__}"
         ) from None
-    test = as_litmus(window, logged, rows, confs)
+    test = window_litmus(window, logged, rows, confs)
     return predict(test, window, logged, commits, versions)
 
 
-def settings(spark: Any, given: str | Path) -> tuple[dict[str, str], int | None]:
+def session_settings(spark: Any, given: str | Path) -> tuple[dict[str, str], int | None]:
     """The confs of a session that the model knows, and the most rows that it puts into a file; NotModelled for
     what the model takes to be otherwise.
     """
@@ -280,7 +282,7 @@ def settings(spark: Any, given: str | Path) -> tuple[dict[str, str], int | None]
 
 def predict(
     test: Litmus,
-    window: Window,
+    window: RaceWindow,
     logged: LoggedTable,
     commits: Sequence[LogCommit],
     versions: Mapping[int, Rows],
@@ -321,7 +323,7 @@ def _serial(test: Litmus, run: Run) -> str:
 
 def _refuse_layout(
     test: Litmus,
-    window: Window,
+    window: RaceWindow,
     logged: LoggedTable,
     commits: Sequence[LogCommit],
     execution: Execution,
@@ -337,7 +339,7 @@ def _refuse_layout(
             if not writer.commits or reader.began < min(writer.commits):
                 continue
             wrote = [logged.shape(add) for version in writer.commits for add in adds[version]]
-            modelled = shapes(schema, by_name[writer.name].effect.adds)
+            modelled = file_shapes(schema, by_name[writer.name].effect.adds)
             if sorted(map(repr, wrote)) != sorted(map(repr, modelled)):
                 raise NotModelled(
                     f"{writer.name} wrote {_files(len(wrote))} that {reader.name} saw, and the model"
@@ -377,27 +379,27 @@ def _shifted(run: TransactionRun, by: int) -> TransactionRun:
     )
 
 
-def called(table: str | Path) -> str:
+def model_table_name(table: str | Path) -> str:
     """What the model calls a table that is given by name or path.
 
-    >>> called("lake.events"), called(Path("lake") / "events"), called(Path("my events"))
+    >>> model_table_name("lake.events"), model_table_name(Path("lake") / "events"), model_table_name(Path("my events"))
     ('events', 'events', 't')
     """
     last = table.name if isinstance(table, Path) else table.split(".")[-1].strip("`")
     return last if NAME.fullmatch(last) else "t"
 
 
-def respelled(sql: str, table: str | Path) -> str:
+def respell(sql: str, table: str | Path) -> str:
     """A statement with the model's name of a table where it has the one that it was given by.
 
     IsolitmusError where that is not told apart from another one.
 
-    >>> respelled("DELETE FROM lake.events WHERE name = 'lake.events'", "lake.events")
+    >>> respell("DELETE FROM lake.events WHERE name = 'lake.events'", "lake.events")
     "DELETE FROM events WHERE name = 'lake.events'"
-    >>> respelled("DELETE FROM delta.`/lake/events`", Path("/lake/events"))
+    >>> respell("DELETE FROM delta.`/lake/events`", Path("/lake/events"))
     'DELETE FROM events'
     """
-    name = called(table)
+    name = model_table_name(table)
     parts = ["delta", str(table)] if isinstance(table, Path) else table.split(".")
     parts = [part.strip("`") for part in parts]
     if parts == [name]:

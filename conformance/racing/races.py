@@ -18,39 +18,39 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from isolitmus.conformance.delta.parking import Parking, made_by, read_by
+from isolitmus.conformance.delta.parking import Parking, version_read_by, versions_made_by
 from isolitmus.conformance.delta.session import Session
 from isolitmus.conformance.delta.transaction_outcome import (
-    committed,
-    failed,
+    committed_transaction,
+    failed_transaction,
     first_words,
     keep_java_exceptions,
 )
-from isolitmus.conformance.racing.race_prediction import RaceRecord, predict_statement, respelled
+from isolitmus.conformance.racing.race_prediction import RaceRecord, predict_statement, respell
 from isolitmus.conformance.workers import Interruption
-from isolitmus.model.display import Readable
+from isolitmus.model.display import ReadableRepr
 from isolitmus.model.errors import IsolitmusError
 from isolitmus.model.run import TOOK_EFFECT, Run, Timeline, TransactionRun
 from isolitmus.model.schedule import Schedule, Step
-from isolitmus.specs.logs.delta_log import commits_since, latest
+from isolitmus.specs.logs.delta_log import commits_since, latest_version
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
-    from isolitmus.conformance.delta.parking import Attempt, HeldTransaction, Phase
+    from isolitmus.conformance.delta.parking import CommitAttempt, HeldTransaction, Phase
     from isolitmus.conformance.racing.race_prediction import Prediction, RacedStatement
     from isolitmus.model.delta.log import LogCommit
     from isolitmus.model.schedule import Action
 
 __all__ = [
-    "Ending",
     "Parked",
     "Race",
+    "RaceOutcome",
     "RaceSteps",
-    "around",
-    "overtakers",
+    "concurrent_commits",
     "race",
     "race_at",
+    "shared_session",
     "table_path",
 ]
 
@@ -60,12 +60,12 @@ class RaceSteps:
 
     def __init__(self, table: Path) -> None:
         self._table = table
-        self._began = latest(table)
+        self._began = latest_version(table)
         self._steps: list[tuple[int, Step]] = []
 
     def take(self, name: str, action: Action) -> None:
         """Something takes its next step, on the table as it is now."""
-        self._steps.append((latest(self._table), Step(name, action)))
+        self._steps.append((latest_version(self._table), Step(name, action)))
 
     def timeline(self, seen: Mapping[str, TransactionRun]) -> Timeline:
         """The steps until now, with what became of each; what it says of nothing else that was committed is of others."""
@@ -78,7 +78,7 @@ class RaceSteps:
         }
         steps: list[Step] = []
         before = self._began
-        for newest, step in [*self._steps, (latest(self._table), None)]:
+        for newest, step in [*self._steps, (latest_version(self._table), None)]:
             for version in range(before + 1, newest + 1):
                 if version in others:
                     name = others[version]
@@ -91,7 +91,7 @@ class RaceSteps:
 
 
 @dataclass(frozen=True, slots=True)
-class Ending(Readable):
+class RaceOutcome(ReadableRepr):
     """How a parked callable or statement ended, by the table's log. Its ``repr`` is a line, as ``assert
     ending.committed, ending`` shows it; as a text it has the reasons.
     """
@@ -106,7 +106,7 @@ class Ending(Readable):
     read_version: int | None
     """The version that it read: that of its first attempt, or else of the first transaction that it began;
     None if it began none."""
-    attempts: tuple[Attempt, ...]
+    attempts: tuple[CommitAttempt, ...]
     """Its transactions on the table that came to their commit."""
     overtook: tuple[LogCommit, ...]
     """The commits between what an attempt read and what it made, or its failure."""
@@ -142,7 +142,7 @@ class Ending(Readable):
     @property
     def commits(self) -> tuple[int, ...]:
         """The versions that it made."""
-        return made_by(self.attempts)
+        return versions_made_by(self.attempts)
 
     @property
     def version(self) -> int | None:
@@ -202,7 +202,7 @@ def _version(read: int | None) -> str:
     return "no version" if read is None or read < 0 else f"version {read}"
 
 
-def _joint(before: Attempt | None, attempt: Attempt) -> str:
+def _joint(before: CommitAttempt | None, attempt: CommitAttempt) -> str:
     """How a sentence goes on from one attempt to the next, which need not have waited for the other's end."""
     if before is None:
         return "read"
@@ -212,12 +212,14 @@ def _joint(before: Attempt | None, attempt: Attempt) -> str:
     return ", then read" if after else ", and read"
 
 
-def _again(before: Attempt, attempt: Attempt) -> bool:
+def _again(before: CommitAttempt, attempt: CommitAttempt) -> bool:
     """Whether an attempt came after another one's failure."""
     return before.failed_at is not None and before.failed_at <= (attempt.read_version or 0)
 
 
-def overtakers(commits: Iterable[LogCommit], attempts: Iterable[Attempt]) -> tuple[LogCommit, ...]:
+def concurrent_commits(
+    commits: Iterable[LogCommit], attempts: Iterable[CommitAttempt]
+) -> tuple[LogCommit, ...]:
     """The commits that stand between what one of these read and what it made, or the newest when it failed."""
     met = {version for attempt in attempts for version in attempt.met}
     return tuple(commit for commit in commits if commit.version in met)
@@ -245,7 +247,7 @@ class Parked:
     @property
     def read_version(self) -> int | None:
         """The version of the table that it has read; None while it has read none."""
-        return read_by(self._running.transaction.attempts)
+        return version_read_by(self._running.transaction.attempts)
 
     @property
     def ended(self) -> bool:
@@ -271,7 +273,7 @@ class Parked:
         """Whether it is parked where it has not come to its commit."""
         return self._running.transaction.gate.reads
 
-    def release(self) -> Ending:
+    def release(self) -> RaceOutcome:
         """Let it try its commit, and how that ended, the same each time; TimeLimit if it does not end in time."""
         return self._race.ending(self._running)
 
@@ -284,7 +286,7 @@ class _Running:
     transaction: HeldTransaction[Any]
     began: int
     statement: RacedStatement | None
-    ending: Ending | None = None
+    ending: RaceOutcome | None = None
 
 
 class Race:
@@ -358,27 +360,27 @@ class Race:
         self._refuse_released(running)
         self.parking.advance(running.transaction)
 
-    def ending(self, running: _Running) -> Ending:
+    def ending(self, running: _Running) -> RaceOutcome:
         """Release what is parked."""
         if running.ending is None:
             self._steps.take(running.name, "commit")
             self.parking.finish(running.transaction)
-            running.ending = self._ending(running, latest(self.table))
+            running.ending = self._ending(running, latest_version(self.table))
         return running.ending
 
-    def _ending(self, running: _Running, last: int) -> Ending:
+    def _ending(self, running: _Running, last: int) -> RaceOutcome:
         """How something has ended."""
         attempts, seen = running.transaction.attempts, self._seen(running)
         tried = tuple(attempt for attempt in attempts if attempt.tried)
         since = min((a.read_version or 0 for a in tried), default=last)
         prediction, unpredicted = self._predicted(running, seen, last)
-        return Ending(
+        return RaceOutcome(
             running.name,
             seen.outcome,
             seen.error_class,
-            read_by(attempts),
+            version_read_by(attempts),
             tried,
-            overtakers(commits_since(self.table, since), tried),
+            concurrent_commits(commits_since(self.table, since), tried),
             running.transaction.error,
             prediction,
             unpredicted,
@@ -419,7 +421,7 @@ class Race:
         self, body: str | Callable[[], object], name: str | None, until: Phase | None
     ) -> _Running:
         """Start a callable or a statement, until it comes to a phase or to its end."""
-        before = latest(self.table)
+        before = latest_version(self.table)
         statement = self._known(body, before, name) if isinstance(body, str) else None
         called = statement.name if statement is not None else name or _called(body)
         action = "both" if until is None else PARKS[until]
@@ -438,7 +440,7 @@ class Race:
         try:
             if table_path(self._session.spark, self._given) != self.table:
                 unknown = f"'{self._given}' means another table by now"
-            sql = respelled(sql, self._given)
+            sql = respell(sql, self._given)
         except IsolitmusError as error:
             unknown = str(error)
         return self._record.add(sql, began, name, unknown)
@@ -446,24 +448,26 @@ class Race:
     def _seen(self, running: _Running) -> TransactionRun:
         """How something ended, by the table's own numbers."""
         attempts, error = running.transaction.attempts, running.transaction.error
-        read, made = read_by(attempts), self._checked(running, attempts)
+        read, made = version_read_by(attempts), self._checked(running, attempts)
         read = running.began if read is None else read
         if error is not None:
-            return failed(error, self._session.jvm, read, made_by(attempts))
+            return failed_transaction(error, self._session.jvm, read, versions_made_by(attempts))
         if not made:
             return TransactionRun("no-op", read_version=read)
-        return committed(made[-1], made[0].read_version, made_by(attempts))
+        return committed_transaction(made[-1], made[0].read_version, versions_made_by(attempts))
 
     def _fate(self, running: _Running) -> TransactionRun:
         """What has become of something until now."""
         if running.transaction.ended:
             return self._seen(running)
         attempts = running.transaction.attempts
-        return TransactionRun("parked", read_version=read_by(attempts), commits=made_by(attempts))
+        return TransactionRun(
+            "parked", read_version=version_read_by(attempts), commits=versions_made_by(attempts)
+        )
 
-    def _checked(self, running: _Running, attempts: tuple[Attempt, ...]) -> list[LogCommit]:
+    def _checked(self, running: _Running, attempts: tuple[CommitAttempt, ...]) -> list[LogCommit]:
         """The commits of its transactions, which the log must have as Delta says that they are."""
-        versions, made = made_by(attempts), []
+        versions, made = versions_made_by(attempts), []
         since = min(versions, default=0) - 1
         log = {commit.version: commit for commit in commits_since(self.table, since)}
         for version in versions:
@@ -498,7 +502,7 @@ def race(spark: Any, table: str | Path, *, seconds: float = 60.0) -> Iterator[Ra
     ...         assert delete.release().outcome == "ConcurrentAppendException"
     """
     path = table_path(spark, table)
-    with race_at(around(spark, path), table, path, seconds) as run:
+    with race_at(shared_session(spark, path), table, path, seconds) as run:
         yield run
 
 
@@ -510,7 +514,7 @@ def race_at(session: Session, given: str | Path, path: Path, seconds: float) -> 
         yield run
 
 
-def around(spark: Any, path: Path) -> Session:
+def shared_session(spark: Any, path: Path) -> Session:
     """What is asked of a session, of a SparkSession that somebody else has started, for a table at a path."""
     return Session(spark, spark._jvm, f"Spark {spark.version}", path)  # noqa: SLF001 - no public name
 

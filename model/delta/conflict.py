@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from isolitmus.model.display import Readable
+from isolitmus.model.display import ReadableRepr
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -23,8 +23,8 @@ __all__ = [
     "ConflictExample",
     "ConflictException",
     "ConflictFacts",
+    "ConflictPattern",
     "PastedException",
-    "When",
 ]
 
 
@@ -91,7 +91,7 @@ def _begins(asked: tuple[str, ...], said: str | None) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class When:
+class ConflictPattern:
     """The conflicts that a sentence or an example is for: each fact that it names must be known, and equal."""
 
     winner: tuple[str, ...] = ()
@@ -118,9 +118,9 @@ class When:
     def holds(self, facts: ConflictFacts) -> bool:
         """Whether a conflict is one of these.
 
-        >>> When(winner=("OPTIMIZE",)).holds(ConflictFacts(winner="OPTIMIZE"))
+        >>> ConflictPattern(winner=("OPTIMIZE",)).holds(ConflictFacts(winner="OPTIMIZE"))
         True
-        >>> When(blind=False).holds(ConflictFacts())
+        >>> ConflictPattern(blind=False).holds(ConflictFacts())
         False
         """
         plain = ("blind", "level", "version", "where")
@@ -134,7 +134,7 @@ class When:
         return all(not asked or _begins(asked, said) for asked, said in named)
 
 
-ALWAYS = When()
+ALWAYS = ConflictPattern()
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +142,7 @@ class ConflictChange:
     """A sentence or more, and the conflicts that it is said of."""
 
     text: str
-    when: When = ALWAYS
+    when: ConflictPattern = ALWAYS
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,7 +197,7 @@ class ConflictExample:
 
 
 @dataclass(frozen=True, slots=True)
-class ConflictException(Readable):
+class ConflictException(ReadableRepr):
     """One of the exceptions."""
 
     name: str
@@ -284,7 +284,7 @@ class ConflictCondition:
 
 
 @dataclass(frozen=True, slots=True)
-class PastedException(Readable):
+class PastedException(ReadableRepr):
     """What the text of an exception says, as far as it is understood."""
 
     name: str

@@ -31,12 +31,12 @@ __all__ = [
     "SUPPORTED",
     "Header",
     "Metadata",
-    "closed",
+    "are_numbered",
     "features_named",
     "metadata_clash",
-    "needed",
-    "numbered",
+    "needed_features",
     "protocol_clash",
+    "with_required_features",
 ]
 
 FEATURES: Mapping[str, bool] = {
@@ -127,10 +127,10 @@ CLUSTERING = "delta.clustering"
 """The domain of clustering columns."""
 
 
-def numbered(features: frozenset[str]) -> bool:
+def are_numbered(features: frozenset[str]) -> bool:
     """Whether a protocol says these features by its number alone (TableFeatureSupport.scala, normalized).
 
-    >>> numbered(frozenset(LEGACY)), numbered(frozenset((*LEGACY, "domainMetadata")))
+    >>> are_numbered(frozenset(LEGACY)), are_numbered(frozenset((*LEGACY, "domainMetadata")))
     (True, False)
     """
     said = frozenset(LEGACY)
@@ -147,23 +147,25 @@ def features_named(properties: Mapping[str, str]) -> frozenset[str]:
     >>> sorted(features_named({"delta.feature.rowTracking": "supported", "team": "us"}))
     ['domainMetadata', 'rowTracking']
     """
-    return closed(key.removeprefix(SUPPORTED) for key in properties if key.startswith(SUPPORTED))
+    return with_required_features(
+        key.removeprefix(SUPPORTED) for key in properties if key.startswith(SUPPORTED)
+    )
 
 
-def closed(features: Iterable[str]) -> frozenset[str]:
+def with_required_features(features: Iterable[str]) -> frozenset[str]:
     """Some features, with those that they require (TableFeature.scala, requiredFeatures).
 
-    >>> sorted(closed(["clustering", "appendOnly"]))
+    >>> sorted(with_required_features(["clustering", "appendOnly"]))
     ['appendOnly', 'clustering', 'domainMetadata']
     """
     named = frozenset(features)
     return named | {REQUIRED[name] for name in named if name in REQUIRED}
 
 
-def needed(configuration: Mapping[str, str]) -> frozenset[str]:
+def needed_features(configuration: Mapping[str, str]) -> frozenset[str]:
     """The features without which a table cannot have these properties.
 
-    >>> sorted(needed({"delta.columnMapping.mode": "name", "delta.enableRowTracking": "false"}))
+    >>> sorted(needed_features({"delta.columnMapping.mode": "name", "delta.enableRowTracking": "false"}))
     ['columnMapping']
     """
     found = {
@@ -173,7 +175,7 @@ def needed(configuration: Mapping[str, str]) -> frozenset[str]:
     }
     if any(key.startswith(CONSTRAINT) for key in configuration):
         found.add("checkConstraints")
-    return closed(found)
+    return with_required_features(found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,7 +231,7 @@ class Header:
         configuration = {
             key: value for key, value in schema.properties.items() if not key.startswith(SUPPORTED)
         }
-        features = features_named(schema.properties) | needed(configuration)
+        features = features_named(schema.properties) | needed_features(configuration)
         if "rowTracking" in features:
             configuration |= {key: f"_{key.rpartition('.')[2]}" for key in WITH_ROW_TRACKING}
         metadata = Metadata(

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from isolitmus.model.delta.header import Header
     from isolitmus.model.sql.values import Row, Rows
 
-__all__ = ["TableState", "widened"]
+__all__ = ["TableState", "widen_row"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,10 +57,10 @@ class TableState:
         return TableState(tuple(_widened(file, width) for file in self.files), header)
 
 
-def widened(row: Row, width: int) -> Row:
+def widen_row(row: Row, width: int) -> Row:
     """A row with NULL in the columns that came after it.
 
-    >>> widened((1,), 3)
+    >>> widen_row((1,), 3)
     (1, None, None)
     """
     return row + (None,) * (width - len(row))
@@ -70,6 +70,6 @@ def _widened(file: File, width: int) -> File:
     """The file with so many columns: it knows nothing of those that came, and some may go again."""
     if len(file.stats) == width:
         return file
-    rows = tuple(replace(row, values=widened(row.values[:width], width)) for row in file.rows)
+    rows = tuple(replace(row, values=widen_row(row.values[:width], width)) for row in file.rows)
     stats = file.stats[:width]
     return replace(file, rows=rows, stats=stats + (None,) * (width - len(stats)))

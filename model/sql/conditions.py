@@ -27,11 +27,11 @@ from functools import lru_cache, reduce
 from typing import TYPE_CHECKING, NamedTuple
 
 from isolitmus.model.errors import UndeterminedError
-from isolitmus.model.memo import by_object
+from isolitmus.model.memo import memoize_by_identity
 from isolitmus.model.sql import expression as ex
 from isolitmus.model.sql.evaluation import evaluate, may_fail
 from isolitmus.model.sql.types import INTEGERS, EvaluationError, decimal_of
-from isolitmus.model.sql.values import cast_value, rescaled, show_row
+from isolitmus.model.sql.values import cast_value, rescale, show_row
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence
@@ -41,24 +41,24 @@ if TYPE_CHECKING:
     from isolitmus.model.sql.values import Row, Value
 
 __all__ = [
-    "columns",
-    "fallible",
+    "can_fail",
+    "columns_in",
     "holds",
+    "is_cast_removed",
+    "may_be_optimized",
     "may_hold",
-    "normal",
-    "optimized",
-    "query_surprise",
+    "normalize",
+    "remove_cast",
     "strict_columns",
-    "surprise",
-    "unwrapped",
-    "unwraps",
+    "unmodelled_query_rewrite",
+    "unmodelled_rewrite",
 ]
 
 
-def unwraps(source: Type, target: Type) -> bool:
+def is_cast_removed(source: Type, target: Type) -> bool:
     """Whether Spark takes the cast of a column off where it is compared with a constant.
 
-    >>> unwraps("INT", "DOUBLE"), unwraps("BIGINT", "DOUBLE"), unwraps("STRING", "BIGINT")
+    >>> is_cast_removed("INT", "DOUBLE"), is_cast_removed("BIGINT", "DOUBLE"), is_cast_removed("STRING", "BIGINT")
     (True, False, False)
     """
     if (source, target) == ("DATE", "TIMESTAMP"):
@@ -69,13 +69,13 @@ def unwraps(source: Type, target: Type) -> bool:
     return decimal_of(source) is not None and decimal_of(target) is not None
 
 
-def unwrapped(op: CompareOp, value: Value, source: Type) -> tuple[CompareOp, Value] | None:
+def remove_cast(op: CompareOp, value: Value, source: Type) -> tuple[CompareOp, Value] | None:
     """The comparison of a column of a type for one of its cast with a constant; None if the constant is no
     value of the column's type and ``op`` asks for just that, or the type does not hold it.
 
-    >>> unwrapped(">", Decimal("1.555"), "DECIMAL(10,2)"), unwrapped(">", Decimal("1.5"), "INT")
+    >>> remove_cast(">", Decimal("1.555"), "DECIMAL(10,2)"), remove_cast(">", Decimal("1.5"), "INT")
     (('>=', Decimal('1.56')), ('>', 1))
-    >>> unwrapped("=", Decimal("1.5"), "INT"), unwrapped("<", 2.0, "INT")
+    >>> remove_cast("=", Decimal("1.5"), "INT"), remove_cast("<", 2.0, "INT")
     (None, ('<', 2))
     """
     try:
@@ -98,7 +98,7 @@ def _own(value: Value, source: Type) -> Value:
         assert isinstance(value, float | Decimal)
         return cast_value(Decimal(value).to_integral_value(ROUND_FLOOR), source)
     if isinstance(value, Decimal):
-        return rescaled(value, source)
+        return rescale(value, source)
     assert isinstance(value, date)
     return cast_value(value, source)
 
@@ -112,21 +112,21 @@ NEGATED: dict[ex.CompareOp, ex.CompareOp] = {
 SEVERAL = 2
 
 
-def normal(condition: ex.Expr) -> ex.Expr:
+def normalize(condition: ex.Expr) -> ex.Expr:
     """The condition as Delta gets it.
 
     >>> k, part = (ex.ColumnRef(0, i, n, "INT") for i, n in enumerate(["k", "part"]))
     >>> def eq(column, value): return ex.Compare("=", column, ex.Const(value, "INT"))
-    >>> print(normal(ex.Not(ex.Or(eq(part, 0), ex.In(k, (5,))))))
+    >>> print(normalize(ex.Not(ex.Or(eq(part, 0), ex.In(k, (5,))))))
     part <> 0 AND k <> 5
-    >>> print(normal(ex.Or(ex.And(eq(part, 0), eq(k, 1)), ex.And(eq(k, 2), eq(part, 0)))))
+    >>> print(normalize(ex.Or(ex.And(eq(part, 0), eq(k, 1)), ex.And(eq(k, 2), eq(part, 0)))))
     part = 0 AND (k = 1 OR k = 2)
     """
     return _boolean(condition, negated=False)
 
 
 @lru_cache(maxsize=10_000)
-def columns(expr: ex.Expr) -> tuple[ex.ColumnRef, ...]:
+def columns_in(expr: ex.Expr) -> tuple[ex.ColumnRef, ...]:
     """The columns in an expression, in order, repeated where they are."""
     return tuple(e for e in ex.walk(expr) if isinstance(e, ex.ColumnRef))
 
@@ -150,8 +150,8 @@ def strict_columns(expr: ex.Expr) -> tuple[ex.ColumnRef, ...]:
     return (expr,) if isinstance(expr, ex.ColumnRef) else ()
 
 
-@by_object
-def optimized(expr: ex.Expr) -> bool:
+@memoize_by_identity
+def may_be_optimized(expr: ex.Expr) -> bool:
     """Whether Spark's optimizer may make something of an expression that is not modelled: conditions of CASE
     and COALESCE, and ranges of casts (SimplifyConditionals, PushFoldableIntoBranches, UnwrapCast…).
     """
@@ -172,7 +172,7 @@ def _compares_cast(part: ex.Compare | ex.In) -> bool:
             pass
         case _:
             return False
-    return column.type == "TIMESTAMP" or unwraps(column.type, cast.type)
+    return column.type == "TIMESTAMP" or is_cast_removed(column.type, cast.type)
 
 
 def disjuncts(expr: ex.Expr) -> tuple[ex.Expr, ...]:
@@ -182,14 +182,14 @@ def disjuncts(expr: ex.Expr) -> tuple[ex.Expr, ...]:
     return (expr,)
 
 
-def surprise(condition: ex.Expr) -> str | None:
+def unmodelled_rewrite(condition: ex.Expr) -> str | None:
     """Why the optimizer's result is not modelled, as the end of a sentence; None if it is."""
     for part in ex.walk(condition):
         if _is_null(part) and not _compared(condition, part):
             return f"'{part}' is NULL"
         if isinstance(part, ex.Arithmetic):
             constants = sum(isinstance(e, ex.Const) for e in ex.walk(part))
-            if constants >= SEVERAL and columns(part):
+            if constants >= SEVERAL and columns_in(part):
                 return f"'{part}' has several constants; write one"
         if isinstance(part, ex.Compare) and (never := _never(part)):
             return never
@@ -211,17 +211,17 @@ def _never(part: ex.Compare) -> str | None:
     if isinstance(plain, ex.Compare) and plain.op in ("=", "<>"):
         match plain.left, plain.right:
             case ex.Call("cast", (ex.ColumnRef() as column,)), ex.Const(value) if (
-                value is not None and unwraps(column.type, plain.left.type)
+                value is not None and is_cast_removed(column.type, plain.left.type)
             ):
                 return f"'{part}' asks for {value}, which no {column.type} is"
     return None
 
 
-def query_surprise(condition: ex.Expr) -> str | None:
+def unmodelled_query_rewrite(condition: ex.Expr) -> str | None:
     """The same for the WHERE of a query, where Spark also carries equalities from one part of a
     conjunction into the others (ConstantPropagation, InferFiltersFromConstraints).
     """
-    for part in ex.walk(normal(condition)):
+    for part in ex.walk(normalize(condition)):
         operands = ex.conjuncts(part)
         for operand in operands if isinstance(part, ex.And) else (part,):
             match operand:
@@ -229,16 +229,16 @@ def query_surprise(condition: ex.Expr) -> str | None:
                     return f"'{a} = {b}' equates two columns"
                 case ex.Compare("=", ex.ColumnRef() as column, ex.Const()):
                     others = [o for o in operands if o is not operand]
-                    if any(column in columns(other) for other in others):
+                    if any(column in columns_in(other) for other in others):
                         return f"'{operand}' stands beside another condition on {column}"
                 case _:
                     pass
-    return surprise(condition)
+    return unmodelled_rewrite(condition)
 
 
 def _is_null(part: ex.Expr) -> bool:
     """Whether it is a condition without a column that is NULL."""
-    if part.type != "BOOLEAN" or columns(part) or ex.subqueries(part):
+    if part.type != "BOOLEAN" or columns_in(part) or ex.subqueries(part):
         return False
     form = _boolean(part, negated=False)
     return isinstance(form, ex.Const) and form.value is None
@@ -330,9 +330,9 @@ def _comparison(op: ex.CompareOp, left: ex.Expr, right: ex.Expr) -> ex.Expr:
         case ex.Const(), ex.Const():
             return ex.Const(evaluate(ex.Compare(op, left, right), ()), "BOOLEAN")
         case ex.Call("cast", (ex.ColumnRef() as column,)), ex.Const(value) if (
-            value is not None and unwraps(column.type, left.type)
+            value is not None and is_cast_removed(column.type, left.type)
         ):
-            found = unwrapped(op, value, column.type)
+            found = remove_cast(op, value, column.type)
             if found is not None:
                 return ex.Compare(found[0], column, ex.Const(found[1], column.type))
         case _:
@@ -386,7 +386,7 @@ def holds(condition: ex.Expr | None, rows: Sequence[Row], first: Collection[int]
     >>> holds(where, [(2147483647, 1)], first=t.partition_indexes)
     False
     """
-    if condition is None or not fallible(condition):
+    if condition is None or not can_fail(condition):
         return condition is None or evaluate(condition, rows) is True
     return all(_settled(condition, parts, rows) for parts in _stages(condition, first))
 
@@ -395,19 +395,19 @@ def may_hold(condition: ex.Expr | None, rows: Sequence[Row], first: Collection[i
     """The same of rows that were not there to be read: one on which the condition would have failed
     counts as one that it is about.
     """
-    if condition is None or not fallible(condition):
+    if condition is None or not can_fail(condition):
         return condition is None or evaluate(condition, rows) is True
     return all(_lenient(part, rows) for parts in _stages(condition, first) for part in parts)
 
 
 @lru_cache(maxsize=10_000)
-def fallible(condition: ex.Expr) -> bool:
+def can_fail(condition: ex.Expr) -> bool:
     """Whether some row may make it fail."""
     return any(
         isinstance(part, ex.Arithmetic | ex.Negate | ex.Opaque)
         or (isinstance(part, ex.Call) and may_fail(part))
         or (
-            isinstance(part, ex.Subquery) and any(map(fallible, (part.item, part.where or ex.TRUE)))
+            isinstance(part, ex.Subquery) and any(map(can_fail, (part.item, part.where or ex.TRUE)))
         )
         for part in ex.walk(condition)
     )
@@ -416,7 +416,7 @@ def fallible(condition: ex.Expr) -> bool:
 def _stages(condition: ex.Expr, first: Collection[int]) -> Iterator[list[ex.Expr]]:
     """The conjuncts, in the stages in which they are computed."""
     parts = ex.conjuncts(condition)
-    early = [p for p in parts if all(c.side == 0 and c.index in first for c in columns(p))]
+    early = [p for p in parts if all(c.side == 0 and c.index in first for c in columns_in(p))]
     yield early
     yield [p for p in parts if p not in early]
 

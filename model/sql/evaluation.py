@@ -20,7 +20,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from isolitmus.model.errors import UndeterminedError
-from isolitmus.model.nondeterminism import suppose
+from isolitmus.model.nondeterminism import choose
 from isolitmus.model.sql.expression import (
     CONDITIONAL,
     Aggregate,
@@ -39,8 +39,14 @@ from isolitmus.model.sql.expression import (
     Parameter,
     Subquery,
 )
-from isolitmus.model.sql.types import ARITHMETIC_ERROR, RANGES, EvaluationError, common_type, fit
-from isolitmus.model.sql.values import cast_value, rescaled
+from isolitmus.model.sql.types import (
+    ARITHMETIC_ERROR,
+    RANGES,
+    EvaluationError,
+    common_type,
+    fit_integer,
+)
+from isolitmus.model.sql.values import cast_value, rescale
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -59,7 +65,7 @@ __all__ = [
     "like_pattern",
     "like_prefix",
     "may_fail",
-    "total",
+    "sum_values",
 ]
 
 QUOTIENT = Context(prec=160)
@@ -85,13 +91,13 @@ def calculate(op: str, a: Value, b: Value, type_: Type) -> Value:
     if isinstance(a, float) and isinstance(b, float):
         return _finite(a + b if op == "+" else a - b if op == "-" else a * b)
     if isinstance(a, Decimal) and isinstance(b, Decimal):
-        return rescaled(a + b if op == "+" else a - b if op == "-" else a * b, type_)
+        return rescale(a + b if op == "+" else a - b if op == "-" else a * b, type_)
     assert isinstance(a, int), "the SQL reader lets only numbers of one kind into arithmetic"
     assert isinstance(b, int)
-    return fit(a + b if op == "+" else a - b if op == "-" else a * b, type_)
+    return fit_integer(a + b if op == "+" else a - b if op == "-" else a * b, type_)
 
 
-def total(values: Sequence[Value], type_: Type) -> Value:
+def sum_values(values: Sequence[Value], type_: Type) -> Value:
     """The sum of some numbers, of a type. Of no order that the rows may come in a part overflows if neither
     what is positive does nor what is negative; some order is without overflow wherever the whole is. Nor is
     anything rounded in any order where all parts are multiples of one power of two that DOUBLE holds.
@@ -100,7 +106,7 @@ def total(values: Sequence[Value], type_: Type) -> Value:
     assert len(numbers) == len(values), "the SQL reader lets only numbers be summed"
     found = sum(numbers)
     if isinstance(found, Decimal):
-        return rescaled(found, type_)
+        return rescale(found, type_)
     if isinstance(found, float):
         exact = list(map(Fraction, numbers))
         unit = max(part.denominator for part in exact)
@@ -109,7 +115,7 @@ def total(values: Sequence[Value], type_: Type) -> Value:
                 f"a sum of {len(values)} numbers is rounded, and where is up to the order of the rows"
             )
         return _finite(found)
-    fit(found, type_)
+    fit_integer(found, type_)
     low, high = RANGES[type_]
     if sum(v for v in numbers if v > 0) > high or sum(v for v in numbers if v < 0) < low:
         raise UndeterminedError(
@@ -157,7 +163,7 @@ def _divide(values: Sequence[Value], type_: Type) -> Value:
         raise EvaluationError(ARITHMETIC_ERROR, f"{a} is divided by zero", "DIVIDE_BY_ZERO")
     if isinstance(a, Decimal) and isinstance(b, Decimal):  # Decimal.scala rounds twice
         exact = QUOTIENT.divide(a, b)
-        return rescaled(exact.quantize(LAST_DIGIT, ROUND_HALF_UP, context=QUOTIENT), type_)
+        return rescale(exact.quantize(LAST_DIGIT, ROUND_HALF_UP, context=QUOTIENT), type_)
     assert isinstance(a, float)
     assert isinstance(b, float)
     return _finite(a / b)
@@ -193,7 +199,7 @@ def _like(values: Sequence[Value], _: Type) -> Value:
 def _abs(values: Sequence[Value], type_: Type) -> Value:
     value = values[0]
     if isinstance(value, int):
-        return fit(abs(value), type_)
+        return fit_integer(abs(value), type_)
     if isinstance(value, Decimal):
         return abs(value)
     assert isinstance(value, float)
@@ -355,7 +361,7 @@ def evaluate(expr: Expr, rows: Sequence[Row], group: Sequence[Sequence[Row]] = (
             return _subquery(expr, rows)
         case Opaque(text, operands, "BOOLEAN"):
             given = tuple(evaluate(operand, rows, group) for operand in operands)
-            return suppose((text, given), (True, False, None), expr.unsaid)
+            return choose((text, given), (True, False, None), expr.unsaid)
         case Parameter() | Opaque():
             raise UndeterminedError(expr.unsaid)
 
@@ -390,7 +396,7 @@ def may_fail(call: Call) -> bool:
 
 def _negated(value: Value, type_: Type) -> Value:
     assert isinstance(value, int | float | Decimal), "the SQL reader lets only numbers have a sign"
-    return fit(-value, type_) if isinstance(value, int) else -value + 0
+    return fit_integer(-value, type_) if isinstance(value, int) else -value + 0
 
 
 def kleene_and(a: Value, b: Value) -> bool | None:
@@ -482,7 +488,7 @@ def _aggregate(
         case "count":
             return len(values)
         case "sum":
-            return total(values, type_) if values else None
+            return sum_values(values, type_) if values else None
         case "min":
             return min(values, default=None)
         case "max":

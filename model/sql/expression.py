@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from operator import is_
 from typing import TYPE_CHECKING, Literal
 
-from isolitmus.model.memo import by_object
+from isolitmus.model.memo import memoize_by_identity
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -38,7 +38,7 @@ __all__ = [
     "Parameter",
     "Subquery",
     "conjuncts",
-    "mapped",
+    "map_columns",
     "subqueries",
     "walk",
 ]
@@ -332,32 +332,32 @@ def subqueries(*exprs: Expr | None) -> tuple[Subquery, ...]:
     return tuple(e for expr in exprs if expr is not None for e in _subqueries(expr))
 
 
-@by_object
+@memoize_by_identity
 def _subqueries(expr: Expr) -> tuple[Subquery, ...]:
     return tuple(e for e in walk(expr) if isinstance(e, Subquery))
 
 
-def mapped(expr: Expr, change: Callable[[ColumnRef | Subquery], Expr]) -> Expr:
+def map_columns(expr: Expr, change: Callable[[ColumnRef | Subquery], Expr]) -> Expr:
     """The expression with its columns and subqueries changed (not what is inside a subquery).
 
-    >>> print(mapped(Not(IsNull(ColumnRef(1, 0, "id", "INT"))), lambda c: ColumnRef(0, 0, "x", "INT")))
+    >>> print(map_columns(Not(IsNull(ColumnRef(1, 0, "id", "INT"))), lambda c: ColumnRef(0, 0, "x", "INT")))
     NOT (x IS NULL)
     """
     match expr:
         case ColumnRef() | Subquery():
             return change(expr)
         case Compare() | Arithmetic() | And() | Or():
-            left, right = mapped(expr.left, change), mapped(expr.right, change)
+            left, right = map_columns(expr.left, change), map_columns(expr.right, change)
             same = left is expr.left and right is expr.right
             return expr if same else replace(expr, left=left, right=right)
         case Not() | Negate() | In() | IsNull():
-            operand = mapped(expr.operand, change)
+            operand = map_columns(expr.operand, change)
             return expr if operand is expr.operand else replace(expr, operand=operand)
         case Aggregate(operand=within) if within is not None:
-            operand = mapped(within, change)
+            operand = map_columns(within, change)
             return expr if operand is within else replace(expr, operand=operand)
         case Call(operands=before) | Opaque(operands=before):
-            operands = tuple(mapped(each, change) for each in before)
+            operands = tuple(map_columns(each, change) for each in before)
             same = all(map(is_, operands, before))
             return expr if same else replace(expr, operands=operands)
         case _:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, fields, is_dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from isolitmus.model.display import Command
-from isolitmus.model.memo import by_object
+from isolitmus.model.memo import memoize_by_identity
 from isolitmus.model.sql.expression import Opaque, Parameter, subqueries
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ __all__ = [
     "Select",
     "Values",
     "items_of",
-    "sources",
+    "source_tables",
     "unknown_parts",
 ]
 
@@ -105,12 +105,12 @@ Query = tuple[Branch, ...]
 """The branches of a UNION ALL; one branch is a plain query."""
 
 
-def sources(query: Query) -> frozenset[str]:
+def source_tables(query: Query) -> frozenset[str]:
     """The tables that a query reads."""
     tables = {branch.table for branch in query if isinstance(branch, Select)}
     for branch in query:
         if isinstance(branch, Joined):
-            tables = tables.union(*(sources(source.query) for source in branch.sources))
+            tables = tables.union(*(source_tables(source.query) for source in branch.sources))
         rows = branch.rows if isinstance(branch, Values) else (branch.items,)
         parts = subqueries(branch.where, *(item for row in rows for item in row))
         tables |= {part.table for part in parts}
@@ -141,7 +141,7 @@ class Resolved(Command):
     origin: Origin | None = field(default=None, compare=False)
 
 
-@by_object
+@memoize_by_identity
 def unknown_parts(noun: object) -> tuple[Opaque | Parameter, ...]:
     """The opaque expressions and the parameters in a statement, wherever they stand in it.
 

@@ -31,7 +31,7 @@ __all__ = [
     "common_type",
     "decimal_of",
     "decimal_type",
-    "fit",
+    "fit_integer",
     "is_number",
     "is_opaque",
     "quotient_type",
@@ -193,10 +193,10 @@ class EvaluationError(IsolitmusError):
         self.error_class = error_class
 
 
-def fit(value: int, type_: Type, error: str = ARITHMETIC_ERROR) -> int:
+def fit_integer(value: int, type_: Type, error: str = ARITHMETIC_ERROR) -> int:
     """The integer, if the type holds it; else the error that Spark's ANSI mode raises.
 
-    >>> fit(2**31, "INT")
+    >>> fit_integer(2**31, "INT")
     Traceback (most recent call last):
     isolitmus.model.sql.types.EvaluationError: 2147483648 does not fit into INT
     """

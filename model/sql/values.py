@@ -21,7 +21,7 @@ from isolitmus.model.sql.types import (
     RANGES,
     EvaluationError,
     decimal_of,
-    fit,
+    fit_integer,
     is_number,
     is_opaque,
 )
@@ -37,13 +37,13 @@ __all__ = [
     "Rows",
     "Value",
     "cast_value",
-    "castable",
+    "is_castable",
     "literal",
     "partition_value",
-    "rescaled",
+    "rescale",
     "show_row",
     "sort_rows",
-    "stored",
+    "store_value",
     "to_json",
 ]
 
@@ -136,10 +136,10 @@ EXACT = Context(prec=80)
 """Decimals of 38 digits, added and multiplied, are exact."""
 
 
-def castable(source: Type, target: Type) -> bool:
+def is_castable(source: Type, target: Type) -> bool:
     """Whether the model knows the CAST of one type to another; of other pairs Spark refuses some.
 
-    >>> castable("STRING", "DATE"), castable("DATE", "INT"), castable("DOUBLE", "DECIMAL(5,2)")
+    >>> is_castable("STRING", "DATE"), is_castable("DATE", "INT"), is_castable("DOUBLE", "DECIMAL(5,2)")
     (True, False, False)
     """
     if source == target:
@@ -183,11 +183,11 @@ def cast_value(value: Value, target: Type) -> Value:
     if target == "DOUBLE":
         return float(value)
     if target in INTEGERS:
-        return fit(int(value), target)
-    return rescaled(Decimal(value), target)
+        return fit_integer(int(value), target)
+    return rescale(Decimal(value), target)
 
 
-def stored(value: Value, type_: Type, error: str) -> Value:
+def store_value(value: Value, type_: Type, error: str) -> Value:
     """The value as a column of a type keeps it (store assignment); ``error`` is what is raised for a number
     that the column does not hold.
     """
@@ -228,7 +228,7 @@ def partition_value(column: str, value: Value, *, empty_kept: bool = False) -> V
     return text
 
 
-def rescaled(value: Decimal, type_: Type) -> Decimal:
+def rescale(value: Decimal, type_: Type) -> Decimal:
     """A decimal in its type, rounded half up; EvaluationError if it has too many digits."""
     precision, scale = decimal_of(type_) or (0, 0)
     found = value.quantize(Decimal(1).scaleb(-scale), ROUND_HALF_UP, context=EXACT)
@@ -295,7 +295,7 @@ def _from_text(text: str, target: Type) -> Value:
 
 def _number(text: str, target: Type) -> Value:
     if target != "DOUBLE":
-        return rescaled(Decimal(text), target)
+        return rescale(Decimal(text), target)
     value = float(text)
     if abs(value) == float("inf"):
         raise UndeterminedError(f"{text} is beyond the numbers that DOUBLE holds")

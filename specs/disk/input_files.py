@@ -40,10 +40,10 @@ __all__ = [
     "TEXT",
     "TRANSACTIONS",
     "Folder",
-    "decoded",
-    "deeper",
+    "decode_bytes",
     "from_utf_16",
-    "inner",
+    "inner_values",
+    "is_deeper",
     "is_file",
     "is_folder",
     "is_there",
@@ -55,7 +55,7 @@ __all__ = [
     "read_lines",
     "read_text",
     "real_path",
-    "shipped",
+    "shipped_files",
 ]
 
 
@@ -96,10 +96,10 @@ CLAUSES = 100
 """The clauses of a MERGE."""
 
 
-def deeper(tree: T, children: Callable[[T], Iterable[T]], most: int = DEEPEST) -> bool:
+def is_deeper(tree: T, children: Callable[[T], Iterable[T]], most: int = DEEPEST) -> bool:
     """Whether a tree has more levels than that (a long AND is as deep as it is long).
 
-    >>> deeper([[1], 2], inner, 2), deeper([[1], 2], inner, 3)
+    >>> is_deeper([[1], 2], inner, 2), is_deeper([[1], 2], inner, 3)
     (True, False)
     """
     level = [tree]
@@ -108,7 +108,7 @@ def deeper(tree: T, children: Callable[[T], Iterable[T]], most: int = DEEPEST) -
     return bool(level)
 
 
-def inner(value: Any) -> Iterable[Any]:
+def inner_values(value: Any) -> Iterable[Any]:
     """What is in a list or a table."""
     return value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
 
@@ -132,7 +132,7 @@ def read_json(text: str, *, unique: bool = False) -> Any:
             value = json.loads(text)
     except RecursionError:
         raise ValueError("nested too deeply") from None
-    if text.count("[") + text.count("{") > DEEPEST and deeper(value, inner):
+    if text.count("[") + text.count("{") > DEEPEST and is_deeper(value, inner_values):
         raise ValueError("nested too deeply")
     return value
 
@@ -223,7 +223,7 @@ def _opened(path: Path | str, error: type[IsolitmusError]) -> tuple[int, int]:
 def read_text(path: Path, error: type[IsolitmusError], most: int = TEXT) -> str:
     """The text of a file, so many bytes at most (as a person writes); the error says what is wrong with it."""
     found = read_bytes(path, error, most)
-    return decoded(found, path, error).replace("\r\n", "\n").replace("\r", "\n")
+    return decode_bytes(found, path, error).replace("\r\n", "\n").replace("\r", "\n")
 
 
 def read_bytes(path: Path, error: type[IsolitmusError], most: int = TEXT) -> bytes:
@@ -261,7 +261,7 @@ def read_lines(path: Path | str, error: type[IsolitmusError]) -> Iterator[str]:
         finally:
             os.close(number)
         if len(whole) <= size:
-            lines = decoded(whole, path, error).split("\n")
+            lines = decode_bytes(whole, path, error).split("\n")
             yield from (line.rstrip("\r") for line in (lines if lines[-1] else lines[:-1]))
             return
         number, _ = _opened(path, error)  # it grows, or is no file that says its size
@@ -270,7 +270,7 @@ def read_lines(path: Path | str, error: type[IsolitmusError]) -> Iterator[str]:
         while line := file.readline(LINE + 1):
             if len(line) > LINE:
                 raise error(f"cannot read {path}: a line in it is longer than {LINE:,} bytes")
-            yield decoded(line, path, error, start).rstrip("\r\n")
+            yield decode_bytes(line, path, error, start).rstrip("\r\n")
             start += len(line)
 
 
@@ -285,7 +285,7 @@ def from_utf_16(data: bytes) -> str | None:
     return None
 
 
-def decoded(text: bytes, path: Path | str, error: type[IsolitmusError], start: int = 0) -> str:
+def decode_bytes(text: bytes, path: Path | str, error: type[IsolitmusError], start: int = 0) -> str:
     """The text that bytes of a file stand for, which begin at ``start`` in it; the error says where they are none."""
     try:
         return text.decode("utf-8")
@@ -302,10 +302,10 @@ Folder = Literal[
 
 
 @cache
-def shipped(folder: Folder) -> Mapping[str, Path]:
+def shipped_files(folder: Folder) -> Mapping[str, Path]:
     """The package's files of a kind, by name and in its order.
 
-    >>> "write-serializable" in shipped("levels"), shipped("scopes")["lattice"].name
+    >>> "write-serializable" in shipped_files("levels"), shipped_files("scopes")["lattice"].name
     (True, 'lattice.toml')
     """
     ending = ".cat" if folder in ("levels", "protocols") else ".toml"

@@ -16,16 +16,16 @@ from isolitmus.specs.disk.input_files import is_folder, real_path
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["FULL", "only_writer", "unwritten", "write_whole"]
+__all__ = ["FULL", "only_writer", "write_error", "write_whole"]
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 """Why nothing more can be written, whatever the name is."""
 
 
-def unwritten(path: Path, problem: OSError | ValueError) -> IsolitmusError:
+def write_error(path: Path, problem: OSError | ValueError) -> IsolitmusError:
     """That something cannot be written: Ended if the disk is full (or broken), else a name that is wrong.
 
-    >>> unwritten(Path("page.html"), OSError(errno.EACCES, "Permission denied"))
+    >>> write_error(Path("page.html"), OSError(errno.EACCES, "Permission denied"))
     IsolitmusError('cannot write page.html: Permission denied')
     """
     kind = Ended if getattr(problem, "errno", None) in FULL else IsolitmusError
@@ -44,7 +44,7 @@ def write_whole(path: Path, text: str) -> None:
         else:
             _replace(_without_links(path), whole)
     except (OSError, ValueError) as problem:
-        raise unwritten(path, problem) from None
+        raise write_error(path, problem) from None
 
 
 def _without_links(path: Path) -> Path:
@@ -95,7 +95,7 @@ def only_writer(path: Path, *, folder: bool = False) -> Iterator[None]:
     try:
         place = _without_links(path)
     except OSError as problem:
-        raise unwritten(path, problem) from None
+        raise write_error(path, problem) from None
     if not folder and not is_folder(place.parent):
         raise IsolitmusError(f"cannot write {path}: there is no folder {path.parent}")
     if not folder and is_folder(place):
@@ -110,7 +110,7 @@ def only_writer(path: Path, *, folder: bool = False) -> Iterator[None]:
             f"cannot write {path}: another isolitmus is writing there; wait for its end, or name another"
         ) from None
     except (OSError, ValueError) as problem:
-        raise unwritten(path, problem) from None
+        raise write_error(path, problem) from None
     try:
         yield
     finally:

@@ -15,18 +15,18 @@ from isolitmus.model.defaults import DELTA
 from isolitmus.model.errors import LitmusError, UnknownName, near
 from isolitmus.model.litmus import HistoryTest, Litmus
 from isolitmus.model.scope import Scope
-from isolitmus.specs.disk.input_files import HOME, is_folder, paths_below, read_text, shipped
+from isolitmus.specs.disk.input_files import HOME, is_folder, paths_below, read_text, shipped_files
 from isolitmus.specs.files.spec_catalogue import (
     databricks_protocol,
     every_level,
+    format_of_file,
     level,
     levels,
-    log_of,
     name_text,
     protocol,
     protocol_names,
     protocols,
-    relatives,
+    related_protocols,
     spec,
 )
 
@@ -48,7 +48,7 @@ __all__ = [
     "protocol",
     "protocol_names",
     "protocols",
-    "relatives",
+    "related_protocols",
     "scope",
     "scopes",
     "spec",
@@ -60,12 +60,12 @@ HISTORY = re.compile(r"^\[history\]$", re.MULTILINE)
 
 def litmus_names(log: str = DELTA) -> list[str]:
     """The names of the litmus tests in the package whose commits are of a log, sorted."""
-    return [name for name, path in shipped("litmus").items() if log_of(path) == log]
+    return [name for name, path in shipped_files("litmus").items() if format_of_file(path) == log]
 
 
 def history_names() -> list[str]:
     """The names of the litmus tests in the package that are abstract histories, sorted; nothing else is read."""
-    found = shipped("litmus").items()
+    found = shipped_files("litmus").items()
     return [name for name, path in found if HISTORY.search(path.read_text("utf-8"))]
 
 
@@ -83,7 +83,7 @@ def litmus_files(name: str) -> list[Path]:
         return found
     if name.endswith(".toml"):
         return [path]
-    known = shipped("litmus")
+    known = shipped_files("litmus")
     if name not in known:
         raise UnknownName(f"no litmus test '{name}'{near(name, known)}")
     return [known[name]]
@@ -100,7 +100,7 @@ def litmus(name: NameOrPath | Litmus | HistoryTest) -> Litmus | HistoryTest:
 
 def matrices() -> list[str]:
     """The names of the matrices that ship, sorted."""
-    return list(shipped("matrices"))
+    return list(shipped_files("matrices"))
 
 
 def matrix(name: str) -> Matrix:
@@ -111,7 +111,7 @@ def matrix(name: str) -> Matrix:
     """
     from isolitmus.specs.files.matrix_file import read_matrix
 
-    known = shipped("matrices")
+    known = shipped_files("matrices")
     path = Path(name) if name.endswith(".toml") else known.get(name)
     if path is None:
         raise UnknownName(f"no matrix '{name}'{near(name, known)}")
@@ -124,7 +124,11 @@ def scopes(log: str | None = None) -> list[str]:
     >>> "scans" in scopes(), "scans" in scopes("delta")
     (True, False)
     """
-    return [name for name, path in shipped("scopes").items() if log in (None, log_of(path))]
+    return [
+        name
+        for name, path in shipped_files("scopes").items()
+        if log in (None, format_of_file(path))
+    ]
 
 
 def scope(name: NameOrPath | Scope) -> Scope:
@@ -136,7 +140,7 @@ def scope(name: NameOrPath | Scope) -> Scope:
     name = name_text(name)
     if not name.endswith(".toml") and name not in scopes():
         raise UnknownName(f"no scope '{name}'{near(name, scopes())}")
-    path = Path(name) if name.endswith(".toml") else shipped("scopes")[name]
+    path = Path(name) if name.endswith(".toml") else shipped_files("scopes")[name]
     return read_scope(read_text(path, LitmusError), path.stem, path)
 
 

@@ -26,10 +26,10 @@ from isolitmus.model.claim import (
 )
 from isolitmus.model.errors import LitmusError, UnknownName, near
 from isolitmus.model.litmus import Litmus
-from isolitmus.specs.disk.input_files import read_text, shipped
+from isolitmus.specs.disk.input_files import read_text, shipped_files
 from isolitmus.specs.files import catalogue
 from isolitmus.specs.files.expectations import Expected, read_expectation
-from isolitmus.specs.files.toml_reader import Source, shown
+from isolitmus.specs.files.toml_reader import Source, show_value
 from isolitmus.specs.registries.engines import engines as engine_names
 from isolitmus.specs.registries.formats import format_named
 
@@ -72,7 +72,7 @@ def claims() -> Mapping[str, Claim]:
     >>> claims()["D46"].verdict
     'confirmed'
     """
-    found = [one for path in shipped("claims").values() for one in read_claims_file(path)]
+    found = [one for path in shipped_files("claims").values() for one in read_claims_file(path)]
     named = {one.name: one for one in sorted(found, key=lambda one: claim_order(one.name))}
     assert len(named) == len(found)
     return named
@@ -235,7 +235,7 @@ def _evidence(given: Node, engines: tuple[str, ...]) -> Iterator[ClaimEvidence]:
 
 
 def _of_page(question: ClaimQuestion) -> bool:
-    known = shipped("protocols")
+    known = shipped_files("protocols")
     named = {str(value).partition("@")[0] for value in question}
     return any(name in named and path.parent.name == PAGES for name, path in known.items())
 
@@ -256,7 +256,7 @@ def _counted(given: Node, question: ClaimQuestion) -> FigureStatements:
         count = FigureStatement.parse(text) if isinstance(text, str) else None
         if count is None:
             given.refuse(
-                f"{given} holds {shown(text)}; 'NAME = VALUE' is wanted, or with <, >, <=, >="
+                f"{given} holds {show_value(text)}; 'NAME = VALUE' is wanted, or with <, >, <=, >="
             )
         known = _figures(question)
         if known and count.name not in known:
@@ -308,7 +308,7 @@ def _protocols(given: Node) -> tuple[str, ...]:
     texts = given.strings("under") if isinstance(value, list) else (given.get("under", str),)
     if not texts:
         given.refuse(f"{given}.under is empty, so nothing would be asked; name a protocol")
-    known = shipped("protocols")
+    known = shipped_files("protocols")
     found: dict[str, None] = {}
     for text in texts:
         problem = f"{given}.under names no protocol: '{text}'"
@@ -335,7 +335,7 @@ def _test(name: str) -> Litmus:
 
 def _run(given: Node, key: str = "run") -> Iterator[AskedRun]:
     name = given.get(key, str)
-    known = shipped("litmus")
+    known = shipped_files("litmus")
     if name not in known:
         given.refuse(f"{given}.{key} names no litmus test: '{name}'{near(name, known)}")
     if not isinstance(catalogue.litmus(name), Litmus):
@@ -347,7 +347,7 @@ def _run(given: Node, key: str = "run") -> Iterator[AskedRun]:
 
 def _matrix(given: Node) -> Iterator[AskedCells]:
     name = given.get("matrix", str)
-    known = shipped("matrices")
+    known = shipped_files("matrices")
     if name not in known:
         given.refuse(f"{given}.matrix names no matrix: '{name}'{near(name, known)}")
     matrix = _matrix_of(name)
@@ -374,16 +374,16 @@ def _separate(given: Node) -> Iterator[AskedSeparation]:
     specs = given.named(
         "separate",
         "level or protocol",
-        [*shipped("levels"), *shipped("protocols")],
+        [*shipped_files("levels"), *shipped_files("protocols")],
         catalogue.protocol_names,
     )
     if len(specs) != 2:
         given.refuse(f"{given}.separate names {len(specs)} specs; two are wanted")
     universe = given.get("universe", str, "") or None
-    if universe not in (None, "abstract", *shipped("scopes")):
+    if universe not in (None, "abstract", *shipped_files("scopes")):
         assert universe is not None
         given.refuse(
-            f"{given}.universe is '{universe}'{near(universe, ('abstract', *shipped('scopes')))}"
+            f"{given}.universe is '{universe}'{near(universe, ('abstract', *shipped_files('scopes')))}"
         )
     size = given.get("transactions", int, 0) or None
     if size is not None and size < 1:
@@ -401,8 +401,10 @@ def _sweep(given: Node) -> Iterator[AskedSweep]:
     if not names:
         given.refuse(f"{given}.sweep is empty, so nothing would be asked; name a scope")
     for name in names:
-        if name not in shipped("scopes"):
-            given.refuse(f"{given}.sweep names no scope: '{name}'{near(name, shipped('scopes'))}")
+        if name not in shipped_files("scopes"):
+            given.refuse(
+                f"{given}.sweep names no scope: '{name}'{near(name, shipped_files('scopes'))}"
+            )
     yield AskedSweep(names, given.get("transactions", int))
 
 

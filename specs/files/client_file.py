@@ -9,23 +9,23 @@ import re
 from typing import TYPE_CHECKING
 
 from isolitmus.model.errors import near
-from isolitmus.model.litmus import CacheTable, Client, SetConf
+from isolitmus.model.litmus import CacheTable, ClientSettings, SetConf
 from isolitmus.model.sql import statement as st
 from isolitmus.model.sql.query import items_of
-from isolitmus.specs.disk.input_files import shipped
+from isolitmus.specs.disk.input_files import shipped_files
 from isolitmus.specs.files.raw_file import read_app
 from isolitmus.specs.files.spec_catalogue import protocol_names
-from isolitmus.specs.files.toml_reader import NAME, shown
+from isolitmus.specs.files.toml_reader import NAME, show_value
 from isolitmus.specs.sql.configuration import (
     AUTO_MERGE,
     SET,
     conf_problem,
-    overwrites_dynamically,
+    is_dynamic_overwrite,
     with_overwrite_mode,
 )
-from isolitmus.specs.sql.row_statements import starred
+from isolitmus.specs.sql.row_statements import is_star_clause
 from isolitmus.specs.sql.statements import read_statement, syntax_of
-from isolitmus.specs.sql.unsupported_pairs import features, refuse_together
+from isolitmus.specs.sql.unsupported_pairs import features_of, refuse_together
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from isolitmus.specs.files.toml_reader import Node
     from isolitmus.specs.sql.unsupported_pairs import Feature
 
-__all__ = ["CLIENT", "conf_value", "read_client", "read_confs", "under_confs"]
+__all__ = ["CLIENT", "apply_confs", "conf_value", "read_client", "read_confs"]
 
 CLIENT = ("before", "let", "conf", "session", "app", "protocol")
 """The keys that every transaction may have."""
@@ -46,14 +46,14 @@ CACHE = re.compile(r"(?i)\s*CACHE\s+(?:LAZY\s+)?TABLE\s+(`?)(?P<table>\w+)\1\s*"
 UNCACHE = re.compile(r"(?i)\s*UNCACHE\s+TABLE\s+(?:IF\s+EXISTS\s+)?(`?)(?P<table>\w+)\1\s*")
 
 
-def read_client(given: Node, schemas: Mapping[str, Schema]) -> Client:
+def read_client(given: Node, schemas: Mapping[str, Schema]) -> ClientSettings:
     """What the client of a transaction does around it."""
     session = given.value.get("session")
     if session is not None and (not isinstance(session, str) or not NAME.fullmatch(session)):
         given.refuse(
-            f"{given}.session is {shown(session)}; a name, letters, digits and _, is wanted"
+            f"{given}.session is {show_value(session)}; a name, letters, digits and _, is wanted"
         )
-    return Client(
+    return ClientSettings(
         tuple(_aside(given.at("before"), text, schemas) for text in given.strings("before")),
         {name: _let(name, query, schemas) for name, query in given.inner("let", {}).items()},
         read_confs(given),
@@ -68,7 +68,7 @@ def _protocol(given: Node) -> str | None:
     if "protocol" not in given:
         return None
     name: str = given.get("protocol", str)
-    known = shipped("protocols")
+    known = shipped_files("protocols")
     if name not in known:
         names = given.meant(f"{given}.protocol: no protocol '{name}'", name, known, protocol_names)
         if len(names) > 1:
@@ -87,7 +87,7 @@ def read_confs(given: Node) -> dict[str, str]:
     return {key: conf_value(confs, key, value) for key, value in confs.value.items()}
 
 
-def under_confs(
+def apply_confs(
     statement: st.Statement, confs: Mapping[str, str], refuse: Callable[[str], NoReturn], at: str
 ) -> st.Statement:
     """The statement as the confs of its session have it do what it does; refused, with the place, for what is not
@@ -95,14 +95,14 @@ def under_confs(
     """
     changed = with_overwrite_mode(statement, confs)
     found: set[Feature] = set()
-    if changed is not statement and overwrites_dynamically(confs):
+    if changed is not statement and is_dynamic_overwrite(confs):
         found.add("a dynamic partition overwrite")
     if confs.get(AUTO_MERGE, "false").lower() == "true":
         found.add("the conf schema.autoMerge.enabled")
-        if isinstance(statement, st.Merge) and starred(syntax_of(statement)):
+        if isinstance(statement, st.Merge) and is_star_clause(syntax_of(statement)):
             found.add("the * of a MERGE")
     if found:
-        refuse_together(features(statement) | found, refuse, at)
+        refuse_together(features_of(statement) | found, refuse, at)
     return changed
 
 
@@ -115,14 +115,14 @@ def _aside(before: Node, text: str, schemas: Mapping[str, Schema]) -> Aside:
             if name.lower() not in known:
                 before.refuse(f"{before}: no table '{name}'{near(name, schemas)}")
             cache = CacheTable(text, known[name.lower()], keep)
-            has = features(client=Client((cache,)), schema=schemas[cache.table])
+            has = features_of(client=ClientSettings((cache,)), schema=schemas[cache.table])
             refuse_together(has, before.refuse, str(before), table=name)
             return cache
     found = SET.fullmatch(text)
     if found:
         return SetConf(text, found["key"], conf_value(before, found["key"], found["value"]))
     before.refuse(
-        f"{before} holds {shown(text)}; CACHE TABLE t, UNCACHE TABLE t and"
+        f"{before} holds {show_value(text)}; CACHE TABLE t, UNCACHE TABLE t and"
         " SET key = value are what is run outside a transaction; a query is a let, and a"
         " statement that writes a transaction of its own"
     )
@@ -133,7 +133,7 @@ def _let(name: str, query: Node, schemas: Mapping[str, Schema]) -> st.Read:
     if not NAME.fullmatch(name):
         query.refuse(f"{query}: a name is letters, digits and _")
     if not isinstance(sql, str):
-        query.refuse(f"{query} is {shown(sql)}; a text is wanted")
+        query.refuse(f"{query} is {show_value(sql)}; a text is wanted")
     statement = read_statement(sql, schemas, f"{query.place}, let {name}")
     if not isinstance(statement, st.Read) or len(items_of(statement.query[0])) != 1:
         query.refuse(f"{query} is '{sql}'; a query with one column is wanted")
@@ -143,7 +143,7 @@ def _let(name: str, query: Node, schemas: Mapping[str, Schema]) -> st.Read:
 def conf_value(node: Node, key: str, value: object) -> str:
     """The value of a conf, which is one of those that are modelled, or takes no part."""
     if not isinstance(value, str):
-        node.refuse(f"{node}: {key} is {shown(value)}; a text is wanted")
+        node.refuse(f"{node}: {key} is {show_value(value)}; a text is wanted")
     if why := conf_problem(key, value):
         node.refuse(f"{node}: {why}")
     return value

@@ -13,8 +13,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from isolitmus.model.errors import LitmusError, near
-from isolitmus.specs.disk.input_files import HOME, is_there, read_text, shipped
-from isolitmus.specs.files.toml_reader import Source, shown
+from isolitmus.specs.disk.input_files import HOME, is_there, read_text, shipped_files
+from isolitmus.specs.files.toml_reader import Source, show_value
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -36,7 +36,7 @@ def equivalents_path(spec: Spec) -> Path | None:
     """
     path = spec.path
     if path is None or path.is_relative_to(HOME):
-        return shipped("equivalent").get(spec.name.partition("@")[0])
+        return shipped_files("equivalent").get(spec.name.partition("@")[0])
     beside = path.with_name(f"{path.stem}.equivalent.toml")
     return beside if is_there(beside) else None
 
@@ -77,7 +77,7 @@ def read_equivalents(text: str, label: str, mutants: Sequence[Mutant]) -> Mappin
 
 
 def _alike(document: Node, known: Mapping[tuple[str, str], int]) -> dict[int, str]:
-    found, files = dict[int, str](), shipped("equivalent")
+    found, files = dict[int, str](), shipped_files("equivalent")
     for name in document.strings("like"):
         if name not in files:
             document.refuse(f"like names no file of arguments: '{name}'{near(name, files)}")
@@ -99,7 +99,7 @@ def _arguments(document: Node) -> Iterator[tuple[Node, str, tuple[str, str]]]:
         for change in changes:
             each = entry.at("changes", change)
             if not isinstance(change, dict):
-                entry.refuse(f"{each} holds {shown(change)}; tables are wanted")
+                entry.refuse(f"{each} holds {show_value(change)}; tables are wanted")
             each.keys(("was", "becomes"))
             yield entry, argument, (each.get("was", str), each.get("becomes", str))
 

@@ -19,27 +19,33 @@ from typing import TYPE_CHECKING, Any
 
 from isolitmus.model.display import text_digest
 from isolitmus.model.errors import Ended, LitmusError, LogError
-from isolitmus.model.exploration import Batch
-from isolitmus.model.matrix import LETTERS, OTHER, Place, letter
+from isolitmus.model.exploration import RandomBatch
+from isolitmus.model.matrix import LETTERS, OTHER, MatrixPlace, outcome_letter
 from isolitmus.specs.disk.input_files import RECORDING, TEXT, read_if_there, read_json
 from isolitmus.specs.disk.output_files import write_whole
-from isolitmus.specs.files.toml_reader import Source, shown
+from isolitmus.specs.files.toml_reader import Source, show_value
 
 if TYPE_CHECKING:
     from collections.abc import Collection
     from pathlib import Path
 
-    from isolitmus.model.matrix import Cell, Matrix
+    from isolitmus.model.matrix import Matrix, MatrixCase
     from isolitmus.specs.files.toml_reader import Node
 
-__all__ = ["Evidence", "Exploration", "edited", "read_audit_file", "write_audit_file"]
+__all__ = [
+    "ExplorationEvidence",
+    "MatrixEvidence",
+    "edited_evidence",
+    "read_audit_file",
+    "write_audit_file",
+]
 
 OF_PLACE = ("a", "winner", "layout")
-CaseKey = tuple[str, Place]
+CaseKey = tuple[str, MatrixPlace]
 """A protocol and a place."""
 
 
-class Evidence:
+class MatrixEvidence:
     """What has been seen of a matrix: ``letters`` by protocol and place, ``differences`` where the engine
     did not do what the model says. ``engine_version`` None: nobody has been asked yet.
     """
@@ -50,7 +56,7 @@ class Evidence:
         self.differences: dict[CaseKey, tuple[str, ...]] = {}
 
     @classmethod
-    def read(cls, path: Path, matrix: Matrix, protocols: list[str]) -> Evidence:
+    def read(cls, path: Path, matrix: Matrix, protocols: list[str]) -> MatrixEvidence:
         """The evidence in a file, none if there is no file; LitmusError if it is not of this matrix, or no
         such thing.
         """
@@ -75,7 +81,7 @@ class Evidence:
                 found._take(protocol, layout, grid)
         for entry in document.entries("differences", ("protocol", "said", *OF_PLACE)):
             names = (entry.get(key, str) for key in OF_PLACE)
-            key = entry.get("protocol", str), Place(*names)
+            key = entry.get("protocol", str), MatrixPlace(*names)
             if key not in found.letters:
                 entry.refuse(f"{entry} is of a case that the grids do not have", "differences")
             found.differences[key] = entry.strings("said")
@@ -89,18 +95,18 @@ class Evidence:
         for a, row in rows.items():
             if not isinstance(row, str) or len(row) != len(names) or not letters.issuperset(row):
                 grid.refuse(
-                    f"{grid}.{a} is {shown(row)}; {len(names)} letters are wanted, of"
+                    f"{grid}.{a} is {show_value(row)}; {len(names)} letters are wanted, of"
                     f" {''.join(sorted(letters))!r}",
                     f"{grid}.{a}",
                 )
             for winner, seen in zip(names, row, strict=True):
                 if seen != " ":
-                    self.letters[protocol, Place(a, winner, layout)] = seen
+                    self.letters[protocol, MatrixPlace(a, winner, layout)] = seen
 
-    def add(self, cell: Cell) -> None:
+    def add(self, cell: MatrixCase) -> None:
         """Take up what was seen in a case."""
         key = cell.protocol, cell.place
-        self.letters[key] = letter(cell.observed)
+        self.letters[key] = outcome_letter(cell.observed)
         if cell.differences:
             self.differences[key] = cell.differences
 
@@ -119,7 +125,7 @@ class Evidence:
                 lines += ["", f'[grids.{protocol}."{layout}"]']
                 for a in self.matrix.statements:
                     row = "".join(
-                        self.letters.get((protocol, Place(a, winner, layout)), " ")
+                        self.letters.get((protocol, MatrixPlace(a, winner, layout)), " ")
                         for winner in self.matrix.statements
                     )
                     lines.append(f'{a:<{width}} = "{row}"')
@@ -133,15 +139,15 @@ class Evidence:
 NUMBERS = ("seed", "count", "unsaid", "several")
 
 
-class Exploration:
+class ExplorationEvidence:
     """The batches that were carried out, on one engine's version (None: nobody has been asked yet)."""
 
     def __init__(self, engine_version: str | None = None) -> None:
         self.engine_version = engine_version
-        self._batches: dict[tuple[str, int, int], Batch] = {}
+        self._batches: dict[tuple[str, int, int], RandomBatch] = {}
 
     @classmethod
-    def read(cls, path: Path, kinds: Collection[str]) -> Exploration:
+    def read(cls, path: Path, kinds: Collection[str]) -> ExplorationEvidence:
         """What a file tells of these kinds of tests, nothing if there is none; LitmusError if it is no such
         file, or has others.
         """
@@ -155,22 +161,22 @@ class Exploration:
         for entry in document.entries("batches", ("tests", "drawn", *NUMBERS)):
             kind = entry.get("tests", str)
             if kind not in kinds:
-                entry.refuse(f"{entry}.tests is {shown(kind)}; {' or '.join(kinds)} is wanted")
+                entry.refuse(f"{entry}.tests is {show_value(kind)}; {' or '.join(kinds)} is wanted")
             seed, count, unsaid, several = (entry.get(key, int) for key in NUMBERS)
             drawn = entry.get("drawn", str)
-            found.add(Batch(kind, seed, count, unsaid, several, drawn))
+            found.add(RandomBatch(kind, seed, count, unsaid, several, drawn))
         return found
 
-    def __contains__(self, batch: Batch) -> bool:
+    def __contains__(self, batch: RandomBatch) -> bool:
         """Whether the same tests have been carried out."""
         known = self._batches.get(batch.key)
         return known is not None and known.drawn == batch.drawn
 
-    def add(self, batch: Batch) -> None:
+    def add(self, batch: RandomBatch) -> None:
         """Take up a batch that was carried out."""
         self._batches[batch.key] = batch
 
-    def of(self, batch: Batch) -> Batch:
+    def of(self, batch: RandomBatch) -> RandomBatch:
         """The batch as it was carried out."""
         return self._batches[batch.key]
 
@@ -210,16 +216,16 @@ def read_audit_file(path: Path) -> dict[str, Any] | None:
             f"{path}: it is of isolitmus {release}, and this is {version('isolitmus')}; name a file that is not there yet"
         )
     if digest != text_digest(body):
-        raise edited(path)
+        raise edited_evidence(path)
     said: dict[str, Any] = json.loads(body)
     return said
 
 
-def edited(path: Path) -> LogError:
+def edited_evidence(path: Path) -> LogError:
     """That a file is not what an audit wrote.
 
     >>> from pathlib import Path
-    >>> edited(Path("seen.json"))
+    >>> edited_evidence(Path("seen.json"))
     LogError('seen.json: it was cut off or edited since an audit wrote it; without it the audit begins anew')
     """
     return LogError(

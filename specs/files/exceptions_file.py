@@ -14,12 +14,12 @@ from isolitmus.model.delta.conflict import (
     ConflictCondition,
     ConflictExample,
     ConflictException,
-    When,
+    ConflictPattern,
     Where,
 )
 from isolitmus.model.errors import LitmusError, near
-from isolitmus.specs.disk.input_files import HOME, read_text, shipped
-from isolitmus.specs.files.toml_reader import Source, shown
+from isolitmus.specs.disk.input_files import HOME, read_text, shipped_files
+from isolitmus.specs.files.toml_reader import Source, show_value
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -197,7 +197,9 @@ def _advice(node: Node, engines: Mapping[str, WritingEngine]) -> dict[str, Any]:
     """What an exception, or a cause of one, says and advises."""
     texts = {key: node.get(key, str) for key in TEXTS}
     if texts["retry"] not in RETRY:
-        node.refuse(f"{node.under('retry')} is {shown(texts['retry'])}; one of {RETRY} is wanted")
+        node.refuse(
+            f"{node.under('retry')} is {show_value(texts['retry'])}; one of {RETRY} is wanted"
+        )
     keys = ("text", "when")
     changes = tuple(_change(each, engines) for each in _each(node, "changes", keys))
     if not changes or changes[-1].when != ALWAYS:
@@ -224,7 +226,7 @@ def _change(node: Node, engines: Mapping[str, WritingEngine]) -> ConflictChange:
 
 def _example(node: Node) -> ConflictExample:
     test, under = node.get("test", str), node.strings("under") or BOTH
-    for known, names in ((shipped("litmus"), (test,)), (shipped("protocols"), under)):
+    for known, names in ((shipped_files("litmus"), (test,)), (shipped_files("protocols"), under)):
         for name in names:
             if name not in known:
                 node.refuse(
@@ -249,7 +251,9 @@ def _optional(node: Node, key: str, kind: type) -> Any:
 def _where(node: Node) -> Where | None:
     where: Where | None = _optional(node, "where", str)
     if where not in (None, *get_args(Where)):
-        node.refuse(f"{node.under('where')} is {shown(where)}; one of {get_args(Where)} is wanted")
+        node.refuse(
+            f"{node.under('where')} is {show_value(where)}; one of {get_args(Where)} is wanted"
+        )
     return where
 
 
@@ -261,12 +265,12 @@ def _engines(node: Node, known: Mapping[str, WritingEngine]) -> tuple[str, ...]:
     return named
 
 
-def _when(node: Node, engines: Mapping[str, WritingEngine]) -> When:
+def _when(node: Node, engines: Mapping[str, WritingEngine]) -> ConflictPattern:
     if "when" not in node:
         return ALWAYS
     said = node.inner("when")
     said.keys(WHEN)
-    return When(
+    return ConflictPattern(
         said.strings("winner"),
         said.strings("mine"),
         said.strings("unless"),

@@ -13,9 +13,9 @@ from isolitmus.model.litmus import Expectation
 from isolitmus.model.run import ROLLED_BACK, SILENT
 from isolitmus.model.sql.query import items_of
 from isolitmus.model.sql.statement import Read, statements_of
-from isolitmus.specs.disk.input_files import is_file, shipped
+from isolitmus.specs.disk.input_files import is_file, shipped_files
 from isolitmus.specs.files.spec_catalogue import protocol_names
-from isolitmus.specs.files.toml_reader import shown
+from isolitmus.specs.files.toml_reader import show_value
 from isolitmus.specs.registries.engines import engines
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ def _each(expect: Node, of: Expected) -> Iterator[tuple[str, Node]]:
 
 def _names(who: str, given: Node, path: Path | None) -> tuple[str, ...]:
     """The protocols or the release of an engine that expectations are of; others are refused, for no run is of them."""
-    known = shipped("protocols")
+    known = shipped_files("protocols")
     of_release = any(
         who.startswith(f"{name}-") and RELEASE.fullmatch(who, len(name) + 1) for name in engines()
     )
@@ -156,7 +156,7 @@ def _outcomes(given: Node, of: Expected) -> dict[str, tuple[str, ...]]:
         options = outcome.value if isinstance(outcome.value, list) else [outcome.value]
         if not options or not all(isinstance(o, str) for o in options):
             outcome.refuse(
-                f"{outcome} is {shown(outcome.value)}; an outcome or a list of them is wanted"
+                f"{outcome} is {show_value(outcome.value)}; an outcome or a list of them is wanted"
             )
         for option in options:
             _refuse_no_outcome(option, outcome)
@@ -213,7 +213,9 @@ def _breaks(given: Node, of: Expected) -> tuple[str, ...]:
 
 def read_levels(given: Node) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """``holds`` and ``fails``: names of levels, none in both."""
-    holds, fails = (given.named(key, "level", shipped("levels")) for key in ("holds", "fails"))
+    holds, fails = (
+        given.named(key, "level", shipped_files("levels")) for key in ("holds", "fails")
+    )
     both = next((name for name in holds if name in fails), None)
     if both is not None:
         given.refuse(f"{given}: '{both}' is in holds and in fails")
@@ -270,7 +272,7 @@ def _waits(given: Node, of: Expected) -> dict[str, tuple[str, ...]]:
         names = [behind.value] if isinstance(behind.value, str) else behind.value
         if not isinstance(names, list) or not all(isinstance(other, str) for other in names):
             behind.refuse(
-                f"{behind} is {shown(behind.value)}; a transaction or a list of them is wanted"
+                f"{behind} is {show_value(behind.value)}; a transaction or a list of them is wanted"
             )
         for other in (one for together in names for one in together.split(" and ")):
             if other not in of.transactions:

@@ -22,22 +22,22 @@ from isolitmus.model.sql.statement import (
 )
 from isolitmus.model.sql.types import NAMED_TYPES, column_type
 from isolitmus.model.workload import Job, JobStatement
-from isolitmus.specs.files.client_file import conf_value, under_confs
-from isolitmus.specs.files.toml_reader import NAME, Node, shown
+from isolitmus.specs.files.client_file import apply_confs, conf_value
+from isolitmus.specs.files.toml_reader import NAME, Node, show_value
 from isolitmus.specs.sql.configuration import (
     JOB_CONFS,
     OVERWRITE_MODE,
     SET,
     conf_problem,
-    overwrites_dynamically,
+    is_dynamic_overwrite,
 )
 from isolitmus.specs.sql.expressions import read_expression
-from isolitmus.specs.sql.parameter_types import inferred
+from isolitmus.specs.sql.parameter_types import infer_types
 from isolitmus.specs.sql.parameters import CLOCKS, parameters
-from isolitmus.specs.sql.source_text import NameScope, Side, SqlText, located, standing
+from isolitmus.specs.sql.source_text import NameScope, Side, SqlText, errors_in_file, locate_error
 from isolitmus.specs.sql.statements import refused_part, resolve
 from isolitmus.specs.sql.syntax import Syntax, well_formed
-from isolitmus.specs.sql.uninterpreted_sources import stand_ins
+from isolitmus.specs.sql.uninterpreted_sources import find_uninterpreted_sources
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator, Mapping, Sequence
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from isolitmus.model.sql.expression import Expr
     from isolitmus.model.sql.statement import Statement
     from isolitmus.model.sql.types import Type
-    from isolitmus.specs.sql.uninterpreted_sources import StandIn
+    from isolitmus.specs.sql.uninterpreted_sources import UninterpretedSource
 
 __all__ = ["JobReader", "types_in"]
 
@@ -66,7 +66,7 @@ def types_in(node: Node) -> dict[str, Type]:
         type_ = column_type(given.value) if isinstance(given.value, str) else None
         if type_ is None:
             meant = near(str(given.value).upper(), NAMED_TYPES)
-            given.refuse(f"{given} is {shown(given.value)}, which is no type{meant}")
+            given.refuse(f"{given} is {show_value(given.value)}, which is no type{meant}")
         if type_ == "BOOLEAN":
             given.refuse(f"{given} is BOOLEAN; write a job for TRUE and a job for FALSE instead")
         found[name] = type_
@@ -103,7 +103,7 @@ class JobReader:
     """What to do about a table that is not known."""
     written: frozenset[str]
     """The tables that jobs write to."""
-    instead: list[StandIn] = field(default_factory=list)
+    instead: list[UninterpretedSource] = field(default_factory=list)
     """What stands in for queries that are not modelled."""
 
     def job(self, name: str, node: Node) -> Job:
@@ -157,7 +157,7 @@ class JobReader:
             number += 1
             title = (name, number if several else 0)
             one = self.statement(title, text, node, _ReadWith(types, let, confs))
-            changed = under_confs(one.statement, confs, node.refuse, f"{node}.sql")
+            changed = apply_confs(one.statement, confs, node.refuse, f"{node}.sql")
             yield replace(one, statement=changed, conf=dict(confs))
         if not number:
             node.refuse(f"{node}.sql has no statement but SET; write one that reads or writes")
@@ -180,7 +180,7 @@ class JobReader:
                 with _in_file(home, key, text):
                     open_.append(Syntax(text, label))
                     open_[-1].tree()  # it parses
-        found = inferred(open_, self.schemas)
+        found = infer_types(open_, self.schemas)
         return {name: type_ for name, type_ in found.items() if name not in known}
 
     def let(self, name: str, queries: Node, types: Mapping[str, Type]) -> _Query:
@@ -189,7 +189,7 @@ class JobReader:
         if not NAME.fullmatch(name) or name in types:
             query.refuse(f"{query}: '{name}' is no name of its own")
         if not isinstance(text, str):
-            query.refuse(f"{query} is {shown(text)}; a text is wanted")
+            query.refuse(f"{query} is {show_value(text)}; a text is wanted")
         with _in_file(queries, name, text):
             found = self.resolved(self.typed(text, _let_label(name, query), query, types))
         if not isinstance(found, Read) or len(items_of(found.query[0])) != 1:
@@ -230,11 +230,13 @@ class JobReader:
             if error.kind != "no table" or error.start is None:
                 raise
             problem = f"{error.problem}; {self.besides}"
-            raise located(syntax.label, syntax.text, error.start, problem, error.kind) from None
+            raise locate_error(
+                syntax.label, syntax.text, error.start, problem, error.kind
+            ) from None
 
     def modelled(
         self, syntax: Syntax, confs: Mapping[str, str]
-    ) -> tuple[Statement, StandIn | None]:
+    ) -> tuple[Statement, UninterpretedSource | None]:
         """The statement; with a table in the place of a query that is not modelled, if that leaves nothing else that
         is not.
         """
@@ -253,10 +255,12 @@ class JobReader:
             said = (
                 f"{refused.problem}; it may stand in INSERT … SELECT, and in the source of a MERGE"
             )
-            raise located(syntax.label, syntax.text, start, said)
-        dynamic = overwrites_dynamically(confs)
+            raise locate_error(syntax.label, syntax.text, start, said)
+        dynamic = is_dynamic_overwrite(confs)
         with well_formed(syntax.text, syntax.label):
-            for one in stand_ins(syntax.text, self.schemas, syntax.types, dynamic=dynamic):
+            for one in find_uninterpreted_sources(
+                syntax.text, self.schemas, syntax.types, dynamic=dynamic
+            ):
                 schemas = {**self.schemas, one.schema.name: one.schema}
                 other = Syntax(one.sql, syntax.label).typed(
                     {**syntax.types, **one.types}, opaque=True
@@ -328,7 +332,7 @@ def _opaque(statement: Statement) -> bool:
 def _in_file(node: Node, key: str, text: str) -> AbstractContextManager[None]:
     """Errors in a text that a key has point into the file."""
     source = node.source
-    return standing(source.label, source.text, source.offset(node.under(key), text))
+    return errors_in_file(source.label, source.text, source.offset(node.under(key), text))
 
 
 def _label(node: Node, text: str) -> str:

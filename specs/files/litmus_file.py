@@ -32,16 +32,16 @@ from isolitmus.model.sql.values import cast_value
 from isolitmus.specs.files.expectations import Expected, read_expectations, read_levels
 from isolitmus.specs.files.raw_file import read_raw_table
 from isolitmus.specs.files.table_file import read_table, read_tables
-from isolitmus.specs.files.toml_reader import Source, head, shown
+from isolitmus.specs.files.toml_reader import Source, read_head, show_value
 from isolitmus.specs.files.transaction_file import (
+    apply_session_confs,
     read_format,
     read_sequences,
     read_transactions,
-    with_confs,
 )
-from isolitmus.specs.sql.parameters import CLOCKS, bound
+from isolitmus.specs.sql.parameters import CLOCKS, bind_text
 from isolitmus.specs.sql.statements import tables_named
-from isolitmus.specs.sql.unsupported_pairs import features, refuse_together
+from isolitmus.specs.sql.unsupported_pairs import features_of, refuse_together
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from typing import NoReturn
 
     from isolitmus.model.format import Format
-    from isolitmus.model.litmus import Client
+    from isolitmus.model.litmus import ClientSettings
     from isolitmus.model.schema import Schema
     from isolitmus.model.sql.statement import Statement
     from isolitmus.model.sql.values import Value
@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     from isolitmus.specs.files.toml_reader import Node
     from isolitmus.specs.sql.unsupported_pairs import Feature
 
-__all__ = ["at_its_clock", "litmus_of", "read_litmus"]
+__all__ = ["build_litmus", "read_litmus", "set_clock"]
 
 MARKS = ("history", "schedule", "transactions")
 """Keys of which every litmus test has one, and no other file in TOML that is read here."""
@@ -89,12 +89,12 @@ def read_litmus(text: str, name: str, path: Path | None = None) -> Litmus | Hist
     if "history" in document:
         return _history(document, name, path)
 
-    return litmus_of(document, name, path)
+    return build_litmus(document, name, path)
 
 
 def _history(document: Node, name: str, path: Path | None) -> HistoryTest:
     document.keys(("title", "source", "tags", "history", "expect"))
-    title, source, tags = head(document)
+    title, source, tags = read_head(document)
     table = document.inner("history")
     try:
         history = History.from_table(table.value)
@@ -116,12 +116,12 @@ STATED = ("table", "tables", "transactions", "postconditions")
 """The keys under which there are statements."""
 
 
-def at_its_clock(document: Node) -> Node:
+def set_clock(document: Node) -> Node:
     r"""The document with the time that it says in the place of ``current_date()`` and ``current_timestamp()``.
 
     >>> from isolitmus.specs.files.toml_reader import Source
     >>> text = 'clock = "2026-01-02 10:00:00"\n[transactions]\na = "DELETE FROM t WHERE day < current_date()"'
-    >>> at_its_clock(Source("f.toml", text).node()).value["transactions"]
+    >>> set_clock(Source("f.toml", text).node()).value["transactions"]
     {'a': "DELETE FROM t WHERE day < DATE '2026-01-02'"}
     """
     if "clock" not in document:
@@ -143,14 +143,14 @@ def _moment(document: Node) -> datetime:
         if isinstance(found, datetime):
             return found
     document.refuse(
-        f"clock is {shown(given)}; a time without a zone is wanted, '2026-01-02 10:00:00'"
+        f"clock is {show_value(given)}; a time without a zone is wanted, '2026-01-02 10:00:00'"
     )
 
 
 def _said(value: Any, values: Mapping[str, Value]) -> Any:
     match value:
         case str():
-            return bound(value, values)
+            return bind_text(value, values)
         case list():
             return [_said(one, values) for one in value]
         case dict():
@@ -164,16 +164,16 @@ ABSENT: frozenset[Feature] = frozenset({"a table that is not there at the start"
 """What a transaction has on account of another part of its test."""
 
 
-def litmus_of(document: Node, name: str, path: Path | None = None) -> Litmus:
+def build_litmus(document: Node, name: str, path: Path | None = None) -> Litmus:
     """The test on tables that a document is."""
     known = (
         "title", "source", "tags", "format", "clock", "schedule", "table", "tables", "transactions", "expect",
         "postconditions",
     )  # fmt: skip
     document.keys(known)
-    document = at_its_clock(document)
+    document = set_clock(document)
     form = read_format(document)
-    title, source, tags = head(document)
+    title, source, tags = read_head(document)
     of_delta = form.log == DELTA
     read = read_raw_table if of_delta else partial(read_table, indexed=form.steps)
     schemas, inits = read_tables(document, read, form.statement)
@@ -185,14 +185,14 @@ def litmus_of(document: Node, name: str, path: Path | None = None) -> Litmus:
         schedule = _schedule(document, transactions, clients)
         _refuse_unconverted(document, transactions, clients, schemas)
         _refuse_steps(document, schedule, transactions, clients, schemas)
-        transactions = with_confs(transactions, clients, schedule, document)
+        transactions = apply_session_confs(transactions, clients, schedule, document)
         _refuse_versions(document, inits[0], transactions, clients)
         _refuse_caches(document, transactions, clients)
     else:
         transactions, clients = read_sequences(document, schemas, form)
         schedule = _schedule(document, transactions, clients, scans=form.steps)
         for step in schedule.steps:
-            found = features(step=step) | {"a format other than Delta's"}
+            found = features_of(step=step) | {"a format other than Delta's"}
             refuse_together(found, _of_schedule(document), f"schedule step '{step}'")
     postconditions = _postconditions(document, form)
     expect = read_expectations(
@@ -218,7 +218,7 @@ def _postconditions(document: Node, form: Format) -> dict[str, str]:
 def _schedule(
     document: Node,
     transactions: Mapping[str, Statement],
-    clients: Mapping[str, Client],
+    clients: Mapping[str, ClientSettings],
     *,
     scans: bool = False,
 ) -> Schedule:
@@ -238,11 +238,11 @@ def _schedule(
 def _refuse_unconverted(
     document: Node,
     transactions: Mapping[str, Statement],
-    clients: Mapping[str, Client],
+    clients: Mapping[str, ClientSettings],
     schemas: Mapping[str, Schema],
 ) -> None:
     """Refuse what is done to a Parquet table but its conversion."""
-    found = [(name, features(s) & OTHER, tables_named(s)) for name, s in transactions.items()]
+    found = [(name, features_of(s) & OTHER, tables_named(s)) for name, s in transactions.items()]
     for name, client in clients.items():
         caches = [aside.table for aside in client.before if isinstance(aside, CacheTable)]
         found += [(name, OTHER, frozenset(map(str.lower, caches)))]
@@ -250,7 +250,7 @@ def _refuse_unconverted(
     for schema in schemas.values():
         for name, has, names in found:
             if schema.name.lower() in names:
-                both = has | features(schema=schema)
+                both = has | features_of(schema=schema)
                 refuse_together(both, document.refuse, f"transactions.{name}", table=schema.name)
 
 
@@ -258,12 +258,12 @@ def _refuse_versions(
     document: Node,
     init: tuple[Statement, ...],
     transactions: Mapping[str, Statement],
-    clients: Mapping[str, Client],
+    clients: Mapping[str, ClientSettings],
 ) -> None:
     """Refuse VERSION AS OF {init[n]} where there is no such version of the table."""
     for statement in init:
         if any(select.version is not None for select in untracked_queries(statement)):
-            found = features(statement) | {"an init statement"}
+            found = features_of(statement) | {"an init statement"}
             refuse_together(found, document.refuse, f"'{statement.sql}'")
     read = [(name, statement) for name, statement in transactions.items()]
     read += [(name, query) for name, c in clients.items() for query in c.let.values()]
@@ -286,12 +286,14 @@ def _refuse_versions(
 
 
 def _refuse_caches(
-    document: Node, transactions: Mapping[str, Statement], clients: Mapping[str, Client]
+    document: Node, transactions: Mapping[str, Statement], clients: Mapping[str, ClientSettings]
 ) -> None:
     """Refuse a cache beside what leaves it as it was: its table's newest version is not in it."""
-    caches = frozenset().union(*(features(client=client) for client in clients.values())) & CACHES
+    caches = (
+        frozenset().union(*(features_of(client=client) for client in clients.values())) & CACHES
+    )
     for name, statement in transactions.items():
-        found = features(statement) | caches
+        found = features_of(statement) | caches
         refuse_together(found, document.refuse, f"transactions.{name}", sql=statement.sql)
 
 
@@ -299,7 +301,7 @@ def _refuse_steps(
     document: Node,
     schedule: Schedule,
     transactions: Mapping[str, Statement],
-    clients: Mapping[str, Client],
+    clients: Mapping[str, ClientSettings],
     schemas: Mapping[str, Schema],
 ) -> None:
     """Refuse the steps that a transaction cannot take."""
@@ -310,7 +312,7 @@ def _refuse_steps(
             document.refuse(
                 f"schedule step '{step}': {name} has neither 'before' nor 'let'", "schedule"
             )
-        found = features(statement, step=step) | (ABSENT if unmade else frozenset())
+        found = features_of(statement, step=step) | (ABSENT if unmade else frozenset())
         at = f"schedule step '{step}'"
         refuse_together(found, _of_schedule(document), at, name=name, table=unmade)
 

@@ -16,10 +16,10 @@ from isolitmus.model.errors import IsolitmusError, LitmusError
 from isolitmus.model.schema import Column, Identity
 from isolitmus.model.sql.types import NAMED_TYPES, column_type
 from isolitmus.specs.disk.input_files import is_there, read_json, real_path
-from isolitmus.specs.files.table_ddl import Declared
+from isolitmus.specs.files.table_ddl import TableDeclaration
 from isolitmus.specs.files.toml_reader import NAME
 from isolitmus.specs.logs.delta_log import open_log
-from isolitmus.specs.sql.configuration import LAYOUT, LEVELS, MADE, unmodelled
+from isolitmus.specs.sql.configuration import LAYOUT, LEVELS, MADE, unmodelled_property
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -34,8 +34,8 @@ __all__ = [
     "NotModelled",
     "declared_properties",
     "logged_type",
+    "read_declared_table",
     "refuse_differing",
-    "table_in",
 ]
 
 MAPPING = "delta.columnMapping."
@@ -58,13 +58,13 @@ class LoggedDeclaration(NamedTuple):
 
     folder: Path
     """Where it is."""
-    declared: Declared
+    declared: TableDeclaration
     """Its name, the keys that a litmus file has for it, its level."""
     named: bool
     """Whether somebody said the name; else it is the folder's."""
 
 
-def table_in(given: str) -> LoggedDeclaration:
+def read_declared_table(given: str) -> LoggedDeclaration:
     """The table that ``FOLDER`` or ``NAME=FOLDER`` names, as its log declares it.
 
     LogError for a log that is not there or does not read, LitmusError for a table that the model does not have.
@@ -94,7 +94,7 @@ def table_in(given: str) -> LoggedDeclaration:
         raise LitmusError(f"{folder}: {problem}") from None
 
 
-def _declared(name: str, metadata: LogMetadata, protocol: LogProtocol) -> Declared:
+def _declared(name: str, metadata: LogMetadata, protocol: LogProtocol) -> TableDeclaration:
     layout = {key: value for key, value in metadata.plain.items() if key in LAYOUT}
     plain = {key: value for key, value in metadata.plain.items() if key not in LAYOUT}
     table: TomlTable = {
@@ -105,7 +105,7 @@ def _declared(name: str, metadata: LogMetadata, protocol: LogProtocol) -> Declar
     level = next((known for known in LEVELS if known.lower() == metadata.level.lower()), None)
     if level is None:
         raise NotModelled(f"its {LEVEL_KEY} is '{metadata.level}'; known: {', '.join(LEVELS)}")
-    return Declared(name, table, level)
+    return TableDeclaration(name, table, level)
 
 
 def logged_type(column: Mapping[str, Any]) -> Type:
@@ -167,7 +167,7 @@ def declared_properties(given: Mapping[str, str], protocol: LogProtocol) -> dict
     found = {}
     for key, value in given.items():
         if key not in OF_DELTA:
-            if why := unmodelled(key, value, made=True):
+            if why := unmodelled_property(key, value, made=True):
                 raise NotModelled(why)
             found[key] = value
     return found | {f"{SUPPORTED}{feature}": "supported" for feature in _features(protocol)}

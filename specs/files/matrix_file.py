@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from isolitmus.model.errors import LitmusError
-from isolitmus.model.matrix import Matrix, Place
-from isolitmus.specs.files.litmus_file import litmus_of
-from isolitmus.specs.files.toml_reader import Node, Source, shown
+from isolitmus.model.matrix import Matrix, MatrixPlace
+from isolitmus.specs.files.litmus_file import build_litmus
+from isolitmus.specs.files.toml_reader import Node, Source, show_value
 from isolitmus.specs.files.transaction_file import read_format
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from isolitmus.model.litmus import Litmus
 
-__all__ = ["case", "read_matrix"]
+__all__ = ["matrix_litmus", "read_matrix"]
 
 OF_LAYOUT = ("winner", "partitioned_by", "clustered_by", "properties", "rows_per_file")
 PARTITIONS = (0, 1)
@@ -49,14 +49,14 @@ def read_matrix(text: str, name: str, path: Path | None = None) -> Matrix:
         layout.strings("partitioned_by")
         if type(winner) is not int or winner not in PARTITIONS:
             layout.refuse(
-                f"{layout}.winner is {shown(winner)}; the partition that the winner"
+                f"{layout}.winner is {show_value(winner)}; the partition that the winner"
                 " is about is wanted, 0 or 1"
             )
     for statement in made.statements:
         problems = []
         for named in made.layouts:
             try:
-                case(made, Place(statement, statement, named))
+                matrix_litmus(made, MatrixPlace(statement, statement, named))
                 break
             except LitmusError as error:
                 problems.append(error)
@@ -66,11 +66,11 @@ def read_matrix(text: str, name: str, path: Path | None = None) -> Matrix:
     return made
 
 
-def case(matrix: Matrix, place: Place) -> Litmus:
+def matrix_litmus(matrix: Matrix, place: MatrixPlace) -> Litmus:
     """The litmus test at a place; LitmusError if these two, in this layout, are not modelled.
 
     >>> from isolitmus.specs.files.catalogue import matrix
-    >>> test = case(matrix("pairs"), Place("delete-partition", "insert", "same partition"))
+    >>> test = matrix_litmus(matrix("pairs"), MatrixPlace("delete-partition", "insert", "same partition"))
     >>> print(test.schedule, *(statement.sql for statement in test.transactions.values()), sep=" / ")
     a.start winner a.commit / DELETE FROM t WHERE part = 0 / INSERT INTO t VALUES (200, 0, 0)
     """
@@ -104,7 +104,7 @@ def case(matrix: Matrix, place: Place) -> Litmus:
         },
     }
     label = f"{matrix.name}, {place.a} beside {place.winner}, {place.layout}"
-    return litmus_of(Node(document, "", Source(label)), "-".join(place).replace(" ", "-"))
+    return build_litmus(Node(document, "", Source(label)), "-".join(place).replace(" ", "-"))
 
 
 def _filled(value: Any, places: dict[str, str]) -> Any:

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 from isolitmus.model.delta import raw_transaction as rw
 from isolitmus.model.delta.data_file import RawFile
-from isolitmus.model.delta.header import FEATURES, needed
+from isolitmus.model.delta.header import FEATURES, needed_features
 from isolitmus.model.errors import near
 from isolitmus.model.sql.query import Select
 from isolitmus.model.sql.statement import Delete, Insert, Merge, Optimize, Read, Update
 from isolitmus.specs.files.table_file import read_table
-from isolitmus.specs.files.toml_reader import shown
+from isolitmus.specs.files.toml_reader import show_value
 from isolitmus.specs.sql.statements import read_statement
-from isolitmus.specs.sql.unsupported_pairs import TRACKED, features, refuse_together
+from isolitmus.specs.sql.unsupported_pairs import TRACKED, features_of, refuse_together
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -31,11 +31,11 @@ if TYPE_CHECKING:
 
 __all__ = [
     "RAW_KEYS",
-    "check_together",
     "read_app",
     "read_raw",
     "read_raw_table",
     "read_target",
+    "refuse_raw_combination",
 ]
 
 RAW_KEYS = (
@@ -72,12 +72,12 @@ def read_raw_table(name: str, table: Node) -> Schema:
     twice = next((path for path in paths if paths.count(path) > 1), None)
     if twice is not None:
         table.refuse(f"{table}.files has '{twice}' twice")
-    found: set[Feature] = set().union(*(features(file=file) for file in made))
+    found: set[Feature] = set().union(*(features_of(file=file) for file in made))
     if schema.properties.get(VECTORS) != "true":
         found.add("a table without deletion vectors")
     refuse_together(found - {"a file without stats"}, table.refuse, str(table), table=name)
     if table.value.get("init"):
-        refuse_together(features(schema=schema) | {"a table by SQL"}, table.refuse, str(table))
+        refuse_together(features_of(schema=schema) | {"a table by SQL"}, table.refuse, str(table))
     return replace(schema, files=made)
 
 
@@ -93,7 +93,7 @@ def read_raw(name: str, given: Node, schemas: Mapping[str, Schema]) -> rw.Raw:
             f"{near(operation, rw.OPERATIONS)}"
         )
     if rw.OPERATIONS[operation].backfill:
-        found = features(schema=schema) | {"a backfill"}
+        found = features_of(schema=schema) | {"a backfill"}
         refuse_together(found, given.refuse, str(given), operation=operation, table=target)
         replace(given, path=f"{given}, a {operation}").keys(BACKFILL)
     reads = (
@@ -116,11 +116,11 @@ def read_raw(name: str, given: Node, schemas: Mapping[str, Schema]) -> rw.Raw:
         given.get("blind", bool) if "blind" in given else None,
         given.get("large", bool, default=False),
     )  # fmt: skip
-    refuse_together(features(made), given.refuse, str(given))
+    refuse_together(features_of(made), given.refuse, str(given))
     return made
 
 
-def check_together(
+def refuse_raw_combination(
     statements: Mapping[str, Statement], schemas: Mapping[str, Schema], document: Node
 ) -> None:
     """Refuse what tables and all their transactions together cannot be."""
@@ -131,7 +131,7 @@ def check_together(
     for name, schema in schemas.items():
         of_table = replace(document, path=f"table {name}")
         if other is not None:
-            found = features(schema=schema)
+            found = features_of(schema=schema)
             refuse_together(
                 found | {"a transaction that is not raw"},
                 document.refuse,
@@ -155,7 +155,7 @@ def check_together(
 def _counted(files: Iterable[RawFile], node: Node, *, tracked: bool) -> None:
     """Refuse files of which nobody knows how many rows they have, where Delta must."""
     for file in files:
-        found = set(features(file=file))
+        found = set(features_of(file=file))
         if tracked:
             found.add("row tracking")
         refuse_together(found, node.refuse, str(node), file=file.path)
@@ -191,7 +191,7 @@ def _raw_read(read: Node, schema: Schema, name: str) -> rw.RawRead:
             return rw.InPartitions(tuple(_partition(read, p, schema) for p in partitions))
         case {"app_id": str(app), **rest} if not rest:
             return rw.Application(app)
-    read.refuse(f"{read} holds {shown(read.value)}; a read is {READS}")
+    read.refuse(f"{read} holds {show_value(read.value)}; a read is {READS}")
 
 
 def _condition(text: str, read: Node, schema: Schema) -> Expr | None:
@@ -207,7 +207,7 @@ def _condition(text: str, read: Node, schema: Schema) -> Expr | None:
 def _file(file: Node, schema: Schema) -> RawFile:
     if not isinstance(file.value, dict):
         file.refuse(
-            f"{file} holds {shown(file.value)}; a file is {{ path = …, partition = {{ … }} }}"
+            f"{file} holds {show_value(file.value)}; a file is {{ path = …, partition = {{ … }} }}"
         )
     file.keys(("path", "partition", "stats", "dv"))
     path = file.get("path", str)
@@ -217,7 +217,7 @@ def _file(file: Node, schema: Schema) -> RawFile:
     stats = _stats(file.at("stats"), schema)
     vector = file.value.get("dv")
     if vector is not None and not (isinstance(vector, str) and VECTOR.fullmatch(vector)):
-        file.refuse(f"{file}.dv is {shown(vector)}; a name, letters, digits and _, is wanted")
+        file.refuse(f"{file}.dv is {show_value(vector)}; a name, letters, digits and _, is wanted")
     return RawFile(path, partition, stats, vector)
 
 
@@ -252,7 +252,7 @@ def _typed(partition: Node, value: object, type_: Type) -> Value:
                 return date.fromisoformat(text)
             except ValueError:
                 pass
-    partition.refuse(f"{partition}: {shown(value)} is no {type_}")
+    partition.refuse(f"{partition}: {show_value(value)} is no {type_}")
 
 
 def _stats(stats: Node, schema: Schema) -> Mapping[str, Any] | None:
@@ -290,7 +290,7 @@ def read_app(given: Node) -> tuple[str, int] | None:
     app.keys(("id", "version"))
     version = app.value.get("version")
     if type(version) is not int or version < 0:
-        app.refuse(f"{app}.version is {shown(version)}; a whole number is wanted")
+        app.refuse(f"{app}.version is {show_value(version)}; a whole number is wanted")
     return app.get("id", str), version
 
 
@@ -334,7 +334,7 @@ def _scanned(statement: Statement) -> tuple[str, ...]:
 
 def _tracks(raw: rw.Raw) -> bool:
     """Whether a transaction brings row tracking."""
-    wanted = () if raw.metadata is None else needed(raw.metadata.configuration)
+    wanted = () if raw.metadata is None else needed_features(raw.metadata.configuration)
     named = () if raw.protocol is None else raw.protocol.features
     return "rowTracking" in (*wanted, *named)
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from isolitmus.model.errors import SqlError
 from isolitmus.model.schema import Column, Schema
 from isolitmus.model.sql.statement import AddColumns, Definition, DropColumn, RenameColumn
-from isolitmus.specs.sql.statements import defines, resolve
+from isolitmus.specs.sql.statements import alters_columns, resolve
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from isolitmus.model.sql.statement import Statement
     from isolitmus.specs.sql.syntax import Syntax
 
-__all__ = ["Tables", "grow", "reached", "resolve_late"]
+__all__ = ["Tables", "only_add_columns", "reachable_tables", "resolve_late"]
 
 Tables = Mapping[str, Schema]
 
 
-def reached(syntaxes: Iterable[Syntax], schemas: Tables) -> tuple[Tables, ...]:
+def reachable_tables(syntaxes: Iterable[Syntax], schemas: Tables) -> tuple[Tables, ...]:
     """The tables as declared; with every column that some transaction adds or gives another name; and
     with all that transactions alter. What is the same as another is left out.
     """
@@ -31,7 +31,7 @@ def reached(syntaxes: Iterable[Syntax], schemas: Tables) -> tuple[Tables, ...]:
     for syntax in syntaxes:
         read = None
         with suppress(SqlError):  # it says so when its turn comes
-            read = resolve(syntax, most) if defines(syntax) else None
+            read = resolve(syntax, most) if alters_columns(syntax) else None
         if not isinstance(read, Definition):
             continue
         known = most[read.target]
@@ -53,7 +53,7 @@ def reached(syntaxes: Iterable[Syntax], schemas: Tables) -> tuple[Tables, ...]:
     return tuple(found)
 
 
-def grow(found: Sequence[Tables]) -> bool:
+def only_add_columns(found: Sequence[Tables]) -> bool:
     """Whether tables only get columns: none goes, or has another name."""
     return all(
         set(schema.columns) <= set(found[-1][name].columns)

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 from isolitmus.model.defaults import DELTA
 from isolitmus.model.scope import FRESH, LARGEST, Scope, fresh
 from isolitmus.model.sql.statement import Read
-from isolitmus.specs.disk.input_files import shipped
+from isolitmus.specs.disk.input_files import shipped_files
 from isolitmus.specs.files.spec_catalogue import protocol_names
 from isolitmus.specs.files.table_file import read_scan, read_table, read_tables
-from isolitmus.specs.files.toml_reader import NAME, Node, Source, shown
+from isolitmus.specs.files.toml_reader import NAME, Node, Source, show_value
 from isolitmus.specs.files.transaction_file import read_format, read_sequence
 from isolitmus.specs.registries.formats import format_named
-from isolitmus.specs.sql.unsupported_pairs import features, refuse_together
+from isolitmus.specs.sql.unsupported_pairs import features_of, refuse_together
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from isolitmus.model.sql.statement import Statement
     from isolitmus.specs.sql.unsupported_pairs import Feature
 
-__all__ = ["SCOPE", "read_scope", "with_jobs"]
+__all__ = ["SCOPE", "read_scope", "replace_jobs"]
 
 SCOPE: frozenset[Feature] = frozenset({"a scope"})
 """What a statement must be able to stand beside to be part of a scope."""
@@ -47,7 +47,7 @@ def read_scope(text: str, name: str, path: Path | None = None) -> Scope:
     for table, schema in schemas.items():
         where = "table" if "table" in document else f"tables.{table}"
         if not schema.exists:
-            refuse_together(features(schema=schema) | SCOPE, document.refuse, where, table=table)
+            refuse_together(features_of(schema=schema) | SCOPE, document.refuse, where, table=table)
     title = document.get("title", str)
     varied = document.inner("scope")
     known = ("transactions", "statements", "readers", "protocols", "levels", "noops")
@@ -56,7 +56,7 @@ def read_scope(text: str, name: str, path: Path | None = None) -> Scope:
     sizes = sizes if isinstance(sizes, list) else [sizes]
     if not sizes or not all(type(n) is int and 1 <= n <= LARGEST for n in sizes):
         document.refuse(
-            f"scope.transactions is {shown(varied.value.get('transactions'))}; a whole number from 1 to"
+            f"scope.transactions is {show_value(varied.value.get('transactions'))}; a whole number from 1 to"
             f" {LARGEST}, or a list of them, is wanted"
         )
     named, texts = _statements(varied)
@@ -67,7 +67,7 @@ def read_scope(text: str, name: str, path: Path | None = None) -> Scope:
         _everywhere(given.value, partial(_transaction, given, schemas, form)) for given in texts
     )
     for first, *_ in statements:
-        refuse_together(features(first) | SCOPE, document.refuse, "scope", sql=first.sql)
+        refuse_together(features_of(first) | SCOPE, document.refuse, "scope", sql=first.sql)
     reading = next((s[0].sql for s in statements if isinstance(s[0], Read)), None)
     if reading is not None:
         document.refuse(f"scope.statements holds a query, '{reading}'; put it into scope.readers")
@@ -76,9 +76,9 @@ def read_scope(text: str, name: str, path: Path | None = None) -> Scope:
     if writing is not None:
         document.refuse(f"scope.readers holds a statement that writes, '{writing}'")
     for statement in readers:
-        refuse_together(features(statement) | SCOPE, document.refuse, "scope", sql=statement.sql)
+        refuse_together(features_of(statement) | SCOPE, document.refuse, "scope", sql=statement.sql)
     for table, schema in schemas.items():
-        refuse_together(features(schema=schema) | SCOPE, document.refuse, "scope", table=table)
+        refuse_together(features_of(schema=schema) | SCOPE, document.refuse, "scope", table=table)
     noops = varied.get("noops", str, "skip")
     if noops not in ("skip", "keep"):
         document.refuse(f"scope.noops is '{noops}'; 'skip' or 'keep' is wanted")
@@ -92,8 +92,8 @@ def read_scope(text: str, name: str, path: Path | None = None) -> Scope:
         readers,
         tuple(sorted(set(sizes))),
         noops,
-        varied.named("protocols", "protocol", shipped("protocols"), protocol_names),
-        varied.named("levels", "level", shipped("levels")),
+        varied.named("protocols", "protocol", shipped_files("protocols"), protocol_names),
+        varied.named("levels", "level", shipped_files("levels")),
         text,
         path,
         {s.sql: job for job, each in zip(named, statements, strict=False) for s in each},
@@ -102,11 +102,11 @@ def read_scope(text: str, name: str, path: Path | None = None) -> Scope:
     )
 
 
-def with_jobs(scope: Scope, changes: Mapping[str, str | None]) -> Scope:
+def replace_jobs(scope: Scope, changes: Mapping[str, str | None]) -> Scope:
     """The scope with other statements for some of its jobs, or without them (None).
 
     >>> from isolitmus.specs import scope
-    >>> changed = with_jobs(scope("orders"), {"report": None, "cleanup": "TRUNCATE TABLE orders"})
+    >>> changed = replace_jobs(scope("orders"), {"report": None, "cleanup": "TRUNCATE TABLE orders"})
     >>> changed.statements[2][0].sql, "report" in changed.jobs.values()
     ('TRUNCATE TABLE orders', False)
     """
@@ -175,5 +175,5 @@ def _listed(varied: Node, key: str) -> tuple[Node, ...]:
     values = varied.get(key, list, [])
     for value in values:
         if not isinstance(value, str | list):
-            varied.refuse(f"scope.{key} holds {shown(value)}; texts are wanted")
+            varied.refuse(f"scope.{key} holds {show_value(value)}; texts are wanted")
     return tuple(Node(value, f"scope.{key}", varied.source) for value in values)

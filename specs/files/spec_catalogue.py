@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from isolitmus.model.defaults import DELTA
 from isolitmus.model.errors import IsolitmusError, SpecError, UnknownName, brief, near
 from isolitmus.model.spec import Spec
-from isolitmus.specs.disk.input_files import HOME, read_text, shipped
+from isolitmus.specs.disk.input_files import HOME, read_text, shipped_files
 from isolitmus.specs.language.parser import read
 from isolitmus.specs.registries.formats import SHIPPED, format_named
 
@@ -32,14 +32,14 @@ if TYPE_CHECKING:
 __all__ = [
     "databricks_protocol",
     "every_level",
+    "format_of_file",
     "level",
     "levels",
-    "log_of",
     "name_text",
     "protocol",
     "protocol_names",
     "protocols",
-    "relatives",
+    "related_protocols",
     "spec",
 ]
 
@@ -83,7 +83,7 @@ def databricks_protocol(name: str) -> str:
     if not plain.startswith("databricks"):
         return name
     short = EDITION.fullmatch(plain)
-    if short is not None and plain not in shipped("protocols"):
+    if short is not None and plain not in shipped_files("protocols"):
         level, edition, matrix = short.group("level", "edition", "matrix")
         rows = "" if matrix == "-files" else "-rows"
         plain = f"databricks{level or '-write-serializable'}{edition or '-newest'}{rows}"
@@ -112,7 +112,7 @@ def protocol_names(text: str) -> tuple[str, ...]:
     >>> protocol_names("databricks@15.4"), protocol_names("delta-write-*")
     (('databricks-write-serializable-newest-rows@14.3',), ('delta-write-serializable', 'delta-write-serializable-repaired'))
     """
-    known = shipped("protocols")
+    known = shipped_files("protocols")
     if text in known:
         return (text,)
     plain, at, release = text.partition("@")
@@ -133,7 +133,7 @@ def levels(log: str = DELTA) -> list[str]:
     >>> "write-serializable" in levels(), "write-serializable" in levels("locking"), "pl-3" in levels()
     (True, True, False)
     """
-    known = shipped("levels")
+    known = shipped_files("levels")
     return [name for name in every_level(log) if known[name].parent.name != PUBLISHED]
 
 
@@ -144,8 +144,8 @@ def every_level(log: str = DELTA) -> list[str]:
     >>> set(levels()) < set(every_level()), "pl-3" in every_level()
     (True, True)
     """
-    known = shipped("levels").items()
-    return sorted(name for name, path in known if log_of(path) in (None, log))
+    known = shipped_files("levels").items()
+    return sorted(name for name, path in known if format_of_file(path) in (None, log))
 
 
 def protocols(log: str = DELTA) -> list[str]:
@@ -154,10 +154,12 @@ def protocols(log: str = DELTA) -> list[str]:
     >>> "delta-serializable" in protocols(), "locking-read-committed" in protocols()
     (True, False)
     """
-    return [name for name, path in shipped("protocols").items() if log_of(path) == log]
+    return [
+        name for name, path in shipped_files("protocols").items() if format_of_file(path) == log
+    ]
 
 
-def log_of(path: Path) -> str | None:
+def format_of_file(path: Path) -> str | None:
     """Whose commits a shipped file is about: what is in a folder called after a format is of that one, what is
     in none of Delta; a level is then of any.
     """
@@ -167,14 +169,14 @@ def log_of(path: Path) -> str | None:
     return None if folder == "levels" else DELTA
 
 
-def relatives(*names: str, form: str = DELTA) -> list[str]:
+def related_protocols(*names: str, form: str = DELTA) -> list[str]:
     """The protocols beside the protocols of these names, in the package's folders, sorted: those of one
     engine share one. If no name is a protocol's, those beside what a format means where none is named.
 
-    >>> relatives("log-serializable") == relatives("delta-serializable") != protocols()
+    >>> related_protocols("log-serializable") == related_protocols("delta-serializable") != protocols()
     True
     """
-    known = shipped("protocols")
+    known = shipped_files("protocols")
     meant = [name for name in names if name in known]
     if not meant:
         meant = [name for name in format_named(form).protocols if name in known]
@@ -215,8 +217,8 @@ def protocol(name: SpecLike) -> Spec:
             f"{name} is no protocol: of format {found.format} one says what is seen, and what is locked"
         )
     for promised in found.promises:
-        if promised not in shipped("levels"):
-            known = shipped("levels")
+        if promised not in shipped_files("levels"):
+            known = shipped_files("levels")
             raise SpecError(f"{name} promises no level: '{promised}'{near(promised, known)}")
     return replace(found, format=DELTA) if found.format is None else found
 
@@ -249,14 +251,16 @@ def _find(name: SpecLike, what: str, folders: tuple[Folder, ...]) -> Spec:
     name = name_text(name)
     if name.endswith(".cat"):
         return _read(Path(name))
-    known = {k: path for folder in folders for k, path in shipped(folder).items()}
+    known = {k: path for folder in folders for k, path in shipped_files(folder).items()}
     if "protocols" in folders:
         name = databricks_protocol(name)
     plain, _, runtime = name.partition("@")
     if plain not in known:
         family = f"{plain.partition('-')[0]}-"
         usual = [
-            k for k, path in known.items() if log_of(path) in (None, DELTA) or k.startswith(family)
+            k
+            for k, path in known.items()
+            if format_of_file(path) in (None, DELTA) or k.startswith(family)
         ]
         raise UnknownName(f"no {what} '{plain}'{near(plain, usual) or near(plain, known)}")
     return _read_shipped(known[plain], runtime or None)

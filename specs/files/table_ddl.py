@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from isolitmus.model.schema import Schema
     from isolitmus.specs.files.toml_reader import TomlTable
 
-__all__ = ["Declared", "read_ddl", "table_ddl"]
+__all__ = ["TableDeclaration", "read_ddl", "table_ddl"]
 
 SILENT = (
     exp.NotNullColumnConstraint,
@@ -36,7 +36,7 @@ ASIDE_COLUMNS = (exp.PrimaryKey, exp.ForeignKey, exp.Constraint, exp.CheckColumn
 ASIDE = (exp.SchemaCommentProperty, exp.LocationProperty, exp.FileFormatProperty)
 
 
-class Declared(NamedTuple):
+class TableDeclaration(NamedTuple):
     """What the statement that makes a table says of it."""
 
     name: str
@@ -51,7 +51,7 @@ class Declared(NamedTuple):
     """What every row has to meet, as it is written."""
 
 
-def read_ddl(text: str, label: str, *, source: bool = False) -> Declared:
+def read_ddl(text: str, label: str, *, source: bool = False) -> TableDeclaration:
     """The table that a statement makes; SqlError with the place for what is no such statement. A ``source`` may be of
     another format than Delta: its properties are passed over.
 
@@ -63,7 +63,7 @@ def read_ddl(text: str, label: str, *, source: bool = False) -> Declared:
         return _declared(text, label, source=source)
 
 
-def _declared(text: str, label: str, *, source: bool) -> Declared:
+def _declared(text: str, label: str, *, source: bool) -> TableDeclaration:
     place = SqlText(text, label)
     tree = Syntax(text, label).tree()
     schema = tree.this
@@ -95,8 +95,8 @@ def _declared(text: str, label: str, *, source: bool) -> Declared:
                 place.refuse(found, f"a table of format {format_} has no commit check; USING delta")
     if format_ != DELTA:
         table = {key: table[key] for key in ("columns", "partitioned_by") if key in table}
-        return Declared(schema.this.name, table, None, format_)
-    return Declared(schema.this.name, table, level, checked=tuple(_checked(schema, place)))
+        return TableDeclaration(schema.this.name, table, None, format_)
+    return TableDeclaration(schema.this.name, table, level, checked=tuple(_checked(schema, place)))
 
 
 def _checked(schema: exp.Schema, place: SqlText) -> Iterator[str]:

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 from isolitmus.model.delta.header import FEATURES, SUPPORTED
 from isolitmus.model.delta.log import LEVEL_KEY
 from isolitmus.model.errors import near
-from isolitmus.model.litmus import Client
+from isolitmus.model.litmus import ClientSettings
 from isolitmus.model.schema import Column, Identity, Index, Schema
 from isolitmus.model.sql.statement import Read
 from isolitmus.model.sql.types import BASE_TYPES, NAMED_TYPES, column_type
 from isolitmus.specs.disk.input_files import COLUMNS, INITS
-from isolitmus.specs.files.toml_reader import NAME, shown
-from isolitmus.specs.sql.configuration import LEVELS, retention_problem, unmodelled
+from isolitmus.specs.files.toml_reader import NAME, show_value
+from isolitmus.specs.sql.configuration import LEVELS, retention_problem, unmodelled_property
 from isolitmus.specs.sql.statements import read_statement
 from isolitmus.specs.sql.unsupported_pairs import refuse_together
 
@@ -50,7 +50,7 @@ def _index(name: str, given: Node, columns: Sequence[Column]) -> Index:
         )
     if not isinstance(given.value, str):
         given.refuse(
-            f'{given} is {shown(given.value)}; columns are wanted, as "k" or "unique k desc, id"'
+            f'{given} is {show_value(given.value)}; columns are wanted, as "k" or "unique k desc, id"'
         )
     first, _, rest = given.value.strip().partition(" ")
     known = [column.name.lower() for column in columns]
@@ -74,13 +74,13 @@ def _index(name: str, given: Node, columns: Sequence[Column]) -> Index:
     return Index(name, tuple(places), tuple(descending), unique)
 
 
-def read_plan(given: Node, schemas: Mapping[str, Schema]) -> Client:
+def read_plan(given: Node, schemas: Mapping[str, Schema]) -> ClientSettings:
     """``scan`` and ``subqueries`` of a transaction."""
     scan = read_scan(given, schemas)
     subqueries = given.get("subqueries", str, "once")
     if subqueries not in SUBQUERIES:
         given.refuse(f"{given}.subqueries is '{subqueries}'{near(subqueries, SUBQUERIES)}")
-    return Client(scan=scan, each=subqueries == "each")
+    return ClientSettings(scan=scan, each=subqueries == "each")
 
 
 def read_scan(given: Node, schemas: Mapping[str, Schema]) -> str | tuple[str, ...]:
@@ -90,7 +90,7 @@ def read_scan(given: Node, schemas: Mapping[str, Schema]) -> str | tuple[str, ..
     names = [scan] if isinstance(scan, str) else scan
     if not isinstance(names, list | tuple) or not all(isinstance(name, str) for name in names):
         given.refuse(
-            f"{given}.scan is {shown(scan)}; an index, or a list of one for each scan, is wanted"
+            f"{given}.scan is {show_value(scan)}; an index, or a list of one for each scan, is wanted"
         )
     for name in names:
         if name not in (*indexes, HEAP):
@@ -155,7 +155,7 @@ def _init(
     read: Callable[[str, Mapping[str, Schema], str], Statement],
 ) -> Statement:
     if not isinstance(sql, str):
-        table.refuse(f"{table}.init holds {shown(sql)}; SQL texts are wanted")
+        table.refuse(f"{table}.init holds {show_value(sql)}; SQL texts are wanted")
     statement = read(sql, schemas, f"{table.at('init').place}, in init")
     if isinstance(statement, Read):
         table.refuse(
@@ -204,7 +204,7 @@ def read_table(
     rows_per_file = table.value.get("rows_per_file")
     if rows_per_file is not None and (type(rows_per_file) is not int or rows_per_file < 1):
         table.refuse(
-            f"{table}.rows_per_file is {shown(rows_per_file)}; a whole number from 1 is wanted"
+            f"{table}.rows_per_file is {show_value(rows_per_file)}; a whole number from 1 is wanted"
         )
     properties = table.inner("properties", {})
     for key, value in properties.value.items():
@@ -237,7 +237,7 @@ def _given(table: Node) -> set[Feature]:
 def _property(properties: Node, key: str, value: object, *, any_level: bool) -> None:
     """A property of a table that is made as it is declared."""
     if not isinstance(value, str):
-        properties.refuse(f"{properties}: {key} is {shown(value)}; a text is wanted")
+        properties.refuse(f"{properties}: {key} is {show_value(value)}; a text is wanted")
     if key.startswith(SUPPORTED):
         name = key.removeprefix(SUPPORTED)
         if name not in FEATURES:
@@ -245,14 +245,14 @@ def _property(properties: Node, key: str, value: object, *, any_level: bool) -> 
                 f"{properties}: the feature '{name}' is not modelled{near(name, FEATURES)}"
             )
         if value != "supported":
-            properties.refuse(f"{properties}: {key} is {shown(value)}; known: 'supported'")
+            properties.refuse(f"{properties}: {key} is {show_value(value)}; known: 'supported'")
         return
     if key == LEVEL_KEY and not any_level and value.lower() != LEVELS[0].lower():
         properties.refuse(
-            f"{properties}: {key} is {shown(value)}, and Delta takes only '{LEVELS[0]}' from a user;"
+            f"{properties}: {key} is {show_value(value)}, and Delta takes only '{LEVELS[0]}' from a user;"
             " leave it out, and the protocol of a run says the level, as delta-write-serializable does"
         )
-    why = unmodelled(key, value, made=True)
+    why = unmodelled_property(key, value, made=True)
     if why:
         properties.refuse(f"{properties}: {why}")
 

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 from isolitmus.model.errors import LitmusError, UnknownName, brief, excerpt, near
 from isolitmus.model.sql.types import RANGES, EvaluationError
-from isolitmus.model.sql.values import rescaled, sort_rows
-from isolitmus.specs.disk.input_files import DEEPEST, ENTRIES, TEXT, deeper, inner
+from isolitmus.model.sql.values import rescale, sort_rows
+from isolitmus.specs.disk.input_files import DEEPEST, ENTRIES, TEXT, inner_values, is_deeper
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from isolitmus.model.sql.types import Type
     from isolitmus.model.sql.values import Row, Rows, Value
 
-__all__ = ["NAME", "Node", "Source", "TomlTable", "head", "read_toml", "shown"]
+__all__ = ["NAME", "Node", "Source", "TomlTable", "read_head", "read_toml", "show_value"]
 
 TomlTable = dict[str, Any]
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -63,7 +63,7 @@ def read_toml(text: str, label: str) -> TomlTable:
         raise LitmusError(f"{label}: {TOO_LARGE}") from None
     except RecursionError:
         raise LitmusError(f"{label}: {TOO_DEEP}") from None
-    if deeper(document, inner):
+    if is_deeper(document, inner_values):
         raise LitmusError(f"{label}: {TOO_DEEP}")
     todo: list[object] = [document]
     while todo:
@@ -172,7 +172,7 @@ class Node:
     def table(self) -> TomlTable:
         """The value, which has to be a table."""
         if not isinstance(self.value, dict):
-            self.refuse(f"{self} is {shown(self.value)}; a table is wanted")
+            self.refuse(f"{self} is {show_value(self.value)}; a table is wanted")
         return self.value
 
     def keys(self, known: Iterable[str]) -> None:
@@ -187,7 +187,7 @@ class Node:
         if value is None and default is None:
             self.refuse(f"{self._named} needs '{key}' ({_words(kind)})")
         if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
-            self.refuse(f"{self.under(key)} is {shown(value)}; {_words(kind)} is wanted")
+            self.refuse(f"{self.under(key)} is {show_value(value)}; {_words(kind)} is wanted")
         if isinstance(value, list | dict):
             self.bounded(len(value), key, most)
         return value
@@ -235,7 +235,7 @@ class Node:
         values = self.get(key, list, [])
         for value in values:
             if not isinstance(value, str):
-                self.refuse(f"{self.under(key)} holds {shown(value)}; texts are wanted")
+                self.refuse(f"{self.under(key)} holds {show_value(value)}; texts are wanted")
         return tuple(values)
 
     def entries(self, key: str, known: Iterable[str]) -> Iterator[Node]:
@@ -243,7 +243,7 @@ class Node:
         for k, entry in enumerate(self.get(key, list, [], most=TEXT), 1):
             node = Node(entry, f"{key}[{k}]", self.source)
             if not isinstance(entry, dict):
-                self.refuse(f"{node} is {shown(entry)}; a table is wanted", key)
+                self.refuse(f"{node} is {show_value(entry)}; a table is wanted", key)
             node.keys(known)
             yield node
 
@@ -271,7 +271,7 @@ class Node:
 
     def _row(self, row: list[Any], types: Sequence[Type]) -> Row:
         if len(row) != len(types):
-            self.refuse(f"{self}: row {shown(row)} has not {len(types)} values")
+            self.refuse(f"{self}: row {show_value(row)} has not {len(types)} values")
         return tuple(self._value(value, type_) for value, type_ in zip(row, types, strict=True))
 
     def _value(self, value: object, wanted: Type) -> Value:
@@ -279,11 +279,11 @@ class Node:
             return None
         if not any(type(value) in kinds for kinds in VALUES.values()):
             self.refuse(
-                f"{self}: {shown(value)} is no value; write a number, a text, a boolean,"
+                f"{self}: {show_value(value)} is no value; write a number, a text, a boolean,"
                 " a date or { null = true }"
             )
         if type(value) not in _python_types(wanted):
-            self.refuse(f"{self}: {shown(value)} is no {wanted}")
+            self.refuse(f"{self}: {show_value(value)} is no {wanted}")
         if wanted in RANGES and not RANGES[wanted][0] <= cast("int", value) <= RANGES[wanted][1]:
             self.refuse(f"{self}: {value} does not fit into {wanted}")
         if wanted == "DOUBLE":
@@ -295,11 +295,11 @@ class Node:
     def _decimal(self, text: str, wanted: Type) -> Value:
         try:
             value = Decimal(text)
-            kept = rescaled(value, wanted)
+            kept = rescale(value, wanted)
         except (InvalidOperation, EvaluationError):
-            self.refuse(f"{self}: {shown(text)} is no {wanted}")
+            self.refuse(f"{self}: {show_value(text)} is no {wanted}")
         if kept != value:
-            self.refuse(f"{self}: {shown(text)} has more digits than {wanted}")
+            self.refuse(f"{self}: {show_value(text)} has more digits than {wanted}")
         return kept
 
 
@@ -320,13 +320,13 @@ def _fitting(row: list[Any], kinds: Sequence[Sequence[Type]]) -> Sequence[Type]:
     return fits[0]
 
 
-def head(document: Node) -> tuple[str, str, tuple[str, ...]]:
+def read_head(document: Node) -> tuple[str, str, tuple[str, ...]]:
     """The title of a test, its source and its tags."""
     title = document.get("title", str)
     return title, document.get("source", str, ""), document.strings("tags")
 
 
-def shown(value: object) -> str:
+def show_value(value: object) -> str:
     """A value as a message shows it."""
     return brief(repr(value), 80)
 

@@ -19,28 +19,28 @@ from sqlglot import expressions as exp
 
 from isolitmus.model.defaults import DELTA
 from isolitmus.model.delta.raw_transaction import Raw
-from isolitmus.model.display import many
+from isolitmus.model.display import count_of
 from isolitmus.model.errors import LitmusError, SqlError, UnknownName, near
-from isolitmus.model.litmus import CacheTable, Client, DataFrameWrite, SetConf
+from isolitmus.model.litmus import CacheTable, ClientSettings, DataFrameWrite, SetConf
 from isolitmus.model.schema import Column
 from isolitmus.model.sql import statement as df
 from isolitmus.model.sql import statement as st
 from isolitmus.model.sql.expression import Const
-from isolitmus.model.sql.query import items_of, sources
+from isolitmus.model.sql.query import items_of, source_tables
 from isolitmus.model.sql.statement import Block
 from isolitmus.specs.disk.input_files import STATEMENTS, TRANSACTIONS
-from isolitmus.specs.files.client_file import CLIENT, read_client, read_confs, under_confs
-from isolitmus.specs.files.raw_file import RAW_KEYS, check_together, read_raw, read_target
-from isolitmus.specs.files.schema_versions import grow, reached, resolve_late
+from isolitmus.specs.files.client_file import CLIENT, apply_confs, read_client, read_confs
+from isolitmus.specs.files.raw_file import RAW_KEYS, read_raw, read_target, refuse_raw_combination
+from isolitmus.specs.files.schema_versions import only_add_columns, reachable_tables, resolve_late
 from isolitmus.specs.files.table_file import read_plan
-from isolitmus.specs.files.toml_reader import NAME, shown
+from isolitmus.specs.files.toml_reader import NAME, show_value
 from isolitmus.specs.registries.formats import format_named
 from isolitmus.specs.sql.configuration import OVERWRITE_MODE, SHUFFLES
-from isolitmus.specs.sql.parameters import parameters, without_end
-from isolitmus.specs.sql.source_text import Part, as_written
-from isolitmus.specs.sql.statements import resolve, syntax_of, tables_named, unbound
+from isolitmus.specs.sql.parameters import parameters, strip_end
+from isolitmus.specs.sql.source_text import TextPart, errors_as_written
+from isolitmus.specs.sql.statements import resolve, syntax_of, tables_named, unbind_statement
 from isolitmus.specs.sql.syntax import Syntax
-from isolitmus.specs.sql.unsupported_pairs import features, refuse_together
+from isolitmus.specs.sql.unsupported_pairs import features_of, refuse_together
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -58,6 +58,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "TransactionContext",
+    "apply_session_confs",
     "each_transaction",
     "read_format",
     "read_sequence",
@@ -66,8 +67,7 @@ __all__ = [
     "read_transactions",
     "read_write",
     "refuse_sequence",
-    "widened_context",
-    "with_confs",
+    "widen_context",
 ]
 
 
@@ -82,13 +82,13 @@ def read_format(document: Node) -> Format:
 
 def read_sequences(
     document: Node, schemas: Mapping[str, Schema], form: Format
-) -> tuple[dict[str, Statement], dict[str, Client]]:
+) -> tuple[dict[str, Statement], dict[str, ClientSettings]]:
     """The transactions of a test whose format knows of clients only their sessions: each is a text, a list
     of texts, or a table with one of these as ``sql`` and a ``session``; where statements are scans, by which
     indexes they go.
     """
     statements: dict[str, Statement] = {}
-    clients: dict[str, Client] = {}
+    clients: dict[str, ClientSettings] = {}
     for name, given in each_transaction(document):
         value = given.value
         if isinstance(value, dict):
@@ -98,7 +98,7 @@ def read_sequences(
             client = read_plan(given, schemas)
             if "session" in given:
                 client = replace(client, session=given.get("session", str))
-            if client != Client():
+            if client != ClientSettings():
                 clients[name] = client
             value = value.get("sql")
         read = _reader(form, schemas, f"{given.place}, transaction {name}")
@@ -132,7 +132,7 @@ def read_sequence(
         return read(value)
     if not isinstance(value, list) or not value or not all(isinstance(t, str) for t in value):
         wanted = "a text is wanted" if form.sequences else "a text, or a list of texts, is wanted"
-        given.refuse(f"{given} is {shown(value)}; {wanted}")
+        given.refuse(f"{given} is {show_value(value)}; {wanted}")
     refuse_sequence(given, form)
     given.bounded(len(value), "sql", STATEMENTS, "statements")
     parts = tuple(map(read, value))
@@ -197,11 +197,11 @@ def read_sql(
     context: TransactionContext,
     let: Mapping[str, st.Read],
     *,
-    parts: Sequence[Part] = (),
+    parts: Sequence[TextPart] = (),
 ) -> st.Statement:
     """The statement of an author's text, or of its ``parts``; parameters stand for a value of their type."""
     syntax = context.syntaxes.get(name)
-    if syntax is None or syntax.text != without_end(text):
+    if syntax is None or syntax.text != strip_end(text):
         syntax = Syntax(text, f"{given.place}, transaction {name}")
     for parameter in parameters(text) if let else ():
         if parameter not in let:
@@ -210,13 +210,13 @@ def read_sql(
     try:
         found = _resolved(syntax.bound(examples), context.reached)
     except SqlError as error:
-        raise (as_written(error, parts) if parts else error) from None
+        raise (errors_as_written(error, parts) if parts else error) from None
     assert not isinstance(found, Raw)
-    has = set(features(found))
+    has = set(features_of(found))
     if found.origin is not None and found.origin.tables is not context.schemas:
         has.add("columns that a transaction adds or renames")
     refuse_together(has, _raised, syntax.label)
-    return unbound(found)
+    return unbind_statement(found)
 
 
 WRITE = ("write", "table", "query", "options")
@@ -238,24 +238,26 @@ REPLACING = ("replaceWhere", "replaceUsing", "partitionOverwriteMode")
 """Those that say what an overwrite replaces."""
 
 
-def read_write(name: str, given: Node, context: TransactionContext) -> tuple[st.Statement, Client]:
+def read_write(
+    name: str, given: Node, context: TransactionContext
+) -> tuple[st.Statement, ClientSettings]:
     """The INSERT that does what the write does, and its client."""
     client = _client(name, given, context.schemas)
     if client.write is not None and client.write.merges:
         return _merged(client, name, given, context), client
     if context.alters:
-        found = features(client=client) | {"a statement that alters columns"}
+        found = features_of(client=client) | {"a statement that alters columns"}
         refuse_together(found, given.refuse, str(given))
     return _insert(client, name, given, context), client
 
 
-def widened_context(given: Node, context: TransactionContext, *, grows: bool) -> TransactionContext:
+def widen_context(given: Node, context: TransactionContext, *, grows: bool) -> TransactionContext:
     """The context with the columns that a DataFrame write adds; ``grows`` False: others go."""
     schemas = context.schemas
     write = _write(given, schemas)
     if not write.merges:
         return context
-    found = set(features(client=Client(write=write)))
+    found = set(features_of(client=ClientSettings(write=write)))
     if not grows:
         found.add("DROP or RENAME COLUMN")
     if "let" in given:
@@ -279,7 +281,7 @@ def widened_context(given: Node, context: TransactionContext, *, grows: bool) ->
     return replace(context, reached=(schemas, wider, *context.reached[1:]))
 
 
-def _client(name: str, given: Node, schemas: Tables) -> Client:
+def _client(name: str, given: Node, schemas: Tables) -> ClientSettings:
     """The client of a write that is no statement."""
     if "stream" not in given:
         given.keys((*WRITE, *CLIENT))
@@ -306,7 +308,7 @@ def _write(given: Node, schemas: Tables) -> DataFrameWrite:
             options.refuse(f"{options}: '{key}' is not modelled{near(key, OPTIONS)}")
         if not isinstance(value, str) or (OPTIONS[key] and value.lower() not in OPTIONS[key]):
             known = ", ".join(OPTIONS[key]) or "a text"
-            options.refuse(f"{options}.{key} is {shown(value)}; known: {known}")
+            options.refuse(f"{options}.{key} is {show_value(value)}; known: {known}")
     replacing = [key for key in REPLACING if key in options]
     if replacing and replacing != ["partitionOverwriteMode"] and mode != "overwrite":
         options.refuse(f"{options}.{replacing[0]} needs write = 'overwrite'")
@@ -322,12 +324,14 @@ def _write(given: Node, schemas: Tables) -> DataFrameWrite:
             f"{given} makes {target}, which is not there at the start; with options, partitions or an app"
             " that is not modelled"
         )
-    found = features(client=Client(write=write)) - {"mergeSchema"}
+    found = features_of(client=ClientSettings(write=write)) - {"mergeSchema"}
     refuse_together(found, options.refuse, str(options))
     return write
 
 
-def _insert(client: Client, name: str, given: Node, context: TransactionContext) -> st.Insert:
+def _insert(
+    client: ClientSettings, name: str, given: Node, context: TransactionContext
+) -> st.Insert:
     """The INSERT that does what a DataFrame write does, or a micro-batch."""
     write = client.write
     assert write is not None
@@ -337,12 +341,12 @@ def _insert(client: Client, name: str, given: Node, context: TransactionContext)
     if condition is not None:
         into = f"INSERT INTO {write.table} REPLACE WHERE "
         of = f"{given.at('options').place}, replaceWhere of {name}"
-        parts = [Part(condition, condition, of), Part(" ", condition, of, len(condition))]
+        parts = [TextPart(condition, condition, of), TextPart(" ", condition, of, len(condition))]
     else:
         into = f"INSERT {'INTO' if write.mode == 'append' else 'OVERWRITE'} {write.table} "
         parts = []
-    parts = [Part(into, write.query, of_query, copied=False), *parts]
-    parts.append(Part(write.query, write.query, of_query))
+    parts = [TextPart(into, write.query, of_query, copied=False), *parts]
+    parts.append(TextPart(write.query, write.query, of_query))
     text = "".join(part.read for part in parts)
     query = read_sql(text, name, asked, context, client.let, parts=parts)
     if not isinstance(query, st.Insert):
@@ -357,7 +361,7 @@ def _insert(client: Client, name: str, given: Node, context: TransactionContext)
         makes=not (schema.exists or schema.parquet),
     )
     query = replace(query, options=options)
-    refuse_together(features(query), asked.refuse, str(asked), table=write.table)
+    refuse_together(features_of(query), asked.refuse, str(asked), table=write.table)
     return query
 
 
@@ -386,7 +390,7 @@ def _more(write: DataFrameWrite, given: Node, context: TransactionContext) -> tu
     items = items_of(read.query[0])
     if len(items) < len(declared.columns):
         given.refuse(
-            f"{given}.query gives {many(len(items), 'column')}; with mergeSchema the"
+            f"{given}.query gives {count_of(len(items), 'column')}; with mergeSchema the"
             f" {len(declared.columns)} of {write.table} come first"
         )
     items = items[len(declared.columns) :]
@@ -400,7 +404,9 @@ def _more(write: DataFrameWrite, given: Node, context: TransactionContext) -> tu
     return tuple(Column(n, item.type) for n, item in zip(names, items, strict=True))
 
 
-def _merged(client: Client, name: str, given: Node, context: TransactionContext) -> st.Insert:
+def _merged(
+    client: ClientSettings, name: str, given: Node, context: TransactionContext
+) -> st.Insert:
     """The INSERT that does what a DataFrame write with mergeSchema does."""
     write = client.write
     assert write is not None
@@ -417,32 +423,32 @@ SHUFFLING = (exp.Join, exp.Group, exp.Distinct, exp.Order, exp.Subquery, exp.Exi
 
 def read_transactions(
     document: Node, schemas: Mapping[str, Schema]
-) -> tuple[dict[str, st.Statement], dict[str, Client], tuple[Tables, ...]]:
+) -> tuple[dict[str, st.Statement], dict[str, ClientSettings], tuple[Tables, ...]]:
     """The statements, the clients of those that are written as a table, and the tables as they may find
     them.
     """
     statements: dict[str, st.Statement] = {}
-    clients: dict[str, Client] = {}
+    clients: dict[str, ClientSettings] = {}
     transactions = document.inner("transactions", most=TRANSACTIONS)
     context = _context(transactions, schemas)
-    grows = grow(context.reached)
+    grows = only_add_columns(context.reached)
     for given in transactions.nodes():
         value = given.value
         if isinstance(value, dict) and "write" in value and "stream" not in value:
-            context = widened_context(given, context, grows=grows)
+            context = widen_context(given, context, grows=grows)
     for name, given in each_transaction(document):
         statements[name], clients[name] = _transaction(name, given, context)
-    check_together(statements, schemas, document)
+    refuse_raw_combination(statements, schemas, document)
     cached = {a.table for c in clients.values() for a in c.before if isinstance(a, CacheTable)}
     for name, statement in statements.items():
-        found = set(features(statement))
+        found = set(features_of(statement))
         if not isinstance(statement, st.Read) and statement.target in cached:
             found.add("a table that is cached")
         if not grows:
             found.add("DROP or RENAME COLUMN")
         refuse_together(found, document.refuse, f"transactions.{name}")
     _refuse_unnamed(statements, clients, document)
-    made = {name: client for name, client in clients.items() if client != Client()}
+    made = {name: client for name, client in clients.items() if client != ClientSettings()}
     return statements, made, context.reached
 
 
@@ -452,20 +458,20 @@ def _context(transactions: Node, schemas: Mapping[str, Schema]) -> TransactionCo
         text = given.value.get("sql") if isinstance(given.value, dict) else given.value
         if isinstance(text, str):
             syntaxes[name] = Syntax(text, f"{given.place}, transaction {name}")
-    found = reached(syntaxes.values(), schemas)
+    found = reachable_tables(syntaxes.values(), schemas)
     return TransactionContext(found, syntaxes, alters=len(found) > 1)
 
 
 def _transaction(
     name: str, given: Node, context: TransactionContext
-) -> tuple[st.Statement, Client]:
+) -> tuple[st.Statement, ClientSettings]:
     """One transaction: a text, or a table, whose keys tell of which kind it is."""
     if isinstance(given.value, str):
-        return read_sql(given.value, name, given, context, {}), Client()
+        return read_sql(given.value, name, given, context, {}), ClientSettings()
     if isinstance(given.value, list):
         refuse_sequence(given, format_named(DELTA))
     if not isinstance(given.value, dict):
-        given.refuse(f"{given} is {shown(given.value)}; a text is wanted")
+        given.refuse(f"{given} is {show_value(given.value)}; a text is wanted")
     kinds = {"sql", "write", "stream"} & given.value.keys()
     raw = not kinds and {*RAW_KEYS, "app"} & given.value.keys()
     written = {"write", "stream"} & kinds
@@ -475,21 +481,23 @@ def _transaction(
         if kinds != {"write"}:
             found.add("a raw transaction or a micro-batch")
         refuse_together(
-            found | features(schema=schema), given.refuse, str(given), table=schema.name
+            found | features_of(schema=schema), given.refuse, str(given), table=schema.name
         )
     if raw:
-        return read_raw(name, given, context.schemas), Client(conf=read_confs(given))
+        return read_raw(name, given, context.schemas), ClientSettings(conf=read_confs(given))
     if written:
         return read_write(name, given, context)
     given.keys(("sql", "write", "stream", *CLIENT))
     client = read_client(given, context.schemas)
     statement = read_sql(given.get("sql", str), name, given, context, client.let)
-    refuse_together(features(statement, Client(app=client.app)), given.refuse, str(given))
+    refuse_together(
+        features_of(statement, ClientSettings(app=client.app)), given.refuse, str(given)
+    )
     return statement, client
 
 
 def _refuse_unnamed(
-    statements: Mapping[str, st.Statement], clients: Mapping[str, Client], document: Node
+    statements: Mapping[str, st.Statement], clients: Mapping[str, ClientSettings], document: Node
 ) -> None:
     """Refuse SQL that names a table which a DataFrame write makes: that one is a path."""
     inserts = [s for s in statements.values() if isinstance(s, st.Insert)]
@@ -498,7 +506,7 @@ def _refuse_unnamed(
         lets = clients[name].let.values()
         own = frozenset().union(*map(tables_named, lets))
         if isinstance(statement, st.Insert) and clients[name].write is not None:
-            own |= {table.lower() for table in sources(statement.query)}
+            own |= {table.lower() for table in source_tables(statement.query)}
         elif not isinstance(statement, Raw):
             own |= tables_named(statement)
         for table in sorted(made & own):
@@ -514,9 +522,9 @@ def _shuffles(statement: st.Statement) -> bool:
     return isinstance(statement, st.Merge | st.Optimize | df.Replace | df.Create)
 
 
-def with_confs(
+def apply_session_confs(
     statements: Mapping[str, st.Statement],
-    clients: Mapping[str, Client],
+    clients: Mapping[str, ClientSettings],
     schedule: Schedule,
     document: Node,
 ) -> dict[str, st.Statement]:
@@ -524,7 +532,7 @@ def with_confs(
     sessions: dict[str, dict[str, str]] = {}
     done = dict(statements)
     for name in dict.fromkeys(step.transaction for step in schedule.steps):
-        client = clients.get(name, Client())
+        client = clients.get(name, ClientSettings())
         kept = sessions.setdefault(client.session, {}) if client.session is not None else {}
         kept.update({a.key: a.value for a in client.before if isinstance(a, SetConf)})
         confs = kept | dict(client.conf)
@@ -534,5 +542,5 @@ def with_confs(
         if confs.get(SHUFFLES, "1") != "1" and _shuffles(statements[name]):
             shuffled = {"the conf shuffle.partitions above 1", "a statement that shuffles rows"}
             refuse_together(shuffled, document.refuse, place)
-        done[name] = under_confs(statements[name], confs, document.refuse, place)
+        done[name] = apply_confs(statements[name], confs, document.refuse, place)
     return done

@@ -18,9 +18,9 @@ from isolitmus.specs.files.job_reader import JobReader, types_in
 from isolitmus.specs.files.logged_tables import refuse_differing
 from isolitmus.specs.files.table_ddl import read_ddl
 from isolitmus.specs.files.table_file import read_table, read_tables
-from isolitmus.specs.files.toml_reader import Node, Source, shown
+from isolitmus.specs.files.toml_reader import Node, Source, show_value
 from isolitmus.specs.sql.configuration import LAYOUT, LEVELS, MADE
-from isolitmus.specs.sql.source_text import standing
+from isolitmus.specs.sql.source_text import errors_in_file
 from isolitmus.specs.sql.uninterpreted_sources import written_tables
 
 if TYPE_CHECKING:
@@ -30,10 +30,10 @@ if TYPE_CHECKING:
     from isolitmus.model.schema import Schema
     from isolitmus.model.sql.types import Type
     from isolitmus.specs.files.logged_tables import LoggedDeclaration
-    from isolitmus.specs.files.table_ddl import Declared
+    from isolitmus.specs.files.table_ddl import TableDeclaration
     from isolitmus.specs.files.toml_reader import TomlTable
 
-__all__ = ["WorkloadTables", "read_workload", "tables_of", "workload_of"]
+__all__ = ["WorkloadTables", "build_workload", "read_workload", "workload_tables"]
 
 
 class WorkloadTables(NamedTuple):
@@ -46,7 +46,7 @@ class WorkloadTables(NamedTuple):
     """What is taken for granted of properties that say how files are laid out."""
 
 
-def tables_of(document: Node, logged: Sequence[LoggedDeclaration]) -> WorkloadTables:
+def workload_tables(document: Node, logged: Sequence[LoggedDeclaration]) -> WorkloadTables:
     """The tables, by DDL, as a litmus file has them, or as their logs do."""
     there, found = _logged(document, logged), _declared(document)
     level = document.value.get("level")
@@ -129,7 +129,7 @@ def _declared(document: Node) -> WorkloadTables | None:
     ddl = document.value.get("ddl", [])
     texts = [ddl] if isinstance(ddl, str) else ddl
     if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
-        document.refuse(f"ddl is {shown(ddl)}; a text, or a list of texts, is wanted")
+        document.refuse(f"ddl is {show_value(ddl)}; a text, or a list of texts, is wanted")
     if not texts:
         if "table" not in document and "tables" not in document:
             return None
@@ -146,7 +146,7 @@ def _declared(document: Node) -> WorkloadTables | None:
     level = None
     for text in texts:
         source = document.source
-        with standing(source.label, source.text, source.offset("ddl", text)):
+        with errors_in_file(source.label, source.text, source.offset("ddl", text)):
             declared = read_ddl(text, f"{source.place_of('ddl', text)}, in ddl", source=True)
         if declared.name.lower() in {name.lower() for name in found}:
             document.refuse(f"ddl makes the table '{declared.name}' twice")
@@ -159,14 +159,14 @@ def _declared(document: Node) -> WorkloadTables | None:
     return WorkloadTables(found, level, formats, tuple(left_out))
 
 
-def _without_layout(declared: Declared) -> TomlTable:
+def _without_layout(declared: TableDeclaration) -> TomlTable:
     """The table without the properties that say how its files are laid out: for statements any layout is looked at."""
     properties = declared.table.get("properties", {})
     kept = {key: value for key, value in properties.items() if key not in LAYOUT}
     return {**declared.table, "properties": kept} if properties else declared.table
 
 
-def _left_out(declared: Declared) -> Iterator[str]:
+def _left_out(declared: TableDeclaration) -> Iterator[str]:
     """What is taken for granted of them."""
     given = {k: v for k, v in declared.table.get("properties", {}).items() if k in LAYOUT}
     for key, value in given.items():
@@ -184,7 +184,7 @@ def _level(document: Node, level: object) -> str | None:
     if level is None:
         return None
     if not isinstance(level, str) or level.lower() not in folded:
-        document.refuse(f"level is {shown(level)}; known: {', '.join(LEVELS)}")
+        document.refuse(f"level is {show_value(level)}; known: {', '.join(LEVELS)}")
     return folded[level.lower()]
 
 
@@ -208,10 +208,10 @@ def read_workload(
     ({'day': 'DATE'}, "day < DATE '2026-01-01'")
     """
     label = path.name if path is not None else f"{name}.toml"
-    return workload_of(Source(label, text).node(), name, path, logged=logged)
+    return build_workload(Source(label, text).node(), name, path, logged=logged)
 
 
-def workload_of(
+def build_workload(
     document: Node,
     name: str,
     path: Path | None = None,
@@ -224,7 +224,7 @@ def workload_of(
     if "jobs" not in document:
         raise NoLitmusTest(f"{document.source.label}: this is no workload: it has no [jobs.NAME]")
     document.keys(KNOWN)
-    schemas, level, formats, left_out = tables_of(document, logged)
+    schemas, level, formats, left_out = workload_tables(document, logged)
     shared = types_in(document.at("shared", document.get("shared", dict, {})))
     besides = (
         f"give the others, too, or this one by its name in SQL: --table NAME={logged[0].folder}"
@@ -301,7 +301,7 @@ def _apart(given: Node, jobs: Mapping[str, Job]) -> frozenset[tuple[str, str]]:
         first = [said] if isinstance(said, str) else said
         if not isinstance(first, list) or not all(isinstance(job, str) for job in first):
             node.refuse(
-                f"{node}.after is {shown(said)}; the name of a job, or a list of them, is wanted"
+                f"{node}.after is {show_value(said)}; the name of a job, or a list of them, is wanted"
             )
         for job in first:
             if job not in jobs:

@@ -19,13 +19,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from isolitmus.model.errors import IsolitmusError, LitmusError, UnknownName, near
 from isolitmus.model.workload import Workload
-from isolitmus.specs.disk.input_files import read_text, shipped
-from isolitmus.specs.files.logged_tables import table_in
+from isolitmus.specs.disk.input_files import read_text, shipped_files
+from isolitmus.specs.files.logged_tables import read_declared_table
 from isolitmus.specs.files.toml_reader import NAME, Node, Source
-from isolitmus.specs.files.workload_file import read_workload, workload_of
+from isolitmus.specs.files.workload_file import build_workload, read_workload
 from isolitmus.specs.sql.configuration import JOB_CONFS, SET, with_overwrite_mode
 from isolitmus.specs.sql.parameters import BLANK, PIECE
-from isolitmus.specs.sql.source_text import located
+from isolitmus.specs.sql.source_text import locate_error
 from isolitmus.specs.sql.statements import resolve
 from isolitmus.specs.sql.syntax import Syntax
 
@@ -39,10 +39,10 @@ if TYPE_CHECKING:
 __all__ = [
     "JobText",
     "as_workload",
-    "job_text",
-    "parametrised",
-    "statements_in",
-    "with_statement",
+    "parametrize_templates",
+    "read_job_text",
+    "replace_statement",
+    "split_statements",
     "workload",
     "workloads",
 ]
@@ -73,12 +73,12 @@ class JobText(NamedTuple):
     passed_over: tuple[str, ...]
 
 
-def job_text(source: Source) -> JobText:
+def read_job_text(source: Source) -> JobText:
     """What a job's file holds; SqlError for what the statements may hang on.
 
     >>> from isolitmus.specs.files.toml_reader import Source
     >>> text = "USE shop; CREATE TEMP VIEW s AS SELECT 1 AS id; INSERT INTO t SELECT * FROM s"
-    >>> job_text(Source("a.sql", text))
+    >>> read_job_text(Source("a.sql", text))
     JobText(statements=('WITH s AS (SELECT 1 AS id) INSERT INTO t SELECT * FROM s',), passed_over=('USE shop',))
     """
     if left := LEFT.search(source.text):
@@ -87,7 +87,7 @@ def job_text(source: Source) -> JobText:
     found: list[str] = []
     passed: list[str] = []
     views: dict[str, str] = {}
-    for statement in statements_in(source.text):
+    for statement in split_statements(source.text):
         if view := VIEW.fullmatch(statement):
             views[view["name"]] = _with_views(view["query"], views)
         elif (conf := SET.fullmatch(statement)) and conf["key"] in JOB_CONFS:
@@ -103,7 +103,7 @@ def job_text(source: Source) -> JobText:
 
 
 def _refuse(source: Source, start: int, problem: str) -> NoReturn:
-    raise located(source.label, source.text, start, problem)
+    raise locate_error(source.label, source.text, start, problem)
 
 
 def _with_views(statement: str, views: dict[str, str]) -> str:
@@ -121,10 +121,10 @@ def _with_views(statement: str, views: dict[str, str]) -> str:
     return f"WITH {listed} {statement}"
 
 
-def parametrised(text: str) -> str:
+def parametrize_templates(text: str) -> str:
     """The text with parameters for what a template engine puts values in for; nothing else is moved.
 
-    >>> parametrised("DELETE FROM t WHERE day = '{{ ds }}' AND id = ${id}")
+    >>> parametrize_templates("DELETE FROM t WHERE day = '{{ ds }}' AND id = ${id}")
     'DELETE FROM t WHERE day = :ds        AND id = :id  '
     """
 
@@ -135,10 +135,10 @@ def parametrised(text: str) -> str:
     return TEMPLATE.sub(parameter, text)
 
 
-def statements_in(text: str) -> Iterator[str]:
+def split_statements(text: str) -> Iterator[str]:
     r"""The statements of a text, without the semicolons that end them.
 
-    >>> list(statements_in("DELETE FROM t; -- done;\nINSERT INTO t VALUES (';')"))
+    >>> list(split_statements("DELETE FROM t; -- done;\nINSERT INTO t VALUES (';')"))
     ['DELETE FROM t', "-- done;\nINSERT INTO t VALUES (';')"]
     """
     hidden = PIECE.sub(lambda found: "x" * len(found[0]), text)
@@ -160,7 +160,7 @@ def workloads() -> list[str]:
     >>> workloads()
     ['shop']
     """
-    return list(shipped("workloads"))
+    return list(shipped_files("workloads"))
 
 
 def workload(*names: str, ddl: Path | None = None, tables: Sequence[str] = ()) -> Workload:
@@ -170,7 +170,7 @@ def workload(*names: str, ddl: Path | None = None, tables: Sequence[str] = ()) -
     >>> list(workload("shop").jobs)
     ['ingest', 'upsert', 'erase', 'report', 'compact']
     """
-    logged = [table_in(given) for given in tables]
+    logged = [read_declared_table(given) for given in tables]
     texts = [name for name in names if name.endswith(".sql")]
     if texts:
         other = next((name for name in names if name not in texts), None)
@@ -186,7 +186,7 @@ def workload(*names: str, ddl: Path | None = None, tables: Sequence[str] = ()) -
     if ddl is not None:
         raise IsolitmusError("--ddl is for files of SQL; a workload file has the DDL in 'ddl'")
     (name,) = names
-    known = shipped("workloads")
+    known = shipped_files("workloads")
     path = Path(name) if name.endswith(".toml") else known.get(name)
     if path is None:
         raise UnknownName(
@@ -204,7 +204,7 @@ def as_workload(given: Workload | NameOrPath) -> Workload:
     return given if isinstance(given, Workload) else workload(fspath(given))
 
 
-def with_statement(of: Workload, one: JobStatement, sql: str) -> Workload:
+def replace_statement(of: Workload, one: JobStatement, sql: str) -> Workload:
     """The workload with another text for one statement, whose parameters are the same."""
     syntax = Syntax(sql, one.name).typed(one.types, opaque=True)
     statement = with_overwrite_mode(resolve(syntax, of.tables), one.conf)
@@ -221,11 +221,11 @@ def _of_sql(
     sources: dict[str, Source] = {}
     passed_over: list[str] = []
     for path in paths:
-        name, text = _job_name(path), parametrised(read_text(path, LitmusError))
+        name, text = _job_name(path), parametrize_templates(read_text(path, LitmusError))
         if name in jobs:
             raise LitmusError(f"{path}: another file is called {name}, too; the name is the job's")
         sources[name] = Source(path.name, text)
-        found = job_text(sources[name])
+        found = read_job_text(sources[name])
         jobs[name] = {"sql": list(found.statements)}
         passed_over += [f"{path.name}: '{one}' changes nothing" for one in found.passed_over]
         if not jobs[name]["sql"]:
@@ -239,9 +239,9 @@ def _of_sql(
     document = Node({"jobs": jobs}, "", Source(name))
     if ddl is not None:
         made = read_text(ddl, LitmusError)
-        texts = {"ddl": list(statements_in(made)), "jobs": jobs}
+        texts = {"ddl": list(split_statements(made)), "jobs": jobs}
         document = Node(texts, "", Source(ddl.name, made))
-    made_of = workload_of(document, name, sources=sources, logged=logged)
+    made_of = build_workload(document, name, sources=sources, logged=logged)
     return replace(made_of, left_out=(*made_of.left_out, *passed_over))
 
 

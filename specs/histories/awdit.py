@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from isolitmus.model.blackbox_history import INITIAL, RegisterHistory
 from isolitmus.model.errors import RecordingError
-from isolitmus.specs.histories.recording import Recording, natural
+from isolitmus.specs.histories.recording import Recording, read_natural
 
 __all__ = ["read_awdit"]
 
@@ -74,9 +74,9 @@ def _sessions(text: str, file: str) -> list[list[list[_Line]]]:
         if found := OPERATION.fullmatch(line):
             place = f"{file}:{number}"
             word, key, value = found.groups()
-            size = natural(value.removeprefix("-"), place)
+            size = read_natural(value.removeprefix("-"), place)
             written = -size if value[0] == "-" else size
-            read = _Line(number, word == "w", natural(key, place), written)
+            read = _Line(number, word == "w", read_natural(key, place), written)
             sessions[-1][-1].append(read)
         elif SEPARATOR.fullmatch(line):
             if line[0] == "=":

@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 from isolitmus.model.errors import RecordingError
 from isolitmus.specs.disk.input_files import DEEPEST
 
-__all__ = ["forms", "spelled"]
+__all__ = ["read_edn_forms", "write_edn"]
 
 TOKEN = re.compile(
     r"""(?:[\s,]|;[^\n]*)*
@@ -51,31 +51,31 @@ class _Form:
     tagged: bool = False
 
 
-def forms(text: str, file: str) -> list[tuple[int, Any]]:
+def read_edn_forms(text: str, file: str) -> list[tuple[int, Any]]:
     """The forms of a text with the line where each begins; of a text that is one vector or list, what is in it.
 
-    >>> forms('{:f :txn, :value [[:r 3 nil]]} ; read', "h.edn")
+    >>> read_edn_forms('{:f :txn, :value [[:r 3 nil]]} ; read', "h.edn")
     [(1, {':f': ':txn', ':value': ((':r', 3, None),)})]
-    >>> forms("[1 [2", "h.edn")
+    >>> read_edn_forms("[1 [2", "h.edn")
     Traceback (most recent call last):
     isolitmus.model.errors.RecordingError: h.edn:1: this '[' is never closed
     """
     return _Nesting(text, file).read()
 
 
-def spelled(form: Any) -> str:
+def write_edn(form: Any) -> str:
     """A form as EDN has it.
 
-    >>> spelled({":value": ((":r", 3, None),)})
+    >>> write_edn({":value": ((":r", 3, None),)})
     '{:value [[:r 3 nil]]}'
     """
     match form:
         case dict():
-            return "{" + ", ".join(f"{spelled(k)} {spelled(v)}" for k, v in form.items()) + "}"
+            return "{" + ", ".join(f"{write_edn(k)} {write_edn(v)}" for k, v in form.items()) + "}"
         case tuple():
-            return "[" + " ".join(map(spelled, form)) + "]"
+            return "[" + " ".join(map(write_edn, form)) + "]"
         case frozenset():
-            return "#{" + " ".join(sorted(map(spelled, form))) + "}"
+            return "#{" + " ".join(sorted(map(write_edn, form))) + "}"
         case bool() | None:
             return next(word for word, value in WORDS.items() if value is form)
         case _:

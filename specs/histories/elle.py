@@ -26,7 +26,7 @@ from isolitmus.model.blackbox_history import (
     RegisterHistory,
 )
 from isolitmus.model.errors import RecordingError, brief
-from isolitmus.specs.histories.edn import spelled
+from isolitmus.specs.histories.edn import write_edn
 from isolitmus.specs.histories.recording import NEVER, Recording
 
 if TYPE_CHECKING:
@@ -181,7 +181,7 @@ class _Operations:
 
     def shown(self, value: Any) -> str:
         """A value as it stands in the file."""
-        return brief(spelled(value) if self.mark else json.dumps(value))
+        return brief(write_edn(value) if self.mark else json.dumps(value))
 
     def _of(self, record: dict[Any, Any], word: str) -> Any:
         return record.get(self.mark + word)

@@ -10,7 +10,7 @@ import re
 
 from isolitmus.model.blackbox_history import ABORTED, INITIAL, RegisterHistory
 from isolitmus.model.errors import RecordingError
-from isolitmus.specs.histories.recording import Recording, natural
+from isolitmus.specs.histories.recording import Recording, read_natural
 
 __all__ = ["read_plume"]
 
@@ -43,7 +43,7 @@ def read_plume(text: str, file: str) -> RegisterHistory:
                 f"{place}: '{line}' is none of 'r(KEY,VALUE,SESSION,TRANSACTION)' and 'w(…)', all of them numbers"
             )
         word, *digits, transaction = found.groups()
-        key, value, session = (natural(each.removeprefix("-"), place) for each in digits)
+        key, value, session = (read_natural(each.removeprefix("-"), place) for each in digits)
         if digits[1][0] == "-":
             value = -value
         is_write = word == "w"
@@ -55,7 +55,7 @@ def read_plume(text: str, file: str) -> RegisterHistory:
         if transaction == "-1":
             here = recording.begin(session, ABORTED)
         else:
-            name = natural(transaction, place)
+            name = read_natural(transaction, place)
             if name not in begun:
                 begun[name] = recording.begin(session), session, number
                 latest[session] = name

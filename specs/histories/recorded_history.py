@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from isolitmus.model.errors import RecordingError, near
 from isolitmus.specs.disk.input_files import (
     RECORDING,
-    decoded,
+    decode_bytes,
     from_utf_16,
     is_file,
     is_folder,
@@ -23,7 +23,7 @@ from isolitmus.specs.disk.input_files import (
 from isolitmus.specs.histories.awdit import read_awdit
 from isolitmus.specs.histories.cobra import read_cobra
 from isolitmus.specs.histories.dbcop import read_dbcop, read_dbcop_json
-from isolitmus.specs.histories.edn import forms
+from isolitmus.specs.histories.edn import read_edn_forms
 from isolitmus.specs.histories.elle import read_elle
 from isolitmus.specs.histories.plume import read_plume
 from isolitmus.specs.histories.recording import ENDINGS, RECORDED
@@ -115,7 +115,7 @@ def read_recorded(data: bytes, path: Path, form: str = "auto") -> RegisterHistor
     if text is None and b"\0" in data[:64] and form in ("auto", "dbcop"):
         return read_dbcop(data, file)
     if text is None:
-        text = decoded(data, path, RecordingError).removeprefix("\ufeff")
+        text = decode_bytes(data, path, RecordingError).removeprefix("\ufeff")
     text = text.replace("\r\n", "\n")
     if form == "auto":
         fits = [name for name, begins in BEGINNINGS.items() if begins.match(text)]
@@ -138,7 +138,7 @@ def read_recorded(data: bytes, path: Path, form: str = "auto") -> RegisterHistor
         return read_elle(enumerate(found, 1), file)
     if JSON_LINE.match(text):
         return read_elle(_json_lines(text, file), file)
-    return read_elle(forms(text, file), file, ":")
+    return read_elle(read_edn_forms(text, file), file, ":")
 
 
 def _unpacked(data: bytes, file: str) -> bytes:

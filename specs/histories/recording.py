@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from numpy import int64
     from numpy.typing import NDArray
 
-__all__ = ["ENDINGS", "GREATEST", "NEVER", "RECORDED", "Recording", "natural"]
+__all__ = ["ENDINGS", "GREATEST", "NEVER", "RECORDED", "Recording", "read_natural"]
 
 RECORDED = ("awdit", "cobra", "dbcop", "elle", "plume")
 """The formats of recorded histories, by the tools that have them."""
@@ -106,10 +106,10 @@ class Recording:
         return rank
 
 
-def natural(digits: str, place: str) -> int:
+def read_natural(digits: str, place: str) -> int:
     """The number that digits say; RecordingError for one that no column holds.
 
-    >>> natural("9223372036854775808", "h.txt:1")
+    >>> read_natural("9223372036854775808", "h.txt:1")
     Traceback (most recent call last):
     isolitmus.model.errors.RecordingError: h.txt:1: '9223372036854775808' is larger than 9223372036854775807
     """

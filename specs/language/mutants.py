@@ -15,10 +15,10 @@ from functools import reduce
 from typing import TYPE_CHECKING, Literal
 
 from isolitmus.model.defaults import DELTA
-from isolitmus.model.display import Readable
+from isolitmus.model.display import ReadableRepr
 from isolitmus.model.errors import ClauseError
 from isolitmus.model.spec import Axiom, Binary, Bracket, Label, Name, Unary, Unsaid
-from isolitmus.model.spec_algebra import unfolded
+from isolitmus.model.spec_algebra import unfold
 from isolitmus.specs.language.parser import read
 from isolitmus.specs.language.printer import expr_text, spec_text
 from isolitmus.specs.registries.formats import format_named
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
 
     from isolitmus.model.spec import BinaryOp, CatExpr, Clause, Spec
 
-__all__ = ["Mutant", "is_commit_check", "mutants"]
+__all__ = ["Mutant", "is_commit_check", "make_mutants"]
 
 
 @dataclass(frozen=True, slots=True)
-class Mutant(Readable):
+class Mutant(ReadableRepr):
     """One change of one statement of a spec."""
 
     number: int
@@ -59,11 +59,11 @@ TESTS: tuple[Literal["acyclic", "irreflexive", "empty"], ...] = ("acyclic", "irr
 SWAPPED: dict[BinaryOp, BinaryOp] = {"|": "&", "&": "|"}
 
 
-def mutants(spec: Spec) -> tuple[Mutant, ...]:
+def make_mutants(spec: Spec) -> tuple[Mutant, ...]:
     """All of them without repeats, in the order of the text.
 
     >>> from isolitmus.specs import level
-    >>> for mutant in mutants(level("read-committed"))[:4]:
+    >>> for mutant in make_mutants(level("read-committed"))[:4]:
     ...     print(mutant)
     1. without empty [Aborted] ; wr as no-aborted-read  (the axiom dropped)
     2. acyclic [Aborted] ; wr as no-aborted-read  (empty to acyclic)
@@ -102,7 +102,7 @@ def _meaning(spec: Spec) -> tuple[object, ...]:
     """What two specs have in common that are one spec, however many lets they are made of."""
     of = spec.definitions
     parts: Iterable[Axiom | Unsaid | Label] = (*spec.axioms, *spec.silences, *spec.labels)
-    meaning = (replace(part, expr=_flat(unfolded(part.expr, of))) for part in parts)
+    meaning = (replace(part, expr=_flat(unfold(part.expr, of))) for part in parts)
     clauses = format_named(spec.format or DELTA).clauses
     return (clauses and clauses(spec.clauses), *meaning)
 

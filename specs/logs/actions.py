@@ -30,13 +30,13 @@ __all__ = [
     "ACTIONS",
     "FEATURES",
     "Checkpoint",
-    "checkpoints",
-    "commit_of",
-    "fields_of",
-    "file_of",
-    "metadata_of",
-    "parse",
-    "protocol_of",
+    "build_commit",
+    "find_checkpoints",
+    "metadata_fields",
+    "parse_action",
+    "read_file_action",
+    "read_metadata_action",
+    "read_protocol_action",
 ]
 
 ACTIONS = ("add", "remove", "cdc", "txn", "metaData", "protocol", "commitInfo", "domainMetadata")
@@ -71,10 +71,10 @@ READER, WRITER = 3, 7
 """The newest versions of the protocol (PROTOCOL.md)."""
 
 
-def parse(line: str, where: str) -> tuple[str, dict[str, Any]]:
+def parse_action(line: str, where: str) -> tuple[str, dict[str, Any]]:
     """The action on one line, its name and fields; ``where`` is the file and line for an error.
 
-    >>> parse('{"add": {"path": "f"}}', "0.json:1")
+    >>> parse_action('{"add": {"path": "f"}}', "0.json:1")
     ('add', {'path': 'f'})
     """
     try:
@@ -95,7 +95,7 @@ def parse(line: str, where: str) -> tuple[str, dict[str, Any]]:
     return name, fields
 
 
-def commit_of(version: int, actions: Iterable[tuple[str, str, Mapping[str, Any]]]) -> LogCommit:
+def build_commit(version: int, actions: Iterable[tuple[str, str, Mapping[str, Any]]]) -> LogCommit:
     """The commit with these actions: the place of each, its name and its fields."""
     info: Mapping[str, Any] = {}
     adds, removes, applications, domains, changes = [], [], [], [], 0
@@ -103,9 +103,9 @@ def commit_of(version: int, actions: Iterable[tuple[str, str, Mapping[str, Any]]
     for where, name, fields in actions:
         match name:
             case "add":
-                adds.append(file_of(fields, f"{where}: add"))
+                adds.append(read_file_action(fields, f"{where}: add"))
             case "remove":
-                removes.append(file_of(fields, f"{where}: remove"))
+                removes.append(read_file_action(fields, f"{where}: remove"))
             case "cdc":
                 changes += 1
             case "txn":
@@ -117,9 +117,9 @@ def commit_of(version: int, actions: Iterable[tuple[str, str, Mapping[str, Any]]
             case "metaData":
                 if metadata is not None:
                     raise LogError(f"{where}: a second metaData in one commit; one is allowed")
-                metadata = metadata_of(fields, where)
+                metadata = read_metadata_action(fields, where)
             case "protocol":
-                protocol = protocol_of(fields, where)
+                protocol = read_protocol_action(fields, where)
     return LogCommit(
         version,
         info,
@@ -133,7 +133,7 @@ def commit_of(version: int, actions: Iterable[tuple[str, str, Mapping[str, Any]]
     )
 
 
-def file_of(fields: Mapping[str, Any], where: str) -> LogFile:
+def read_file_action(fields: Mapping[str, Any], where: str) -> LogFile:
     """The file that an ``add`` or ``remove`` names; ``file:///d/f`` is ``/d/f``."""
     path = fields.get("path")
     if not isinstance(path, str) or not path:
@@ -171,7 +171,7 @@ def file_of(fields: Mapping[str, Any], where: str) -> LogFile:
     )
 
 
-def metadata_of(fields: Mapping[str, Any], where: str) -> LogMetadata:
+def read_metadata_action(fields: Mapping[str, Any], where: str) -> LogMetadata:
     """The table's metadata."""
     columns = fields.get("partitionColumns") or []
     configuration = fields.get("configuration") or {}
@@ -195,11 +195,11 @@ def metadata_of(fields: Mapping[str, Any], where: str) -> LogMetadata:
     return LogMetadata(types, tuple(columns), configuration, str(text or ""))
 
 
-def fields_of(metadata: LogMetadata) -> dict[str, Any]:
+def metadata_fields(metadata: LogMetadata) -> dict[str, Any]:
     """The fields of which ``metadata_of`` makes a table's metadata.
 
-    >>> read = metadata_of({"partitionColumns": ["day"], "configuration": {"delta.appendOnly": "true"}}, "0.json:1")
-    >>> metadata_of(fields_of(read), "0.json:1") == read
+    >>> read = read_metadata_action({"partitionColumns": ["day"], "configuration": {"delta.appendOnly": "true"}}, "0.json:1")
+    >>> read_metadata_action(metadata_fields(read), "0.json:1") == read
     True
     """
     return {
@@ -209,7 +209,7 @@ def fields_of(metadata: LogMetadata) -> dict[str, Any]:
     }
 
 
-def protocol_of(fields: Mapping[str, Any], where: str) -> LogProtocol:
+def read_protocol_action(fields: Mapping[str, Any], where: str) -> LogProtocol:
     """The protocol, if it is one whose logs we can read."""
     reader, writer = fields.get("minReaderVersion"), fields.get("minWriterVersion")
     for name, version, newest in (
@@ -282,11 +282,11 @@ class Checkpoint:
                 where = f"{path}: {name}"
                 match name:
                     case "add":
-                        yield file_of(fields, where)
+                        yield read_file_action(fields, where)
                     case "metaData":
-                        yield metadata_of(fields, where)
+                        yield read_metadata_action(fields, where)
                     case "protocol":
-                        yield protocol_of(fields, where)
+                        yield read_protocol_action(fields, where)
                     case "checkpointMetadata" if fields.get("version") != self.version:
                         raise LogError(
                             f"{path}: this is a checkpoint of version {fields.get('version')}; its name"
@@ -296,7 +296,7 @@ class Checkpoint:
                         todo.append(_sidecar(path, fields))
 
 
-def checkpoints(log: Path, names: Sequence[str]) -> list[Checkpoint]:
+def find_checkpoints(log: Path, names: Sequence[str]) -> list[Checkpoint]:
     """The checkpoints whose files are all there, oldest first; of one version the first by name."""
     found: dict[tuple[int, int, str], list[str]] = {}
     for name in sorted(names):

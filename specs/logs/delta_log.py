@@ -23,7 +23,13 @@ from isolitmus.specs.disk.input_files import (
     read_json,
     read_lines,
 )
-from isolitmus.specs.logs.actions import NAME, Checkpoint, checkpoints, commit_of, parse
+from isolitmus.specs.logs.actions import (
+    NAME,
+    Checkpoint,
+    build_commit,
+    find_checkpoints,
+    parse_action,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,7 +37,14 @@ if TYPE_CHECKING:
 
     from isolitmus.model.delta.log import LogCommit, LogFile, LogMetadata, LogProtocol
 
-__all__ = ["DeltaLog", "commits_since", "has_version", "is_delta_table", "latest", "open_log"]
+__all__ = [
+    "DeltaLog",
+    "commits_since",
+    "has_version",
+    "is_delta_table",
+    "latest_version",
+    "open_log",
+]
 
 REMOTE = re.compile(r"(?!file:)[a-z][a-z0-9+.-]+:/")
 """An object store's address, as a path has it."""
@@ -122,7 +135,7 @@ def open_log(table: Path) -> DeltaLog:
             f"{table}: this is no Delta table: _delta_log has no commit, such as {0:020}.json"
         )
     oldest, last = versions[0], versions[-1]
-    whole = checkpoints(table / "_delta_log", names)
+    whole = find_checkpoints(table / "_delta_log", names)
     _last_checkpoint(table, whole, last)
     base = None
     if oldest > 0:
@@ -141,7 +154,7 @@ def open_log(table: Path) -> DeltaLog:
     return DeltaLog(table, oldest, 0 if base is None else base.version + 1, last, base)
 
 
-def latest(table: Path) -> int:
+def latest_version(table: Path) -> int:
     """The newest version of the table at a path; −1 if there is none."""
     return max(_list(table)[0], default=-1) if is_delta_table(table) else -1
 
@@ -158,7 +171,7 @@ def commits_since(table: Path, version: int = -1) -> tuple[LogCommit, ...]:
 
 
 def _commit(table: Path, version: int, *, newest: bool) -> LogCommit:
-    return commit_of(version, _actions(_place(table, version), newest=newest))
+    return build_commit(version, _actions(_place(table, version), newest=newest))
 
 
 def _place(table: Path, version: int) -> str:
@@ -218,7 +231,7 @@ def _read_actions(path: str, *, newest: bool) -> Iterator[tuple[str, str, dict[s
         empty = False
         where = f"{path}:{number}"
         try:
-            yield where, *parse(line, where)
+            yield where, *parse_action(line, where)
         except LogError as error:
             if newest and "no action" in str(error):
                 raise LogError(

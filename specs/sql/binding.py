@@ -13,8 +13,8 @@ from isolitmus.model.sql.statement import Read
 from isolitmus.model.sql.types import EvaluationError
 from isolitmus.model.sql.values import literal
 from isolitmus.specs.sql.configuration import with_overwrite_mode
-from isolitmus.specs.sql.parameters import bound, one_line
-from isolitmus.specs.sql.statements import resolve, resolved, syntax_of
+from isolitmus.specs.sql.parameters import bind_text, one_line
+from isolitmus.specs.sql.statements import resolve, resolve_again, syntax_of
 from isolitmus.specs.sql.syntax import Syntax
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from isolitmus.model.sql.values import Rows, Value
     from isolitmus.model.workload import JobStatement
 
-__all__ = ["TooManyRows", "bind", "bound_statement", "scalar"]
+__all__ = ["TooManyRows", "bind_job_statement", "bind_parameters", "scalar_value"]
 
 
 class TooManyRows(EvaluationError):
@@ -35,10 +35,10 @@ class TooManyRows(EvaluationError):
         super().__init__(type(self).__name__, f"'{sql}' gives {rows} rows; one value is wanted")
 
 
-def scalar(sql: str, rows: Rows) -> Value:
+def scalar_value(sql: str, rows: Rows) -> Value:
     """The value of a query with one column: NULL if it gives no row. TooManyRows for several.
 
-    >>> scalar("SELECT x FROM t", ((5,),)), scalar("SELECT x FROM t", ())
+    >>> scalar_value("SELECT x FROM t", ((5,),)), scalar_value("SELECT x FROM t", ())
     (5, None)
     """
     if len(rows) > 1:
@@ -46,7 +46,7 @@ def scalar(sql: str, rows: Rows) -> Value:
     return rows[0][0] if rows else None
 
 
-def bind(statement: Statement, values: Mapping[str, Value]) -> Statement:
+def bind_parameters(statement: Statement, values: Mapping[str, Value]) -> Statement:
     """The statement with values for its parameters; what only its client says of it stays.
 
     SqlError for one that is outside what isolitmus models with these values.
@@ -55,10 +55,10 @@ def bind(statement: Statement, values: Mapping[str, Value]) -> Statement:
         return statement
     named = ", ".join(f"{name} = {literal(value)}" for name, value in values.items())
     syntax = replace(syntax_of(statement).bound(values), label=f"'{statement.sql}' with {named}")
-    return resolved(statement, syntax, statement.origin.tables)
+    return resolve_again(statement, syntax, statement.origin.tables)
 
 
-def bound_statement(
+def bind_job_statement(
     one: JobStatement,
     values: Mapping[str, Value],
     tables: Mapping[str, Schema],
@@ -77,17 +77,17 @@ def bound_statement(
     ... parameters = { day = "INT" }
     ... ''', "jobs")
     >>> read = lambda sql: read_statement(sql, work.tables)
-    >>> statement, queries = bound_statement(work.statements[0], {"day": 7}, work.tables, read)
+    >>> statement, queries = bind_job_statement(work.statements[0], {"day": 7}, work.tables, read)
     >>> statement.sql, queries["seen"].sql
     ('INSERT INTO t VALUES (:seen, 7)', 'SELECT count(*) FROM t WHERE day = 7')
     """
     given = {name: value for name, value in values.items() if name not in one.let}
-    sql = bound(one_line(one.sql), given)
+    sql = bind_text(one_line(one.sql), given)
     if not one.let:
         return with_overwrite_mode(read(sql), one.conf), {}
     queries: dict[str, Read] = {}
     for parameter, query in one.let.items():
-        found = read(bound(query.sql, given))
+        found = read(bind_text(query.sql, given))
         assert isinstance(found, Read)
         queries[parameter] = found
     syntax = Syntax(sql).typed({p: one.types[p] for p in one.let}, opaque=True)

@@ -50,11 +50,11 @@ __all__ = [
     "UPGRADED",
     "VACUUM_LOGGING",
     "conf_problem",
-    "misspelled",
-    "overwrites_dynamically",
+    "deletion_vectors_conf",
+    "is_dynamic_overwrite",
+    "misspelled_property",
     "retention_problem",
-    "unmodelled",
-    "vectors",
+    "unmodelled_property",
     "with_overwrite_mode",
 ]
 
@@ -75,10 +75,10 @@ EMPTY_TEXTS = "isolitmus.emptyPartitionTexts"
 SWITCH = ("true", "false")
 
 
-def vectors(verb: str) -> str:
+def deletion_vectors_conf(verb: str) -> str:
     """The conf that lets DELETE, UPDATE or MERGE write deletion vectors.
 
-    >>> vectors("delete")
+    >>> deletion_vectors_conf("delete")
     'spark.databricks.delta.delete.deletionVectors.persistent'
     """
     return f"{DELTA}{verb}.deletionVectors.persistent"
@@ -93,7 +93,7 @@ CONFS: Mapping[str, tuple[str, ...]] = {
     VACUUM_LOGGING: SWITCH,
     # no statement that is read names a column that its table lacks; of MERGE see ``with_confs``
     AUTO_MERGE: SWITCH,
-    **{vectors(verb): SWITCH for verb in ("delete", "update", "merge")},
+    **{deletion_vectors_conf(verb): SWITCH for verb in ("delete", "update", "merge")},
     # a second attempt has every winner to check: one more or less of them makes no difference
     ATTEMPTS: ("0", "10000000"),
     # no two transactions of a test commit at one moment
@@ -103,7 +103,11 @@ CONFS: Mapping[str, tuple[str, ...]] = {
     # a commit finds only itself by it: no transaction of a test is another one's second attempt
     f"{DELTA}commit.idempotencyCheck.enabled": SWITCH,
 }
-JOB_CONFS = (OVERWRITE_MODE, SKIPPING, *(vectors(verb) for verb in ("delete", "update", "merge")))
+JOB_CONFS = (
+    OVERWRITE_MODE,
+    SKIPPING,
+    *(deletion_vectors_conf(verb) for verb in ("delete", "update", "merge")),
+)
 """The confs that jobs may set: what is proved of a workload holds with them."""
 
 
@@ -258,7 +262,7 @@ def conf_problem(key: str, value: str, known: Iterable[str] = CONFS) -> str:
     return f"'{key}' is said when an application starts, and no session can set it; leave it out"
 
 
-def overwrites_dynamically(confs: Mapping[str, str]) -> bool:
+def is_dynamic_overwrite(confs: Mapping[str, str]) -> bool:
     """Whether an overwrite replaces only the partitions that it writes to."""
     return confs.get(OVERWRITE_MODE, "static").lower() == "dynamic"
 
@@ -275,7 +279,7 @@ def with_overwrite_mode(statement: Statement, confs: Mapping[str, str]) -> State
     """
     if not isinstance(statement, Insert) or not statement.overwrite or statement.options.stream:
         return statement
-    options = replace(statement.options, dynamic=overwrites_dynamically(confs))
+    options = replace(statement.options, dynamic=is_dynamic_overwrite(confs))
     return replace(statement, options=options)
 
 
@@ -394,11 +398,11 @@ UPGRADED = "columns are mapped, files rewritten and a property set"
 """Why REORG … APPLY (UPGRADE UNIFORM …) is several."""
 
 
-def misspelled(key: str) -> str:
+def misspelled_property(key: str) -> str:
     """What is wrong with a property of Delta's in other letters than Delta's, which puts it right, but not
     everywhere; empty if nothing is.
 
-    >>> misspelled("delta.appendonly"), misspelled("delta.appendOnly")
+    >>> misspelled_property("delta.appendonly"), misspelled_property("delta.appendOnly")
     ("'delta.appendonly' is written delta.appendOnly", '')
     """
     name = next((name for name in MADE if name.lower() == key.lower()), key)
@@ -425,16 +429,16 @@ def retention_problem(given: Mapping[str, str]) -> str:
     return f"{LOGS_KEPT} ({said[0]}) is shorter than {KEPT} ({said[1]})"
 
 
-def unmodelled(key: str, value: str, *, made: bool) -> str:
+def unmodelled_property(key: str, value: str, *, made: bool) -> str:
     """Why a property with this value is not modelled; empty if it is. ``made``: with its table.
 
-    >>> unmodelled("delta.appendOnly", "yes", made=True)
+    >>> unmodelled_property("delta.appendOnly", "yes", made=True)
     "delta.appendOnly is 'yes'; known: 'true' or 'false'"
-    >>> unmodelled("delta.apendOnly", "true", made=True)
+    >>> unmodelled_property("delta.apendOnly", "true", made=True)
     "Delta has no property 'delta.apendOnly' (DELTA_UNKNOWN_CONFIGURATION); did you mean 'delta.appendOnly'?"
-    >>> unmodelled("delta.dataSkippingStatsColumns", "id", made=True)
+    >>> unmodelled_property("delta.dataSkippingStatsColumns", "id", made=True)
     "the property 'delta.dataSkippingStatsColumns' is not modelled: statistics decide which files a statement reads"
-    >>> unmodelled("team", "us", made=False)
+    >>> unmodelled_property("team", "us", made=False)
     ''
     """
     if not key.lower().startswith("delta."):
@@ -447,7 +451,7 @@ def unmodelled(key: str, value: str, *, made: bool) -> str:
         return f"Delta has no property '{key}' (DELTA_UNKNOWN_CONFIGURATION){near(key, MADE)}"
     name, values = known[key.lower()]
     if key != name:
-        return misspelled(key)
+        return misspelled_property(key)
     if re.fullmatch(values.pattern, value, re.IGNORECASE):
         return ""
     return f"{name} is '{value}'; known: {values.words}"

@@ -23,11 +23,16 @@ from isolitmus.model.sql import query as qu
 from isolitmus.model.sql import statement as df
 from isolitmus.model.sql.query import items_of
 from isolitmus.model.sql.types import NAMED_TYPES, type_named
-from isolitmus.specs.sql.configuration import SEVERAL, misspelled, retention_problem, unmodelled
-from isolitmus.specs.sql.parameters import bound
+from isolitmus.specs.sql.configuration import (
+    SEVERAL,
+    misspelled_property,
+    retention_problem,
+    unmodelled_property,
+)
+from isolitmus.specs.sql.parameters import bind_text
 from isolitmus.specs.sql.queries import QueryReader
 from isolitmus.specs.sql.syntax import resolves
-from isolitmus.specs.sql.unsupported_pairs import OUTSIDE, features
+from isolitmus.specs.sql.unsupported_pairs import OUTSIDE, features_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -36,7 +41,13 @@ if TYPE_CHECKING:
     from isolitmus.model.schema import Schema
     from isolitmus.specs.sql.syntax import Syntax
 
-__all__ = ["DefinitionReader", "MakingReader", "checked", "property_pairs", "selected"]
+__all__ = [
+    "DefinitionReader",
+    "TableCreationReader",
+    "check_condition",
+    "property_pairs",
+    "select_of",
+]
 
 TABLE = r"`?(?P<table>\w+)`?"
 ALTER = re.compile(rf"\s*ALTER\s+TABLE\s+{TABLE}\s+(?P<rest>.*\S)\s*", re.IGNORECASE | re.DOTALL)
@@ -93,11 +104,11 @@ FORMS = (
 )
 
 
-def checked(syntax: Syntax) -> exp.Expr:
+def check_condition(syntax: Syntax) -> exp.Expr:
     """The condition of ADD CONSTRAINT.
 
     >>> from isolitmus.specs.sql.syntax import Syntax
-    >>> checked(Syntax("ALTER TABLE t ADD CONSTRAINT few CHECK (id < 9)")).sql()
+    >>> check_condition(Syntax("ALTER TABLE t ADD CONSTRAINT few CHECK (id < 9)")).sql()
     'id < 9'
     """
     found = ALTER.fullmatch(syntax.text)
@@ -168,7 +179,7 @@ class DefinitionReader(QueryReader):
 
     def change(self, schema: Schema, rest: str) -> df.Change:
         if found := SET.fullmatch(rest):
-            body = bound(found["body"], self.syntax.values)
+            body = bind_text(found["body"], self.syntax.values)
             pairs = property_pairs(body)
             if pairs is None:
                 self.outside("SET TBLPROPERTIES takes 'key' = 'value', …")
@@ -188,7 +199,7 @@ class DefinitionReader(QueryReader):
                     f"whether {LEVEL_KEY} is set depends on the protocol of the run; SET TBLPROPERTIES"
                     f" ('{LEVEL_KEY}' = 'Serializable') has the effect of unsetting it"
                 )
-            for why in filter(None, map(misspelled, named)):
+            for why in filter(None, map(misspelled_property, named)):
                 self.outside(why)
             if MAPPING_MODE in named:
                 return self.unmapped(dict.fromkeys(named, ""), unset=True)
@@ -240,7 +251,7 @@ class DefinitionReader(QueryReader):
         """A property that says nothing to Delta, or one of those whose meaning the model knows."""
         if key.startswith(SUPPORTED):
             return self.supported(key, value)
-        why = unmodelled(key, value, made=made)
+        why = unmodelled_property(key, value, made=made)
         if why:
             self.outside(why)
         return key, value
@@ -272,8 +283,8 @@ class DefinitionReader(QueryReader):
 
     def check(self, schema: Schema, name: str, body: str) -> df.AddConstraint:
         _, side = self.table(exp.to_table(schema.name, dialect="databricks"))
-        condition = self.condition(self.scope(side), checked(self.syntax))
-        text = bound(body.strip(), self.syntax.values)
+        condition = self.condition(self.scope(side), check_condition(self.syntax))
+        text = bind_text(body.strip(), self.syntax.values)
         return df.AddConstraint(name.lower(), text, condition)
 
     def added(self, schema: Schema, body: str) -> df.AddColumns:
@@ -336,11 +347,11 @@ RESERVED = ("comment", "external", "is_managed_location", "location", "owner", "
 """The properties that Spark does not let one set in this way (AstBuilder.scala, cleanTableProperties)."""
 
 
-def selected(syntax: Syntax) -> exp.Expr:
+def select_of(syntax: Syntax) -> exp.Expr:
     """The query of which a statement makes a table.
 
     >>> from isolitmus.specs.sql.syntax import Syntax
-    >>> selected(Syntax("CREATE TABLE t USING delta AS SELECT 1 AS id")).sql()
+    >>> select_of(Syntax("CREATE TABLE t USING delta AS SELECT 1 AS id")).sql()
     'SELECT 1 AS id'
     """
     found = FORM.fullmatch(syntax.text)
@@ -348,7 +359,7 @@ def selected(syntax: Syntax) -> exp.Expr:
     return syntax.tree(found.start("query"))
 
 
-class MakingReader(DefinitionReader):
+class TableCreationReader(DefinitionReader):
     """Reads them; what else makes a table is refused by name."""
 
     @resolves("CREATE", "REPLACE", "CLONE")
@@ -369,7 +380,7 @@ class MakingReader(DefinitionReader):
         )
         query = None
         if found["query"] is not None and found["columns"] is None:
-            query = self.selected(schema, selected(self.syntax))
+            query = self.selected(schema, select_of(self.syntax))
         elif found["query"] is None and found["columns"] is not None:
             declared = tuple(" ".join(c.split()).lower() for c in found["columns"].split(","))
             self.same(schema, "its columns are", declared, _columns(schema))
@@ -410,7 +421,7 @@ class MakingReader(DefinitionReader):
                 "a clone is of VERSION AS OF {init[n]}, what the n-th init statement has left"
             )
         for table in (schema, source):
-            self.apart(features(schema=table) | {"SHALLOW CLONE"}, table=table.name)
+            self.apart(features_of(schema=table) | {"SHALLOW CLONE"}, table=table.name)
         self.same(schema, "its columns are", _columns(source), _columns(schema))
         parts = tuple(map(str.lower, source.partitioned_by))
         self.same(schema, "partitioned by", parts, tuple(map(str.lower, schema.partitioned_by)))
@@ -419,7 +430,7 @@ class MakingReader(DefinitionReader):
 
     def given(self, body: str | None) -> dict[str, str]:
         """The properties that a table is made with; features are asked for in this way, too."""
-        pairs = [] if body is None else property_pairs(bound(body, self.syntax.values))
+        pairs = [] if body is None else property_pairs(bind_text(body, self.syntax.values))
         if pairs is None:
             self.outside("TBLPROPERTIES takes 'key' = 'value', …")
         given = dict(pairs)

@@ -25,15 +25,15 @@ from isolitmus.model.sql.types import (
 from isolitmus.specs.sql.functions import (
     GIVES,
     FunctionReader,
-    coerced,
-    decimals,
+    coerce,
+    decimal_operand,
     explicit_cast,
-    number,
+    is_untyped_null,
     operand_type,
-    unified,
-    untyped,
+    read_number,
+    unify_types,
 )
-from isolitmus.specs.sql.source_text import only
+from isolitmus.specs.sql.source_text import refuse_other_arguments
 from isolitmus.specs.sql.unsupported_pairs import OUTSIDE
 
 if TYPE_CHECKING:
@@ -125,7 +125,7 @@ class _ExpressionReader:
             return self._aggregate(node)
         match node:
             case exp.Paren():
-                only(place, node, "this")
+                refuse_other_arguments(place, node, "this")
                 return self.read(node.this, null)
             case exp.Null():
                 return ex.Const(None, null)
@@ -134,7 +134,7 @@ class _ExpressionReader:
             case exp.Literal() | exp.Neg(this=exp.Literal()):
                 return self._literal(node)
             case exp.Cast():
-                only(place, node, "this", "to")
+                refuse_other_arguments(place, node, "this", "to")
                 return explicit_cast(place, node, self.read(node.this, null))
             case exp.Placeholder() if node.name in place.types:
                 return ex.Parameter(node.name, place.types[node.name])
@@ -158,7 +158,7 @@ class _ExpressionReader:
                 node.meta[GIVES] = operand.type
                 return ex.Negate(operand, operand.type)
             case exp.And() | exp.Or():
-                only(place, node, "this", "expression")
+                refuse_other_arguments(place, node, "this", "expression")
                 build = ex.And if isinstance(node, exp.And) else ex.Or
                 return build(self._boolean(node.this), self._boolean(node.expression))
             case exp.Not(this=exp.Is(this=subject, expression=exp.Null())):
@@ -191,7 +191,7 @@ class _ExpressionReader:
         read = self.scope.subquery
         if isinstance(read, str):
             self.scope.place.refuse(node, read)
-        only(self.scope.place, node, "this")
+        refuse_other_arguments(self.scope.place, node, "this")
         found = read(self.scope, kind, node.this)
         if subject is None:
             return found
@@ -206,7 +206,7 @@ class _ExpressionReader:
     def _literal(self, node: exp.Expr) -> ex.Const:
         digits = node.this if isinstance(node, exp.Neg) else node
         if not digits.is_string:
-            return number(self.scope.place, node)
+            return read_number(self.scope.place, node)
         if node is not digits:
             self.scope.place.refuse(node, "a string has no sign")
         return ex.Const(digits.this, "STRING")
@@ -238,7 +238,7 @@ class _ExpressionReader:
 
     def _arithmetic(self, node: exp.Expr) -> ex.Expr:
         place = self.scope.place
-        only(place, node, "this", "expression")
+        refuse_other_arguments(place, node, "this", "expression")
         op, parts = ARITHMETIC[type(node)], (node.this, node.expression)
         moves = isinstance(node, exp.Add | exp.Sub) and not place.plain
         if moves and any(isinstance(part, exp.Interval) for part in parts):
@@ -257,7 +257,7 @@ class _ExpressionReader:
                 )
             exact = "DOUBLE" not in types
             wanted = [
-                decimals(operand_type(part, value)) if exact else "DOUBLE"
+                decimal_operand(operand_type(part, value)) if exact else "DOUBLE"
                 for part, value in zip(parts, both, strict=True)
             ]
             found = _result(op, *wanted) if exact else "DOUBLE"
@@ -265,7 +265,7 @@ class _ExpressionReader:
                 place.refuse(node, f"a result of more than 38 digits {OUTSIDE}", "opaque")
             type_ = found
             both = [
-                coerced(place, part, value, target)
+                coerce(place, part, value, target)
                 for part, value, target in zip(parts, both, wanted, strict=True)
             ]
         node.meta[GIVES] = type_
@@ -273,13 +273,13 @@ class _ExpressionReader:
 
     def _compare(self, node: exp.Expr) -> ex.Expr:
         place = self.scope.place
-        only(place, node, "this", "expression")
+        refuse_other_arguments(place, node, "this", "expression")
         parts = (node.this, node.expression)
         read = [self.read(part) for part in parts]
         for value, part in zip(read, parts, strict=True):
             if is_opaque(value.type):
                 place.refuse(part, f"a comparison of {value.type} {OUTSIDE}", "opaque")
-            if untyped(value) and isinstance(part, exp.Null):
+            if is_untyped_null(value) and isinstance(part, exp.Null):
                 place.refuse(part, "a comparison with NULL is never true; use IS NULL")
         both = self._comparable(node, parts, read)
         left, right = _narrowed(both[0], both[1]), _narrowed(both[1], both[0])
@@ -300,19 +300,19 @@ class _ExpressionReader:
         """
         if any(decimal_of(value.type) for value in values):
             values = [
-                coerced(self.scope.place, part, value, operand_type(part, value))
+                coerce(self.scope.place, part, value, operand_type(part, value))
                 for part, value in zip(parts, values, strict=True)
             ]
-        return unified(self.scope.place, node, parts, values)[1]
+        return unify_types(self.scope.place, node, parts, values)[1]
 
     def _in(self, node: exp.In) -> ex.Expr:
         place = self.scope.place
-        only(place, node, "this", "expressions")
+        refuse_other_arguments(place, node, "this", "expressions")
         operand = self.read(node.this)
         constants = _ExpressionReader(self.scope, "constant")
         parts = [node.this, *node.expressions]
         read = [operand, *(constants.read(v, operand.type) for v in node.expressions)]
-        _, values = unified(place, node, parts, read)
+        _, values = unify_types(place, node, parts, read)
         operand, *listed = values
         for value, part in zip(listed, node.expressions, strict=True):
             if not isinstance(value, ex.Const | ex.Parameter):
@@ -327,7 +327,7 @@ class _ExpressionReader:
         function = AGGREGATES[type(node)]
         if self.context != "aggregate":
             place.refuse(node, f"{function} stands only in the list of a SELECT")
-        only(place, node, "this", "big_int")
+        refuse_other_arguments(place, node, "this", "big_int")
         if isinstance(node.this, exp.Star) or node.this is None:
             if function != "count":
                 place.refuse(node, f"{function} takes a column")

@@ -31,9 +31,9 @@ from isolitmus.model.sql.types import (
     quotient_type,
     type_named,
 )
-from isolitmus.model.sql.values import cast_value, castable
+from isolitmus.model.sql.values import cast_value, is_castable
 from isolitmus.specs.sql.quiet_sqlglot import parse_one
-from isolitmus.specs.sql.source_text import DIALECT, only
+from isolitmus.specs.sql.source_text import DIALECT, refuse_other_arguments
 from isolitmus.specs.sql.unsupported_pairs import OUTSIDE
 
 if TYPE_CHECKING:
@@ -48,16 +48,16 @@ __all__ = [
     "CAST_OF",
     "GIVES",
     "FunctionReader",
-    "calls_random",
-    "coerced",
-    "decimals",
+    "coerce",
+    "decimal_operand",
     "explicit_cast",
     "is_complex",
+    "is_nondeterministic",
     "is_random",
-    "number",
+    "is_untyped_null",
     "operand_type",
-    "unified",
-    "untyped",
+    "read_number",
+    "unify_types",
 ]
 
 CAST_OF = "cast of"
@@ -71,7 +71,7 @@ DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 MOST_DIGITS = len(str(RANGES["BIGINT"][1]))
 
 
-def number(place: SqlText, node: exp.Expr) -> ex.Const:
+def read_number(place: SqlText, node: exp.Expr) -> ex.Const:
     """A number as it is written, its sign with it."""
     digits = node.this if isinstance(node, exp.Neg) else node
     sign = 1 if node is digits else -1
@@ -105,7 +105,7 @@ def explicit_cast(place: SqlText, node: exp.Cast, operand: ex.Expr) -> ex.Expr:
     return _cast(place, node, operand, target, fold=literal)
 
 
-def coerced(place: SqlText, node: exp.Expr, value: ex.Expr, target: Type) -> ex.Expr:
+def coerce(place: SqlText, node: exp.Expr, value: ex.Expr, target: Type) -> ex.Expr:
     """The value where another type is wanted: a constant of it, or its CAST."""
     node.meta.pop(CAST_OF, None)
     if value.type == target or (value.type in INTEGERS and target in INTEGERS):
@@ -132,7 +132,7 @@ def _cast(place: SqlText, node: exp.Expr, value: ex.Expr, target: Type, *, fold:
         place.refuse(
             node, f"'{place.written(node)}' as {target}: casts are modelled for Spark only"
         )
-    if not castable(value.type, target):
+    if not is_castable(value.type, target):
         place.refuse(
             node,
             f"'{place.written(node)}' is {value.type}; what it is as {target} is not modelled",
@@ -188,10 +188,10 @@ def is_random(text: str) -> bool:
 
 
 @cache
-def calls_random(text: str) -> bool:
+def is_nondeterministic(text: str) -> bool:
     """Whether Spark finds an expression not deterministic for certain: it calls such a function, and none of a user.
 
-    >>> [calls_random(text) for text in ("round(id * rand())", "mine(rand())", "_metadata.file_name = 'a'")]
+    >>> [is_nondeterministic(text) for text in ("round(id * rand())", "mine(rand())", "_metadata.file_name = 'a'")]
     [True, False, False]
     """
     tree = _expression(text)
@@ -280,11 +280,11 @@ ALIKE = re.compile(rf"\^?(?:{ATOM}|\((?:{ATOM}|\|)+\)[*+?]?|\|)*\$?", re.ASCII)
 """Regular expressions that mean the same in Java, in DuckDB and in Python, of texts of one line."""
 
 
-def unified(
+def unify_types(
     place: SqlText, node: exp.Expr, nodes: Sequence[exp.Expr], values: Sequence[ex.Expr]
 ) -> tuple[Type, list[ex.Expr]]:
     """Values where they meet, in the type that Spark casts them to; refused if there is none."""
-    types = [value.type for value in values if not untyped(value)]
+    types = [value.type for value in values if not is_untyped_null(value)]
     target = common_type(types) if types else values[0].type
     if target is None:
         named = " with ".join(dict.fromkeys(types))
@@ -294,21 +294,21 @@ def unified(
             "type",
         )
     return target, [
-        ex.Const(None, target) if untyped(value) else coerced(place, part, value, target)
+        ex.Const(None, target) if is_untyped_null(value) else coerce(place, part, value, target)
         for part, value in zip(nodes, values, strict=True)
     ]
 
 
-def decimals(type_: Type) -> Type:
+def decimal_operand(type_: Type) -> Type:
     """The decimals that an operand beside decimals is.
 
-    >>> decimals("INT"), decimals("DECIMAL(5,2)")
+    >>> decimal_operand("INT"), decimal_operand("DECIMAL(5,2)")
     ('DECIMAL(10,0)', 'DECIMAL(5,2)')
     """
     return common_type((type_, "DECIMAL(1,0)")) or type_
 
 
-def untyped(value: ex.Expr) -> bool:
+def is_untyped_null(value: ex.Expr) -> bool:
     """Whether it is a NULL that takes the type of what it meets."""
     return isinstance(value, ex.Const) and value.value is None
 
@@ -331,12 +331,12 @@ class FunctionReader:
             return self.signed(node, SIGNATURES[type(node)])
         match node:
             case exp.Like():
-                only(self.place, node, "this", "expression", "negate")
+                refuse_other_arguments(self.place, node, "this", "expression", "negate")
                 return ex.Not(self.like(node)) if node.args.get("negate") else self.like(node)
             case exp.Case():
                 return self.case(node, null)
             case exp.Coalesce() | exp.Greatest() | exp.Least():
-                only(self.place, node, "this", "expressions", "ignore_nulls")
+                refuse_other_arguments(self.place, node, "this", "expressions", "ignore_nulls")
                 return self.several(type(node).__name__.lower(), node, null)
             case exp.Concat() | exp.DPipe():
                 parts = (
@@ -347,15 +347,15 @@ class FunctionReader:
                 texts = [self.wanted(part, "STRING") for part in parts]
                 return ex.Call("concat", tuple(texts), "STRING")
             case exp.TsOrDsToDate():
-                only(self.place, node, "this")
+                refuse_other_arguments(self.place, node, "this")
                 return self.wanted(node.this, "DATE")
             case exp.MD5() | exp.SHA() | exp.SHA2():
-                only(self.place, node, "this", "length")
+                refuse_other_arguments(self.place, node, "this", "length")
                 return self.digest(node)
             case exp.RegexpLike():
                 return self.matches(node)
             case exp.StartsWith() | exp.EndsWith() | exp.Contains():
-                only(self.place, node, "this", "expression")
+                refuse_other_arguments(self.place, node, "this", "expression")
                 return self.within(node)
             case exp.Abs():
                 operand = self.number(node.this)
@@ -365,7 +365,7 @@ class FunctionReader:
         return None
 
     def signed(self, node: exp.Expr, signature: Signature) -> ex.Expr:
-        only(self.place, node, *signature.operands, *signature.fixed)
+        refuse_other_arguments(self.place, node, *signature.operands, *signature.fixed)
         unit = node.args.get("unit")
         if unit is not None and unit.name.upper() != "DAY":
             self.place.refuse(node, f"'{self.place.written(node)}' {OUTSIDE}", "opaque")
@@ -387,7 +387,7 @@ class FunctionReader:
             self.place.refuse(
                 node, f"'{self.place.written(node)}' is {source}; {type_} is wanted here", "type"
             )
-        return coerced(self.place, node, value, type_)
+        return coerce(self.place, node, value, type_)
 
     def number(self, node: exp.Expr) -> ex.Expr:
         value = self.read(node, "INT")
@@ -404,7 +404,7 @@ class FunctionReader:
         return ex.Call("like", (subject, pattern), "BOOLEAN")
 
     def case(self, node: exp.Case, null: Type) -> ex.Expr:
-        only(self.place, node, "ifs", "default")
+        refuse_other_arguments(self.place, node, "ifs", "default")
         whens = []
         for part in node.args["ifs"]:
             whens.append(self.read(part.this, "BOOLEAN"))
@@ -414,14 +414,16 @@ class FunctionReader:
         other = node.args.get("default")
         nodes = [part.args["true"] for part in node.args["ifs"]]
         nodes += [] if other is None else [other]
-        type_, thens = unified(self.place, node, nodes, [self.read(n, null) for n in nodes])
+        type_, thens = unify_types(self.place, node, nodes, [self.read(n, null) for n in nodes])
         last = thens.pop() if other is not None else ex.Const(None, type_)
         operands = [part for pair in zip(whens, thens, strict=True) for part in pair]
         return ex.Call("case", (*operands, last), type_)
 
     def several(self, name: str, node: exp.Expr, null: Type) -> ex.Expr:
         nodes = [node.this, *node.expressions]
-        type_, values = unified(self.place, node, nodes, [self.read(part, null) for part in nodes])
+        type_, values = unify_types(
+            self.place, node, nodes, [self.read(part, null) for part in nodes]
+        )
         return ex.Call(name, tuple(values), type_)
 
     def divided(self, node: exp.Div) -> ex.Expr:
@@ -431,7 +433,7 @@ class FunctionReader:
         types = {value.type for value in values}
         exact = "DOUBLE" not in types and any(decimal_of(type_) for type_ in types)
         wanted = [
-            decimals(operand_type(part, value)) if exact else "DOUBLE"
+            decimal_operand(operand_type(part, value)) if exact else "DOUBLE"
             for part, value in zip(parts, values, strict=True)
         ]
         found = quotient_type(*wanted) if exact else "DOUBLE"
@@ -439,7 +441,7 @@ class FunctionReader:
             problem = f"a quotient of decimals with fewer than 6 digits behind the point {OUTSIDE}"
             self.place.refuse(node, problem, "opaque")
         both = [
-            coerced(self.place, part, value, type_)
+            coerce(self.place, part, value, type_)
             for part, value, type_ in zip(parts, values, wanted, strict=True)
         ]
         return ex.Call("divide", tuple(both), found)
@@ -475,7 +477,7 @@ class FunctionReader:
         return ex.Call("digest", (self.text(node.this), ex.Const(name, "STRING")), "STRING")
 
     def matches(self, node: exp.Expr) -> ex.Expr:
-        only(self.place, node, "this", "expression")
+        refuse_other_arguments(self.place, node, "this", "expression")
         subject, pattern = self.wanted(node.this, "STRING"), self.text(node.expression)
         said = pattern.value if isinstance(pattern, ex.Const) else None
         if not (isinstance(said, str) and ALIKE.fullmatch(said)):
@@ -522,7 +524,7 @@ class FunctionReader:
             found = ex.Call("date_add", (moment, ex.Const(many, "INT")), "DATE")
         else:
             long = ex.Const(many * SECONDS[unit] * 1_000_000, "BIGINT")
-            since = coerced(self.place, part, moment, "TIMESTAMP")
+            since = coerce(self.place, part, moment, "TIMESTAMP")
             found = ex.Call("timestamp_add", (since, long), "TIMESTAMP")
         node.meta[GIVES] = found.type
         return found

@@ -13,10 +13,10 @@ from isolitmus.model.errors import SqlError
 from isolitmus.model.sql import expression as ex
 from isolitmus.model.sql import statement as df
 from isolitmus.model.sql import statement as st
-from isolitmus.model.sql.conditions import columns
+from isolitmus.model.sql.conditions import columns_in
 from isolitmus.specs.sql.queries import QueryReader
 from isolitmus.specs.sql.syntax import resolves
-from isolitmus.specs.sql.unsupported_pairs import features
+from isolitmus.specs.sql.unsupported_pairs import features_of
 
 if TYPE_CHECKING:
     from isolitmus.model.schema import Schema
@@ -84,7 +84,7 @@ class VerbReader(QueryReader):
         where = None
         if "where" in parts:
             where = self.condition(self.scope(side), _condition(self.syntax, parts["where"]))
-        if any(c.index not in schema.partition_indexes for c in columns(where or ex.TRUE)):
+        if any(c.index not in schema.partition_indexes for c in columns_in(where or ex.TRUE)):
             verb = str(tree.data).upper()
             self.place.refuse(None, f"{verb} takes a condition on partition columns only")
         if tree.data == "reorg":
@@ -98,7 +98,7 @@ class VerbReader(QueryReader):
                 self.place.refuse(
                     None, f"ZORDER BY takes columns of {schema.name} that do not partition it"
                 )
-        self.apart(features(schema=schema) | {"ZORDER BY"})
+        self.apart(features_of(schema=schema) | {"ZORDER BY"})
         return st.Optimize(self.sql, schema.name, where, "all", names)
 
     def vacuum(self, schema: Schema, hours: list[int]) -> st.Vacuum:

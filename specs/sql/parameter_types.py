@@ -25,15 +25,15 @@ if TYPE_CHECKING:
     from isolitmus.model.sql.types import Type
     from isolitmus.specs.sql.syntax import Syntax
 
-__all__ = ["contents", "inferred", "only_row", "put_in"]
+__all__ = ["column_contents", "infer_types", "merge_assignments", "single_row"]
 
 
-def contents(node: exp.Expr) -> dict[str, list[exp.Expr]]:
+def column_contents(node: exp.Expr) -> dict[str, list[exp.Expr]]:
     """By the name of a column, in lower case, what stands in it in the rows of a nested query, or of VALUES.
 
     >>> import sqlglot
     >>> made = sqlglot.parse_one("SELECT * FROM (SELECT :n AS id, max(x) AS x FROM s)").find(exp.Subquery)
-    >>> {name: [one.sql() for one in items] for name, items in contents(made).items()}
+    >>> {name: [one.sql() for one in items] for name, items in column_contents(made).items()}
     {'id': [':n'], 'x': ['MAX(x)']}
     """
     if isinstance(node, exp.Values):
@@ -49,38 +49,40 @@ def contents(node: exp.Expr) -> dict[str, list[exp.Expr]]:
     for item in select.expressions:
         if item.is_star:
             source = select.args.get("from_")
-            found |= contents(source.this) if source is not None else {}
+            found |= column_contents(source.this) if source is not None else {}
         else:
             found[item.alias_or_name.lower()] = [item.unalias()]
     return found
 
 
-def only_row(node: exp.Expr) -> dict[str, exp.Expr] | None:
+def single_row(node: exp.Expr) -> dict[str, exp.Expr] | None:
     """The values of a source that is one row, whatever there is, by name; None if it is anything else.
 
     >>> import sqlglot
     >>> made = sqlglot.parse_one("SELECT * FROM (SELECT :n AS id)").find(exp.Subquery)
-    >>> only_row(made), only_row(sqlglot.parse_one("SELECT * FROM t").find(exp.Table))
+    >>> single_row(made), single_row(sqlglot.parse_one("SELECT * FROM t").find(exp.Table))
     ({'id': Placeholder(this=n)}, None)
     """
     select = node.this if isinstance(node, exp.Subquery) else None
     if not isinstance(select, exp.Select) or set(_given(select)) != {"expressions"}:
         return None
-    return {name: items[0] for name, items in contents(node).items()}
+    return {name: items[0] for name, items in column_contents(node).items()}
 
 
 def _given(node: exp.Expr) -> list[str]:
     return [key for key, value in node.args.items() if value]
 
 
-def put_in(clause: exp.Expr, starred: Iterable[str], source: str) -> list[tuple[str, exp.Expr]]:
+def merge_assignments(
+    clause: exp.Expr, starred: Iterable[str], source: str
+) -> list[tuple[str, exp.Expr]]:
     """By column, what a MERGE's INSERT or UPDATE SET * puts there; ``*`` is the columns ``starred`` of the ``source``.
 
     >>> import sqlglot
     >>> merge = "MERGE INTO t USING s ON t.id = s.id WHEN NOT MATCHED THEN INSERT "
     >>> for what in ("*", "(id) VALUES (s.id + 1)"):
     ...     clause = sqlglot.parse_one(merge + what).find(exp.Insert)
-    ...     print([(name, value.sql()) for name, value in put_in(clause, ["id", "x"], "s")])
+    ...     print([(name, value.sql()) for name, value in merge_assignments(clause, ["id", "x"], "s")])
     [('id', 's.id'), ('x', 's.x')]
     [('id', 's.id + 1')]
     """
@@ -93,19 +95,19 @@ def put_in(clause: exp.Expr, starred: Iterable[str], source: str) -> list[tuple[
 COMPARES = (exp.EQ, exp.NEQ, exp.NullSafeEQ, exp.LT, exp.LTE, exp.GT, exp.GTE)
 
 
-def inferred(statements: Iterable[Syntax], schemas: Mapping[str, Schema]) -> dict[str, Type]:
+def infer_types(statements: Iterable[Syntax], schemas: Mapping[str, Schema]) -> dict[str, Type]:
     """The types of the parameters that meet columns of one type only.
 
     >>> from isolitmus.model.schema import Column, Schema
     >>> from isolitmus.specs.sql.syntax import Syntax
     >>> t = Schema("t", (Column("id", "BIGINT"), Column("day", "DATE")))
-    >>> inferred([Syntax("INSERT INTO t SELECT :n, day FROM t WHERE day >= :first AND id + :k > 0")], {"t": t})
+    >>> infer_types([Syntax("INSERT INTO t SELECT :n, day FROM t WHERE day >= :first AND id + :k > 0")], {"t": t})
     {'n': 'BIGINT', 'first': 'DATE'}
-    >>> inferred([Syntax("MERGE INTO t USING (SELECT :n AS id) s ON t.id = s.id WHEN NOT MATCHED THEN INSERT *")], {"t": t})
+    >>> infer_types([Syntax("MERGE INTO t USING (SELECT :n AS id) s ON t.id = s.id WHEN NOT MATCHED THEN INSERT *")], {"t": t})
     {'n': 'BIGINT'}
-    >>> inferred([Syntax("DELETE FROM t WHERE day < date_sub(CAST(:day AS DATE), 7)")], {"t": t})
+    >>> infer_types([Syntax("DELETE FROM t WHERE day < date_sub(CAST(:day AS DATE), 7)")], {"t": t})
     {'day': 'DATE'}
-    >>> inferred([Syntax("OPTIMIZE t WHERE day BETWEEN :first AND :last")], {"t": t})
+    >>> infer_types([Syntax("OPTIMIZE t WHERE day BETWEEN :first AND :last")], {"t": t})
     {'first': 'DATE', 'last': 'DATE'}
     """
     met: dict[str, set[Type]] = {}
@@ -152,7 +154,7 @@ Contents = dict[str, dict[str, list[exp.Expr]]]
 
 def _made(tree: exp.Expr) -> Contents:
     named = [node for node in tree.find_all(exp.Subquery, exp.Values, exp.CTE) if node.alias]
-    return {node.alias.lower(): contents(node) for node in named}
+    return {node.alias.lower(): column_contents(node) for node in named}
 
 
 def _parameters(value: exp.Expr, made: Contents) -> Iterator[str]:
@@ -186,7 +188,7 @@ def _meetings(
                 for clause in (when.args["then"] for when in node.args["whens"].expressions):
                     starred = isinstance(next(iter(clause.expressions), None), exp.Star)
                     if starred or isinstance(clause, exp.Insert):
-                        for name, value in put_in(clause, made.get(source, ()), source):
+                        for name, value in merge_assignments(clause, made.get(source, ()), source):
                             yield value, exp.column(name, table=into.alias_or_name)
             case _ if isinstance(node, COMPARES):
                 left, right = node.this, node.expression

@@ -23,16 +23,16 @@ if TYPE_CHECKING:
 __all__ = [
     "BLANK",
     "CLOCKS",
-    "aliased",
-    "bound",
+    "bind_text",
     "marked_version",
     "one_line",
+    "parameter_places",
     "parameters",
-    "placed",
-    "places",
+    "place_versions",
     "spark_literal",
+    "strip_end",
+    "tables_by_path",
     "with_markers",
-    "without_end",
 ]
 
 CLOCKS = ("current_date()", "current_timestamp()")
@@ -59,15 +59,15 @@ def parameters(sql: str) -> tuple[str, ...]:
     return tuple(found["name"] for found in PIECE.finditer(sql) if found["name"])
 
 
-def bound(sql: str, values: Mapping[str, Value]) -> str:
+def bind_text(sql: str, values: Mapping[str, Value]) -> str:
     """The text with literals in the place of its parameters, and of ``current_date()`` if it has a value.
 
-    >>> bound("UPDATE t SET x = :seen - 1, s = ':seen'", {"seen": -2})
+    >>> bind_text("UPDATE t SET x = :seen - 1, s = ':seen'", {"seen": -2})
     "UPDATE t SET x = (-2) - 1, s = ':seen'"
     >>> from datetime import date
-    >>> bound("DELETE FROM t WHERE day < CURRENT_DATE - 7", {"current_date()": date(2026, 1, 2)})
+    >>> bind_text("DELETE FROM t WHERE day < CURRENT_DATE - 7", {"current_date()": date(2026, 1, 2)})
     "DELETE FROM t WHERE day < DATE '2026-01-02' - 7"
-    >>> bound("DELETE FROM t WHERE day < curdate() AND now = 1", {"current_date()": date(2026, 1, 2)})
+    >>> bind_text("DELETE FROM t WHERE day < curdate() AND now = 1", {"current_date()": date(2026, 1, 2)})
     "DELETE FROM t WHERE day < DATE '2026-01-02' AND now = 1"
     """
 
@@ -96,10 +96,10 @@ def one_line(sql: str) -> str:
     return "".join(parts).strip()
 
 
-def without_end(sql: str) -> str:
+def strip_end(sql: str) -> str:
     """Return the text without the semicolons, blanks and comments at its end.
 
-    >>> without_end("OPTIMIZE t;  -- all"), without_end("COMMENT ON TABLE t IS '-- a;';")
+    >>> strip_end("OPTIMIZE t;  -- all"), strip_end("COMMENT ON TABLE t IS '-- a;';")
     ('OPTIMIZE t', "COMMENT ON TABLE t IS '-- a;'")
     """
     plain = PIECE.sub(
@@ -108,10 +108,10 @@ def without_end(sql: str) -> str:
     return sql[: len(re.sub(r"[\s;]+\Z", "", plain))]
 
 
-def places(sql: str) -> dict[str, list[int]]:
+def parameter_places(sql: str) -> dict[str, list[int]]:
     """Where each parameter stands, positions from 0.
 
-    >>> places("SELECT :a, :b, ':a', :a")
+    >>> parameter_places("SELECT :a, :b, ':a', :a")
     {'a': [7, 21], 'b': [11]}
     """
     found: dict[str, list[int]] = {}
@@ -144,20 +144,20 @@ def with_markers(sql: str) -> str:
     return INIT.sub(lambda found: f"'init {found[1]}' ", sql)
 
 
-def placed(sql: str, versions: Sequence[int], alias: Callable[[str | None], object]) -> str:
+def place_versions(sql: str, versions: Sequence[int], alias: Callable[[str | None], object]) -> str:
     """The text with an engine's own number in the place of each ``{init[n]}``, and another path to a
     table (None: to the only one) in the place of each ``{alias}``.
 
-    >>> placed("SELECT * FROM t VERSION AS OF {init[1]}", [2], str)
+    >>> place_versions("SELECT * FROM t VERSION AS OF {init[1]}", [2], str)
     'SELECT * FROM t VERSION AS OF 2'
-    >>> placed("SELECT * FROM delta.`{alias[t]}`", [], "/tmp/{}".format)
+    >>> place_versions("SELECT * FROM delta.`{alias[t]}`", [], "/tmp/{}".format)
     'SELECT * FROM delta.`/tmp/t`'
     """
     numbered = INIT.sub(lambda found: str(versions[int(found[1]) - 1]), sql)
     return ALIAS.sub(lambda found: str(alias(found[1])), numbered)
 
 
-def aliased(node: exp.Table, names: Collection[str]) -> str | None:
+def tables_by_path(node: exp.Table, names: Collection[str]) -> str | None:
     """Which of the tables (names in lower case) a FROM names by another path to its files."""
     found = ALIAS.fullmatch(node.name)
     if node.db.lower() != "delta" or found is None:

@@ -16,13 +16,25 @@ from isolitmus.model.schema import Column
 from isolitmus.model.sql import expression as ex
 from isolitmus.model.sql import query as qu
 from isolitmus.model.sql import statement as st
-from isolitmus.model.sql.conditions import columns, fallible, normal, query_surprise, surprise
+from isolitmus.model.sql.conditions import (
+    can_fail,
+    columns_in,
+    normalize,
+    unmodelled_query_rewrite,
+    unmodelled_rewrite,
+)
 from isolitmus.model.sql.query import items_of
 from isolitmus.model.sql.types import EvaluationError
 from isolitmus.specs.sql.expressions import read_expression
-from isolitmus.specs.sql.functions import unified
-from isolitmus.specs.sql.parameters import aliased, marked_version
-from isolitmus.specs.sql.source_text import DIALECT, NameScope, Side, SqlText, only
+from isolitmus.specs.sql.functions import unify_types
+from isolitmus.specs.sql.parameters import marked_version, tables_by_path
+from isolitmus.specs.sql.source_text import (
+    DIALECT,
+    NameScope,
+    Side,
+    SqlText,
+    refuse_other_arguments,
+)
 from isolitmus.specs.sql.syntax import resolves
 from isolitmus.specs.sql.unsupported_pairs import OUTSIDE, refuse_together
 
@@ -64,7 +76,7 @@ class QueryReader:
     def table(self, node: exp.Expr | None, *handled: str) -> tuple[Schema, Side]:
         if not isinstance(node, exp.Table) or not isinstance(node.this, exp.Identifier):
             self.place.refuse(node, "a table's name is wanted here")
-        only(self.place, node, "this", "alias", "db", "catalog", *handled)
+        refuse_other_arguments(self.place, node, "this", "alias", "db", "catalog", *handled)
         of = f"{node.catalog}.{node.db}".lower()
         if node.db and self.databases.setdefault(node.name.lower(), of) != of:
             self.place.refuse(node, f"'{node.name}' names tables of two databases here")
@@ -86,7 +98,7 @@ class QueryReader:
     def where(self, scope: NameScope, node: exp.Expr | None) -> ex.Expr | None:
         if node is None:
             return None
-        only(self.place, node, "this")
+        refuse_other_arguments(self.place, node, "this")
         return self.condition(scope, node.this)
 
     def condition(self, scope: NameScope, node: exp.Expr) -> ex.Expr:
@@ -98,8 +110,8 @@ class QueryReader:
                 node, f"'{self.place.written(node)}' is {condition.type}; a condition is wanted"
             )
         try:
-            normal(condition)
-            unknown = surprise(condition)
+            normalize(condition)
+            unknown = unmodelled_rewrite(condition)
         except EvaluationError as error:
             self.place.refuse(node, str(error))
         if unknown is not None:
@@ -111,9 +123,9 @@ class QueryReader:
     def left_open(self, node: exp.Select, where: ex.Expr | None, *handled: str) -> ex.Expr | None:
         """The WHERE of a query, and that some rows of it, nobody knows which, are left out."""
         if not self.place.opaque:
-            only(self.place, node, *handled)
+            refuse_other_arguments(self.place, node, *handled)
             return where
-        only(self.place, node, *handled, *VAGUE, "order", "windows")
+        refuse_other_arguments(self.place, node, *handled, *VAGUE, "order", "windows")
         parts = [node.args[key] for key in VAGUE if node.args.get(key)]
         if parts and not node.args.get("group") and any(map(aggregates, node.expressions)):
             said = type(parts[0]).__name__.upper()
@@ -135,11 +147,13 @@ class QueryReader:
         """The branches; ``types`` are those of the columns that a result is stored into."""
         match node:
             case exp.Subquery():
-                only(self.place, node, "this", "alias")
+                refuse_other_arguments(self.place, node, "this", "alias")
                 return self.query(node.this, types)
             case exp.Union():
                 aside = ("order", *VAGUE) if self.place.opaque else ("distinct",)
-                only(self.place, node, "this", "expression", *aside, *self.handled)
+                refuse_other_arguments(
+                    self.place, node, "this", "expression", *aside, *self.handled
+                )
                 if node.args.get("distinct") and not self.place.opaque:
                     self.place.refuse(node, f"UNION without ALL {OUTSIDE}")
                 left, right = self.query(node.this, types), self.query(node.expression, types)
@@ -150,7 +164,7 @@ class QueryReader:
                     self.place.refuse(node, problem, "arity")
                 return left + right
             case exp.Values():
-                only(self.place, node, "expressions")
+                refuse_other_arguments(self.place, node, "expressions")
                 rows = [
                     t.expressions if isinstance(t, exp.Tuple) else [t] for t in node.expressions
                 ]
@@ -191,7 +205,7 @@ class QueryReader:
         for item in () if vague else node.expressions:
             inner = item.this if isinstance(item, exp.Alias) else item
             if isinstance(inner, exp.Star) and not keys:
-                only(self.place, inner)
+                refuse_other_arguments(self.place, inner)
                 shown = ((i, schema.columns[i]) for i in schema.shown)
                 items += [ex.ColumnRef(0, i, c.name, c.type) for i, c in shown]
                 continue
@@ -209,7 +223,7 @@ class QueryReader:
         """The columns of a GROUP BY."""
         if node is None:
             return ()
-        only(self.place, node, "expressions")
+        refuse_other_arguments(self.place, node, "expressions")
         for key in node.expressions:
             if not isinstance(key, exp.Column):
                 self.place.refuse(key, f"GROUP BY anything but columns {OUTSIDE}")
@@ -219,13 +233,13 @@ class QueryReader:
         """The table of a FROM: by its name, or by another path, which ``{alias}`` stands for."""
         if not isinstance(node, exp.Table) or not _by_path(node):
             return self.table(node, "version")
-        name = aliased(node, self.schemas)
+        name = tables_by_path(node, self.schemas)
         if name is None:
             wanted = "{alias}" if len(self.schemas) == 1 else "{alias[NAME]}"
             self.place.refuse(
                 node, f"write delta.`{wanted}` for another path to a table's files, or its name"
             )
-        only(self.place, node, "this", "db", "alias")
+        refuse_other_arguments(self.place, node, "this", "db", "alias")
         schema = self.schemas[name]
         return schema, Side(node.alias or schema.name, schema.columns)
 
@@ -242,7 +256,7 @@ class QueryReader:
 
     def foreseen(self, where: ex.Expr | None, node: exp.Expr | None) -> None:
         """Refuse a WHERE of a query of which the optimizer makes something that is not modelled."""
-        unknown = None if where is None else query_surprise(where)
+        unknown = None if where is None else unmodelled_query_rewrite(where)
         if unknown is not None:
             self.place.refuse(node, f"{unknown}: what Spark makes of that {UNMODELLED}")
 
@@ -252,7 +266,7 @@ class QueryReader:
         """
         parts = schema.partition_indexes
         for condition in ex.conjuncts(where) if parts else ():
-            if all(column.index in parts for column in columns(condition)) and any(
+            if all(column.index in parts for column in columns_in(condition)) and any(
                 subquery.grouped for subquery in ex.subqueries(condition)
             ):
                 self.place.refuse(
@@ -267,7 +281,7 @@ class QueryReader:
         """A SELECT of one table inside an expression."""
         if not isinstance(node, exp.Select) or node.args.get("from_") is None:
             self.place.refuse(node, "a subquery is a SELECT … FROM one table")
-        only(self.place, node, "expressions", "from_", "where")
+        refuse_other_arguments(self.place, node, "expressions", "from_", "where")
         schema, side = self.table(node.args["from_"].this)
         scope = NameScope(
             self.place,
@@ -284,14 +298,16 @@ class QueryReader:
         )  # fmt: skip
         own = []
         for part in ex.conjuncts(where):
-            sides = {column.side == inner for column in columns(part)}
+            sides = {column.side == inner for column in columns_in(part)}
             if sides == {False}:
                 self.place.refuse(node, f"'{part}' names no column of {schema.name}")
             own += [part] if sides == {True} else []
         self.foreseen(reduce(ex.And, own) if own else None, node)
         if found.correlated and grouped:
             self.apart({"a correlated subquery", "an aggregate"}, node)
-        data = [c for part in own for c in columns(part) if c.index not in schema.partition_indexes]
+        data = [
+            c for part in own for c in columns_in(part) if c.index not in schema.partition_indexes
+        ]
         if kind == "exists" and not found.correlated and not data:
             self.place.refuse(
                 node,
@@ -419,7 +435,9 @@ class JoinReader(QueryReader):
         sources = [qu.JoinSource(query)]
         sides: list[Side | None] = [side]
         for part in node.args.get("joins") or ():
-            only(self.place, part, "this", "method", "side", "kind", "on", "using")
+            refuse_other_arguments(
+                self.place, part, "this", "method", "side", "kind", "on", "using"
+            )
             how = HOW.get((part.side.upper(), part.kind.upper()))
             if how is None or part.method:
                 self.place.refuse(part, f"a join {part.method or part.side} {part.kind} {OUTSIDE}")
@@ -488,7 +506,7 @@ class JoinReader(QueryReader):
         for name in names:
             both = [s.resolve(exp.column(name)) for s in (before, own)]
             nodes = [exp.column(name), exp.column(name)]
-            left, right = unified(self.place, node, nodes, both)[1]
+            left, right = unify_types(self.place, node, nodes, both)[1]
             equal.append(ex.Compare("=", left, right))
         return reduce(ex.And, equal)
 
@@ -499,12 +517,12 @@ class JoinReader(QueryReader):
         if isinstance(node, exp.Values):
             return self.listed(node)
         if isinstance(node, exp.Table) and self.derived(node):
-            only(self.place, node, "this", "alias")
+            refuse_other_arguments(self.place, node, "this", "alias")
             cte = self.named[node.name.lower()]
             alias = cte.args.get("alias")
             return self.given(cte.this, node.alias or node.name, alias, several=several)
         if isinstance(node, exp.Subquery):
-            only(self.place, node, "this", "alias")
+            refuse_other_arguments(self.place, node, "this", "alias")
             return self.given(node.this, node.alias, node.args.get("alias"))
         schema, found = self.source(node)
         shown = [(i, schema.columns[i]) for i in schema.shown]
@@ -551,7 +569,7 @@ class JoinReader(QueryReader):
 
     def listed(self, node: exp.Values) -> tuple[qu.Query, Side]:
         """``VALUES (…), (…) AS s(a, b)``; without names they are col1, col2 and so on."""
-        only(self.place, node, "expressions", "alias")
+        refuse_other_arguments(self.place, node, "expressions", "alias")
         nodes = [t.expressions if isinstance(t, exp.Tuple) else [t] for t in node.expressions]
         if len(set(map(len, nodes))) > 1:
             self.place.refuse(node, "the rows of VALUES differ in length", "arity")
@@ -559,7 +577,7 @@ class JoinReader(QueryReader):
         places = range(len(rows[0]))
         types, cast = [], []
         for k in places:
-            type_, values = unified(
+            type_, values = unify_types(
                 self.place, node, [row[k] for row in nodes], [row[k] for row in rows]
             )
             types.append(type_)
@@ -590,9 +608,9 @@ def _narrowed(source: qu.JoinSource, side: int, where: ex.Expr | None) -> qu.Joi
         return branch.items[part.index]
 
     alone = [
-        ex.mapped(part, own)
+        ex.map_columns(part, own)
         for part in said
-        if columns(part) and all(c.side == side for c in columns(part)) and not fallible(part)
+        if columns_in(part) and all(c.side == side for c in columns_in(part)) and not can_fail(part)
     ]
     if not alone:
         return source

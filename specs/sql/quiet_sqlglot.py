@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from sqlglot.expressions import Expr
 
-__all__ = ["muted", "parse_one", "parse_sql"]
+__all__ = ["parse_one", "parse_sql", "quiet_logging"]
 
 LITERAL = re.compile(
     r"""(?P<skip>--[^\n]*|/\*.*?\*/|`[^`]*`|(?<!\w)r'[^']*'|(?<!\w)r"[^"]*")"""
@@ -31,7 +31,7 @@ logging.getLogger("sqlglot").addHandler(
 
 
 @contextmanager
-def muted() -> Iterator[None]:
+def quiet_logging() -> Iterator[None]:
     """Nothing of what sqlglot logs is shown meanwhile."""
     logger = logging.getLogger("sqlglot")
     level = logger.level
@@ -53,7 +53,7 @@ def parse_sql(text: str, dialect: str) -> list[Expr | None]:
     from sqlglot.errors import ParseError
 
     try:
-        with muted():
+        with quiet_logging():
             return sqlglot.parse(_escaped(text) if dialect == "databricks" else text, read=dialect)
     except ValueError:  # sqlglot takes a function for another one
         raise ParseError("the arguments of some function") from None

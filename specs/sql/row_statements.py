@@ -13,23 +13,23 @@ from typing import TYPE_CHECKING
 
 from sqlglot import expressions as exp
 
-from isolitmus.model.display import many
+from isolitmus.model.display import count_of
 from isolitmus.model.errors import near
 from isolitmus.model.schema import Column
 from isolitmus.model.sql import expression as ex
 from isolitmus.model.sql import query as qu
 from isolitmus.model.sql import statement as st
-from isolitmus.model.sql.conditions import columns, normal
+from isolitmus.model.sql.conditions import columns_in, normalize
 from isolitmus.model.sql.query import items_of
 from isolitmus.model.sql.types import is_opaque
-from isolitmus.model.sql.values import castable
+from isolitmus.model.sql.values import is_castable
 from isolitmus.specs.disk.input_files import CLAUSES
 from isolitmus.specs.sql.expressions import read_expression
-from isolitmus.specs.sql.functions import coerced
+from isolitmus.specs.sql.functions import coerce
 from isolitmus.specs.sql.queries import REFUSED, JoinReader
-from isolitmus.specs.sql.source_text import NameScope, Side, only
+from isolitmus.specs.sql.source_text import NameScope, Side, refuse_other_arguments
 from isolitmus.specs.sql.syntax import resolves
-from isolitmus.specs.sql.unsupported_pairs import OUTSIDE, features
+from isolitmus.specs.sql.unsupported_pairs import OUTSIDE, features_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -37,7 +37,14 @@ if TYPE_CHECKING:
     from isolitmus.model.schema import Schema
     from isolitmus.specs.sql.syntax import Syntax
 
-__all__ = ["InsertReader", "MergeReader", "RowsReader", "StoringReader", "starred", "whole"]
+__all__ = [
+    "InsertReader",
+    "MergeReader",
+    "RowsReader",
+    "StoringReader",
+    "complete_row",
+    "is_star_clause",
+]
 
 
 class StoringReader(JoinReader):
@@ -82,8 +89,8 @@ class StoringReader(JoinReader):
                 self.place.refuse(
                     node, f"what '{value}' is as {column.type} is not modelled", "opaque"
                 )
-            return ex.Opaque(f"{value} as {column.type}", columns(value), column.type)
-        if not castable(value.type, column.type):
+            return ex.Opaque(f"{value} as {column.type}", columns_in(value), column.type)
+        if not is_castable(value.type, column.type):
             self.place.refuse(
                 node,
                 f"'{value}' is {value.type} and column {column.name} is {column.type}: no implicit cast",
@@ -92,7 +99,7 @@ class StoringReader(JoinReader):
         if not self.place.opaque or value.type == column.type:
             return value
         # formulas know no store assignment: a text in a DATE is that date
-        return coerced(self.place, node.copy(), value, column.type)
+        return coerce(self.place, node.copy(), value, column.type)
 
     def sets(
         self, schema: Schema, side: Side, nodes: list[exp.Expr], scope: NameScope
@@ -122,7 +129,9 @@ class InsertReader(StoringReader):
     @resolves(exp.Insert)
     def insert(self, node: exp.Insert) -> st.Insert:
         self.name(node)
-        only(self.place, node, "this", "expression", "overwrite", "where", "with_")
+        refuse_other_arguments(
+            self.place, node, "this", "expression", "overwrite", "where", "with_"
+        )
         target = node.this
         names: list[exp.Expr] = []
         if isinstance(target, exp.Schema):
@@ -140,7 +149,7 @@ class InsertReader(StoringReader):
         query = self.query(node.expression, types)
         keyed = any(not isinstance(branch, qu.Values) and branch.keys for branch in query)
         if keyed:
-            self.apart(features(schema=schema) | {"GROUP BY in an INSERT"}, node)
+            self.apart(features_of(schema=schema) | {"GROUP BY in an INSERT"}, node)
         if generated and not _ordered(query):
             self.apart({"rows that come in no certain order", "identity columns"}, node)
         given = fixed | {i: ex.Const(None, schema.columns[i].type) for i in left}
@@ -167,10 +176,10 @@ class InsertReader(StoringReader):
     def replaced(self, side: Side, node: exp.Expr) -> ex.Expr:
         """The condition of a REPLACE WHERE, which Delta gets as it was written."""
         where = self.condition(self.scope(side), node)
-        if normal(where) != where:
+        if normalize(where) != where:
             self.place.refuse(
                 node,
-                f"Spark does not simplify the condition of REPLACE WHERE: write {normal(where)}",
+                f"Spark does not simplify the condition of REPLACE WHERE: write {normalize(where)}",
             )
         return where
 
@@ -195,7 +204,7 @@ class InsertReader(StoringReader):
             if value == ex.Const(None, "INT"):
                 self.place.refuse(part, f"NULL in PARTITION (…) {OUTSIDE}")
             self.stored(part, schema.columns[index], value)
-            fixed[index] = coerced(self.place, part.expression, value, schema.columns[index].type)
+            fixed[index] = coerce(self.place, part.expression, value, schema.columns[index].type)
             if not isinstance(fixed[index], ex.Const | ex.Parameter):
                 self.place.refuse(
                     part,
@@ -224,14 +233,14 @@ class InsertReader(StoringReader):
             if len(items) != len(order):
                 self.place.refuse(
                     node,
-                    f"table {schema.name} has {many(len(order), 'column')}, the query gives {len(items)}",
+                    f"table {schema.name} has {count_of(len(order), 'column')}, the query gives {len(items)}",
                     "arity",
                 )
             given = {
                 index: self.stored(node, schema.columns[index], item)
                 for index, item in zip(order, items, strict=True)
             }
-            return whole(schema, {**fixed, **given})
+            return complete_row(schema, {**fixed, **given})
 
         if isinstance(branch, qu.Values):
             return replace(branch, rows=tuple(map(sort, branch.rows)))
@@ -245,16 +254,16 @@ def _ordered(query: qu.Query) -> bool:
     return one and len(query) == 1
 
 
-def whole(schema: Schema, values: Mapping[int, ex.Expr]) -> tuple[ex.Expr, ...]:
+def complete_row(schema: Schema, values: Mapping[int, ex.Expr]) -> tuple[ex.Expr, ...]:
     """A row of a table from the values of the columns that are there; NULL where one was dropped."""
     return tuple(values.get(i, ex.Const(None, c.type)) for i, c in enumerate(schema.columns))
 
 
-def starred(syntax: Syntax) -> bool:
+def is_star_clause(syntax: Syntax) -> bool:
     """Whether a clause of a MERGE takes the columns from its source.
 
     >>> from isolitmus.specs.sql.syntax import Syntax
-    >>> starred(Syntax("MERGE INTO t USING s ON t.id = s.id WHEN NOT MATCHED THEN INSERT *"))
+    >>> is_star_clause(Syntax("MERGE INTO t USING s ON t.id = s.id WHEN NOT MATCHED THEN INSERT *"))
     True
     """
     thens = [when.args["then"] for when in syntax.tree().args["whens"].expressions]
@@ -267,7 +276,7 @@ class MergeReader(StoringReader):
     @resolves(exp.Merge)
     def merge(self, node: exp.Merge) -> st.Merge:
         self.name(node)
-        only(self.place, node, "this", "using", "on", "whens", "with_")
+        refuse_other_arguments(self.place, node, "this", "using", "on", "whens", "with_")
         schema, target = self.table(node.this)
         source, query = self.merge_source(node.args["using"])
         if source.name.lower() == target.name.lower():
@@ -283,7 +292,7 @@ class MergeReader(StoringReader):
         if len(whens) > CLAUSES:
             self.place.refuse(None, f"a MERGE with more than {CLAUSES} clauses {OUTSIDE}")
         for when in whens:
-            only(self.place, when, "matched", "source", "condition", "then")
+            refuse_other_arguments(self.place, when, "matched", "source", "condition", "then")
             if when.args["matched"]:
                 matched.append(self.matched(schema, target, source, when))
             elif when.args.get("source"):
@@ -308,7 +317,7 @@ class MergeReader(StoringReader):
             return st.MatchedClause("delete", guard)
         if not isinstance(then, exp.Update):
             self.place.refuse(then, f"'{self.place.written(then)}' {OUTSIDE}")
-        only(self.place, then, "expressions")
+        refuse_other_arguments(self.place, then, "expressions")
         if isinstance(then.expressions[0], exp.Star):
             if source is None:
                 self.place.refuse(then, "'*' needs a source row; name columns and values")
@@ -370,10 +379,10 @@ class MergeReader(StoringReader):
         guard = None if condition is None else self.condition(scope, condition)
         if not isinstance(then, exp.Insert):
             self.place.refuse(then, f"'{self.place.written(then)}' {OUTSIDE}")
-        only(self.place, then, "this", "expression")
+        refuse_other_arguments(self.place, then, "this", "expression")
         if isinstance(then.this, exp.Star):
             return st.NotMatchedClause(
-                guard, whole(schema, dict(self.starred(then, schema, source)))
+                guard, complete_row(schema, dict(self.starred(then, schema, source)))
             )
         if then.this is None:
             self.place.refuse(
@@ -382,7 +391,7 @@ class MergeReader(StoringReader):
         order = self.columns(schema, then.this.expressions, schema.shown)
         nodes = then.expression.expressions
         if len(nodes) != len(order):
-            problem = f"{many(len(order), 'column')} and {many(len(nodes), 'value')}"
+            problem = f"{count_of(len(order), 'column')} and {count_of(len(nodes), 'value')}"
             self.place.refuse(then, problem, "arity")
         by_column: dict[int, ex.Expr] = {}
         for index, value_node in zip(order, nodes, strict=True):
@@ -391,7 +400,7 @@ class MergeReader(StoringReader):
                 replace(scope, subquery=self.subquery), value_node, null=column.type
             )
             by_column[index] = self.stored(value_node, column, value)
-        return st.NotMatchedClause(guard, whole(schema, by_column))
+        return st.NotMatchedClause(guard, complete_row(schema, by_column))
 
 
 class RowsReader(StoringReader):
@@ -401,13 +410,13 @@ class RowsReader(StoringReader):
     def delete(self, node: exp.Delete) -> st.Delete:
         if node.args.get("tables"):  # what sqlglot makes of a word that is not FROM
             self.place.refuse(node.args["tables"][0], "write DELETE FROM table")
-        only(self.place, node, "this", "where")
+        refuse_other_arguments(self.place, node, "this", "where")
         schema, side = self.table(node.this)
         return st.Delete(self.sql, schema.name, self.command_where(side, node.args.get("where")))
 
     @resolves(exp.Update)
     def update(self, node: exp.Update) -> st.Update:
-        only(self.place, node, "this", "expressions", "where")
+        refuse_other_arguments(self.place, node, "this", "expressions", "where")
         schema, side = self.table(node.this)
         scope = NameScope(self.place, (side,), self.subquery)
         sets = self.sets(schema, side, node.expressions, scope)
@@ -420,6 +429,6 @@ class RowsReader(StoringReader):
 
     @resolves(exp.TruncateTable)
     def truncate(self, node: exp.TruncateTable) -> st.Truncate:
-        only(self.place, node, "expressions")
+        refuse_other_arguments(self.place, node, "expressions")
         schema, _ = self.table(node.expressions[0])
         return st.Truncate(self.sql, schema.name)

@@ -32,10 +32,19 @@ if TYPE_CHECKING:
         ["NameScope", Literal["exists", "in", "scalar"], exp.Expr], ex.Subquery
     ]
 
-__all__ = ["NameScope", "Part", "Side", "SqlText", "as_written", "located", "only", "standing"]
+__all__ = [
+    "NameScope",
+    "Side",
+    "SqlText",
+    "TextPart",
+    "errors_as_written",
+    "errors_in_file",
+    "locate_error",
+    "refuse_other_arguments",
+]
 
 
-class Part(NamedTuple):
+class TextPart(NamedTuple):
     """A part of what is read, and where its author has it."""
 
     read: str
@@ -50,11 +59,11 @@ class Part(NamedTuple):
     """False: it is not there, something else is."""
 
 
-def as_written(error: SqlError, parts: Sequence[Part]) -> SqlError:
+def errors_as_written(error: SqlError, parts: Sequence[TextPart]) -> SqlError:
     """An error of reading the parts, one after another, as one that points at what was written.
 
-    >>> parts = [Part("INSERT INTO t ", "SELECT x", "query", copied=False), Part("SELECT x", "SELECT x", "query")]
-    >>> print(as_written(located("", "INSERT INTO t SELECT x", 21, "no column 'x' here"), parts))
+    >>> parts = [TextPart("INSERT INTO t ", "SELECT x", "query", copied=False), TextPart("SELECT x", "SELECT x", "query")]
+    >>> print(errors_as_written(locate_error("", "INSERT INTO t SELECT x", 21, "no column 'x' here"), parts))
     query:1:8: no column 'x' here
         SELECT x
                ^
@@ -65,18 +74,18 @@ def as_written(error: SqlError, parts: Sequence[Part]) -> SqlError:
     for part in parts:
         if left < len(part.read) or part is parts[-1]:
             start = part.start + (left if part.copied else 0)
-            return located(part.label, part.text, start, error.problem, error.kind)
+            return locate_error(part.label, part.text, start, error.problem, error.kind)
         left -= len(part.read)
     return error
 
 
 @contextmanager
-def standing(label: str, file: str, start: int | None) -> Iterator[None]:
+def errors_in_file(label: str, file: str, start: int | None) -> Iterator[None]:
     """Let an error in a text of SQL point into the file in which the text begins there; None: it is not there as it
     was read.
 
-    >>> with standing("jobs.toml", 'sql = "DELETE FROM t"', 7):
-    ...     raise located("SQL", "DELETE FROM t", 12, "no table 't'")
+    >>> with errors_in_file("jobs.toml", 'sql = "DELETE FROM t"', 7):
+    ...     raise locate_error("SQL", "DELETE FROM t", 12, "no table 't'")
     Traceback (most recent call last):
     isolitmus.model.errors.SqlError: jobs.toml:1:20: no table 't'
         sql = "DELETE FROM t"
@@ -87,10 +96,10 @@ def standing(label: str, file: str, start: int | None) -> Iterator[None]:
     except SqlError as error:
         if start is None or error.start is None:
             raise
-        raise located(label, file, start + error.start, error.problem, error.kind) from None
+        raise locate_error(label, file, start + error.start, error.problem, error.kind) from None
 
 
-def located(
+def locate_error(
     label: str, text: str, start: int, problem: str, kind: SqlProblem = "outside"
 ) -> SqlError:
     """An error at a place of a text, a position from 0."""
@@ -125,7 +134,7 @@ class SqlText:
     def refuse(self, node: exp.Expr | None, problem: str, kind: SqlProblem = "outside") -> NoReturn:
         """Raise a SqlError that points at the node."""
         start = 0 if node is None else _start(node)
-        raise located(self.label, self.text, start, brief(problem), kind)
+        raise locate_error(self.label, self.text, start, brief(problem), kind)
 
     def written(self, node: exp.Expr) -> str:
         """What the author wrote for a node: the words of the text that read as it.
@@ -220,7 +229,7 @@ def _folded(side: Side) -> list[str]:
     return [column.name.lower() for column in side.columns]
 
 
-def only(place: SqlText, node: exp.Expr, *handled: str) -> None:
+def refuse_other_arguments(place: SqlText, node: exp.Expr, *handled: str) -> None:
     """Refuse a node that carries an argument which is not handled."""
     for key, value in node.args.items():
         if value and key not in handled:

@@ -15,14 +15,14 @@ from isolitmus.model.sql import expression as ex
 from isolitmus.model.sql import statement as st
 from isolitmus.model.sql.query import Origin, unknown_parts
 from isolitmus.model.sql.statement import Clone
-from isolitmus.specs.sql.definitions import DefinitionReader, MakingReader
-from isolitmus.specs.sql.functions import calls_random
+from isolitmus.specs.sql.definitions import DefinitionReader, TableCreationReader
+from isolitmus.specs.sql.functions import is_nondeterministic
 from isolitmus.specs.sql.maintenance import VerbReader
-from isolitmus.specs.sql.parameters import BLANK, aliased
+from isolitmus.specs.sql.parameters import BLANK, tables_by_path
 from isolitmus.specs.sql.queries import JoinReader, QueryReader
 from isolitmus.specs.sql.row_statements import InsertReader, MergeReader, RowsReader
-from isolitmus.specs.sql.syntax import Syntax, kinds, well_formed
-from isolitmus.specs.sql.unsupported_pairs import OUTSIDE, features
+from isolitmus.specs.sql.syntax import Syntax, statement_readers, well_formed
+from isolitmus.specs.sql.unsupported_pairs import OUTSIDE, features_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -33,18 +33,24 @@ if TYPE_CHECKING:
 
 __all__ = [
     "RefusedPart",
-    "defines",
+    "alters_columns",
     "read_statement",
     "refused_part",
     "resolve",
-    "resolved",
+    "resolve_again",
     "syntax_of",
     "tables_named",
 ]
 
 
-KINDS = kinds(
-    InsertReader, RowsReader, MergeReader, JoinReader, VerbReader, DefinitionReader, MakingReader
+KINDS = statement_readers(
+    InsertReader,
+    RowsReader,
+    MergeReader,
+    JoinReader,
+    VerbReader,
+    DefinitionReader,
+    TableCreationReader,
 )
 """Who resolves a statement, by the class of its tree or by its first word."""
 FIRST = re.compile(rf"{BLANK}(\w+)\b")
@@ -95,7 +101,7 @@ def _resolved(syntax: Syntax, schemas: Mapping[str, Schema]) -> st.Statement:
     reader = kind.reader(syntax, schemas)
     statement = kind.resolve(reader) if tree is None else kind.resolve(reader, tree)
     if not isinstance(statement, st.Read) and schemas[statement.target].generates:
-        found = features(statement, schema=schemas[statement.target]) & GENERATED
+        found = features_of(statement, schema=schemas[statement.target]) & GENERATED
         reader.apart(found, verb=syntax.text.split(maxsplit=1)[0])
     assert not isinstance(statement, Raw)
     return replace(statement, origin=Origin(syntax, schemas))
@@ -106,10 +112,10 @@ def _first(syntax: Syntax) -> str:
     return "" if found is None else found[1].upper()
 
 
-def defines(syntax: Syntax) -> bool:
+def alters_columns(syntax: Syntax) -> bool:
     """Whether it is a statement that may alter columns.
 
-    >>> defines(Syntax("alter table t add columns (z INT)")), defines(Syntax("DELETE FROM t"))
+    >>> alters_columns(Syntax("alter table t add columns (z INT)")), alters_columns(Syntax("DELETE FROM t"))
     (True, False)
     """
     return _first(syntax) == "ALTER"
@@ -130,7 +136,7 @@ def tables_named(statement: st.Statement) -> frozenset[str]:
         return frozenset(name.lower() for name in names)
     found = statement.origin.tables if statement.origin is not None else {}
     for table in syntax_of(statement).tables():
-        names.add(aliased(table, found) or table.name)
+        names.add(tables_by_path(table, found) or table.name)
     return frozenset(name.lower() for name in names)
 
 
@@ -172,7 +178,7 @@ def refused_part(statement: st.Statement) -> RefusedPart | None:
     if not isinstance(statement, st.Delete | st.Update | st.Merge):
         return None
     parts = [part for part in unknown_parts(statement) if isinstance(part, ex.Opaque)]
-    if not all(calls_random(part.text) for part in parts):
+    if not all(is_nondeterministic(part.text) for part in parts):
         return None
     if not isinstance(statement, st.Merge):
         error = ("ExtendedAnalysisException", "INVALID_NON_DETERMINISTIC_EXPRESSIONS")
@@ -187,7 +193,7 @@ def refused_part(statement: st.Statement) -> RefusedPart | None:
     return next((RefusedPart(part, *error) for part in parts if part in found), None)
 
 
-def unbound(statement: st.Statement) -> st.Statement:
+def unbind_statement(statement: st.Statement) -> st.Statement:
     """A statement that was resolved with examples for its parameters, as it was written."""
     if isinstance(statement, Raw) or statement.origin is None:
         return statement
@@ -195,7 +201,7 @@ def unbound(statement: st.Statement) -> st.Statement:
     return replace(statement, sql=syntax.sql, origin=Origin(syntax, statement.origin.tables))
 
 
-def resolved(
+def resolve_again(
     statement: st.Statement, syntax: Syntax, schemas: Mapping[str, Schema]
 ) -> st.Statement:
     """The statement resolved anew; what only its client says of it stays."""

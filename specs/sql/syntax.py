@@ -23,10 +23,16 @@ from sqlglot import expressions as exp
 from sqlglot.errors import SqlglotError
 
 from isolitmus.model.errors import SqlError, brief
-from isolitmus.specs.disk.input_files import DEEPEST, deeper
-from isolitmus.specs.sql.parameters import BLANK, bound, places, with_markers, without_end
+from isolitmus.specs.disk.input_files import DEEPEST, is_deeper
+from isolitmus.specs.sql.parameters import (
+    BLANK,
+    bind_text,
+    parameter_places,
+    strip_end,
+    with_markers,
+)
 from isolitmus.specs.sql.quiet_sqlglot import parse_one, parse_sql
-from isolitmus.specs.sql.source_text import located
+from isolitmus.specs.sql.source_text import locate_error
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -37,24 +43,24 @@ if TYPE_CHECKING:
 
 __all__ = [
     "UNFORESEEN",
-    "Kind",
+    "StatementReader",
     "Syntax",
-    "desugared",
-    "kinds",
-    "portable",
+    "desugar",
     "resolves",
+    "statement_readers",
+    "to_portable_sql",
     "well_formed",
 ]
 
 
-def desugared(tree: exp.Expr) -> exp.Expr:
+def desugar(tree: exp.Expr) -> exp.Expr:
     """The tree with BETWEEN as two comparisons, CASE x WHEN, IF and NULLIF as CASE WHEN, and SELECT DISTINCT of
     columns (and of literals beside them) as GROUP BY, in place.
 
     >>> import sqlglot
-    >>> print(desugared(sqlglot.parse_one("SELECT IF(x BETWEEN 1 AND 2, NULLIF(a, b), 0)")).sql())
+    >>> print(desugar(sqlglot.parse_one("SELECT IF(x BETWEEN 1 AND 2, NULLIF(a, b), 0)")).sql())
     SELECT CASE WHEN (x >= 1 AND x <= 2) THEN CASE WHEN a = b THEN NULL ELSE a END ELSE 0 END
-    >>> print(desugared(sqlglot.parse_one("SELECT DISTINCT a, b AS c FROM t")).sql())
+    >>> print(desugar(sqlglot.parse_one("SELECT DISTINCT a, b AS c FROM t")).sql())
     SELECT a, b AS c FROM t GROUP BY a, b
     """
     for select in tree.find_all(exp.Select):
@@ -180,14 +186,14 @@ class Syntax:
     _bound: Trees = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "text", without_end(self.text))
+        object.__setattr__(self, "text", strip_end(self.text))
 
     @property
     def sql(self) -> str:
         """The text with values for its parameters, and tables by their last names: those of a test are in a
         database of their own.
         """
-        return bound(self._unqualified(), self.values)
+        return bind_text(self._unqualified(), self.values)
 
     def _unqualified(self) -> str:
         text = self.text
@@ -249,7 +255,7 @@ def well_formed(text: str, label: str) -> Iterator[None]:
     try:
         yield
     except UNFORESEEN:
-        raise located(label, text, _beginning(text), INCOMPLETE) from None
+        raise locate_error(label, text, _beginning(text), INCOMPLETE) from None
 
 
 def _beginning(text: str) -> int:
@@ -258,13 +264,13 @@ def _beginning(text: str) -> int:
     return found.end() if found and found.end() < len(text) else 0
 
 
-def portable(text: str) -> str:
+def to_portable_sql(text: str) -> str:
     """A statement of Transact-SQL as other engines have it: TOP as LIMIT, COUNT_BIG as COUNT, names without brackets, no
     table hints; one with OPTION (…) stays as it is.
 
-    >>> portable("SELECT TOP (1) id FROM cases WHERE [worker] IS NULL ORDER BY created")
+    >>> to_portable_sql("SELECT TOP (1) id FROM cases WHERE [worker] IS NULL ORDER BY created")
     'SELECT id FROM cases WHERE `worker` IS NULL ORDER BY created LIMIT 1'
-    >>> portable("SELECT  id FROM cases")
+    >>> to_portable_sql("SELECT  id FROM cases")
     'SELECT  id FROM cases'
     """
     if TRANSACT.search(text) is None:
@@ -300,7 +306,7 @@ def _tree(text: str, of: Syntax) -> exp.Expr:
         start = sum(len(one) + 1 for one in before) + column - 1
         said = MISSING.sub("an operand is missing", what.rstrip("."))
         problem = f"this does not parse: {brief(said)}"
-        raise located(of.label, of.text, start, problem, "syntax") from None
+        raise locate_error(of.label, of.text, start, problem, "syntax") from None
     except RecursionError:
         raise SqlError(f"{of.label}: the statement {DEEP}") from None
     found = [tree for tree in trees if tree is not None]
@@ -308,25 +314,25 @@ def _tree(text: str, of: Syntax) -> exp.Expr:
         raise SqlError(
             f"{of.label}: one statement is wanted here, found {len(found) or 'none'}", kind="syntax"
         )
-    if deeper(found[0], methodcaller("iter_expressions")):
+    if is_deeper(found[0], methodcaller("iter_expressions")):
         raise SqlError(f"{of.label}: the statement {DEEP}")
     for node in found[0].find_all(*EMPTY):
         wanted = EMPTY[type(node)]
         starred = isinstance(node, exp.Insert) and isinstance(node.this, exp.Star)  # of a MERGE
         if not starred and not any(map(node.args.get, wanted.keys)):
             place = min((n.meta["start"] for n in node.walk() if "start" in n.meta), default=0)
-            raise located(of.label, of.text, place, wanted.problem, "syntax")
+            raise locate_error(of.label, of.text, place, wanted.problem, "syntax")
     with well_formed(of.text, of.label):
         return _placed(found[0], text)
 
 
 def _placed(tree: exp.Expr, text: str) -> exp.Expr:
     """The tree, its parameters with their places, which sqlglot leaves out."""
-    starts = places(text)
+    starts = parameter_places(text)
     for node in tree.find_all(exp.Placeholder, bfs=False):
         if starts.get(node.name):
             node.meta["start"] = starts[node.name].pop(0)
-    return desugared(tree)
+    return desugar(tree)
 
 
 def _with(tree: exp.Expr, values: Mapping[str, Value]) -> exp.Expr:
@@ -367,7 +373,7 @@ Head = str | type[exp.Expr]
 Method = TypeVar("Method", bound=Callable[..., Any])
 
 
-class Kind(NamedTuple):
+class StatementReader(NamedTuple):
     """Who resolves a kind of statement, and how; that of a tree is handed the tree."""
 
     reader: Callable[..., Any]
@@ -381,7 +387,7 @@ def resolves(*heads: Head) -> Callable[[Method], Method]:
     >>> class Reader:
     ...     @resolves("GENERATE")
     ...     def manifest(self): ...
-    >>> kinds(Reader)["GENERATE"].resolve is Reader.manifest
+    >>> statement_readers(Reader)["GENERATE"].resolve is Reader.manifest
     True
     """
 
@@ -392,10 +398,10 @@ def resolves(*heads: Head) -> Callable[[Method], Method]:
     return said
 
 
-def kinds(*readers: type) -> Mapping[Head, Kind]:
+def statement_readers(*readers: type) -> Mapping[Head, StatementReader]:
     """What all these readers resolve."""
     return {
-        head: Kind(reader, method)
+        head: StatementReader(reader, method)
         for reader in readers
         for method in vars(reader).values()
         for head in getattr(method, "resolves", ())

@@ -23,14 +23,14 @@ from sqlglot.optimizer.qualify import qualify
 from isolitmus.model.schema import Column, Schema
 from isolitmus.model.sql.types import type_named
 from isolitmus.specs.sql.parameters import one_line, with_markers
-from isolitmus.specs.sql.quiet_sqlglot import muted, parse_one
+from isolitmus.specs.sql.quiet_sqlglot import parse_one, quiet_logging
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
 
     from isolitmus.model.sql.types import Type
 
-__all__ = ["StandIn", "stand_ins", "written_tables"]
+__all__ = ["UninterpretedSource", "find_uninterpreted_sources", "written_tables"]
 
 DIALECT = "databricks"
 RUN = "BIGINT"
@@ -42,7 +42,7 @@ PASSING = (exp.Min, exp.Max, exp.First, exp.Last, exp.AnyValue, exp.Lag, exp.Lea
 
 
 @dataclass(frozen=True, slots=True)
-class StandIn:
+class UninterpretedSource:
     """A query of a statement, and the table in its place."""
 
     sql: str
@@ -83,9 +83,9 @@ def _target(tree: exp.Expr) -> str:
     return "" if into is None else into.name
 
 
-def stand_ins(
+def find_uninterpreted_sources(
     text: str, schemas: Mapping[str, Schema], taken: Collection[str] = (), *, dynamic: bool = False
-) -> Iterator[StandIn]:
+) -> Iterator[UninterpretedSource]:
     """The ways to put a table in the place of a query that a MERGE or an INSERT reads from, those first that leave
     most of the query as it is. The query does not read the table that the statement writes to, for what is recorded of
     that depends on it; unless the statement overwrites that table as a whole, and so reads it all. ``taken``: the names
@@ -94,7 +94,7 @@ def stand_ins(
     >>> from isolitmus.model.schema import Column, Schema
     >>> tables = {n: Schema(n, (Column("id", "BIGINT"), Column("day", "DATE"))) for n in ("t", "s")}
     >>> sql = "INSERT INTO t SELECT id + mine(id), :day FROM s WHERE day = :day"
-    >>> for found in stand_ins(sql, tables):
+    >>> for found in find_uninterpreted_sources(sql, tables):
     ...     print(found.sql, [str(column.ddl()) for column in found.schema.columns])
     INSERT INTO t SELECT id, :day FROM s_rows WHERE run = :run ['id BIGINT', 'run BIGINT']
     """
@@ -121,7 +121,7 @@ def stand_ins(
         schema, instead, run = made
         changed = tree.copy()
         _at(changed, _path(place, tree)).replace(instead)
-        yield StandIn(
+        yield UninterpretedSource(
             changed.sql(DIALECT), schema, {run: RUN}, place.sql(DIALECT), tuple(sorted(read))
         )
 
@@ -238,7 +238,7 @@ def _items(query: exp.Expr, schemas: Mapping[str, Schema]) -> list[exp.Expr] | N
         table.set("db", None)
         table.set("catalog", None)
     try:
-        with muted():
+        with quiet_logging():
             full = qualify(plain, schema=known, dialect=DIALECT, quote_identifiers=False)
             full = annotate_types(full, schema=known, dialect=DIALECT)
     except (SqlglotError, ValueError, RecursionError):

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from isolitmus.model.delta.raw_transaction import Raw
-from isolitmus.model.litmus import CacheTable, Client
+from isolitmus.model.litmus import CacheTable, ClientSettings
 from isolitmus.model.sql import query as qu
 from isolitmus.model.sql import statement as df
 from isolitmus.model.sql import statement as st
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from isolitmus.model.schedule import Step
     from isolitmus.model.schema import Schema
 
-__all__ = ["APART", "Feature", "features", "refuse_together"]
+__all__ = ["APART", "Feature", "features_of", "refuse_together"]
 
 Feature = str
 """What a statement, a client, a table, a schedule … has, in words."""
@@ -245,9 +245,9 @@ TRACKED = "delta.feature.rowTracking"
 """The property of a table on which rows may be tracked."""
 
 
-def features(
+def features_of(
     statement: st.Statement | None = None,
-    client: Client | None = None,
+    client: ClientSettings | None = None,
     schema: Schema | None = None,
     step: Step | None = None,
     file: RawFile | None = None,
@@ -258,7 +258,7 @@ def features(
     >>> from isolitmus.specs.sql.statements import read_statement
     >>> from isolitmus.model.schema import Column
     >>> t = Schema("t", (Column("id", "INT"),), rows_per_file=2)
-    >>> sorted(features(read_statement("VACUUM t", {"t": t}), schema=t))[:2]
+    >>> sorted(features_of(read_statement("VACUUM t", {"t": t}), schema=t))[:2]
     ['VACUUM', 'a statement other than CONVERT TO DELTA']
     """
     found: set[Feature] = set()
@@ -286,7 +286,7 @@ def _of_statement(statement: st.Statement) -> Iterator[Feature]:
             yield "PARTITION or REPLACE WHERE"
         if options.using:
             yield "replaceUsing"
-        if statement.target in qu.sources(statement.query):
+        if statement.target in qu.source_tables(statement.query):
             yield "a query of the table itself"
     if isinstance(statement, Raw) and statement.large:
         yield "large"
@@ -298,7 +298,7 @@ def _of_statement(statement: st.Statement) -> Iterator[Feature]:
         yield "VERSION AS OF or another path"
 
 
-def _of_client(client: Client) -> Iterator[Feature]:
+def _of_client(client: ClientSettings) -> Iterator[Feature]:
     if any(isinstance(aside, CacheTable) for aside in client.before):
         yield "CACHE TABLE"
     if client.let:

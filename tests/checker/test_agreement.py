@@ -29,13 +29,13 @@ from isolitmus.checker.universes.tables import candidates
 from isolitmus.model.frame import Frame
 from isolitmus.model.litmus import HistoryTest
 from isolitmus.model.relation import Relation
-from isolitmus.model.spec_algebra import outspoken
+from isolitmus.model.spec_algebra import without_silences
 from isolitmus.model.verdict import Allowed
 from isolitmus.specs import litmus, scope, spec
-from isolitmus.specs.files.catalogue import levels, litmus_names, relatives
+from isolitmus.specs.files.catalogue import levels, litmus_names, related_protocols
 from isolitmus.specs.language.parser import read
 
-SHIPPED = [*levels(), *relatives(), "databricks-write-serializable-newest"]
+SHIPPED = [*levels(), *related_protocols(), "databricks-write-serializable-newest"]
 ABSTRACT = [name for name in SHIPPED if spec(name).needs <= abstract.NAMES]
 SIZES = (1, 2, 3)
 
@@ -106,7 +106,7 @@ def test_bits_circuit_and_graph_read_a_text_alike(some, text):
     verdict = str(judge(some, spec_))
     assert verdict in {"allowed", "forbidden", *("silent" for _ in spec_.silences)}
     assert admission(spec_)(some) == admits(some, spec_) == (verdict == "allowed")
-    assert admission(outspoken(spec_))(some) == (verdict != "forbidden")
+    assert admission(without_silences(spec_))(some) == (verdict != "forbidden")
     bits = matrices(BitSlices(0b11), some)
     assert admitted(bits, spec_) == 0b11 * (verdict == "allowed")
     for assert_it, expected in ((admit, verdict == "allowed"), (forbid, verdict == "forbidden")):

@@ -18,7 +18,7 @@ from isolitmus.checker.universes import abstract_enumeration as abstract_exhaust
 from isolitmus.cli.main import _interrupt
 from isolitmus.model import budget as budgets
 from isolitmus.model.budget import Budget, in_use, size
-from isolitmus.model.display import many
+from isolitmus.model.display import count_of
 from isolitmus.model.errors import IsolitmusError, MemoryLimit, TimeLimit
 from isolitmus.specs import litmus, protocol, scope, spec
 
@@ -54,7 +54,7 @@ def test_a_search_says_what_it_did_until_then(pair, by):
     assert answer.to_json()["ended"] == ENDED
     if by == "exhaustive":
         assert answer.examined > 0
-        assert answer.effort == f"{many(answer.examined, 'candidate')} until then, none found"
+        assert answer.effort == f"{count_of(answer.examined, 'candidate')} until then, none found"
 
 
 @pytest.mark.slow

@@ -19,7 +19,7 @@ from isolitmus.checker.strategies import litmus_tests
 from isolitmus.model.litmus import Expectation, Litmus
 from isolitmus.model.run import Run, TransactionRun, same_bag
 from isolitmus.specs import level, litmus, protocol
-from isolitmus.specs.files.catalogue import levels, relatives
+from isolitmus.specs.files.catalogue import levels, related_protocols
 from isolitmus.specs.files.catalogue import litmus_names as shipped
 from isolitmus.specs.files.litmus_file import read_litmus
 
@@ -125,7 +125,7 @@ def test_no_two_runs_that_differ_agree(name):
 
 
 @pytest.mark.slow
-@given(litmus_tests(most=4), st.sampled_from(relatives()), st.data())
+@given(litmus_tests(most=4), st.sampled_from(related_protocols()), st.data())
 def test_no_lie_of_a_random_run_is_missed(test, under, data):
     seen = run(test, protocol(under)).run
     lie = data.draw(st.sampled_from(list(lies(seen))))
@@ -293,7 +293,7 @@ def test_rows_of_other_types_are_other_rows():
 
 
 @pytest.mark.slow
-@given(litmus_tests(most=4), st.sampled_from(relatives()))
+@given(litmus_tests(most=4), st.sampled_from(related_protocols()))
 def test_the_levels_of_a_run_are_those_of_its_execution(test, under):
     judged, execution = run(test, protocol(under)), execute(test, protocol(under))
     assert {name: str(v) for name, v in judged.levels.items()} == {
@@ -305,7 +305,7 @@ def test_the_levels_of_a_run_are_those_of_its_execution(test, under):
 def test_the_levels_of_every_run_of_the_catalogue_are_those_of_its_execution():
     count = 0
     for test in filter(lambda t: isinstance(t, Litmus) and not t.raw, map(litmus, shipped())):
-        for under in set(test.expect) & set(relatives()):
+        for under in set(test.expect) & set(related_protocols()):
             judged, execution = run(test, protocol(under)), execute(test, protocol(under))
             if test.name == "deleted-during-spark-optimize":  # its files are not what its rows say
                 assert set(map(str, judged.levels.values())) == {"unknown"}

@@ -19,7 +19,7 @@ from isolitmus.checker.strategies import histories, litmus_tests
 from isolitmus.model.audit import Audit, Finding
 from isolitmus.model.dependency_graph import DependencyGraph
 from isolitmus.model.errors import IsolitmusError, printable
-from isolitmus.model.matrix import Place
+from isolitmus.model.matrix import MatrixPlace
 from isolitmus.model.reason import Edge, Reason
 from isolitmus.model.run import Timeline
 from isolitmus.specs import level, litmus, protocol, scope
@@ -210,7 +210,7 @@ def test_other_tables_have_a_row_for_each():
     assert {row["transaction"]: row["outcome"] for row in read(done)} == {
         "delete": "ConcurrentAppendException", "insert": "committed"
     }  # fmt: skip
-    place = Place("delete-row", "insert", "same partition")
+    place = MatrixPlace("delete-row", "insert", "same partition")
     (row,) = read(predicted(matrix("pairs"), [protocol("delta-serializable")], [place]))
     assert (row["a"], row["predicted"]) == ("delete-row", "ConcurrentAppendException")
     (row,) = read(Audit("t", 0, 2, (Finding("bridge", (1, 2), "certain", "so, so"),)))

@@ -20,7 +20,7 @@ from isolitmus.checker.universes.catalogue_histories import shipped_histories
 from isolitmus.model.budget import Budget
 from isolitmus.model.history import History
 from isolitmus.model.spec import Fold
-from isolitmus.model.spec_algebra import unfolded
+from isolitmus.model.spec_algebra import unfold
 from isolitmus.specs import level
 from isolitmus.specs.files.catalogue import every_level
 
@@ -119,7 +119,7 @@ def test_frames_with_fewer_nodes_are_parts_of_those_with_all(history, name):
         if not spec.needs <= {*frame.names()}:
             continue
         for axiom in spec.demands:
-            expr = unfolded(axiom.expr, spec.definitions)
+            expr = unfold(axiom.expr, spec.definitions)
             there = named(frame, Fold(BitsetAlgebra(frame), {}).relation(expr))
             here = named(whole, Fold(BitsetAlgebra(whole), {}).relation(restricted(expr, kind)))
             alone = {(a, b) for a, b in there ^ here if a != b}

@@ -10,12 +10,12 @@ import pytest
 
 from isolitmus.checker.execution.conflict_matrix import covering, predict_case
 from isolitmus.model.errors import IsolitmusError
-from isolitmus.model.matrix import NOT_MODELLED, Cell, Place, letter
+from isolitmus.model.matrix import NOT_MODELLED, MatrixCase, MatrixPlace, outcome_letter
 from isolitmus.specs import protocol
 from isolitmus.specs.files.catalogue import matrix
-from isolitmus.specs.files.evidence_files import Evidence
+from isolitmus.specs.files.evidence_files import MatrixEvidence
 from isolitmus.specs.files.litmus_file import read_litmus
-from isolitmus.specs.files.matrix_file import case, read_matrix
+from isolitmus.specs.files.matrix_file import matrix_litmus, read_matrix
 
 PAIRS = matrix("pairs")
 SERIALIZABLE, WRITE_SERIALIZABLE = "delta-serializable", "delta-write-serializable"
@@ -34,7 +34,7 @@ delete = "DELETE FROM t WHERE part = {p}"
 
 
 def outcome(a, winner, layout="same partition", under=SERIALIZABLE):
-    return predict_case(PAIRS, Place(a, winner, layout), protocol(under)).predicted
+    return predict_case(PAIRS, MatrixPlace(a, winner, layout), protocol(under)).predicted
 
 
 @pytest.mark.slow
@@ -59,7 +59,9 @@ def test_what_is_known_of_some_pairs(a, winner, layout, serializable, write_seri
 
 
 def test_a_case_is_a_litmus_file():
-    test = case(PAIRS, Place("overwrite-dynamic", "append-once", "other partition with vectors"))
+    test = matrix_litmus(
+        PAIRS, MatrixPlace("overwrite-dynamic", "append-once", "other partition with vectors")
+    )
     again = read_litmus(str(test), test.name)
     assert (again.transactions, again.clients, again.tables) == (
         test.transactions,
@@ -89,12 +91,14 @@ def test_a_sample_soon_has_every_statement_on_either_side_in_every_layout():
 
 
 def seen(a, winner, observed, *differences, under=SERIALIZABLE):
-    return Cell(Place(a, winner, "one"), under, "delta", "committed", observed, differences)
+    return MatrixCase(
+        MatrixPlace(a, winner, "one"), under, "delta", "committed", observed, differences
+    )
 
 
 def test_evidence_is_read_as_it_was_written(tmp_path):
     small = read_matrix(SMALL, "small")
-    evidence = Evidence(small, "some engine 1")
+    evidence = MatrixEvidence(small, "some engine 1")
     evidence.add(seen("insert", "delete", "committed"))
     evidence.add(
         seen(
@@ -107,12 +111,12 @@ def test_evidence_is_read_as_it_was_written(tmp_path):
         )
     )
     evidence.write(tmp_path / "e.toml")
-    again = Evidence.read(tmp_path / "e.toml", small, [SERIALIZABLE, WRITE_SERIALIZABLE])
+    again = MatrixEvidence.read(tmp_path / "e.toml", small, [SERIALIZABLE, WRITE_SERIALIZABLE])
     assert again.engine_version == "some engine 1"
     assert again.letters == evidence.letters
     assert set(again.letters.values()) == {".", "e"}
     assert again.differences == evidence.differences
-    assert Evidence.read(tmp_path / "none.toml", small, []).letters == {}
+    assert MatrixEvidence.read(tmp_path / "none.toml", small, []).letters == {}
 
 
 @pytest.mark.parametrize(
@@ -128,14 +132,14 @@ def test_evidence_is_read_as_it_was_written(tmp_path):
 )  # fmt: skip
 def test_what_is_no_evidence_is_refused(tmp_path, old, new, message):
     small = read_matrix(SMALL, "small")
-    evidence = Evidence(small, "some engine 1")
+    evidence = MatrixEvidence(small, "some engine 1")
     evidence.add(seen("insert", "delete", "committed"))
     path = tmp_path / "e.toml"
     evidence.write(path)
     assert old in path.read_text()
     path.write_text(path.read_text().replace(old, new))
     with pytest.raises(IsolitmusError) as refused:
-        Evidence.read(path, small, [SERIALIZABLE, WRITE_SERIALIZABLE])
+        MatrixEvidence.read(path, small, [SERIALIZABLE, WRITE_SERIALIZABLE])
     assert message in str(refused.value)
 
 
@@ -210,11 +214,11 @@ def test_the_command_refuses(call, words, message):
 def test_the_evidence_in_the_repository_is_what_the_model_says_today():
     """Up to 75 cases of it, evenly spread: `make conformance` replays them all."""
     path = Path(__file__).parents[2] / "conformance" / "evidence" / "pairs.toml"
-    evidence = Evidence.read(path, PAIRS, [SERIALIZABLE, WRITE_SERIALIZABLE])
+    evidence = MatrixEvidence.read(path, PAIRS, [SERIALIZABLE, WRITE_SERIALIZABLE])
     kept = list(evidence.letters.items())
     assert (evidence.engine_version, evidence.differences) == ("delta-spark 4.4.0, Spark 4.2.0", {})
     for (under, place), seen_ in kept[:: len(kept) // 75 + 1]:
-        assert letter(predict_case(PAIRS, place, protocol(under)).predicted) == seen_, (
+        assert outcome_letter(predict_case(PAIRS, place, protocol(under)).predicted) == seen_, (
             under,
             place,
         )

@@ -21,7 +21,7 @@ from isolitmus.checker.strategies import litmus_tests, predicates, readable, tab
 from isolitmus.model.errors import SqlError
 from isolitmus.model.run import same_bag
 from isolitmus.model.schema import Column, Schema
-from isolitmus.model.sql.conditions import normal
+from isolitmus.model.sql.conditions import normalize
 from isolitmus.model.sql.evaluation import evaluate
 from isolitmus.model.verdict import Allowed
 from isolitmus.specs import level, protocol
@@ -63,8 +63,8 @@ def test_a_predicate_means_what_it_means_in_duckdb(duck, schema, predicate, rows
 @given(tables(), predicates(depth=4), ROWS)
 def test_the_normal_form_of_a_condition_means_the_same(schema, predicate, rows):
     where = readable(f"DELETE FROM t WHERE {predicate}", {"t": schema}).where
-    form = normal(where)
-    assert normal(form) == form
+    form = normalize(where)
+    assert normalize(form) == form
     for row in rows:
         assert evaluate(form, (row,)) == evaluate(where, (row,))
 

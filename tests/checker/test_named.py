@@ -21,7 +21,7 @@ from isolitmus.checker.workloads.prediction import predict_workload
 from isolitmus.checker.workloads.robustness import robustness
 from isolitmus.model import History
 from isolitmus.model.errors import IsolitmusError, LitmusError, UnknownName
-from isolitmus.model.matrix import Place
+from isolitmus.model.matrix import MatrixPlace
 from isolitmus.model.verdict import Allowed
 from isolitmus.specs import level, litmus, protocol, scope, spec
 from isolitmus.specs.files.catalogue import matrix, protocol_names
@@ -76,7 +76,7 @@ OUTER = (
     "checker/strategies/*.py", "checker/sweeps/*_sweep.py", "checker/locking/interleavings.py",
     "checker/workloads/prediction.py", "checker/workloads/robustness.py", "conformance/**/*.py",
 )  # fmt: skip
-PAIRS = {"carried_out"}
+PAIRS = {"run_cases"}
 """Functions of tests with their protocols, which somebody has read already."""
 
 
@@ -152,7 +152,7 @@ parameters = { day = "INT" }
     predicted = predict_workload(jobs, "databricks-serializable@15.4", examples=False)
     assert predicted.protocol == "databricks-serializable-newest-rows@14.3"
     assert robustness(str(jobs), "delta-write-serializable", "write-serializable").word == "safe"
-    place = Place("delete-row", "insert", "same partition")
+    place = MatrixPlace("delete-row", "insert", "same partition")
     cell = predict_case(matrix("pairs"), place, "delta-serializable")
     assert cell.predicted == "ConcurrentAppendException"
 

@@ -27,7 +27,7 @@ from isolitmus.model.reason import Edge
 from isolitmus.model.schedule import Schedule
 from isolitmus.model.verdict import Violation
 from isolitmus.specs import litmus, protocol
-from isolitmus.specs.files.catalogue import litmus_names, relatives
+from isolitmus.specs.files.catalogue import litmus_names, related_protocols
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -62,7 +62,7 @@ def ring(n):
 
 def look_at_timelines(name):
     test = litmus(name)
-    for spec in relatives():
+    for spec in related_protocols():
         judged = predicted(name, spec)
         svg = timeline_svg(test.schedule, judged.run)
         shown = texts(svg)

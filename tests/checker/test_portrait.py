@@ -8,9 +8,9 @@ from isolitmus.checker.execution.run_result import run
 from isolitmus.checker.render.search_results import portrait_lines
 from isolitmus.checker.search.portrait import portray
 from isolitmus.model.errors import SpecError
-from isolitmus.model.spec_algebra import conjunction, unfolded, with_axioms
+from isolitmus.model.spec_algebra import conjunction, unfold, with_axioms
 from isolitmus.specs import level, protocol, spec
-from isolitmus.specs.files.catalogue import protocols, relatives
+from isolitmus.specs.files.catalogue import protocols, related_protocols
 from isolitmus.specs.files.litmus_file import read_litmus
 
 APPEND, DELETE_READ = "ConcurrentAppendException", "ConcurrentDeleteReadException"
@@ -34,7 +34,7 @@ def test_a_promise_of_no_level_is_refused(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", relatives())
+@pytest.mark.parametrize("name", related_protocols())
 def test_needless_aborts_happen_and_are_needless(name):
     """Each, read back from its text, aborts with just that exception; committed as the level has it,
     it would have been allowed (``separate`` has judged that).
@@ -67,11 +67,11 @@ def test_the_portrait_of_write_serializable():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", relatives())
+@pytest.mark.parametrize("name", related_protocols())
 def test_what_to_do_names_only_what_a_table_can_be_set_to(name):
     todo = [line for line in portrait_lines(portrait(name)) if "What to do" in line]
     assert todo
-    unset = [other for other in relatives() if not protocol(other).setting]
+    unset = [other for other in related_protocols() if not protocol(other).setting]
     assert "delta-snapshot-isolation" in unset
     assert not [line for line in todo for other in unset if f"({other})" in line]
 
@@ -94,4 +94,4 @@ def test_specs_made_of_parts_say_what_their_parts_say():
 
 def test_unfolding_reaches_through_lets_of_lets():
     repaired = spec("delta-write-serializable-repaired")
-    assert "Downgraded" not in str(unfolded(repaired.axioms[0].expr, repaired.definitions))
+    assert "Downgraded" not in str(unfold(repaired.axioms[0].expr, repaired.definitions))

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from isolitmus.checker.execution.run_diff import run_differences
 from isolitmus.checker.execution.run_result import Several, run
 from isolitmus.checker.strategies import predicates
-from isolitmus.conformance.agreement import differences
+from isolitmus.conformance.agreement import find_differences
 from isolitmus.model.errors import IsolitmusError, UndeterminedError
-from isolitmus.model.nondeterminism import every_way, suppose
+from isolitmus.model.nondeterminism import choose, enumerate_choices
 from isolitmus.model.run import SeveralRuns
 from isolitmus.specs import protocol
 from isolitmus.specs.files.litmus_file import read_litmus
@@ -130,7 +130,7 @@ def test_the_true_ending_is_among_the_possible_ones(pair, name):
     )
     assert Several(test, undecided.value, true).end == "predicted"
     with pytest.raises(SeveralRuns):  # one of them: so it is no mismatch
-        differences(test, protocol(name), lambda _, __: true)
+        find_differences(test, protocol(name), lambda _, __: true)
 
 
 def test_what_does_not_depend_on_it_is_certain():
@@ -164,7 +164,7 @@ def test_of_what_is_random_or_no_condition_nothing_is_supposed(sql):
 
 
 def test_what_has_too_many_ways_is_undecided():
-    ways = every_way(lambda: [suppose(k, (0, 1), "who knows") for k in range(5)], most=10)
+    ways = enumerate_choices(lambda: [choose(k, (0, 1), "who knows") for k in range(5)], most=10)
     with pytest.raises(
         UndeterminedError, match="who knows, and what may come of it was tried 10 times"
     ):

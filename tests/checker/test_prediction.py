@@ -20,7 +20,7 @@ from isolitmus.specs import protocol
 from isolitmus.specs.files.litmus_file import read_litmus
 from isolitmus.specs.files.workload_file import read_workload
 from isolitmus.specs.files.workload_sources import workload
-from isolitmus.specs.sql.parameters import bound
+from isolitmus.specs.sql.parameters import bind_text
 
 ROW = "MERGE INTO t USING (SELECT :k AS id, :p AS part) AS s ON t.id = s.id AND t.part"
 NEW = "WHEN NOT MATCHED THEN INSERT (id, part, x) VALUES (s.id, s.part, 1)"
@@ -87,7 +87,7 @@ def _carried_out(table, statements, values, rows, under):
     inits = ", ".join(f'"INSERT INTO t VALUES {row}"' for row in rows)
     text = f'title = "random"\nschedule = "loser.start winner loser.commit"\n[table]\n{table}\ninit = [{inits}]\n[transactions]\n'
     for name, sql in statements.items():
-        text += f'{name} = "{bound(sql, values[name])}"\n'
+        text += f'{name} = "{bind_text(sql, values[name])}"\n'
     done = execute(read_litmus(text, "random"), under)
     return {event.name: event for event in done.events}
 

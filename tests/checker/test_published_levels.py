@@ -13,7 +13,7 @@ from isolitmus.checker.strategies import histories
 from isolitmus.model.history import History
 from isolitmus.model.operations import ItemRead
 from isolitmus.specs import level
-from isolitmus.specs.disk.input_files import shipped
+from isolitmus.specs.disk.input_files import shipped_files
 from isolitmus.specs.files.catalogue import every_level, levels
 
 BY = ("symbolic", "exhaustive")
@@ -24,7 +24,7 @@ def holds(history, name):
 
 
 def test_a_level_says_which_published_one_it_is_not():
-    texts = {name: shipped("levels")[name].read_text("utf-8") for name in every_level()}
+    texts = {name: shipped_files("levels")[name].read_text("utf-8") for name in every_level()}
     assert [n for n, text in texts.items() if not re.search(r"\bnot\b", text, re.IGNORECASE)] == []
     assert len(texts) > 50
 

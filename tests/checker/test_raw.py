@@ -5,7 +5,7 @@ import pytest
 from isolitmus.checker.delta.random_tests import raw_tests
 from isolitmus.checker.execution.commit_loop import execute, observed_run
 from isolitmus.checker.execution.run_result import run
-from isolitmus.conformance.agreement import drawn
+from isolitmus.conformance.agreement import draw_tests
 from isolitmus.conformance.delta.raw_commits import _written
 from isolitmus.specs import protocol
 from isolitmus.specs.files.litmus_file import read_litmus
@@ -163,7 +163,9 @@ def test_a_removal_says_which_vector_the_file_has():
 
 @pytest.mark.slow
 def test_the_strategies_draw_all_that_a_raw_transaction_can_be():
-    tests = [test for test, _ in drawn(raw_tests(), 200, 11, (protocol("delta-serializable"),))]
+    tests = [
+        test for test, _ in draw_tests(raw_tests(), 200, 11, (protocol("delta-serializable"),))
+    ]
     raws = [raw for test in tests for raw in test.transactions.values()]
     assert any(file.vector for raw in raws for file in raw.removes)
     assert any(len({f.path for f in raw.removes}) < len(raw.removes) for raw in raws)

@@ -10,7 +10,7 @@ from isolitmus.checker.execution.run_result import run
 from isolitmus.model.errors import LitmusError, SqlError, UndeterminedError
 from isolitmus.model.run import SeveralRuns
 from isolitmus.model.schema import Column, Schema
-from isolitmus.model.sql.conditions import columns
+from isolitmus.model.sql.conditions import columns_in
 from isolitmus.model.sql.expression import Opaque, Parameter, conjuncts, walk
 from isolitmus.specs import protocol
 from isolitmus.specs.files.litmus_file import read_litmus
@@ -63,7 +63,7 @@ def test_what_is_not_modelled_is_read_as_it_is(sql, opaque, named):
     where = read_statement(sql, T, opaque=True).where
     found = [part for part in walk(where) if isinstance(part, Opaque)]
     assert [str(part) for part in found] == opaque
-    assert [c.name for part in found for c in columns(part)] == named
+    assert [c.name for part in found for c in columns_in(part)] == named
     assert where.type == "BOOLEAN"
     with pytest.raises(SqlError):
         read_statement(sql, T)

@@ -24,7 +24,7 @@ from isolitmus.specs import litmus, protocol
 from isolitmus.specs.files.litmus_file import read_litmus
 from isolitmus.specs.files.workload_file import read_workload
 from isolitmus.specs.files.workload_sources import workload
-from isolitmus.specs.sql.parameters import bound
+from isolitmus.specs.sql.parameters import bind_text
 
 WRITE, LOG = "write-serializable", "log-serializable"
 WEAK = "delta-write-serializable"
@@ -231,7 +231,7 @@ def test_no_run_of_safe_jobs_breaks_the_promise(known, data, names, promise):
     chosen = data.draw(st.lists(st.sampled_from(names), min_size=2, max_size=4))
     called = [f"t{k}" for k in range(len(chosen))]
     texts = [
-        f'{name} = "{bound(STATEMENTS[job], data.draw(VALUES))}"'
+        f'{name} = "{bind_text(STATEMENTS[job], data.draw(VALUES))}"'
         for name, job in zip(called, chosen, strict=True)
     ]
     rows = data.draw(st.lists(st.tuples(SMALL, SMALL, st.sampled_from((0, 9))), max_size=3))

@@ -15,7 +15,7 @@ from isolitmus.checker.universes.tables import candidates
 from isolitmus.model.budget import Budget
 from isolitmus.model.errors import IsolitmusError
 from isolitmus.specs import litmus, protocol, scope, spec
-from isolitmus.specs.files.catalogue import levels, protocols, relatives
+from isolitmus.specs.files.catalogue import levels, protocols, related_protocols
 from isolitmus.specs.files.claims_file import claim
 from isolitmus.specs.files.litmus_file import read_litmus
 from isolitmus.specs.files.scope_file import read_scope
@@ -97,8 +97,8 @@ def test_snapshot_isolation_allows_write_skew(table):
 def test_the_answer_s_file_holds_what_the_model_predicts(table):
     answer = ask(table, "delta-write-serializable", "serializable")
     assert answer.litmus.expect == {}
-    assert set(answer.file.expect) == set(relatives())
-    for name in relatives():
+    assert set(answer.file.expect) == set(related_protocols())
+    for name in related_protocols():
         assert run(answer.file, protocol(name)).expected == "met"
     assert read_litmus(answer.file.text, answer.file.name) == answer.file
     assert answer.to_json()["litmus"] == answer.file.text

@@ -16,7 +16,7 @@ from isolitmus.checker.render.verdicts import refusal_words, verdict_words
 from isolitmus.checker.search.unbounded_separation import separate_unbounded
 from isolitmus.checker.universes.tables import candidates
 from isolitmus.model.history import History
-from isolitmus.model.matrix import Place
+from isolitmus.model.matrix import MatrixPlace
 from isolitmus.specs import level, litmus, protocol, scope
 from isolitmus.specs.files.catalogue import matrix
 from isolitmus.specs.files.litmus_file import read_litmus
@@ -163,7 +163,7 @@ def test_a_sweep_counts_them_apart(noops):
 @pytest.mark.slow
 def test_a_matrix_has_them_apart():
     (cell,) = predicted(
-        matrix("pairs"), [QUIET], [Place("delete-row", "insert", "same partition")]
+        matrix("pairs"), [QUIET], [MatrixPlace("delete-row", "insert", "same partition")]
     ).cells
     assert cell.predicted == "silent"
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from isolitmus.conformance.claim_evidence import verified
+from isolitmus.conformance.claim_evidence import verify_claims
 from isolitmus.specs.files.claims_file import claims
 
 CLAIM = """\
@@ -135,8 +135,8 @@ def test_an_engine_that_cannot_be_started_has_no_answer(monkeypatch):
     def none(_, tests):
         yield from [EngineUnavailable("no Java")] * len(tests)
 
-    monkeypatch.setattr(verifying, "carried_out", none)
-    (done,) = verified([claims()["D34"]], ["delta"])
+    monkeypatch.setattr(verifying, "run_cases", none)
+    (done,) = verify_claims([claims()["D34"]], ["delta"])
     assert [a.engine for of in done.answers for a in of] == ["delta", *["model"] * 3]
     assert (done.verdict, done.status, done.unanswered) == (
         "undecided", 3, ("run overwrite-beside-append --protocol delta-serializable: delta: no Java",)
@@ -154,8 +154,8 @@ def test_what_several_claims_cite_is_carried_out_once(monkeypatch):
             carried.append((test.name, under.name))
             yield run(test, under).run
 
-    monkeypatch.setattr(verifying, "carried_out", once)
-    done = list(verified([claims()[name] for name in ("D34", "D46", "D48", "D55")], ["delta"]))
+    monkeypatch.setattr(verifying, "run_cases", once)
+    done = list(verify_claims([claims()[name] for name in ("D34", "D46", "D48", "D55")], ["delta"]))
     assert [one.status for one in done] == [0, 0, 0, 0]
     asked = [a.engine for one in done for answers in one.answers for a in answers]
     assert asked.count("delta") == 6 and len(asked) == sum(len(one.answers) for one in done)
@@ -176,4 +176,4 @@ def test_every_claim_is_as_recorded_on_the_model():
         for claim in claims().values()
         if claim.evidence and all("model" in piece.engines for piece in claim.evidence)
     ]
-    assert [one for one in verified(every) if one.status] == []
+    assert [one for one in verify_claims(every) if one.status] == []

@@ -14,7 +14,7 @@ import pytest
 from isolitmus.conformance.engines import open_engine
 from isolitmus.model.errors import EngineUnavailable
 from isolitmus.specs import litmus
-from isolitmus.specs.files.catalogue import levels, protocols, relatives
+from isolitmus.specs.files.catalogue import levels, protocols, related_protocols
 from isolitmus.specs.registries.engines import ENGINES, engine_named
 
 
@@ -250,7 +250,7 @@ def test_what_separate_saves_runs(call, tmp_path):
     call("separate", "delta-write-serializable", "serializable", "--save", path)
     status, out, _ = call("run", path)
     assert status == 0
-    n = len(relatives())
+    n = len(related_protocols())
     assert out.endswith(f"{n} of {n} runs as expected.\n")
 
 

@@ -9,7 +9,7 @@ import pytest
 from case_checks import sample, sampled
 
 from isolitmus.checker.execution.run_result import run
-from isolitmus.conformance.python_export import exported
+from isolitmus.conformance.python_export import export_tests
 from isolitmus.model.litmus import Litmus
 from isolitmus.model.toml_text import quoted
 from isolitmus.specs import litmus, protocol
@@ -60,7 +60,7 @@ def test_what_is_written_says_what_the_litmus_test_says(form, seed, whole):
     count = 0
     for test in sample([t for t in tests if not t.raw and t.format == "delta"], seed, whole):
         try:
-            text = exported([(test, SERIALIZABLE)], form)
+            text = export_tests([(test, SERIALIZABLE)], form)
         except Exception as error:  # noqa: BLE001
             assert str(error).startswith(test.name)
             continue
@@ -123,7 +123,7 @@ def test_names_of_transactions_are_none_that_python_or_the_file_has(name):
         type(test.schedule).parse(name, {name}),
     )  # fmt: skip
     for form in ("pytest", "pyspark"):
-        tree = ast.parse(exported([(changed, WEAK)], form))
+        tree = ast.parse(export_tests([(changed, WEAK)], form))
         nodes = [*ast.walk(tree)]
         assignments = [node for node in nodes if isinstance(node, ast.Assign)]
         (own,) = [one for one in assignments if statement.sql in ast.unparse(one.value)]
@@ -178,9 +178,9 @@ def with_text(text):
 
 @pytest.mark.parametrize("form", ["pytest", "pyspark"])
 def test_no_text_of_a_file_becomes_code(form):
-    plain = shape(exported([(with_text("T"), SERIALIZABLE)], form))
+    plain = shape(export_tests([(with_text("T"), SERIALIZABLE)], form))
     for text in HOSTILE:
-        written = exported([(with_text(text), SERIALIZABLE)], form)
+        written = export_tests([(with_text(text), SERIALIZABLE)], form)
         assert shape(written) == plain, text
         assert written.replace("\n", "").isprintable()
         said = [n.value for n in ast.walk(ast.parse(written)) if isinstance(n, ast.Constant)]
@@ -200,7 +200,7 @@ def test_rows_of_every_type_are_what_the_model_says():
         """,
         "values",
     )
-    tree = ast.parse(exported([(test, SERIALIZABLE)], "pytest"))
+    tree = ast.parse(export_tests([(test, SERIALIZABLE)], "pytest"))
     names = {}
     imports = [node for node in tree.body if isinstance(node, ast.ImportFrom)]
     exec(compile(ast.Module(imports, []), "imports", "exec"), names)

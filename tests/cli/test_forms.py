@@ -10,7 +10,7 @@ import pytest
 from isolitmus.checker import check, graph
 from isolitmus.cli.main import main
 from isolitmus.specs import level, litmus
-from isolitmus.specs.disk.input_files import shipped
+from isolitmus.specs.disk.input_files import shipped_files
 
 PICTURES = {"svg": "<svg ", "mermaid": "flowchart", "tikz": r"\begin{tikzpicture}"} | {
     "dot": "digraph {", "graphml": "<graphml "
@@ -111,7 +111,7 @@ def test_json_has_two_names(say):
         ),
         (
             ["show", "levels", "--as", "svg"],
-            f"--as svg draws one thing, and {len(shipped('levels'))} were asked for",
+            f"--as svg draws one thing, and {len(shipped_files('levels'))} were asked for",
         ),
         (
             ["show", "delta-serializable", "--as", "dot"],

@@ -10,13 +10,13 @@ import pytest
 from isolitmus.checker.render.timeline import marked_up
 from isolitmus.cli import output
 from isolitmus.model import History, HistoryTest
-from isolitmus.model.display import Readable
+from isolitmus.model.display import ReadableRepr
 from isolitmus.model.errors import LogError, SpecError, printable
 from isolitmus.specs.disk import input_files as limits
 from isolitmus.specs.disk.input_files import paths_below, read_lines
 from isolitmus.specs.disk.output_files import write_whole
 from isolitmus.specs.files.catalogue import matrix, protocols, spec
-from isolitmus.specs.files.evidence_files import Evidence, Exploration
+from isolitmus.specs.files.evidence_files import ExplorationEvidence, MatrixEvidence
 from isolitmus.specs.language.parser import read
 
 PAIR = 'title = "T"\nschedule = "{schedule}"\n[table]\ncolumns = "{columns}"\ninit = {init}\n[transactions]\n{text}\n'
@@ -248,11 +248,11 @@ def test_evidence_of_another_form(tmp_path, text, message):
     pairs, path = matrix("pairs"), tmp_path / "e.toml"
     path.write_text(f'matrix = "pairs"\ntext = "{pairs.digest}"\nengine = "e"\n{text}\n')
     with pytest.raises(Exception, match=r"e\.toml:") as refused:
-        Evidence.read(path, pairs, protocols())
+        MatrixEvidence.read(path, pairs, protocols())
     assert message in str(refused.value)
     path.write_text('engine = "e"\nbatches = [[1]]')
     with pytest.raises(Exception, match=r"batches\[1\] is \[1\]; a table is wanted"):
-        Exploration.read(path, ("tables", "raw"))
+        ExplorationEvidence.read(path, ("tables", "raw"))
 
 
 # What a terminal obeys
@@ -333,6 +333,6 @@ def test_a_page_shows_what_a_browser_would_obey(call, monkeypatch, tmp_path):
     assert all(text.replace("\n", "").isprintable() for text in texts)
 
 
-class Shown(Readable):
+class Shown(ReadableRepr):
     def __repr__(self):
         return "a\u202eb"

@@ -17,10 +17,10 @@ from isolitmus.checker import run
 from isolitmus.checker.checks import history_sources as judged_files
 from isolitmus.checker.execution.run_diff import BESIDE
 from isolitmus.conformance import agreement, engines
-from isolitmus.conformance.workers import together
-from isolitmus.model.engine import Carries
+from isolitmus.conformance.workers import run_together
+from isolitmus.model.engine import RunsTests
 from isolitmus.model.errors import EngineFailed, EngineUnavailable, Refused, TimeLimit
-from isolitmus.model.matrix import Place
+from isolitmus.model.matrix import MatrixPlace
 from isolitmus.model.run import TransactionRun, Wait
 from isolitmus.specs import litmus, protocol
 from isolitmus.specs.files.catalogue import matrix
@@ -374,7 +374,7 @@ def test_at_once_is_a_number_and_of_an_engine(call):
 
 @pytest.mark.slow
 def test_work_that_nobody_waits_for_any_more_ends():
-    from isolitmus.conformance.workers import interruptible
+    from isolitmus.conformance.workers import run_interruptibly
 
     begun, ended = threading.Event(), threading.Event()
 
@@ -390,11 +390,11 @@ def test_work_that_nobody_waits_for_any_more_ends():
             finally:
                 ended.set()
 
-        return interruptible(wait)
+        return run_interruptibly(wait)
 
     start = time.monotonic()
     with pytest.raises(EngineFailed):
-        list(together(work, [0, 1], 2))
+        list(run_together(work, [0, 1], 2))
     assert ended.is_set()
     assert time.monotonic() - start < 30, "it waited to its own end"
 
@@ -429,10 +429,10 @@ def test_a_lie_is_caught_by_whatever_compares(files, call, delta, field):
     assert status == 1
     assert "  NOT as expected:\n" in out
     assert "predicted" in out
-    liar, under = Carries("mask", lying(field)), protocol(UNDER[1])
-    assert agreement.differences(litmus("reorder"), under, liar)
-    assert list(agreement.mismatches([(litmus("reorder"), under)], liar))
-    at = Place("delete-row", "insert", "same partition"), under
+    liar, under = RunsTests("mask", lying(field)), protocol(UNDER[1])
+    assert agreement.find_differences(litmus("reorder"), under, liar)
+    assert list(agreement.find_mismatches([(litmus("reorder"), under)], liar))
+    at = MatrixPlace("delete-row", "insert", "same partition"), under
     (cell,) = on_engine.observe(matrix("pairs"), [at], engine_named("delta"), liar)
     assert cell.differences
 
@@ -440,6 +440,6 @@ def test_a_lie_is_caught_by_whatever_compares(files, call, delta, field):
 @pytest.mark.slow
 def test_a_lie_is_caught_among_random_tests():
     tests, under = format_named("delta").random[0].strategy(), protocol(UNDER[1])
-    liar = Carries("mask", lying("operation"))
+    liar = RunsTests("mask", lying("operation"))
     found = agreement.explore(tests, 2, 1, liar, protocols=[under])
     assert found.mismatch is not None

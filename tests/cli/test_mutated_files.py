@@ -17,7 +17,7 @@ from isolitmus import conformance
 from isolitmus import specs as package
 from isolitmus.model.errors import IsolitmusError, printable
 from isolitmus.specs.files.catalogue import matrix, protocols
-from isolitmus.specs.files.evidence_files import Evidence, Exploration
+from isolitmus.specs.files.evidence_files import ExplorationEvidence, MatrixEvidence
 from isolitmus.specs.files.workload_sources import workload
 
 HOME, EVIDENCE = Path(package.__file__).parent, Path(conformance.__file__).parent / "evidence"
@@ -280,9 +280,9 @@ def test_damaged_evidence(name, tmp_path, seed):
         path.write_text(mutated(random, some), "utf-8")
         try:
             found = (
-                Evidence.read(path, pairs, known)
+                MatrixEvidence.read(path, pairs, known)
                 if name == "pairs.toml"
-                else Exploration.read(path, ("tables", "raw"))
+                else ExplorationEvidence.read(path, ("tables", "raw"))
             )
             found.write(path)
         except IsolitmusError as error:

@@ -4,7 +4,7 @@ import pytest
 
 from isolitmus.checker import separate
 from isolitmus.cli import demo as remedies
-from isolitmus.cli.demo import QUESTIONS, REMEDIES, UNIVERSE, Remedy, advice, followed
+from isolitmus.cli.demo import QUESTIONS, REMEDIES, UNIVERSE, Remedy, advise, follow_remedy
 from isolitmus.specs import scope, spec
 
 
@@ -21,7 +21,7 @@ def found(inside):
 @pytest.mark.slow
 def test_all_that_is_advised_helps(found, inside):
     for answer in found:
-        given = list(advice(answer, inside))
+        given = list(advise(answer, inside))
         assert len(given) == len(REMEDIES) + 1
         for one in given:
             assert one.helps, one
@@ -39,7 +39,7 @@ def test_all_that_is_advised_helps(found, inside):
 def test_what_does_not_help_is_said(found, inside, monkeypatch):
     fewer = Remedy("Compact less", "So.", "", jobs={"compaction": None})
     monkeypatch.setattr(remedies, "REMEDIES", (fewer,))
-    one, _ = advice(found[0], inside)
+    one, _ = advise(found[0], inside)
     assert not one.helps
     assert "the search finds one with 2" in one.checked
 
@@ -48,7 +48,7 @@ def test_what_does_not_help_is_said(found, inside, monkeypatch):
 def test_the_history_gets_the_statements_of_the_remedy(found, inside):
     _, merge, apart = REMEDIES
     for answer in found:
-        merged, other = (followed(answer.litmus, inside, remedy) for remedy in (merge, apart))
+        merged, other = (follow_remedy(answer.litmus, inside, remedy) for remedy in (merge, apart))
         assert merged.transactions["late_order"].sql == merge.sql
         assert other.transactions["late_order"].sql == apart.sql
         for test in (merged, other):

@@ -3,8 +3,8 @@
 import pytest
 
 from isolitmus.checker import run
-from isolitmus.conformance.agreement import explore, unlike
-from isolitmus.conformance.delta.engine import DELTA, carries
+from isolitmus.conformance.agreement import describe_differences, explore
+from isolitmus.conformance.delta.engine import DELTA, open_delta
 from isolitmus.specs import litmus, protocol
 from isolitmus.specs.registries.formats import format_named
 
@@ -17,7 +17,7 @@ def test_random_runs_agree(session, seed, kind, count):
         tests,
         count,
         seed,
-        carries(session),
+        open_delta(session),
         protocols=[*map(protocol, DELTA.protocols)],
         at_once=DELTA.at_once,
     )
@@ -30,5 +30,8 @@ def test_runs_that_differ_are_told_apart():
     a, b = (
         run(test, protocol(name)) for name in ("delta-serializable", "delta-write-serializable")
     )
-    assert unlike(a, a) == ()
-    assert "delete: outcome predicted ConcurrentAppendException, observed committed" in unlike(a, b)
+    assert describe_differences(a, a) == ()
+    assert (
+        "delete: outcome predicted ConcurrentAppendException, observed committed"
+        in describe_differences(a, b)
+    )

@@ -11,8 +11,8 @@ from catalogue_runs import RecordedRuns
 from isolitmus.checker.checks.log_check import check_log
 from isolitmus.conformance import replay
 from isolitmus.conformance.delta.engine import AT_ONCE
-from isolitmus.conformance.engines import joined
-from isolitmus.conformance.workers import together
+from isolitmus.conformance.engines import joinable_engine
+from isolitmus.conformance.workers import run_together
 from isolitmus.model.errors import EngineUnavailable
 from isolitmus.specs import level
 from isolitmus.specs.logs.delta_log import open_log
@@ -23,7 +23,7 @@ def missing(test):
     for client in test.clients.values():
         if client.protocol is not None:
             try:
-                joined(client.protocol).ready()
+                joinable_engine(client.protocol).ready()
             except EngineUnavailable as error:
                 return str(error)
     return None
@@ -58,7 +58,7 @@ def test_delta_does_what_is_predicted_expected_and_recorded(
         return tmp_path / "-".join(case).replace("/", "-")
 
     observed, found, read = {}, [], 0
-    replays = together(lambda case: replay(known.tests[case], case[1], session, logs=logs(case)), asked, AT_ONCE)  # fmt: skip
+    replays = run_together(lambda case: replay(known.tests[case], case[1], session, logs=logs(case)), asked, AT_ONCE)  # fmt: skip
     with closing(replays) as runs:
         for case, seen in zip(asked, runs, strict=True):
             observed[case] = seen

@@ -17,7 +17,7 @@ import pytest
 
 import isolitmus.conformance.delta.session as module
 from isolitmus.conformance.delta import engine
-from isolitmus.conformance.workers import interruptible, together
+from isolitmus.conformance.workers import run_interruptibly, run_together
 
 RUN = ("run", "hole-partitioned", "--engine", "delta", "--protocol", "delta-write-serializable")
 
@@ -149,7 +149,7 @@ def test_a_ctrl_c_while_a_statement_is_parked_ends_everything(tmp_path):
     nothing_stays(tmp_path, started)
 
 
-WAITING = {interruptible.__code__, together.__code__}
+WAITING = {run_interruptibly.__code__, run_together.__code__}
 
 
 @contextmanager

@@ -26,14 +26,14 @@ TABLE = (
 
 class Derby:
     name = "derby"
-    serving = staticmethod(derby_server.derby_serving)
+    serving = staticmethod(derby_server.open_derby)
     by_k = " --DERBY-PROPERTIES index=BY_K, bulkFetch=1\n"
     gate = "PASS('{}', 'true', TRIM(CHAR(id)), TRIM(CHAR(k))) = 1"
 
 
 class Postgres:
     name = "postgres"
-    serving = staticmethod(postgres_server.postgres_serving)
+    serving = staticmethod(postgres_server.open_postgres)
     by_k = ""
     gate = "PASS('{}', id::text, k::text) = 1"
 
@@ -261,20 +261,20 @@ def test_it_ends_with_us_however_we_end(kind):
 def test_without_pyspark_there_is_no_derby(monkeypatch):
     monkeypatch.setattr(derby_server, "find_spec", lambda _: None)
     with pytest.raises(EngineUnavailable, match=r"pip install 'isolitmus\[spark\]'"):
-        derby_server.jars()
+        derby_server.derby_jars()
 
 
 def test_without_postgresql_or_psycopg_the_message_says_what_installs_it(monkeypatch):
     monkeypatch.setattr(postgres_server, "find_spec", lambda _: None)
     with pytest.raises(EngineUnavailable, match=r"pip install 'isolitmus\[postgres\]'"):
-        postgres_server.binaries()
+        postgres_server.postgres_programs()
     monkeypatch.setattr(postgres_server, "find_spec", find_spec)
     if find_spec("psycopg") is None:
         pytest.skip("psycopg is not installed")
     monkeypatch.setattr(postgres_server, "PLACES", Path("/nowhere"))
     monkeypatch.setenv("PATH", "/nowhere")
     with pytest.raises(EngineUnavailable, match="no PostgreSQL server on PATH"):
-        postgres_server.binaries()
+        postgres_server.postgres_programs()
 
 
 @pytest.mark.postgres
@@ -288,7 +288,7 @@ def test_a_server_whose_socket_is_taken_does_not_start(monkeypatch, servers):
         return launched(place, folder)
 
     monkeypatch.setattr(postgres_server, "_launched", taken)
-    with pytest.raises(EngineUnavailable) as refused, postgres_server.postgres_serving():
+    with pytest.raises(EngineUnavailable) as refused, postgres_server.open_postgres():
         pass
     assert "does not start" in str(refused.value)
     assert "lock file" in str(refused.value)
@@ -300,7 +300,7 @@ def test_a_jvm_that_does_not_start_says_why(monkeypatch):
     monkeypatch.setattr(derby_server, "OPTIONS", ("-Xmx256m", "-XX:NoSuchOption"))
     with (
         pytest.raises(EngineUnavailable, match="NoSuchOption") as refused,
-        derby_server.derby_serving(),
+        derby_server.open_derby(),
     ):
         pass
     assert refused.value.status == 4
@@ -310,7 +310,7 @@ def test_a_jvm_that_does_not_start_says_why(monkeypatch):
 def test_a_jvm_that_dies_is_an_engine_that_has_ended():
     with (
         pytest.raises(EngineUnavailable, match="ended by SIGKILL"),
-        derby_server.derby_serving() as one,
+        derby_server.open_derby() as one,
     ):
         one._process.kill()
         one.run("VALUES 1")
@@ -321,7 +321,7 @@ def test_a_server_that_dies_is_an_engine_that_has_ended(servers):
     servers(Postgres)  # skipped where there is none
     with (
         pytest.raises(EngineUnavailable, match="PostgreSQL ended"),
-        postgres_server.postgres_serving() as one,
+        postgres_server.open_postgres() as one,
     ):
         one.open("a", "read committed")
         one.ask("a", "SELECT pg_sleep(60)")

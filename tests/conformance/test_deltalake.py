@@ -19,7 +19,7 @@ from isolitmus.conformance import deltalake
 from isolitmus.conformance.deltalake import environment
 from isolitmus.conformance.deltalake.engine import _DeltalakeReplay
 from isolitmus.conformance.deltalake.environment import EngineError
-from isolitmus.conformance.deltalake.writer import call_of
+from isolitmus.conformance.deltalake.writer import api_call
 from isolitmus.model.delta.log import live_files
 from isolitmus.model.errors import EngineUnavailable, Refused, UnknownName
 from isolitmus.model.schema import Column, Schema
@@ -41,7 +41,7 @@ def worker():
 
         @cache
         def opened(release):
-            return stack.enter_context(deltalake.talking(release))
+            return stack.enter_context(deltalake.open_worker(release))
 
         def ask(release):
             try:
@@ -124,7 +124,7 @@ def test_a_protocol_of_another_engine_is_refused(call):
     ],
 )
 def test_a_statement_becomes_a_call(sql, wanted):
-    assert call_of(read_statement(sql, {"t": T}), {"t": T}, duckdb.connect()) == wanted
+    assert api_call(read_statement(sql, {"t": T}), {"t": T}, duckdb.connect()) == wanted
 
 
 @pytest.mark.slow
@@ -141,7 +141,7 @@ def test_a_statement_becomes_a_call(sql, wanted):
 def test_the_client_computes_the_rows_of_an_insert(sql, mode, predicate, rows):
     duck = duckdb.connect()
     duck.execute("CREATE TABLE t (id INT, part INT); INSERT INTO t VALUES (1, 0), (2, 1)")
-    request = call_of(read_statement(sql, {"t": T}), {"t": T}, duck)
+    request = api_call(read_statement(sql, {"t": T}), {"t": T}, duck)
     assert (request["mode"], request["predicate"], request["rows"]) == (mode, predicate, rows)
 
 
@@ -151,7 +151,7 @@ def test_a_merge_keeps_its_clauses_in_order():
         " WHEN MATCHED AND t.part = 1 THEN DELETE WHEN MATCHED THEN UPDATE SET part = s.part"
         " WHEN NOT MATCHED THEN INSERT *"
     )
-    request = call_of(read_statement(sql, {"t": T}), {"t": T}, duckdb.connect())
+    request = api_call(read_statement(sql, {"t": T}), {"t": T}, duckdb.connect())
     assert request["clauses"] == [
         ("when_matched_delete", '"t"."part" = 1', None),
         ("when_matched_update", None, {"part": '"s"."part"'}),
@@ -173,7 +173,7 @@ def test_a_merge_keeps_its_clauses_in_order():
 )
 def test_what_it_has_no_call_for_is_refused_with_the_statement(sql):
     with pytest.raises(Refused) as refused:
-        call_of(read_statement(sql, {"t": T}), {"t": T}, duckdb.connect())
+        api_call(read_statement(sql, {"t": T}), {"t": T}, duckdb.connect())
     assert f"'{sql}'" in str(refused.value)
 
 

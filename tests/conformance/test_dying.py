@@ -12,7 +12,7 @@ from types import SimpleNamespace
 import pytest
 
 from isolitmus.conformance.delta import jvm as engine
-from isolitmus.conformance.delta.transaction_outcome import understand
+from isolitmus.conformance.delta.transaction_outcome import read_failure
 from isolitmus.model.errors import EngineUnavailable
 
 gateway = pytest.importorskip("py4j.java_gateway", reason="the extra spark is not installed")
@@ -43,7 +43,7 @@ def stub(monkeypatch):
 def test_what_fails_because_the_jvm_is_gone_says_so(stub, tmp_path, error):
     with (
         pytest.raises(EngineUnavailable, match="Spark's JVM ended in the middle of its work"),
-        engine.gateway(None, {}, tmp_path),
+        engine.open_gateway(None, {}, tmp_path),
     ):
         stub[0].kill()
         stub[0].wait()
@@ -59,14 +59,14 @@ def test_a_jvm_that_is_killed_while_it_starts_says_so(stub, monkeypatch, tmp_pat
     monkeypatch.setattr(engine, "_await", starting)
     with (
         pytest.raises(EngineUnavailable, match="ended before it was ready, by SIGKILL"),
-        engine.gateway(None, {}, tmp_path),
+        engine.open_gateway(None, {}, tmp_path),
     ):
         pass
     assert stub[0].returncode == -signal.SIGKILL
 
 
 def test_what_fails_beside_a_jvm_says_what_it_says(stub, tmp_path):
-    with pytest.raises(KeyError), engine.gateway(None, {}, tmp_path):
+    with pytest.raises(KeyError), engine.open_gateway(None, {}, tmp_path):
         raise KeyError
     assert stub[0].returncode is not None
 
@@ -74,7 +74,7 @@ def test_what_fails_beside_a_jvm_says_what_it_says(stub, tmp_path):
 @pytest.mark.parametrize("error", [Py4JNetworkError("no answer"), ConnectionRefusedError()])
 def test_that_nobody_answers_is_no_outcome_of_a_statement(error):
     with pytest.raises(type(error)):
-        understand(error, None)
+        read_failure(error, None)
 
 
 @pytest.mark.usefixtures("stub")
@@ -87,7 +87,7 @@ def test_what_py4j_raises_it_does_not_write_as_well(tmp_path, caplog, error):
     connection = SimpleNamespace(send_command=send, close=lambda _: None, socket=None)
     client._get_connection = lambda: connection
     client._should_retry = lambda *_: False
-    with engine.gateway(None, {}, tmp_path), suppress(KeyboardInterrupt):
+    with engine.open_gateway(None, {}, tmp_path), suppress(KeyboardInterrupt):
         client.send_command("")
     assert not caplog.records
     with suppress(KeyboardInterrupt):

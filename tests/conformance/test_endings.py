@@ -2,8 +2,8 @@
 
 import pytest
 
-from isolitmus.conformance.delta.parking import Attempt, made_by, read_by
-from isolitmus.conformance.racing.races import Ending, overtakers
+from isolitmus.conformance.delta.parking import CommitAttempt, version_read_by, versions_made_by
+from isolitmus.conformance.racing.races import RaceOutcome, concurrent_commits
 from isolitmus.specs.logs.delta_log import commits_since
 
 NO_COMMIT = ("no-op", None)
@@ -11,12 +11,12 @@ FAILED = ("ConcurrentAppendException", ValueError())
 
 
 def attempt(read, version=None, failed_at=None, phase="commit"):
-    return Attempt("id", read, phase, version, failed_at)
+    return CommitAttempt("id", read, phase, version, failed_at)
 
 
 def ended(*attempts, outcome="committed", error=None):
     tried = tuple(a for a in attempts if a.tried)
-    return Ending("it", outcome, None, read_by(attempts), tried, (), error)
+    return RaceOutcome("it", outcome, None, version_read_by(attempts), tried, (), error)
 
 
 COMMITTED = attempt(1, 2)
@@ -101,15 +101,15 @@ def test_an_attempt_that_was_not_a_second_one():
 )
 def test_who_overtook_committed_between_what_was_read_and_what_was_made(delta, attempts, overtook):
     table = delta.table(*(delta.append(k, f"f{k}") for k in range(4)))
-    found = overtakers(commits_since(table), attempts)
+    found = concurrent_commits(commits_since(table), attempts)
     assert [commit.version for commit in found] == overtook
 
 
 def test_an_own_commit_that_overtook_is_called_its_own(delta):
     (_, commit) = commits_since(delta.table(delta.append(0, "f")))
     two = (attempt(0, 1), attempt(0, 2))
-    assert made_by(two) == (1, 2)
-    said = str(Ending("it", "committed", None, 0, two, (commit,)))
+    assert versions_made_by(two) == (1, 2)
+    said = str(RaceOutcome("it", "committed", None, 0, two, (commit,)))
     assert said.endswith(
         "version 1 (WRITE: 1 file added in part=0, a blind append), its own, overtook it"
     )

@@ -7,7 +7,7 @@ import pytest
 
 from isolitmus.checker import run
 from isolitmus.conformance import engines
-from isolitmus.model.engine import Carries, Engine
+from isolitmus.model.engine import Engine, RunsTests
 from isolitmus.model.errors import Refused
 from isolitmus.specs import litmus, protocol
 from isolitmus.specs.registries import engines as known
@@ -26,7 +26,7 @@ def other():
     @contextmanager
     def started():
         starts.append("scribe")
-        yield Carries("1", lambda litmus, spec: replace(run(litmus, spec).run, engine="scribe"))
+        yield RunsTests("1", lambda litmus, spec: replace(run(litmus, spec).run, engine="scribe"))
 
     scribe = Engine("scribe", "writes by hand", started, format="paper")
     with FORMATS.offered(paper), ENGINES.offered(scribe):
@@ -36,7 +36,7 @@ def other():
 def test_an_offered_engine_carries_out_what_is_of_its_format(other):
     test, _, starts = other
     under = replace(UNDER, format="paper")
-    (seen,) = engines.carried_out("scribe", [(test, under)])
+    (seen,) = engines.run_cases("scribe", [(test, under)])
     assert (seen.engine, starts) == ("scribe", ["scribe"])
     assert "scribe" in known.engines()
 
@@ -44,8 +44,8 @@ def test_an_offered_engine_carries_out_what_is_of_its_format(other):
 def test_a_test_of_another_format_is_refused_with_the_engines_of_its_own(other):
     """Nothing is started for it."""
     test, _, starts = other
-    (there,) = engines.carried_out("delta", [(test, UNDER)])
-    (here,) = engines.carried_out("scribe", [(REORDER, UNDER)])
+    (there,) = engines.run_cases("delta", [(test, UNDER)])
+    (here,) = engines.run_cases("scribe", [(REORDER, UNDER)])
     assert isinstance(there, Refused)
     assert str(there) == (
         "reorder is of format paper, which PySpark with Delta does not carry out; engines of that"

@@ -12,11 +12,11 @@ from formats.drawn_joins import joins
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from isolitmus.conformance.agreement import differences
-from isolitmus.conformance.delta.engine import DELTA, carries
+from isolitmus.conformance.agreement import find_differences
+from isolitmus.conformance.delta.engine import DELTA, open_delta
 from isolitmus.conformance.delta.table_versions import plain_row
-from isolitmus.conformance.delta.tables import tables_made
-from isolitmus.conformance.workers import together
+from isolitmus.conformance.delta.tables import make_tables
+from isolitmus.conformance.workers import run_together
 from isolitmus.model.errors import SqlError, UndeterminedError
 from isolitmus.model.litmus import Litmus
 from isolitmus.model.run import SeveralRuns
@@ -79,7 +79,7 @@ def test_spark_gives_what_the_model_gives(session):
     inits = (read_statement(f"INSERT INTO t VALUES ({'), ('.join(VALUES)})", {"t": TABLE}),)
     read = {"r": read_statement("SELECT i FROM t", {"t": TABLE})}
     test = Litmus("e", "", "", {"t": TABLE}, inits, read, Schedule.parse("r", read))
-    with tables_made(test, "Serializable", session) as tables:
+    with make_tables(test, "Serializable", session) as tables:
         spark = tables.client("t")
         spark.sql(inits[0].sql).collect()
         rows = [plain_row(row) for row in spark.table("t").collect()]
@@ -133,7 +133,7 @@ def test_delta_records_of_the_clock_what_it_does_of_a_literal(session, part, a, 
     asked = replace(test.transactions["a"], sql=a)
     assert asked.sql != test.transactions["a"].sql
     test = replace(test, transactions={**test.transactions, "a": asked})
-    assert differences(test, protocol("delta-serializable"), carries(session)) == ()
+    assert find_differences(test, protocol("delta-serializable"), open_delta(session)) == ()
 
 
 def test_delta_records_of_a_join_with_the_target_what_the_model_does(session):
@@ -142,12 +142,12 @@ def test_delta_records_of_a_join_with_the_target_what_the_model_does(session):
     def found(text):
         test = read_litmus(text, "joined")
         try:
-            return differences(test, protocol("delta-serializable"), carries(session))
+            return find_differences(test, protocol("delta-serializable"), open_delta(session))
         except UndeterminedError:
             return None
 
     texts = drawn(joins(), JOINS)
-    with closing(together(found, texts, DELTA.at_once)) as answers:
+    with closing(run_together(found, texts, DELTA.at_once)) as answers:
         said = dict(zip(texts, answers, strict=True))
     assert {text: differs for text, differs in said.items() if differs} == {}
     assert [*said.values()].count(None) < len(texts) / 2
@@ -181,4 +181,4 @@ def test_what_delta_does_is_among_what_is_possible(session, sql):
     """Also where Spark makes a constant of it, or does not know the function."""
     test = read_litmus(OPAQUE.format(sql), "opaque")
     with pytest.raises(SeveralRuns):
-        differences(test, protocol("delta-serializable"), carries(session))
+        find_differences(test, protocol("delta-serializable"), open_delta(session))

@@ -9,9 +9,9 @@ import pytest
 from isolitmus.checker import run, separate
 from isolitmus.checker.search.discovered_tests import distinct, everything, of_portrait
 from isolitmus.checker.search.portrait import portray
-from isolitmus.cli.demo import QUESTIONS, REMEDIES, UNIVERSE, followed
-from isolitmus.conformance.agreement import mismatches
-from isolitmus.conformance.delta.engine import DELTA, carries
+from isolitmus.cli.demo import QUESTIONS, REMEDIES, UNIVERSE, follow_remedy
+from isolitmus.conformance.agreement import find_mismatches
+from isolitmus.conformance.delta.engine import DELTA, open_delta
 from isolitmus.conformance.delta.tables import PROTOCOLS
 from isolitmus.specs import protocol, scope, spec
 
@@ -21,7 +21,7 @@ LEVELS = ("delta-serializable", "delta-write-serializable")
 def differing(cases, session):
     """Those in which Delta is not as the model says, in words."""
     asked = ((test, protocol(under)) for test, under in cases)
-    return [str(found) for found in mismatches(asked, carries(session), DELTA.at_once)]
+    return [str(found) for found in find_mismatches(asked, open_delta(session), DELTA.at_once)]
 
 
 @pytest.mark.spark
@@ -43,7 +43,7 @@ def test_what_the_demo_advises_happens(session):
     inside, question = scope(UNIVERSE), QUESTIONS[-1]
     found = separate(spec(question.a), spec(question.b), inside, unexplained=True).litmus
     (merge,) = (remedy for remedy in REMEDIES if remedy.sql.startswith("MERGE"))
-    test = followed(found, inside, merge)
+    test = follow_remedy(found, inside, merge)
     ended = run(test, protocol(question.a)).run.transactions
     assert ended["cleanup"].outcome == "ConcurrentAppendException"
     assert differing([(test, question.a)], session) == []

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from isolitmus.conformance.agreement import differences
-from isolitmus.conformance.delta.engine import carries
+from isolitmus.conformance.agreement import find_differences
+from isolitmus.conformance.delta.engine import open_delta
 from isolitmus.model.schema import Column
 from isolitmus.specs import protocol
 from isolitmus.specs.files.litmus_file import read_litmus
@@ -39,7 +39,7 @@ def raced(session, sql):
     plain = test.tables["t"]
     columns = (*plain.columns[:2], Generated("day", "DATE"))
     test = replace(test, tables={"t": replace(plain, columns=columns)})
-    return differences(test, protocol("delta-serializable"), carries(session))
+    return find_differences(test, protocol("delta-serializable"), open_delta(session))
 
 
 LATER = "ts >= TIMESTAMP '2026-01-02 00:00:00'"

@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 
 from isolitmus.conformance import interleave
-from isolitmus.conformance.racing.interleavings import Interleaved, OneInterleaving
-from isolitmus.conformance.racing.races import Ending
+from isolitmus.conformance.racing.interleavings import InterleavingResult, InterleavingsResult
+from isolitmus.conformance.racing.races import RaceOutcome
 from isolitmus.model.errors import IsolitmusError
 
 
 def one(order, *, failed=(), serial=(), rows=()):
     ends = {
-        name: Ending(
+        name: RaceOutcome(
             name, "committed", None, None, (), (), ValueError() if name in failed else None
         )
         for name in dict.fromkeys(order)
@@ -26,7 +26,7 @@ def one(order, *, failed=(), serial=(), rows=()):
         for k, name in enumerate(order)
     ]
     actions = tuple(("begin", "start", "commit")[kind] for kind in kinds)
-    return OneInterleaving(tuple(order), actions, ends, rows, serial)
+    return InterleavingResult(tuple(order), actions, ends, rows, serial)
 
 
 @pytest.mark.parametrize(
@@ -49,7 +49,9 @@ def test_steps_are_said_as_a_schedule(order, said):
 
 def test_a_result_is_a_line_and_as_a_text_it_has_what_nothing_explains():
     bad = one("aabbba", rows=("(1,)",))
-    found = Interleaved("t", (one("aaabbb", serial=("a b",)), bad), {"a b": ("(2,)",), "b a": None})
+    found = InterleavingsResult(
+        "t", (one("aaabbb", serial=("a b",)), bad), {"a b": ("(2,)",), "b a": None}
+    )
     assert not found.explained
     assert repr(found) == (
         "a and b on t: 2 interleavings, 1 of them leaves a table that no serial order gives"
@@ -64,7 +66,7 @@ def test_a_result_is_a_line_and_as_a_text_it_has_what_nothing_explains():
         "  a b gives (2,)",
         "  b a has a job that fails",
     ]
-    fine = Interleaved("t", (one("aaabbb", serial=("a b",), failed="b"),), {})
+    fine = InterleavingsResult("t", (one("aaabbb", serial=("a b",), failed="b"),), {})
     assert fine.explained
     assert [each.failed for each in fine.failed] == [("b",)]
 

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from isolitmus.conformance.delta.jvm import archive_for, reading
+from isolitmus.conformance.delta.jvm import archive_option, class_archive
 from isolitmus.conformance.java import Java, find_java
 from isolitmus.model.errors import EngineUnavailable
 
@@ -84,12 +84,12 @@ def test_java_home_that_is_not_there(machine, monkeypatch, tmp_path):
 def test_an_archive_of_classes_belongs_to_one_java(machine):
     pytest.importorskip("pyspark", reason="the extra spark is not installed")
     folder = machine(path=JAVA_17, home=JAVA_21)
-    other, mine = archive_for(Java(None, 17)), archive_for(Java(folder / "home", 21))
+    other, mine = class_archive(Java(None, 17)), class_archive(Java(folder / "home", 21))
     assert other != mine
-    assert mine == archive_for(Java(folder / "home", 21))
+    assert mine == class_archive(Java(folder / "home", 21))
     assert mine.is_relative_to(sys.prefix)
     (folder / "home" / "bin" / "java").write_text("another release")
-    assert mine != archive_for(Java(folder / "home", 21))
+    assert mine != class_archive(Java(folder / "home", 21))
 
 
 @pytest.mark.slow
@@ -98,8 +98,8 @@ def test_java_starts_without_an_archive_that_is_none(tmp_path):
         java = find_java()
     except EngineUnavailable as error:
         pytest.skip(str(error))
-    assert reading(tmp_path / "a.jsa") == ""
+    assert archive_option(tmp_path / "a.jsa") == ""
     (tmp_path / "a.jsa").write_text("none")
-    option = reading(tmp_path / "a.jsa")
+    option = archive_option(tmp_path / "a.jsa")
     assert option == f"-XX:SharedArchiveFile={tmp_path / 'a.jsa'}"
     subprocess.run([java.command, option, "-version"], capture_output=True, check=True)

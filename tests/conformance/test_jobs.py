@@ -8,8 +8,8 @@ from case_checks import sample
 from small_jobs import witnesses
 
 from isolitmus.checker.workloads.prediction import predict_workload
-from isolitmus.conformance.agreement import digest, mismatches
-from isolitmus.conformance.delta.engine import DELTA, carries
+from isolitmus.conformance.agreement import digest_tests, find_mismatches
+from isolitmus.conformance.delta.engine import DELTA, open_delta
 from isolitmus.specs import protocol
 from isolitmus.specs.files.workload_sources import workload
 
@@ -23,7 +23,9 @@ def test_the_examples_of_the_shop_happen(session, seed, pytestconfig, under):
     assert len(examples) > 10
     tests = sample(examples, seed, pytestconfig.option.whole)
     asked = ((test, spec) for test in tests)
-    assert [str(found) for found in mismatches(asked, carries(session), DELTA.at_once)] == []
+    assert [
+        str(found) for found in find_mismatches(asked, open_delta(session), DELTA.at_once)
+    ] == []
 
 
 EVIDENCE = Path(__file__).parents[2] / "conformance" / "evidence" / "jobs.toml"
@@ -36,10 +38,12 @@ def test_counterexamples_happen(session, many):
     spec = protocol("delta-write-serializable")
     cases = [(test, spec) for test in witnesses(many)]
     assert len(cases) == many
-    assert [str(found) for found in mismatches(cases, carries(session), DELTA.at_once)] == []
+    assert [
+        str(found) for found in find_mismatches(cases, open_delta(session), DELTA.at_once)
+    ] == []
     evidence = tomllib.loads(EVIDENCE.read_text("utf-8"))
     if many == evidence["witnesses"]:
-        assert digest(cases) == evidence["drawn"]
+        assert digest_tests(cases) == evidence["drawn"]
 
 
 @pytest.mark.spark
@@ -75,5 +79,6 @@ def test_the_log_of_a_real_table_says_what_its_ddl_does(session, tmp_path):
     assert first.meetings == second.meetings
     tests = first.examples
     assert [
-        str(one) for one in mismatches(((t, spec) for t in tests), carries(session), DELTA.at_once)
+        str(one)
+        for one in find_mismatches(((t, spec) for t in tests), open_delta(session), DELTA.at_once)
     ] == []

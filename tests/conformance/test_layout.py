@@ -3,9 +3,9 @@
 import duckdb
 import pytest
 
-from isolitmus.conformance.delta.tables import tables_made
+from isolitmus.conformance.delta.tables import make_tables
 from isolitmus.specs import litmus
-from isolitmus.specs.logs.delta_log import commits_since, latest
+from isolitmus.specs.logs.delta_log import commits_since, latest_version
 
 pytestmark = pytest.mark.spark
 
@@ -67,10 +67,10 @@ MARKED = [
 def test_files(session, make, partitioned, vectors, statements):
     properties = {"delta.enableDeletionVectors": vectors}
     litmus = make("r", partitioned=partitioned, properties=properties, r="SELECT 1")
-    with tables_made(litmus, "Serializable", session) as tables:
+    with make_tables(litmus, "Serializable", session) as tables:
         seen = []
         for sql, _, _ in statements:
-            before = latest(tables.paths["t"])
+            before = latest_version(tables.paths["t"])
             tables.client("t").sql(sql).collect()
             (commit,) = commits_since(tables.paths["t"], before)
             added = [rows(tables.paths["t"], file) for file in commit.adds]
@@ -90,7 +90,7 @@ def ids(path):
 def test_forty_files_become_one(session, make):
     many = ", ".join(f"({number}, 0)" for number in range(40))
     litmus = make("r", rows_per_file=1, r="SELECT 1")
-    with tables_made(litmus, "Serializable", session) as tables:
+    with make_tables(litmus, "Serializable", session) as tables:
         tables.client("t").sql(f"INSERT INTO t VALUES {many}").collect()
         tables.client(None).sql("UPDATE t SET id = id + 1").collect()
         spread, joined = commits_since(tables.paths["t"], 0)
@@ -100,7 +100,7 @@ def test_forty_files_become_one(session, make):
 
 def test_a_converted_table_has_the_level_that_its_parquet_table_said(session):
     """Delta looks at the properties of the Parquet table no further; the model takes this for granted."""
-    with tables_made(litmus("convert-twice"), "WriteSerializable", session) as tables:
+    with make_tables(litmus("convert-twice"), "WriteSerializable", session) as tables:
         spark = tables.client("p")
         for sql in ("CONVERT TO DELTA p", "DELETE FROM p WHERE id = 1"):
             spark.sql(sql).collect()

@@ -7,9 +7,9 @@ from itertools import combinations, product
 
 import pytest
 
-from isolitmus.conformance.agreement import observe
-from isolitmus.conformance.delta.engine import DELTA, carries
-from isolitmus.model.matrix import Place
+from isolitmus.conformance.agreement import observe_cells
+from isolitmus.conformance.delta.engine import DELTA, open_delta
+from isolitmus.model.matrix import MatrixPlace
 from isolitmus.specs import protocol
 from isolitmus.specs.files.catalogue import matrix
 
@@ -67,10 +67,13 @@ def test_seeds_in_a_row_draw_every_pair():
 @pytest.mark.spark
 def test_cases_are_as_predicted(session, seed):
     asked = [
-        (Place(case["a"], case["winner"], case["place"] + case["vectors"]), protocol(case["level"]))
+        (
+            MatrixPlace(case["a"], case["winner"], case["place"] + case["vectors"]),
+            protocol(case["level"]),
+        )
         for case in sample(seed)
     ]
-    cells = list(observe(PAIRS, asked, DELTA, carries(session)))
+    cells = list(observe_cells(PAIRS, asked, DELTA, open_delta(session)))
     assert [
         (cell.place, cell.protocol, cell.differences) for cell in cells if cell.differences
     ] == []

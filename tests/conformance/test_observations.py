@@ -8,7 +8,7 @@ import pytest
 from isolitmus.conformance.observations import (
     DatabaseObservation,
     Observation,
-    Observed,
+    ObservationResult,
     observation_named,
     observations,
 )
@@ -46,7 +46,7 @@ def test_databases_show_what_is_expected(one, engine):
     try:
         with SERVERS[engine]() as server:
             seen = [one.made(server) for _ in range(2)]
-        assert seen == [Observed(one.name, one.expected, one.expected)] * 2
+        assert seen == [ObservationResult(one.name, one.expected, one.expected)] * 2
     except EngineUnavailable as error:
         pytest.skip(str(error))
 

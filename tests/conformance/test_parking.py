@@ -6,11 +6,11 @@ import time
 import pytest
 
 from isolitmus.conformance.delta.parking import Parking
-from isolitmus.conformance.delta.tables import tables_made
-from isolitmus.conformance.delta.transaction_outcome import understand
-from isolitmus.conformance.workers import Interruption, interruptible
+from isolitmus.conformance.delta.tables import make_tables
+from isolitmus.conformance.delta.transaction_outcome import read_failure
+from isolitmus.conformance.workers import Interruption, run_interruptibly
 from isolitmus.model.errors import TimeLimit
-from isolitmus.specs.logs.delta_log import commits_since, latest
+from isolitmus.specs.logs.delta_log import commits_since, latest_version
 
 pytestmark = pytest.mark.spark
 
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.spark
 def table(session, make):
     """Two files in one partition, at Serializable."""
     litmus = make("r", r="SELECT 1")
-    with tables_made(litmus, "Serializable", session) as tables:
+    with make_tables(litmus, "Serializable", session) as tables:
         client = tables.client("t")
         client.sql("INSERT INTO t SELECT 1, 0 UNION ALL SELECT 2, 0").collect()
         yield tables
@@ -50,7 +50,7 @@ def test_parked_before_the_commit(session, table):
         delete = lot.start("delete", run(table, "DELETE FROM t WHERE id = 1"), "commit")
         assert delete.held
         assert not delete.ended
-        assert latest(path) == 1
+        assert latest_version(path) == 1
         assert len(list(path.glob("part=0/*.parquet"))) == 2
         lot.finish(delete)
         assert delete.result()
@@ -91,14 +91,14 @@ def test_what_has_nothing_to_commit_ends_at_once(session, table):
         assert delete.ended
         assert not delete.held
         lot.finish(delete)
-    assert latest(table.paths["t"]) == 1
+    assert latest_version(table.paths["t"]) == 1
 
 
 def test_what_fails_early_ends_at_once(session, table):
     with parking(session) as lot:
         failed = lot.start("typo", run(table, "DELETE FROM t WHERE nope = 1"), "commit")
         assert failed.ended
-    failure = understand(failed.error, session.jvm)
+    failure = read_failure(failed.error, session.jvm)
     assert failure.outcome == "error:ExtendedAnalysisException"
     assert failure.error_class == "UNRESOLVED_COLUMN.WITH_SUGGESTION"
 
@@ -117,7 +117,7 @@ def test_a_query_belongs_to_the_statement_that_started_it(session, table, tmp_pa
 
     with parking(session) as lot:
         query = lot.start("query", stream, "commit")
-        assert (query.held, latest(path)) == (True, 1)
+        assert (query.held, latest_version(path)) == (True, 1)
         lot.finish(query)
     assert commits_since(path)[-1].operation == "DELETE"
     assert [attempt.version for attempt in query.attempts] == [2]
@@ -174,6 +174,6 @@ def test_interrupt_releases_everything(session, table):
             lot.start("endless", lambda: time.sleep(3))
 
     with pytest.raises(KeyboardInterrupt):
-        interruptible(work)
+        run_interruptibly(work)
     assert threads() == []
     assert held_in_the_jvm(session) == 0

@@ -8,9 +8,9 @@ from case_checks import PARTS, sample, sampled
 from isolitmus.checker.execution.commit_loop import execute
 from isolitmus.checker.execution.run_diff import run_differences
 from isolitmus.checker.execution.run_result import run
-from isolitmus.conformance.agreement import mismatches
-from isolitmus.conformance.delta.engine import DELTA, carries
-from isolitmus.conformance.engines import carried_out
+from isolitmus.conformance.agreement import find_mismatches
+from isolitmus.conformance.delta.engine import DELTA, open_delta
+from isolitmus.conformance.engines import run_cases
 from isolitmus.model.errors import IsolitmusError, UndeterminedError
 from isolitmus.specs import protocol
 from isolitmus.specs.files.litmus_file import read_litmus
@@ -101,7 +101,9 @@ def test_delta_keeps_what_the_model_does(session, seed, whole):
     every = [(t, spec) for case in CASES for t in _tests(*case)]
     cases = sample(every, seed, whole, parts=2 * PARTS)
     assert len(cases) > 10
-    assert [str(found) for found in mismatches(cases, carries(session), DELTA.at_once)] == []
+    assert [
+        str(found) for found in find_mismatches(cases, open_delta(session), DELTA.at_once)
+    ] == []
 
 
 NULLS = ("''", "'__HIVE_DEFAULT_PARTITION__'")
@@ -117,7 +119,7 @@ def test_delta_rs_keeps_what_the_model_does(seed, whole):
     cases = [case for case in CASES if case[0] in types and case[1] not in NULLS]
     tests = [t for case in sample(cases, seed, whole) for t in _tests(*case, frame="")]
     assert len(tests) > 10
-    with closing(carried_out("deltalake", [(test, RS) for test in tests])) as answers:
+    with closing(run_cases("deltalake", [(test, RS) for test in tests])) as answers:
         found = [run_differences(run(t, RS).run, a) for t, a in zip(tests, answers, strict=True)]
     assert [*filter(None, found)] == []
 
@@ -155,7 +157,7 @@ def test_delta_rs_keeps_an_empty_text_until_it_compacts():
     """Seen on the real one: why it is not modelled."""
     two = NULL.replace('"a"', '"a optimize"').format(first="''", sql="INSERT INTO t VALUES (1, '')")
     test = read_litmus(f'{two}optimize = "OPTIMIZE t"\n', "null")
-    with closing(carried_out("deltalake", [(test, RS)])) as answers:
+    with closing(run_cases("deltalake", [(test, RS)])) as answers:
         (seen,) = answers
     kept, compacted = (version["t"] for version in seen.versions[-2:])
     assert (kept, compacted) == (((0, ""), (1, "")), ((0, None), (1, None)))

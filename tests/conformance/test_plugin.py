@@ -7,7 +7,7 @@ import pytest
 from inner_runs import run_pytest, run_script
 
 from isolitmus.conformance.delta import session as sessions
-from isolitmus.conformance.python_export import exported
+from isolitmus.conformance.python_export import export_tests
 from isolitmus.specs import litmus, protocol
 
 pytest_plugins = ["pytester"]
@@ -236,7 +236,7 @@ def test_races_litmus_files_and_exported_tests_in_one_run(tmp_path):
     """All on one Spark, here that of all tests: fixtures give back what they have changed."""
     (tmp_path / "test_races.py").write_text(RACES, "utf-8")
     cases = at_write_serializable(EXPORTED)
-    (tmp_path / "test_exported.py").write_text(exported(cases, "pytest"), "utf-8")
+    (tmp_path / "test_exported.py").write_text(export_tests(cases, "pytest"), "utf-8")
     write({"reorder": FILE + EXPECT, "refused": FILE + WRONG}, tmp_path)
     result = run_pytest(
         tmp_path, "-p", "no:cacheprovider", "--isolitmus-engine", "delta,model", "-v"
@@ -250,7 +250,7 @@ def test_a_run_of_pytest_starts_one_spark_and_ends_it(tried, pytester):
     """As a process: it starts Spark once for all, and nothing of it stays behind."""
     pytester.makepyfile(test_races=RACES)
     cases = at_write_serializable(EXPORTED[:1])
-    (pytester.path / "test_exported.py").write_text(exported(cases, "pytest"), "utf-8")
+    (pytester.path / "test_exported.py").write_text(export_tests(cases, "pytest"), "utf-8")
     files = {"reorder": FILE + EXPECT, "refused": FILE + WRONG}
     said_of_races(tried(files, "--isolitmus-engine", "delta,model", "-v"), len(cases))
 
@@ -287,7 +287,7 @@ def test_a_second_session_is_refused_with_what_to_do(tmp_path, monkeypatch):
 def script(tmp_path):
     """A script that needs PySpark and Delta alone, with four races."""
     file = tmp_path / "races.py"
-    text = exported(at_write_serializable(EXPORTED[:4]), "pyspark")
+    text = export_tests(at_write_serializable(EXPORTED[:4]), "pyspark")
     file.write_text(text, "utf-8")
     assert "isolitmus" not in text.split('"""', 2)[2]
     return file

@@ -5,8 +5,13 @@ from dataclasses import replace
 
 import pytest
 
-from isolitmus.conformance.delta.logged_table import logged_table
-from isolitmus.conformance.racing.race_prediction import RaceRecord, as_litmus, predict, settings
+from isolitmus.conformance.delta.logged_table import read_logged_table
+from isolitmus.conformance.racing.race_prediction import (
+    RaceRecord,
+    predict,
+    session_settings,
+    window_litmus,
+)
 from isolitmus.model.delta.log import LogProtocol
 from isolitmus.model.errors import IsolitmusError
 from isolitmus.model.run import TransactionRun
@@ -87,8 +92,8 @@ def test_an_insert_overtakes_a_delete(delta, commits, level, seen):
     last = max(seen.commits, default=2)
     window = record.window(told["delete"], last)
     assert (window.base, window.schedule) == (1, "delete.park-commit insert delete.commit")
-    logged = logged_table(log[:2], "t")
-    test = as_litmus(window, logged, {"a": ((1, 0),), "b": ((2, 1),)}, {})
+    logged = read_logged_table(log[:2], "t")
+    test = window_litmus(window, logged, {"a": ((1, 0),), "b": ((2, 1),)}, {})
     found = predict(test, window, logged, log, ROWS)
     assert found.agrees, found.differences
     assert (found.outcome, found.run.base) == (seen.outcome, 1)
@@ -130,8 +135,8 @@ def test_who_should_have_written_and_did_not_is_a_difference(delta, commits):
     )
     record, told = raced(delete, lost)
     told["lost"].active = True
-    window, logged = record.window(told["delete"], 2), logged_table(log[:2], "t")
-    test = as_litmus(window, logged, {"a": ((1, 0),), "b": ((2, 1),)}, {})
+    window, logged = record.window(told["delete"], 2), read_logged_table(log[:2], "t")
+    test = window_litmus(window, logged, {"a": ((1, 0),), "b": ((2, 1),)}, {})
     found = predict(test, window, logged, log, {1: ((1, 0), (2, 1)), 2: ((2, 1),)})
     assert "lost: outcome predicted committed, observed no-op" in found.differences
 
@@ -152,10 +157,10 @@ def test_which_rows_share_a_file_decides(delta, commits, together):
         committed(3, 1, operation="DELETE"),
     )
     record, told = raced(first, second)
-    logged = logged_table(log[:2], "t")
+    logged = read_logged_table(log[:2], "t")
     rows = {path: tuple((i, 0) for i in ids) for path, ids in files}
     window = record.window(told["second"], 3)
-    test = as_litmus(window, logged, rows, {})
+    test = window_litmus(window, logged, rows, {})
     found = predict(test, window, logged, log, {1: ((1, 0), (2, 0)), 2: ((2, 0),), 3: ()})
     if not together:
         assert found.agrees, found.differences
@@ -179,8 +184,8 @@ def test_statistics_are_those_of_the_log(delta, commits):
     copy = ("copy", "INSERT INTO t SELECT count(*), 0 FROM t WHERE id < 5", 1, (0, 2), None)
     gone = ("gone", "DELETE FROM t WHERE id = 9", 1, (1,), committed(2, 1))
     record, told = raced(copy, gone)
-    window, logged = record.window(told["copy"], 2), logged_table(log, "t")
-    test = as_litmus(window, logged, {"a": ((9, 0),)}, {})
+    window, logged = record.window(told["copy"], 2), read_logged_table(log, "t")
+    test = window_litmus(window, logged, {"a": ((9, 0),)}, {})
     (held,) = test.tables["t"].held
     assert (held.stats[0].least, held.stats[0].greatest, held.dead, len(held.rows)) == (1, 9, 1, 1)
     assert test.tables["t"].properties["delta.feature.deletionVectors"] == "supported"
@@ -193,7 +198,9 @@ def test_rows_that_are_not_those_of_the_log_are_refused(delta, commits):
     log = commits([delta.info("WRITE", 0, True), delta.add("a", 0, (1, 2))])
     record, told = raced(("d", "DELETE FROM t", 1, (0, 1), None))
     with pytest.raises(NotModelled, match="a has 1 row, and 2 by the log"):
-        as_litmus(record.window(told["d"], 1), logged_table(log, "t"), {"a": ((1, 0),)}, {})
+        window_litmus(
+            record.window(told["d"], 1), read_logged_table(log, "t"), {"a": ((1, 0),)}, {}
+        )
 
 
 def test_files_that_others_saw_must_be_those_of_the_model(delta, commits):
@@ -213,8 +220,8 @@ def test_files_that_others_saw_must_be_those_of_the_model(delta, commits):
     insert = ("insert", "INSERT INTO t VALUES (2, 1), (3, 1)", 1, (1,), committed(2, 1, blind=True))
     delete = ("delete", "DELETE FROM t WHERE id = 2", 2, (2,), committed(3, 2, operation="DELETE"))
     record, told = raced(early, insert, delete)
-    window, logged = record.window(told["early"], 4), logged_table(log[:2], "t")
-    test = as_litmus(window, logged, {"a": ((1, 0),)}, {})
+    window, logged = record.window(told["early"], 4), read_logged_table(log[:2], "t")
+    test = window_litmus(window, logged, {"a": ((1, 0),)}, {})
     said = "insert wrote 2 files that delete saw, and the model writes 1 file otherwise filled"
     with pytest.raises(NotModelled, match=said):
         predict(test, window, logged, log, {})
@@ -259,12 +266,12 @@ def test_what_the_model_does_not_have_is_refused(commits, said):
         case tuple(features):
             changed = {"protocol": replace(made.protocol, writer_features=(*BASIC, *features))}
     with pytest.raises(NotModelled, match=said):
-        logged_table([replace(made, **changed)], "t")
+        read_logged_table([replace(made, **changed)], "t")
 
 
 def test_a_log_without_its_beginning_is_refused(delta, commits):
     with pytest.raises(NotModelled, match="does not begin with version 0"):
-        logged_table(commits(delta.append(0, "a"))[1:], "t")
+        read_logged_table(commits(delta.append(0, "a"))[1:], "t")
 
 
 def test_properties_that_nothing_depends_on_stay(commits):
@@ -276,7 +283,7 @@ def test_properties_that_nothing_depends_on_stay(commits):
         "delta.enableChangeDataFeed": "true",
     }
     metadata = replace(made.metadata, configuration=configuration)
-    logged = logged_table([replace(made, metadata=metadata, protocol=old)], "t")
+    logged = read_logged_table([replace(made, metadata=metadata, protocol=old)], "t")
     supported = {
         f"delta.feature.{name}": "supported"
         for name in ("changeDataFeed", "checkConstraints", "generatedColumns")
@@ -296,7 +303,7 @@ def test_properties_that_nothing_depends_on_stay(commits):
 def test_statements_that_the_model_does_not_have_are_refused(commits, sql, said):
     record, told = raced(("it", sql, 0, (0, 1), None))
     with pytest.raises(IsolitmusError, match=said):
-        as_litmus(record.window(told["it"], 0), logged_table(commits(), "t"), {}, {})
+        window_litmus(record.window(told["it"], 0), read_logged_table(commits(), "t"), {}, {})
 
 
 def test_two_statements_of_one_name_are_refused(commits):
@@ -306,7 +313,7 @@ def test_two_statements_of_one_name_are_refused(commits):
         told.seen = committed(1, 0)
         record.step(told, "both")
     with pytest.raises(NotModelled, match="two statements are called it"):
-        as_litmus(record.window(told, 1), logged_table(commits(), "t"), {}, {})
+        window_litmus(record.window(told, 1), read_logged_table(commits(), "t"), {}, {})
 
 
 class Spark:
@@ -322,11 +329,11 @@ class Spark:
 def test_the_settings_of_a_session():
     skipping = "spark.databricks.delta.stats.skipping"
     confs = {skipping: "false", "spark.sql.files.maxRecordsPerFile": "2", "mine": "x"}
-    assert settings(Spark(confs), "t") == ({skipping: "false"}, 2)
-    assert settings(Spark({}, "u"), "t") == ({}, None)
+    assert session_settings(Spark(confs), "t") == ({skipping: "false"}, 2)
+    assert session_settings(Spark({}, "u"), "t") == ({}, None)
     with pytest.raises(
         NotModelled, match=r"ansi\.enabled is false, and the model knows Spark with true"
     ):
-        settings(Spark({"spark.sql.ansi.enabled": "false"}), "t")
+        session_settings(Spark({"spark.sql.ansi.enabled": "false"}), "t")
     with pytest.raises(NotModelled, match="t is cached"):
-        settings(Spark({}, "t"), "t")
+        session_settings(Spark({}, "t"), "t")

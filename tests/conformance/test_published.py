@@ -19,7 +19,7 @@ from isolitmus.checker.execution.run_diff import comparison
 from isolitmus.conformance.engines import open_engine
 from isolitmus.conformance.postgres.engine import SQL
 from isolitmus.model.errors import EngineUnavailable, LitmusError, SqlError
-from isolitmus.model.toml_text import listed, quoted
+from isolitmus.model.toml_text import quoted, toml_list
 from isolitmus.specs import protocol
 from isolitmus.specs.files.litmus_file import read_litmus
 
@@ -218,10 +218,10 @@ def read_order(script, order):
         own = [one for one in init if re.match(rf"(?i)\w+ (into |from )?{name}\b", one)]
         index = ", ".join(f"{name}_{n} = {quoted(key)}" for n, key in enumerate(keys))
         lines += [f"[tables.{name}]", f"columns = {quoted(columns)}", f"index = {{ {index} }}"]
-        lines += [f"init = {listed(map(quoted, own))}"]
+        lines += [f"init = {toml_list(map(quoted, own))}"]
         init = [one for one in init if one not in own]
     assert not init
-    lines += ["[transactions]", *(f"{n} = {listed(map(quoted, t))}" for n, t in texts.items())]
+    lines += ["[transactions]", *(f"{n} = {toml_list(map(quoted, t))}" for n, t in texts.items())]
     try:
         return read_litmus("\n".join(lines), script.name)
     except (LitmusError, SqlError) as error:

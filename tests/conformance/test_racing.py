@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from isolitmus.conformance import race
-from isolitmus.conformance.delta.tables import tables_made
+from isolitmus.conformance.delta.tables import make_tables
 from isolitmus.model.errors import IsolitmusError, TimeLimit
 
 pytestmark = pytest.mark.spark
@@ -173,7 +173,7 @@ def opened(session, make):
 
     def opened(level, *, partitioned=True, properties=()):
         litmus = make("r", partitioned=partitioned, properties=properties, r="SELECT 1")
-        rooms.append(tables_made(litmus, level, session))
+        rooms.append(make_tables(litmus, level, session))
         client = rooms[-1].__enter__().client("t")
         client.sql("INSERT INTO t VALUES (1, 0), (2, 0), (3, 1)")
         return client

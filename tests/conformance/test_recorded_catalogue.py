@@ -16,12 +16,12 @@ from observed_runs import ObservedRun, case_digest, harness_digest, read_runs, w
 
 from isolitmus.checker.execution.conflict_matrix import predict_case
 from isolitmus.conformance import derby
-from isolitmus.conformance.engines import carried_out
+from isolitmus.conformance.engines import run_cases
 from isolitmus.model.errors import EngineUnavailable, LitmusError, Refused, UndeterminedError
-from isolitmus.model.matrix import letter
+from isolitmus.model.matrix import outcome_letter
 from isolitmus.specs import litmus, protocol
 from isolitmus.specs.files.catalogue import matrix, protocols
-from isolitmus.specs.files.evidence_files import Evidence
+from isolitmus.specs.files.evidence_files import MatrixEvidence
 
 NOT_EXECUTED = (Refused, UndeterminedError)
 """A statement that the engine does not have, or for which it takes another index than the test says."""
@@ -58,7 +58,7 @@ def test_the_engine_does_what_is_predicted_expected_and_recorded(
     record_property("note", why)
     observed, found = {}, []
     pairs = [(litmus(name), protocol(under)) for name, under in asked]
-    with closing(carried_out(engine, pairs)) as answers:
+    with closing(run_cases(engine, pairs)) as answers:
         for case, answer in zip(asked, answers, strict=True):
             if isinstance(answer, EngineUnavailable):
                 pytest.skip(str(answer))
@@ -75,12 +75,12 @@ def test_the_engine_does_what_is_predicted_expected_and_recorded(
 def test_the_recorded_matrix_is_as_predicted(seed, pytestconfig):
     """A fifth of the cases that Delta was asked about, drawn by the seed; with ``--whole`` all."""
     pairs = matrix("pairs")
-    known = Evidence.read(EVIDENCE / "pairs.toml", pairs, protocols())
+    known = MatrixEvidence.read(EVIDENCE / "pairs.toml", pairs, protocols())
     assert known.differences == {}
     asked = sample(known.letters, seed, pytestconfig.option.whole)
     assert len(asked) > 1_500
     predicted = {
-        (under, place): letter(predict_case(pairs, place, protocol(under)).predicted)
+        (under, place): outcome_letter(predict_case(pairs, place, protocol(under)).predicted)
         for under, place in asked
     }
     assert predicted == {key: known.letters[key] for key in asked}

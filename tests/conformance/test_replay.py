@@ -8,8 +8,8 @@ from isolitmus.checker import run
 from isolitmus.checker.execution.run_diff import run_differences
 from isolitmus.checker.execution.run_result import Judged
 from isolitmus.conformance import replay
-from isolitmus.conformance.delta.table_versions import Chronicle, rows_by_version
-from isolitmus.conformance.delta.tables import PROTOCOLS, tables_made
+from isolitmus.conformance.delta.table_versions import CommitHistory, rows_by_version
+from isolitmus.conformance.delta.tables import PROTOCOLS, make_tables
 from isolitmus.model.errors import LitmusError, TimeLimit, UnknownName
 from isolitmus.model.litmus import Litmus
 from isolitmus.model.run import TransactionRun
@@ -18,7 +18,7 @@ from isolitmus.model.schema import Column, Schema
 from isolitmus.model.sql.statement import Insert, Read
 from isolitmus.specs import protocol
 from isolitmus.specs.files.litmus_file import read_litmus
-from isolitmus.specs.logs.delta_log import latest
+from isolitmus.specs.logs.delta_log import latest_version
 
 pytestmark = pytest.mark.spark
 
@@ -199,8 +199,8 @@ def test_layout_of_one_row_a_file(session, make):
 def test_versions_are_those_of_time_travel(session, make):
     """With deletion vectors, where the log's files alone would not do."""
     litmus = make("r", r="SELECT 1", properties={"delta.enableDeletionVectors": "true"})
-    with tables_made(litmus, "WriteSerializable", session) as tables:
-        chronicle = Chronicle(tables.paths)
+    with make_tables(litmus, "WriteSerializable", session) as tables:
+        chronicle = CommitHistory(tables.paths)
         client = tables.client("t")
         client.sql("INSERT INTO t VALUES (1, 0), (2, 0), (NULL, 1)").collect()
         client.sql("DELETE FROM t WHERE id = 1").collect()
@@ -212,7 +212,7 @@ def test_versions_are_those_of_time_travel(session, make):
             number = chronicle.base["t"] + version
             travelled = client.sql(f"SELECT * FROM t VERSION AS OF {number}").collect()
             assert sorted(map(str, found)) == sorted(str(tuple(row)) for row in travelled)
-        assert latest(tables.paths["t"]) == number
+        assert latest_version(tables.paths["t"]) == number
 
 
 def test_several_tables_share_one_history(session):

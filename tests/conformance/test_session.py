@@ -13,7 +13,7 @@ import pytest
 
 from isolitmus.conformance import open_session
 from isolitmus.conformance.delta import session as sessions
-from isolitmus.conformance.delta.jvm import archive_for, gateway, reading
+from isolitmus.conformance.delta.jvm import archive_option, class_archive, open_gateway
 from isolitmus.conformance.java import find_java
 from isolitmus.model.errors import EngineUnavailable
 
@@ -109,7 +109,7 @@ def test_java_reads_the_archive_of_its_classes_if_there_is_one(session):
         for option in beans.getRuntimeMXBean().getInputArguments()
         if "SharedArchiveFile" in option
     ]
-    assert given == [option for option in [reading(archive_for(find_java()))] if option]
+    assert given == [option for option in [archive_option(class_archive(find_java()))] if option]
 
 
 @pytest.mark.spark
@@ -140,7 +140,7 @@ def test_version(session):
 def test_a_jvm_that_is_killed_at_work_is_an_engine_that_is_not_there(tmp_path):
     """A JVM beside that of all tests, with Spark's gateway and no Spark in it, which starts in two seconds."""
     said = pytest.raises(EngineUnavailable, match="Spark's JVM ended in the middle of its work")
-    with said, gateway(find_java(), {}, tmp_path) as opened:
+    with said, open_gateway(find_java(), {}, tmp_path) as opened:
         java = opened.jvm.java.lang.ProcessHandle.current().pid()
         killer = threading.Timer(0.5, os.kill, (java, signal.SIGKILL))
         killer.start()

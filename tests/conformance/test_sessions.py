@@ -8,10 +8,10 @@ import pytest
 from isolitmus.checker import run
 from isolitmus.checker.execution.run_diff import comparison
 from isolitmus.checker.locking.random_tests import session_tests
-from isolitmus.conformance.agreement import differences, explore
+from isolitmus.conformance.agreement import explore, find_differences
 from isolitmus.conformance.databases import schedule_runner as scheduling
 from isolitmus.conformance.databases.connections import Connection, SqlFailure
-from isolitmus.conformance.databases.schedule_runner import database
+from isolitmus.conformance.databases.schedule_runner import database_engine
 from isolitmus.conformance.derby import engine as on_derby
 from isolitmus.conformance.derby import server as derby_server
 from isolitmus.conformance.engines import open_engine
@@ -406,7 +406,7 @@ def test_who_waits_where_a_row_has_another_version_then_asks_anew_whoever_is_fir
 )
 def test_postgres_ends_in_one_of_the_ways(test, carry):
     with pytest.raises(SeveralRuns):
-        differences(test, protocol(POSTGRES[0]), carry("postgres"))
+        find_differences(test, protocol(POSTGRES[0]), carry("postgres"))
 
 
 @pytest.mark.postgres
@@ -517,7 +517,7 @@ def test_of_two_who_begin_to_wait_at_once_postgres_ends_who_looks_first(end, car
     assert ended >= {("a",), ("b",)} if end == "rollback" else ("a",) in ended
     for _ in range(3):
         with pytest.raises(SeveralRuns):  # what PostgreSQL does is one of them
-            differences(test, protocol(POSTGRES[0]), carry("postgres"))
+            find_differences(test, protocol(POSTGRES[0]), carry("postgres"))
 
 
 @pytest.mark.derby
@@ -531,9 +531,9 @@ def test_of_two_circles_derby_breaks_one_and_the_others_wait_for_ever(carry):
 @pytest.mark.derby
 def test_that_some_wait_for_ever_is_predicted(carry):
     under = protocol(SERIALIZABLE)
-    assert differences(TWO_CIRCLES, under, carry("derby")) == ()
+    assert find_differences(TWO_CIRCLES, under, carry("derby")) == ()
     ended = carry("derby")(TESTS["a phantom"], under)
-    assert differences(TWO_CIRCLES, under, lambda *_: ended) == (
+    assert find_differences(TWO_CIRCLES, under, lambda *_: ended) == (
         "predicted that some wait for each other for ever, observed that all end",
     )
 
@@ -586,7 +586,7 @@ def test_who_waits_for_ever_is_told_and_everything_is_released(state, message):
     server.state = state
     test = TESTS["under the cursor"]
     with pytest.raises(TimeLimit, match=message) as ended:
-        scheduling.carried_out_on(server, on_derby.SQL, test, RC)
+        scheduling.run_on_database(server, on_derby.SQL, test, RC)
     assert ended.value.status == 3
     assert server.closed
     assert server.dropped
@@ -594,7 +594,7 @@ def test_who_waits_for_ever_is_told_and_everything_is_released(state, message):
 
 def test_a_statement_that_waits_for_ever_is_exit_status_3(call, tmp_path):
     stuck = replace(on_derby.SQL, name="stuck")
-    engine = database(stuck, "", lambda: nullcontext(Stuck()), derby_server.jars)
+    engine = database_engine(stuck, "", lambda: nullcontext(Stuck()), derby_server.derby_jars)
     file = tmp_path / "test.toml"
     file.write_text(str(TESTS["under the cursor"]))
     with ENGINES.offered(engine):

@@ -5,7 +5,7 @@ from collections import Counter
 
 import pytest
 
-from isolitmus.conformance.delta.tables import tables_made
+from isolitmus.conformance.delta.tables import make_tables
 from isolitmus.model.litmus import DataFrameWrite
 from isolitmus.specs.files.litmus_file import read_litmus
 
@@ -39,7 +39,7 @@ QUERIES = [
 
 
 def test_a_batch_is_recorded_as_a_querys(session, tmp_path):
-    with tables_made(TABLES, "Serializable", session) as tables:
+    with make_tables(TABLES, "Serializable", session) as tables:
         spark = tables.client()
         for table in TABLES.tables:
             spark.sql(f"INSERT INTO {table} {ROWS}").collect()

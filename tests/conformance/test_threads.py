@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from isolitmus.conformance.workers import interruptible
+from isolitmus.conformance.workers import run_interruptibly
 
 
 @pytest.mark.slow
@@ -24,6 +24,6 @@ def test_an_interrupted_wait_goes_on_until_the_work_has_cleaned_up():
             steps.append("cleaned up")
 
     with pytest.raises(KeyboardInterrupt):
-        interruptible(work)
+        run_interruptibly(work)
     assert steps == ["cleaned up"]
     assert not [thread for thread in threading.enumerate() if thread.name == "isolitmus"]

@@ -8,7 +8,7 @@ import pytest
 
 from isolitmus.checker.execution.duckdb_executor import DuckExecutor
 from isolitmus.conformance import race
-from isolitmus.conformance.delta.tables import tables_made
+from isolitmus.conformance.delta.tables import make_tables
 from isolitmus.specs.files.litmus_file import read_litmus
 from isolitmus.specs.logs.delta_log import commits_since
 
@@ -35,7 +35,7 @@ SERIAL = read_litmus(
 @pytest.fixture(params=["Serializable", "WriteSerializable"])
 def table(request, session):
     """A session and the path of table t with one row, at either level."""
-    with tables_made(SERIAL, request.param, session) as tables:
+    with make_tables(SERIAL, request.param, session) as tables:
         spark = tables.client()
         spark.sql(SERIAL.init[0].sql)
         yield spark, tables.paths["t"]

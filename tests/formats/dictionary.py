@@ -2,7 +2,7 @@
 
 from contextlib import nullcontext
 
-from isolitmus.model.engine import Carries, Engine
+from isolitmus.model.engine import Engine, RunsTests
 from isolitmus.model.run import ROLLED_BACK, Run, TransactionRun
 
 UNSAID = frozenset(("blind", "isolation_level", "operation"))
@@ -87,7 +87,7 @@ def carry(litmus, spec):
 DICTIONARY = Engine(
     name="dictionary",
     title="a dictionary",
-    open=lambda: nullcontext(Carries("1", carry)),
+    open=lambda: nullcontext(RunsTests("1", carry)),
     format="store",
     protocols=("first",),
 )

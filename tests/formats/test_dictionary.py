@@ -35,7 +35,7 @@ def _offered():
 def test_the_dictionary_does_what_the_model_says(a, b, schedule, outcomes):
     text = SKEW.replace("PUT y x + 1", a).replace("PUT x y + 1", b)
     test = read_litmus(text.replace(SCHEDULE, f"{schedule} r") + READER, "t")
-    (seen,) = engines.carried_out("dictionary", [(test, FIRST)])
+    (seen,) = engines.run_cases("dictionary", [(test, FIRST)])
     assert tuple(seen.transactions[name].outcome for name in "ab") == outcomes
     assert comparison(run(test, FIRST).run, seen).differences == ()
 
@@ -53,7 +53,7 @@ def test_something_is_expected_of_a_release():
 
 
 def test_another_protocol_and_another_format_are_refused():
-    (seen,) = engines.carried_out("dictionary", [(litmus("reorder"), FIRST)])
+    (seen,) = engines.run_cases("dictionary", [(litmus("reorder"), FIRST)])
     assert isinstance(seen, Refused)
     assert "reorder is of format delta, which dictionary does not carry out" in str(seen)
     with pytest.raises(UnknownName, match="dictionary does not implement the protocol"):

@@ -14,7 +14,7 @@ from formats.drawn_store import store_tests
 from formats.test_store import MATRIX
 
 from isolitmus.conformance.agreement import explore
-from isolitmus.model.engine import Carries
+from isolitmus.model.engine import RunsTests
 from isolitmus.specs.registries.engines import ENGINES
 
 FIRST = '"First committer wins" format store empty unseen & ww as WriteConflict'
@@ -49,7 +49,7 @@ def forgetful(litmus, spec):
     return replace(seen, transactions=done)
 
 
-LIAR = replace(DICTIONARY, open=lambda: nullcontext(Carries("1", forgetful)))
+LIAR = replace(DICTIONARY, open=lambda: nullcontext(RunsTests("1", forgetful)))
 
 
 @pytest.mark.slow
@@ -68,7 +68,7 @@ def dawdling(litmus, spec):
 
 @pytest.mark.slow
 def test_a_limit_ends_explore(call, offered):
-    offered(replace(DICTIONARY, open=lambda: nullcontext(Carries("1", dawdling))))
+    offered(replace(DICTIONARY, open=lambda: nullcontext(RunsTests("1", dawdling))))
     words = ("explore", "--engine", "dictionary", *UNDER, "--count", SO_MANY, "--time", 1)
     status, out, err = call(*words)
     assert (status, out) == (3, "")
@@ -77,7 +77,7 @@ def test_a_limit_ends_explore(call, offered):
 
 @pytest.mark.slow
 def test_a_limit_ends_a_matrix_with_what_was_seen(call, offered):
-    offered(replace(DICTIONARY, open=lambda: nullcontext(Carries("1", dawdling))))
+    offered(replace(DICTIONARY, open=lambda: nullcontext(RunsTests("1", dawdling))))
     status, _out, err = call("matrix", "keys.toml", "--engine", "dictionary", *UNDER, "--time", 1)
     assert status == 3
     assert re.search(r"the time limit of 1 s ended it; \d+ of \d+ cases were asked", err)
@@ -106,7 +106,7 @@ def interrupted(when):
         lied.extend([told] * (told != true))
         return told
 
-    return replace(DICTIONARY, open=lambda: nullcontext(Carries("1", asked)))
+    return replace(DICTIONARY, open=lambda: nullcontext(RunsTests("1", asked)))
 
 
 def test_an_interrupted_explore_tells_what_it_has_found(call, offered):
@@ -145,7 +145,7 @@ def test_what_has_come_out_of_its_turn_is_told_when_it_is_interrupted():
 def test_evidence_is_of_the_engine_s_version(call, offered):
     words = ("explore", "--engine", "dictionary", *UNDER, "--count", 2, "--evidence", "seen.toml")
     assert call(*words)[0] == 0
-    offered(replace(DICTIONARY, open=lambda: nullcontext(Carries("2", carry))))
+    offered(replace(DICTIONARY, open=lambda: nullcontext(RunsTests("2", carry))))
     assert call(*words)[0] == 0, "nothing is asked again"
     status, _, err = call(*words[:-3], 3, *words[-2:])
     assert status == 2

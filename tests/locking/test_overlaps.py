@@ -10,10 +10,10 @@ from isolitmus.checker import run
 from isolitmus.checker.execution.run_diff import comparison
 from isolitmus.checker.locking.protocol_rules import rules
 from isolitmus.checker.locking.random_tests import session_tests
-from isolitmus.conformance.databases.schedule_runner import carried_out_on
+from isolitmus.conformance.databases.schedule_runner import run_on_database
 from isolitmus.conformance.engines import open_engine
 from isolitmus.conformance.postgres import engine as replaying
-from isolitmus.conformance.postgres.server import postgres_serving
+from isolitmus.conformance.postgres.server import open_postgres
 from isolitmus.model.errors import ClauseError, EngineUnavailable, UndeterminedError
 from isolitmus.model.spec import Clause
 from isolitmus.model.verdict import Allowed
@@ -133,10 +133,10 @@ def test_a_scan_that_goes_by_another_index_than_is_said_is_refused(carry):
     assert carry(test, SSI).versions[-1]["t"] == ()
     plain = replace(replaying.SQL, dialect=replace(replaying.SQL.dialect, through=None))
     with (
-        postgres_serving() as server,
+        open_postgres() as server,
         pytest.raises(UndeterminedError, match=r"t by no index .* where t by t_by_k is said"),
     ):
-        carried_out_on(server, plain, test, SSI.name)
+        run_on_database(server, plain, test, SSI.name)
 
 
 PHANTOM = (

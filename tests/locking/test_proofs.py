@@ -7,10 +7,10 @@ from isolitmus.checker.prove import scan_proof as scans
 from isolitmus.checker.search.unbounded_separation import separate_unbounded
 from isolitmus.model.errors import Disagreement, IsolitmusError
 from isolitmus.specs import level, protocol, scope
-from isolitmus.specs.disk.input_files import shipped
+from isolitmus.specs.disk.input_files import shipped_files
 
 RC = "locking-read-committed"
-PROTOCOLS = [name for name in shipped("protocols") if protocol(name).format == "locking"]
+PROTOCOLS = [name for name in shipped_files("protocols") if protocol(name).format == "locking"]
 DIRTY = {"locking-read-uncommitted", "derby-read-uncommitted"}
 
 

@@ -10,7 +10,7 @@ from isolitmus.checker import run
 from isolitmus.checker.execution.run_diff import run_differences
 from isolitmus.checker.locking import step_orders as threads
 from isolitmus.checker.locking.simulation import LitmusUnderWay
-from isolitmus.conformance.agreement import differences, explore
+from isolitmus.conformance.agreement import explore, find_differences
 from isolitmus.conformance.engines import open_engine
 from isolitmus.model.errors import UndeterminedError, WaitsForEver
 from isolitmus.model.run import SeveralRuns
@@ -154,4 +154,4 @@ def test_an_engine_s_run_is_one_of_them_or_differs():
 @pytest.mark.parametrize(("test", "under"), [(OVERTAKES, SERIALIZABLE), (ILLUSION, RR)])
 def test_derby_ends_in_one_of_the_ways(test, under):
     with open_engine("derby") as carry, pytest.raises(SeveralRuns):
-        differences(test, protocol(under), carry)
+        find_differences(test, protocol(under), carry)

@@ -10,7 +10,7 @@ from isolitmus.checker.execution.commit_loop import execute
 from isolitmus.checker.execution.run_result import run
 from isolitmus.model.errors import LitmusError
 from isolitmus.model.sql import expression as ex
-from isolitmus.model.sql.conditions import columns, fallible, holds, may_hold
+from isolitmus.model.sql.conditions import can_fail, columns_in, holds, may_hold
 from isolitmus.model.sql.evaluation import evaluate
 from isolitmus.model.sql.types import EvaluationError
 from isolitmus.specs import protocol
@@ -26,7 +26,7 @@ operands = st.one_of(
 )  # fmt: skip
 comparisons = st.builds(
     ex.Compare, st.sampled_from(["=", "<>", "<", ">="]), operands, operands
-).filter(columns)  # the reader refuses a part of a condition that names no column
+).filter(columns_in)  # the reader refuses a part of a condition that names no column
 parts = st.one_of(
     comparisons, st.builds(ex.Or, comparisons, comparisons), st.builds(ex.Not, comparisons)
 )
@@ -77,7 +77,7 @@ def test_a_row_that_was_not_there_never_fails_a_condition(found, row, first):
         assert may is said
     if said == "fails":
         assert may
-    assert fallible(reduce(ex.And, found)) or isinstance(said, bool)
+    assert can_fail(reduce(ex.And, found)) or isinstance(said, bool)
 
 
 FILE = """

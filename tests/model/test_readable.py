@@ -15,13 +15,13 @@ from isolitmus.checker.execution.denotation import denote
 from isolitmus.checker.prove.proof import Question, prove
 from isolitmus.checker.search.portrait import Portrait
 from isolitmus.checker.strategies import histories, litmus_tests
-from isolitmus.conformance.agreement import Explored, Mismatch
+from isolitmus.conformance.agreement import ExplorationResult, Mismatch
 from isolitmus.conformance.racing.race_prediction import Prediction
-from isolitmus.conformance.racing.races import Ending
+from isolitmus.conformance.racing.races import RaceOutcome
 from isolitmus.model import History
 from isolitmus.model.audit import Audit, Finding
 from isolitmus.model.display import Command
-from isolitmus.model.matrix import Place
+from isolitmus.model.matrix import MatrixPlace
 from isolitmus.model.sql.statement import Statement
 from isolitmus.specs import level, litmus, protocol, scope
 from isolitmus.specs.files.catalogue import litmus_names as names
@@ -62,14 +62,16 @@ PRINTED = {
     "cells": lambda: predicted(
         matrix("pairs"),
         [protocol("delta-serializable")],
-        [Place("insert", "delete-row", "same partition")],
+        [MatrixPlace("insert", "delete-row", "same partition")],
     ),
     "proof": lambda: prove(Question(level("serializable"), level("serializable"))),
     "portrait": lambda: Portrait("delta-serializable", "table", (), (), ()),
     "sight": lambda: denote(litmus("reorder")),
     "prediction": lambda: Prediction("delete", judged().run, ("why",), "", ()),
-    "ending": lambda: Ending("delete", "committed", None, None, (), ()),
-    "explored": lambda: Explored(1, 2, 0, 0, Mismatch(litmus("insert-last"), "model", ("so",))),
+    "ending": lambda: RaceOutcome("delete", "committed", None, None, (), ()),
+    "explored": lambda: ExplorationResult(
+        1, 2, 0, 0, Mismatch(litmus("insert-last"), "model", ("so",))
+    ),
     "audit": lambda: Audit("t", 0, 1, (Finding("bridge", (1,), "certain", "so"),)),
 }
 

@@ -7,7 +7,7 @@ import duckdb
 import pytest
 
 from isolitmus.checker import audit
-from isolitmus.pipeline.audit_job import AUDITS, auditor, audits_of
+from isolitmus.pipeline.audit_job import AUDITS, audit_function, audits_from_rows
 
 pa = pytest.importorskip("pyarrow", reason="the extra spark is not installed")
 
@@ -30,9 +30,9 @@ def without_seconds(done):
 def test_rows_of_tables_hold_what_the_audits_find(tables):
     paths = [str(table) for table in tables]
     batches = iter([pa.RecordBatch.from_pydict({"id": part}) for part in ([0, 1, 2], [3])])
-    rows = [row for batch in auditor(paths, "x")(batches) for row in batch.to_pylist()]
+    rows = [row for batch in audit_function(paths, "x")(batches) for row in batch.to_pylist()]
     assert {tuple(row) for row in rows} == {tuple(AUDITS.columns)}
-    audits, errors = audits_of({path: path for path in paths}, reversed(rows))
+    audits, errors = audits_from_rows({path: path for path in paths}, reversed(rows))
     here = [audit(table) for table in tables[:3]]
     assert list(map(without_seconds, audits)) == list(map(without_seconds, here))
     assert ["there is no such folder" in str(error) for error in errors] == [True]

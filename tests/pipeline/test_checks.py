@@ -9,7 +9,7 @@ from isolitmus.model.errors import IsolitmusError
 
 pa = pytest.importorskip("pyarrow", reason="the extra spark is not installed")
 
-from isolitmus.pipeline.check_job import VERDICTS, bulk_judge, check_all, refuse_other_check  # noqa: E402
+from isolitmus.pipeline.check_job import VERDICTS, check_all, check_function, refuse_other_check  # noqa: E402
 from isolitmus.pipeline.result_table import Location  # noqa: E402
 
 LOST = "r(0,0,0,0)\nw(0,1,0,0)\nr(0,0,1,1)\nw(0,2,1,1)\n"
@@ -31,7 +31,7 @@ def histories(tmp_path):
 def test_a_row_for_each_level_and_one_for_what_does_not_read(histories):
     files = [("auto", path) for path in sorted(histories.iterdir())]
     batches = iter([pa.RecordBatch.from_pydict({"id": part}) for part in ([0, 1], [2])])
-    rows = [row for batch in bulk_judge(files, LEVELS)(batches) for row in batch.to_pylist()]
+    rows = [row for batch in check_function(files, LEVELS)(batches) for row in batch.to_pylist()]
     assert {tuple(row) for row in rows} == {tuple(VERDICTS.columns)}
     said = {(Path(row["file"]).stem, row["level"]): row["verdict"] for row in rows}
     assert said == {

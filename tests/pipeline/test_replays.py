@@ -9,10 +9,16 @@ import pytest
 from hypothesis import strategies as st
 
 from isolitmus.checker import audit, run
-from isolitmus.conformance.agreement import drawn, explore
-from isolitmus.model.engine import Carries
+from isolitmus.conformance.agreement import draw_tests, explore
+from isolitmus.model.engine import RunsTests
 from isolitmus.model.errors import IsolitmusError
-from isolitmus.pipeline.replay_table import REPLAYS, Replayed, Replays, Watched, refuse_no_replays
+from isolitmus.pipeline.replay_table import (
+    REPLAYS,
+    RecordedEngine,
+    Replayed,
+    ReplayTable,
+    refuse_no_replays,
+)
 from isolitmus.pipeline.result_table import Location
 from isolitmus.specs import litmus, protocol
 from isolitmus.specs.files.litmus_file import read_litmus
@@ -76,7 +82,7 @@ def test_a_run_that_is_not_as_predicted_is_a_row_that_says_so():
 def test_what_is_kept_of_random_tests_is_known_again_unless_some_differ(session, tmp_path):
     under = protocol("delta-write-serializable")
     tests = st.sampled_from([litmus("reorder"), litmus("two-updates-one-row")])
-    replays = Replays(session.spark, Location(str(tmp_path / "replays")))
+    replays = ReplayTable(session.spark, Location(str(tmp_path / "replays")))
 
     def carry(test, spec):
         return run(test, spec).run
@@ -89,14 +95,14 @@ def test_what_is_kept_of_random_tests_is_known_again_unless_some_differ(session,
         }
         return replace(done, transactions=ends) if test.name == "reorder" else done
 
-    watched = Watched(Carries("engine 1", carry))
+    watched = RecordedEngine(RunsTests("engine 1", carry))
     found = explore(tests, 4, 1, watched.carry, protocols=[under])
-    batch, pairs = found.batch("few"), partial(drawn, tests, 4, 1, [under])
+    batch, pairs = found.batch("few"), partial(draw_tests, tests, 4, 1, [under])
     replays.write("few", batch.drawn, "engine 1", watched.seen)
     assert replays.agreed(batch, "engine 1", pairs) == batch
     assert replays.agreed(batch, "engine 2", pairs) is None
     assert replays.agreed(replace(batch, drawn="other"), "engine 1", pairs) is None
-    flipped = Watched(Carries("engine 1", fails))
+    flipped = RecordedEngine(RunsTests("engine 1", fails))
     assert explore(tests, 4, 1, flipped.carry, protocols=[under]).mismatch.test.name == "reorder"
     replays.write("few", batch.drawn, "engine 1", flipped.seen)
     assert replays.agreed(batch, "engine 1", pairs) is None

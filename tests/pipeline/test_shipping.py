@@ -10,12 +10,12 @@ import pytest
 
 from isolitmus.checker.sweeps.table_sweep import sweep_work
 from isolitmus.checker.sweeps.tally import shards
-from isolitmus.pipeline.check_job import bulk_judge
-from isolitmus.pipeline.spark import NEEDED, archive, elsewhere, failure, with_package
-from isolitmus.pipeline.sweep_shards import ShardTask, counter
-from isolitmus.pipeline.sweep_tables import kept, sweep_tables
+from isolitmus.pipeline.check_job import check_function
+from isolitmus.pipeline.spark import NEEDED, failure, is_cluster, package_archive, ship_package
+from isolitmus.pipeline.sweep_shards import ShardTask, count_function
+from isolitmus.pipeline.sweep_tables import kept_tables, sweep_tables
 from isolitmus.specs import scope
-from isolitmus.specs.disk.input_files import shipped
+from isolitmus.specs.disk.input_files import shipped_files
 
 pytest.importorskip("pyspark", reason="the extra spark is not installed")
 pa = pytest.importorskip("pyarrow", reason="the extra spark is not installed")
@@ -61,7 +61,7 @@ def on_worker(bare, tmp_path):
     spark = SimpleNamespace(sparkContext=context, conf=conf)
 
     def done(function):
-        (tmp_path / "run.pickle").write_bytes(cloudpickle.dumps(with_package(spark, function)))
+        (tmp_path / "run.pickle").write_bytes(cloudpickle.dumps(ship_package(spark, function)))
         (one,) = sent  # once, however many jobs
         root = tmp_path / "work"
         zipfile.ZipFile(one).extractall(root / Path(one).name)
@@ -73,12 +73,12 @@ def on_worker(bare, tmp_path):
 
 def counting():
     work = sweep_work(scope("two-partitions"), 2)
-    tables = {name: sweep_tables(work.scope)[name] for name in kept("verdicts")}
-    return counter(ShardTask("one", work, shards(work.scope, 2), tables, kinds=True), [0, 1])
+    tables = {name: sweep_tables(work.scope)[name] for name in kept_tables("verdicts")}
+    return count_function(ShardTask("one", work, shards(work.scope, 2), tables, kinds=True), [0, 1])
 
 
 def judging():
-    return bulk_judge([("litmus", shipped("litmus")[name]) for name in FILES], None)
+    return check_function([("litmus", shipped_files("litmus")[name]) for name in FILES], None)
 
 
 @pytest.mark.slow
@@ -115,13 +115,13 @@ def test_what_a_worker_lacks_is_one_sentence(on_worker, bare):
 def test_executors_of_this_machine_are_sent_nothing():
     for master in ("local[2]", "local-cluster[2,1,1024]"):
         spark = SimpleNamespace(sparkContext=SimpleNamespace(master=master))
-        assert not elsewhere(spark)
-        assert with_package(spark, print) is print
+        assert not is_cluster(spark)
+        assert ship_package(spark, print) is print
 
 
 @pytest.mark.slow
 def test_the_archive_has_all_that_is_read_and_nothing_compiled():
-    names = zipfile.ZipFile(archive()).namelist()
+    names = zipfile.ZipFile(package_archive()).namelist()
     assert {"isolitmus/__init__.py", "isolitmus/specs/cat.lark", "isolitmus/specs/stdlib.cat"} < {
         *names
     }

@@ -22,12 +22,12 @@ pa = pytest.importorskip("pyarrow", reason="the extra spark is not installed")
 from isolitmus.pipeline import sweep as on_spark  # noqa: E402
 from isolitmus.pipeline import sweep_shards as worker  # noqa: E402
 from isolitmus.pipeline.sweep_job import (  # noqa: E402
-    findings,
-    rank_of,
+    finding_rows,
+    rank_within_size,
     refuse_unlisted,
 )
-from isolitmus.pipeline.sweep_shards import ShardTask, counter, tallies_of  # noqa: E402
-from isolitmus.pipeline.sweep_tables import KEEP, VERSION, kept, sweep_tables  # noqa: E402
+from isolitmus.pipeline.sweep_shards import ShardTask, count_function, tallies_from_rows  # noqa: E402
+from isolitmus.pipeline.sweep_tables import KEEP, VERSION, kept_tables, sweep_tables  # noqa: E402
 
 QUIET = read('"Quiet" format delta empty unseen & ww as lost silent unseen & rw as missed', "quiet")
 
@@ -36,7 +36,7 @@ def rows_of(work, keep, largest=500):
     """The rows of each table, as workers give them, in two tasks."""
     cut = shards(work.scope, work.n, largest)
     every = sweep_tables(work.scope)
-    tables = {name: every[name] for name in kept(keep)}
+    tables = {name: every[name] for name in kept_tables(keep)}
     task = ShardTask(
         f"{work.scope.name} {work.n} {keep} {len(work.protocols)}",
         work,
@@ -47,7 +47,7 @@ def rows_of(work, keep, largest=500):
     wanted = list(range(len(cut)))
     batches = iter([pa.RecordBatch.from_pydict({"id": part}) for part in (wanted[:3], wanted[3:])])
     found = defaultdict(list)
-    for batch in counter(task, wanted)(batches):
+    for batch in count_function(task, wanted)(batches):
         for row in batch.to_pylist():
             ((name, values),) = ((n, v) for n, v in row.items() if v is not None)
             found[name].append(values)
@@ -112,7 +112,7 @@ SWEPT = [("two-partitions", 3), ("rows", 2), ("fourteen-writers", 2), ("orders",
 def test_the_rows_add_up_to_the_counts(name, n):
     work = work_of(name, n, [QUIET])
     rows = rows_of(work, "verdicts")
-    total = tallies_of(work, rows["counts"])
+    total = tallies_from_rows(work, rows["counts"])
     counted = sweep(work.scope, n, protocols=work.protocols)
     assert without_seconds(finished(work, total, 0).to_json()) == without_seconds(counted.to_json())
     assert [row["rank"] for row in rows["candidates"]] == list(range(counted.candidates))
@@ -159,7 +159,7 @@ def test_of_two_writers_each_row_is_what_the_candidate_is_alone(name):
     every = product(range(len(work.scope.inits)), *steps)
     for rank, (init, *choices) in enumerate(every):
         own = rows["candidates"][rank]
-        assert own["rank"] == rank == rank_of(work, (init, 0, tuple(choices)))
+        assert own["rank"] == rank == rank_within_size(work, (init, 0, tuple(choices)))
         assert (own["init"], [tuple(step.values()) for step in own["steps"]]) == (init, choices)
         made = candidate(work.scope, work.scope.inits[init], choices, ())
         assert (made is None) == (own["outcome"] != "history")
@@ -194,8 +194,8 @@ def test_of_two_writers_each_row_is_what_the_candidate_is_alone(name):
 @pytest.mark.slow
 def test_a_finding_is_the_first_of_its_kind_and_all_are_counted():
     work = work_of("two-partitions", 3)
-    counted = tallies_of(work, rows_of(work, "findings")["counts"])
-    found = list(findings(work, counted))
+    counted = tallies_from_rows(work, rows_of(work, "findings")["counts"])
+    found = list(finding_rows(work, counted))
     for row in found:
         of = [r for r in found if (r["protocol"], r["level"]) == (row["protocol"], row["level"])]
         tally = counted.of[row["protocol"]]
@@ -282,7 +282,7 @@ def test_a_worker_keeps_what_it_has_found_out():
     task = ShardTask("remembered", work, shards(work.scope, 2, 50), tables, kinds=False)
     kernels = []
     for place in range(2):
-        count = cloudpickle.loads(cloudpickle.dumps(counter(task, [0, 1])))
+        count = cloudpickle.loads(cloudpickle.dumps(count_function(task, [0, 1])))
         assert list(count(iter([pa.RecordBatch.from_pydict({"id": [place]})])))
         kernels.append(worker._known[task.name][0])
     assert kernels[0] is kernels[1]

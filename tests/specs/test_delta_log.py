@@ -7,7 +7,7 @@ import pytest
 
 from isolitmus.model.delta.log import LogFile, LogMetadata, LogProtocol, live_files
 from isolitmus.model.errors import LogError
-from isolitmus.specs.logs.delta_log import commits_since, latest, open_log
+from isolitmus.specs.logs.delta_log import commits_since, latest_version, open_log
 
 VECTOR = {"storageType": "u", "pathOrInlineDv": "ab", "offset": 1, "cardinality": 3}
 
@@ -83,11 +83,11 @@ def test_what_no_verdict_rests_on_may_be_anything(delta):
 
 
 def test_the_newest_version_and_the_commits_after_one(delta, tmp_path):
-    assert (latest(tmp_path / "nowhere"), commits_since(tmp_path / "nowhere")) == (-1, ())
+    assert (latest_version(tmp_path / "nowhere"), commits_since(tmp_path / "nowhere")) == (-1, ())
     table = cut(delta.table(*(delta.append(k, f"f{k}") for k in range(3))), 1)
     (table / "_delta_log" / "_last_checkpoint").write_text("{}")
     (table / "_delta_log" / f"{9:020}.crc").write_text("{}")
-    assert latest(table) == 3
+    assert latest_version(table) == 3
     assert [c.version for c in commits_since(table)] == [1, 2, 3]
     assert [c.version for c in commits_since(table, 2)] == [3]
 

@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from isolitmus.conformance import agreement
-from isolitmus.conformance.agreement import drawn_today
+from isolitmus.conformance.agreement import redraw_batch
 from isolitmus.model.errors import LitmusError
-from isolitmus.model.exploration import EACH, Batch, batches
+from isolitmus.model.exploration import EACH, RandomBatch, split_batches
 from isolitmus.specs import protocol
-from isolitmus.specs.files.evidence_files import Exploration
+from isolitmus.specs.files.evidence_files import ExplorationEvidence
 from isolitmus.specs.registries.formats import format_named
 
 RANDOM = {each.name: each.strategy for each in format_named("delta").random}
@@ -21,7 +21,7 @@ KINDS = list(RANDOM)
 
 @given(st.integers(0, 1000), st.integers(1, 1000))
 def test_batches_draw_so_many_tests_from_one_seed_each(seed, count):
-    asked = list(batches("raw", seed, count))
+    asked = list(split_batches("raw", seed, count))
     assert sum(batch.count for batch in asked) == count
     assert [batch.seed for batch in asked] == list(range(seed, seed + len(asked)))
     assert all(batch.count == EACH for batch in asked[:-1])
@@ -35,23 +35,23 @@ def test_batches_draw_so_many_tests_from_one_seed_each(seed, count):
 )
 def test_what_was_written_is_read(tmp_path_factory, keys):
     path = tmp_path_factory.mktemp("random") / "random.toml"
-    written = Exploration("some engine 1")
+    written = ExplorationEvidence("some engine 1")
     for key in keys:
-        written.add(Batch(*key, unsaid=key[2] // 2, several=key[2] // 3, drawn="these"))
+        written.add(RandomBatch(*key, unsaid=key[2] // 2, several=key[2] // 3, drawn="these"))
     written.write(path)
-    again = Exploration.read(path, KINDS)
+    again = ExplorationEvidence.read(path, KINDS)
     assert again.engine_version == "some engine 1"
     for key in keys:
-        assert again.of(Batch(*key)) == written.of(Batch(*key))
-        assert Batch(*key, drawn="these") in again
-        assert Batch(*key, drawn="others") not in again, "the seed draws others today"
+        assert again.of(RandomBatch(*key)) == written.of(RandomBatch(*key))
+        assert RandomBatch(*key, drawn="these") in again
+        assert RandomBatch(*key, drawn="others") not in again, "the seed draws others today"
     for kind in KINDS:
         assert again.runs(kind) == sum(n - n // 2 for k, _, n in keys if k == kind)
-    assert Batch("raw", 100, 1) not in again
+    assert RandomBatch("raw", 100, 1) not in again
 
 
 def test_without_a_file_nothing_is_known(tmp_path):
-    assert Exploration.read(tmp_path / "none.toml", KINDS).engine_version is None
+    assert ExplorationEvidence.read(tmp_path / "none.toml", KINDS).engine_version is None
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,7 @@ def test_what_is_no_such_file_is_refused(tmp_path, text, message):
     path = tmp_path / "random.toml"
     path.write_text(text)
     with pytest.raises(LitmusError) as refused:
-        Exploration.read(path, KINDS)
+        ExplorationEvidence.read(path, KINDS)
     assert message in str(refused.value)
 
 
@@ -92,7 +92,7 @@ def test_the_command_refuses(call, words, message):
 @pytest.mark.slow
 def test_a_digest_is_of_what_is_drawn():
     def of(seed, under="delta-serializable"):
-        return drawn_today(Batch("raw", seed, 2), RANDOM["raw"](), [protocol(under)])
+        return redraw_batch(RandomBatch("raw", seed, 2), RANDOM["raw"](), [protocol(under)])
 
     assert of(1) == of(1)
     assert of(1).drawn != of(2).drawn
@@ -100,10 +100,10 @@ def test_a_digest_is_of_what_is_drawn():
 
 
 def test_what_is_known_is_not_asked_again(call, tmp_path, monkeypatch):
-    path, known = tmp_path / "random.toml", Exploration("some engine 1")
-    monkeypatch.setattr(agreement, "drawn_today", lambda batch, *_: replace(batch, drawn="these"))
-    for batch in batches("tables", 1, 130):
-        known.add(Batch(*batch.key, unsaid=1, several=2, drawn="these"))
+    path, known = tmp_path / "random.toml", ExplorationEvidence("some engine 1")
+    monkeypatch.setattr(agreement, "redraw_batch", lambda batch, *_: replace(batch, drawn="these"))
+    for batch in split_batches("tables", 1, 130):
+        known.add(RandomBatch(*batch.key, unsaid=1, several=2, drawn="these"))
     known.write(path)
     words = ("explore", "tables", "--count", "130", "--evidence", path)
     status, out, _ = call(*words)
@@ -126,4 +126,4 @@ def test_what_is_known_is_not_asked_again(call, tmp_path, monkeypatch):
 )
 def test_the_evidence_in_the_repository_reads(name, kinds, engine):
     path = Path(__file__).parents[2] / "conformance" / "evidence" / name
-    assert Exploration.read(path, kinds).engine_version == engine
+    assert ExplorationEvidence.read(path, kinds).engine_version == engine

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from isolitmus.model.errors import IsolitmusError
-from isolitmus.specs.files.logged_tables import table_in
+from isolitmus.specs.files.logged_tables import read_declared_table
 from isolitmus.specs.files.workload_file import read_workload
 from isolitmus.specs.files.workload_sources import workload
 
@@ -219,7 +219,9 @@ def test_a_table_that_the_ddl_does_not_have(folder):
     ddl = "CREATE TABLE events (id BIGINT, day DATE) USING delta PARTITIONED BY (day)"
     text = f'ddl = "{ddl}"\n[jobs.a]\nsql = "DELETE FROM events"'
     with pytest.raises(IsolitmusError) as refused:
-        read_workload(text, "w", logged=[table_in("events"), table_in("sales")])
+        read_workload(
+            text, "w", logged=[read_declared_table("events"), read_declared_table("sales")]
+        )
     assert str(refused.value) == (
         "w.toml:1: the DDL has no table 'sales', which sales would be; known: events; write --table NAME=sales"
     )

@@ -9,7 +9,7 @@ from isolitmus.model.errors import IsolitmusError, LitmusError, UndeterminedErro
 from isolitmus.specs import protocol
 from isolitmus.specs.files.litmus_file import read_litmus
 from isolitmus.specs.files.scope_file import read_scope
-from isolitmus.specs.sql.configuration import MADE, SETTABLE, conf_problem, unmodelled
+from isolitmus.specs.sql.configuration import MADE, SETTABLE, conf_problem, unmodelled_property
 
 VALUES = {
     "delta.checkpointInterval": "3",
@@ -89,7 +89,7 @@ OTHERS = """
 def test_what_else_delta_has_is_refused_with_the_reason(key):
     assert re.fullmatch(
         rf"the property 'delta\.{key}' is not modelled: .+",
-        unmodelled(f"delta.{key}", "1", made=True),
+        unmodelled_property(f"delta.{key}", "1", made=True),
     )
 
 

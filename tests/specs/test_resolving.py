@@ -4,7 +4,7 @@ from isolitmus.model.schema import Column, Schema
 from isolitmus.model.sql.statement import Truncate
 from isolitmus.specs.sql.functions import GIVES
 from isolitmus.specs.sql.statements import KINDS, read_statement, syntax_of
-from isolitmus.specs.sql.syntax import kinds, resolves
+from isolitmus.specs.sql.syntax import resolves, statement_readers
 
 
 def test_no_two_readers_resolve_one_statement():
@@ -20,7 +20,7 @@ def test_a_reader_that_says_what_it_resolves_is_asked_for_it():
         def emptied(self):
             return Truncate("EMPTY t", "t")
 
-    found = kinds(Reader)
+    found = statement_readers(Reader)
     assert {*found} == {"EMPTY", "CLEAR"}
     assert found["CLEAR"].resolve(Reader()).target == "t"
 

@@ -8,7 +8,7 @@ from isolitmus.checker.workloads.prediction import predict_workload
 from isolitmus.model.schema import Column, Schema
 from isolitmus.specs import protocol
 from isolitmus.specs.files.workload_file import read_workload
-from isolitmus.specs.sql.uninterpreted_sources import stand_ins
+from isolitmus.specs.sql.uninterpreted_sources import find_uninterpreted_sources
 
 DDL = """
 ddl = [
@@ -69,7 +69,7 @@ def test_what_is_certain_with_a_stand_in_is_so_for_the_query(source, level):
     sql = MERGE.format(source, "")
     exact = _said(sql, level)
     read = _workload(sql)
-    (one,) = stand_ins(sql, read.tables, {"t"})
+    (one,) = find_uninterpreted_sources(sql, read.tables, {"t"})
     declared = ", ".join(column.ddl() for column in one.schema.columns)
     text = DDL.replace("]\n[jobs.ingest", f'  "CREATE TABLE s_rows ({declared})",\n]\n[jobs.ingest')
     work = read_workload(text.format(sql=one.sql, more=""), "w")
@@ -112,7 +112,7 @@ def test_a_with_before_the_statement_is_stood_in_for():
 def test_a_path_that_may_be_the_jobs_own_table_is_kept():
     source = WINDOW.replace("FROM s", "FROM delta.`/somewhere/t`")
     schemas = _workload(MERGE.format(DEDUPLICATED, "")).tables
-    assert not list(stand_ins(MERGE.format(source, ""), schemas, {"t"}))
+    assert not list(find_uninterpreted_sources(MERGE.format(source, ""), schemas, {"t"}))
 
 
 @pytest.mark.slow
@@ -140,6 +140,6 @@ def test_where_more_than_rows_counts_nothing_stands_in(source):
         "t": Schema("t", (Column("id", "INT"), Column("day", "DATE"), Column("at", "TIMESTAMP"))),
         "s": Schema("s", (Column("id", "INT"), Column("day", "DATE"), Column("at", "TIMESTAMP"))),
     }
-    assert not list(stand_ins(MERGE.format(source, ""), tables))
-    (found,) = stand_ins(MERGE.format(WINDOW, ""), tables)
+    assert not list(find_uninterpreted_sources(MERGE.format(source, ""), tables))
+    (found,) = find_uninterpreted_sources(MERGE.format(WINDOW, ""), tables)
     assert found.reads == ("s",)

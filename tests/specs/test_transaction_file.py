@@ -8,11 +8,11 @@ from isolitmus.checker.execution.commit_loop import execute
 from isolitmus.checker.execution.run_result import run
 from isolitmus.checker.strategies import predicates
 from isolitmus.model.errors import IsolitmusError, SqlError
-from isolitmus.model.litmus import CacheTable, Client, DataFrameWrite, SetConf
+from isolitmus.model.litmus import CacheTable, ClientSettings, DataFrameWrite, SetConf
 from isolitmus.model.run import same_bag
 from isolitmus.specs import protocol
 from isolitmus.specs.files.litmus_file import read_litmus
-from isolitmus.specs.sql.parameters import bound, parameters
+from isolitmus.specs.sql.parameters import bind_text, parameters
 
 SERIALIZABLE, WRITE_SERIALIZABLE = "delta-serializable", "delta-write-serializable"
 MODE = "spark.sql.sources.partitionOverwriteMode"
@@ -55,7 +55,7 @@ def test_every_key_is_read():
         CacheTable("UNCACHE TABLE IF EXISTS `t`", "t", keep=False),
     )
     assert (a.let["n"].sql, a.session, a.conf, a.write) == ("SELECT max(x) FROM t", "s", {}, None)
-    assert b == Client(
+    assert b == ClientSettings(
         conf={MODE: "Dynamic"},
         session="s",
         write=DataFrameWrite("t", "overwrite", "SELECT 1, 0, 2", {"dataChange": "false"}),
@@ -103,12 +103,12 @@ def test_a_dynamic_overwrite_that_names_what_it_replaces_is_refused():
 )
 def test_parameters_are_not_what_only_looks_like_them(sql, names):
     assert parameters(sql) == names
-    assert bound(sql, {}) == sql
+    assert bind_text(sql, {}) == sql
 
 
 def test_values_become_literals():
     values = {"n": -1, "s": r"it's \ :n", "b": True, "z": None}
-    assert bound(":n, :s, :b, :z", values) == r"(-1), 'it''s \\ :n', TRUE, NULL"
+    assert bind_text(":n, :s, :b, :z", values) == r"(-1), 'it''s \\ :n', TRUE, NULL"
 
 
 @pytest.mark.slow

@@ -14,8 +14,8 @@ from isolitmus.model.errors import IsolitmusError
 from isolitmus.model.schema import Column, Schema
 from isolitmus.specs import litmus, protocol
 from isolitmus.specs.files.workload_file import read_workload
-from isolitmus.specs.files.workload_sources import statements_in, workload, workloads
-from isolitmus.specs.sql.parameter_types import inferred
+from isolitmus.specs.files.workload_sources import split_statements, workload, workloads
+from isolitmus.specs.sql.parameter_types import infer_types
 from isolitmus.specs.sql.syntax import Syntax
 
 DDL = 'ddl = "CREATE TABLE t (id INT, day DATE) USING delta PARTITIONED BY (day)"'
@@ -255,7 +255,7 @@ def test_a_parameter_has_the_type_of_the_column_that_it_meets(sql):
         "t": Schema("t", (Column("id", "INT"), Column("day", "DATE"))),
         "s": Schema("s", (Column("id", "INT"), Column("key", "BIGINT"))),
     }
-    assert inferred([Syntax(sql)], tables) == MEETING[sql]
+    assert infer_types([Syntax(sql)], tables) == MEETING[sql]
 
 
 def test_what_is_declared_and_what_is_inferred_is_the_same_job():
@@ -342,7 +342,7 @@ def test_files_of_sql_that_are_wrong(files):
 
 
 def test_statements_end_with_semicolons():
-    assert list(statements_in("A; B ';' -- ;\n; /* ; */")) == ["A", "B ';' -- ;"]
+    assert list(split_statements("A; B ';' -- ;\n; /* ; */")) == ["A", "B ';' -- ;"]
 
 
 @pytest.mark.parametrize("name", workloads())

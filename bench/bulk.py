@@ -12,7 +12,7 @@ from pathlib import Path
 
 from recorded import generated
 
-from isolitmus.checker.checks.history_sources import history_files, judged_files
+from isolitmus.checker.checks.history_sources import check_files, history_files
 from isolitmus.model.blackbox_history import RegisterHistory
 from isolitmus.model.budget import Budget
 from isolitmus.pipeline import check_all, open_spark
@@ -49,7 +49,7 @@ def main() -> None:
         check_all(spark, files[:8], levels=LEVELS)
         for level in LEVELS:
             start = time.perf_counter()
-            found = list(judged_files([folder], [level], "plume", Budget(), print))
+            found = list(check_files([folder], [level], "plume", Budget(), print))
             here = len(found) / (time.perf_counter() - start)
             done = check_all(spark, files, levels=[level])
             assert done.histories == len(found) == asked.files

@@ -10,9 +10,9 @@ import re
 import sys
 from time import perf_counter, process_time
 
-from isolitmus.checker.execution.worker_processes import cores
+from isolitmus.checker.execution.worker_processes import available_cores
 from isolitmus.checker.workloads.prediction import predict_workload
-from isolitmus.checker.workloads.robustness import PROMISES, robust_answers
+from isolitmus.checker.workloads.robustness import PROMISES, decide_all
 from isolitmus.specs import protocol
 from isolitmus.specs.files.workload_file import read_workload
 from isolitmus.specs.files.workload_sources import workload
@@ -46,7 +46,7 @@ def say(line: str) -> None:
 
 
 def main() -> None:
-    several = f"`predict`, {cores()} processes"
+    several = f"`predict`, {available_cores()} processes"
     say(f"| jobs | level | pairs | `predict` | {several} | three promises, `robust` | said |")
     say("|---|---|---|---|---|---|---|")
     for many in SIZES:
@@ -56,10 +56,10 @@ def main() -> None:
             start = process_time()
             pairs = predict_workload(work, under).meetings
             between = process_time()
-            said = [found.word for found in robust_answers(work, (under,), PROMISES)]
+            said = [found.word for found in decide_all(work, (under,), PROMISES)]
             asked = process_time()
             began = perf_counter()
-            predict_workload(work, under, processes=cores())
+            predict_workload(work, under, processes=available_cores())
             passed = perf_counter() - began
             seconds = f"{between - start:.1f} s | {passed:.1f} s | {asked - between:.1f} s"
             say(f"| {many} | {level} | {len(pairs)} | {seconds} | {', '.join(said)} |")

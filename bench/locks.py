@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from isolitmus.checker import run, separate
 from isolitmus.checker.execution.run_diff import run_differences
-from isolitmus.checker.locking.interleavings import interleavings
+from isolitmus.checker.locking.interleavings import count_interleavings
 from isolitmus.checker.sweeps.table_sweep import sweep
 from isolitmus.conformance.engines import open_engine
 from isolitmus.model.display import count_of
@@ -47,7 +47,7 @@ def rates() -> Iterator[tuple[str, float, str]]:
     """All interleavings, all schedules."""
     for name in INTERLEAVED:
         test, under = litmus(name), protocol(RC)
-        done, seconds = median(lambda test=test, under=under: interleavings(test, under))
+        done, seconds = median(lambda test=test, under=under: count_interleavings(test, under))
         note = f"{done.number:,}, {done.number / seconds:,.0f} a second; {done.states} states"
         yield f"interleavings of {name}", seconds, note
     counted, seconds = median(lambda: sweep(scope("scans"), 2, protocols=[protocol(RC)]))

@@ -12,7 +12,7 @@ import typer
 
 from isolitmus.checker.auditing.log_audit import FollowedAudit
 from isolitmus.checker.auditing.log_audit import audit as audit_table
-from isolitmus.checker.render.audit import nothing_found, overview_lines, when_written
+from isolitmus.checker.render.audit import commit_times, nothing_found, overview_lines
 from isolitmus.cli.conversion import TABLES, OutputForms
 from isolitmus.cli.options import Json, Master, Memory, Time, needs_spark, read_budget
 from isolitmus.cli.output import Pace, check_output_paths, progress, say, warn
@@ -220,7 +220,7 @@ def _print(done: Audit, *, first: bool) -> None:
     if not first:
         say()
     told = done.overview
-    when = "" if told is None else when_written(told)
+    when = "" if told is None else commit_times(told)
     say(f"{done.table}: {_span(done)}{when}")
     for line in () if told is None else overview_lines(told):
         say(f"  {line}")

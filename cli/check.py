@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from isolitmus.checker.checks.history_sources import FORMATS, history_files, judged_files
+from isolitmus.checker.checks.history_sources import FORMATS, check_files, history_files
 from isolitmus.checker.render.verdicts import check_lines
 from isolitmus.cli.conversion import PICTURES, TABLES, OutputForms
 from isolitmus.cli.options import Json, Master, Memory, Time, needs_spark, read_budget, split_names
@@ -32,7 +32,7 @@ from isolitmus.specs.logs.delta_log import is_delta_table
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from isolitmus.checker.checks.history_check import Checked
+    from isolitmus.checker.checks.history_check import HistoryVerdicts
     from isolitmus.cli.conversion import OutputForm
     from isolitmus.pipeline.check_job import BulkCheck
 
@@ -103,11 +103,11 @@ def check(
         with _checker(master, out, None if every else asked, pace) as check_on_spark:
             bulk = check_on_spark(inside, budget=within)
         return _close(bulk, form)
-    results: list[Checked] = []
+    results: list[HistoryVerdicts] = []
     names: list[str] = []
     verdicts: list[str] = []
     refused: list[Refusal] = []
-    for name, counted, checked in judged_files(
+    for name, counted, checked in check_files(
         files, None if every else asked, format_, within, lambda n, e: refused.append(Refusal(n, e))
     ):
         verdicts += map(str, checked.levels.values())

@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from isolitmus.checker.execution.worker_processes import cores as all_cores
+from isolitmus.checker.execution.worker_processes import available_cores as all_cores
 from isolitmus.checker.render.lattice import lattices_lines
-from isolitmus.checker.search.inclusion_certificates import certified
+from isolitmus.checker.search.inclusion_certificates import certify_lattice
 from isolitmus.checker.search.lattice_search import compare as place
 from isolitmus.checker.search.separation import ABSTRACT
 from isolitmus.cli.conversion import PICTURES, TABLES, OutputForms
@@ -94,7 +94,9 @@ def compare(
         for line in lattices_lines(found):
             say(line)
     if certificate is not None:
-        behind = certified(found, given, inside if isinstance(inside, Scope) else None, within)
+        behind = certify_lattice(
+            found, given, inside if isinstance(inside, Scope) else None, within
+        )
         write_certificates(behind.certificates, certificate, behind.readme)
     if html is not None:
         from isolitmus.checker.render.lattice_pages import lattices_page

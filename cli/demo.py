@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Annotated, Self, TypeVar
 import typer
 
 from isolitmus.checker.execution.run_diff import run_differences
-from isolitmus.checker.execution.run_result import Judged, run
+from isolitmus.checker.execution.run_result import RunResult, run
 from isolitmus.checker.execution.serial_orders import writers
-from isolitmus.checker.render.demo_page import Advice, Demonstration, Replay, demo_page
-from isolitmus.checker.render.run_panels import conclusion, decision
+from isolitmus.checker.render.demo_page import DemoAdvice, Demonstration, DemoRun, demo_page
+from isolitmus.checker.render.run_panels import conclusion_words, decision_words
 from isolitmus.checker.render.verdicts import because, serial_words
 from isolitmus.checker.search.separation import separate
 from isolitmus.cli.options import Json, Memory, Time, read_budget
@@ -110,7 +110,7 @@ REMEDIES = (
 """Advice for jobs such as those of the scope ``orders``."""
 
 
-def advise(answer: Separation, inside: Scope) -> Iterator[Advice]:
+def advise(answer: Separation, inside: Scope) -> Iterator[DemoAdvice]:
     """Each remedy with what the search finds once it is followed, and what becomes of the history."""
     litmus = answer.litmus
     if not isinstance(litmus, Litmus):
@@ -125,18 +125,18 @@ def advise(answer: Separation, inside: Scope) -> Iterator[Advice]:
             shipped=False,
         )
         judged = run(follow_remedy(litmus, inside, remedy), protocol(under))
-        yield Advice(
+        yield DemoAdvice(
             remedy.title,
             remedy.how,
             remedy.sql,
             again.found is False,
             f"Asked again, the search finds {_found(again)} ({again.bound}).",
-            f"At the same schedule it {decision(judged)}. {_retried(judged)}",
+            f"At the same schedule it {decision_words(judged)}. {_retried(judged)}",
         )
     apart = replace(litmus, schedule=_one_by_one(litmus.transactions))
     judged = run(apart, protocol(answer.a))
-    words, how = conclusion(judged)
-    yield Advice(
+    words, how = conclusion_words(judged)
+    yield DemoAdvice(
         "Or let one job write at a time",
         "One writer, or a scheduler that starts a job when the one before it has ended: then there is"
         " nothing to reorder, at any level.",
@@ -167,14 +167,14 @@ def _found(answer: Separation) -> str:
     return f"one with {answer.transactions}" if answer.found else "none"
 
 
-def _retried(judged: Judged) -> str:
+def _retried(judged: RunResult) -> str:
     """What becomes of those that are refused, run again after the others."""
     seen = judged.run.transactions
     refused = [name for name, t in seen.items() if t.outcome not in TOOK_EFFECT]
     order = [*writers(judged.run), *refused]
     again = replace(judged.litmus, schedule=_one_by_one(order))
     done = run(again, protocol(judged.run.protocol)) if refused else judged
-    words = conclusion(done)[0]
+    words = conclusion_words(done)[0]
     if not refused:
         return words
     who = " and ".join(refused)
@@ -328,16 +328,16 @@ class _Engines:
                 self.ended = str(error)
             return None
 
-    def predict(self, litmus: Litmus, spec: Spec) -> Judged:
+    def predict(self, litmus: Litmus, spec: Spec) -> RunResult:
         return run(litmus, spec)
 
-    def observe(self, litmus: Litmus, spec: Spec) -> Judged | None:
+    def observe(self, litmus: Litmus, spec: Spec) -> RunResult | None:
         """What real Delta does; None where it cannot be had."""
         if self._delta is None:
             return None
         title = f"replaying {litmus.name} under {spec.name}"
         done = self._or_missing(title, partial(self._delta, litmus, spec))
-        return None if done is None else Judged(litmus, done)
+        return None if done is None else RunResult(litmus, done)
 
 
 def _ask(question: DemoQuestion, within: Budget, *, quiet: bool) -> Separation:
@@ -367,14 +367,14 @@ def _ask(question: DemoQuestion, within: Budget, *, quiet: bool) -> Separation:
     return answer
 
 
-def _replay(answer: Separation, engines: _Engines, *, quiet: bool) -> tuple[Replay, ...]:
-    replays: list[Replay] = []
+def _replay(answer: Separation, engines: _Engines, *, quiet: bool) -> tuple[DemoRun, ...]:
+    replays: list[DemoRun] = []
     litmus = answer.litmus
     for name in PROTOCOLS if isinstance(litmus, Litmus) else ():
         assert isinstance(litmus, Litmus)
         predicted = engines.predict(litmus, protocol(name))
         observed = engines.observe(litmus, protocol(name))
-        replays.append(Replay(predicted, observed, _differences(predicted, observed)))
+        replays.append(DemoRun(predicted, observed, _differences(predicted, observed)))
         if not quiet and observed is not None:
             _say(replays[-1], observed)
     if not quiet and any(replay.observed for replay in replays):
@@ -382,13 +382,13 @@ def _replay(answer: Separation, engines: _Engines, *, quiet: bool) -> tuple[Repl
     return tuple(replays)
 
 
-def _differences(predicted: Judged, observed: Judged | None) -> tuple[str, ...]:
+def _differences(predicted: RunResult, observed: RunResult | None) -> tuple[str, ...]:
     if observed is None:
         return ()
     return (*run_differences(predicted.run, observed.run), *observed.differences)
 
 
-def _say(replay: Replay, observed: Judged) -> None:
+def _say(replay: DemoRun, observed: RunResult) -> None:
     run = observed.run
     outcomes = ", ".join(f"{name} {t.outcome}" for name, t in run.transactions.items())
     verdict = "DIFFERENT from the model" if replay.differences else "as predicted"
@@ -398,7 +398,7 @@ def _say(replay: Replay, observed: Judged) -> None:
         say(f"  {difference}")
 
 
-def _headline(runs: Sequence[Replay], differing: int, missing: str) -> str:
+def _headline(runs: Sequence[DemoRun], differing: int, missing: str) -> str:
     done = sum(replay.observed is not None for replay in runs)
     if differing:
         headline = f"Predicted and observed DIFFER in {differing} of {done} runs on real Delta"
@@ -412,7 +412,7 @@ def _headline(runs: Sequence[Replay], differing: int, missing: str) -> str:
     return f"{headline}; {left}: {missing}." if missing else f"{headline}."
 
 
-def _run_json(replay: Replay) -> dict[str, object]:
+def _run_json(replay: DemoRun) -> dict[str, object]:
     judged = replay.observed or replay.predicted
     return {
         "litmus": judged.litmus.name,

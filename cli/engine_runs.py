@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from isolitmus.checker.execution.commit_loop import ENGINE as MODEL
 from isolitmus.checker.execution.commit_loop import unfit_table
-from isolitmus.checker.render.expectation_report import Predicted, expected
+from isolitmus.checker.render.expectation_report import PredictedRuns, expected_protocols
 from isolitmus.cli.output import Refusal, group_refusals, progress, say, warn, worst_status
 from isolitmus.conformance.engines import is_implemented, refuse_unable, run_cases
 from isolitmus.model.errors import IsolitmusError, Limit, Refused, UndeterminedError
@@ -17,8 +17,8 @@ from isolitmus.model.errors import IsolitmusError, Limit, Refused, UndeterminedE
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from isolitmus.checker.execution.run_result import Several
-    from isolitmus.checker.render.expectation_report import Compared
+    from isolitmus.checker.execution.run_result import PossibleRuns
+    from isolitmus.checker.render.expectation_report import ComparedRun
     from isolitmus.model.litmus import Litmus
     from isolitmus.model.run import Run
     from isolitmus.model.spec import Spec
@@ -170,7 +170,7 @@ def run_tasks(
             done.documents.append({"litmus": task.name, "runs": runs})
             before = len(done.refused) + len(done.left_out)
             for spec, able in cases[task.name]:
-                model, why = Predicted(task.test, spec), _unfit(task.test, spec)
+                model, why = PredictedRuns(task.test, spec), _unfit(task.test, spec)
                 for name in able:
                     with progress(f"{task.name} under {spec.name} on {name}"):
                         answer = None if name == MODEL or why else next(answers[name])
@@ -226,7 +226,7 @@ def _cases(
     test: Litmus, carriers: Sequence[str], specs: Sequence[Spec] | None
 ) -> Iterator[tuple[Spec, list[str]]]:
     """The protocols that a test is carried out under, each with the engines that can."""
-    asked = {name: specs or expected(test, name) for name in carriers}
+    asked = {name: specs or expected_protocols(test, name) for name in carriers}
     for spec in {spec.name: spec for each in asked.values() for spec in each}.values():
         able = [n for n in carriers if spec in asked[n] and is_implemented(n, spec.name)]
         if able:
@@ -237,7 +237,7 @@ def _column(run: Run) -> str:
     return f"{run.engine} {run.engine_version}, {run.protocol}"
 
 
-def _print(name: str, compared: Compared | Several) -> None:
+def _print(name: str, compared: ComparedRun | PossibleRuns) -> None:
     run = compared.run
     say(f"{name} on {run.engine} ({run.engine_version}) under {run.protocol}")
     for line in compared.lines:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from isolitmus.checker.auditing.diagnosis import Diagnosis, stopped_after, stopped_at
+from isolitmus.checker.auditing.diagnosis import Diagnosis, conflicts_after, conflicts_of_version
 from isolitmus.checker.auditing.diagnosis import explain as explain_text
 from isolitmus.checker.render.diagnosis import diagnosis_lines, stopped_lines
 from isolitmus.cli.conversion import OutputForms
@@ -20,7 +20,7 @@ from isolitmus.specs.files.exception_text import NoConflict
 from isolitmus.specs.files.exceptions_file import exception_of
 
 if TYPE_CHECKING:
-    from isolitmus.checker.auditing.diagnosis import StoppedBy
+    from isolitmus.checker.auditing.diagnosis import ConflictingCommits
 
 __all__ = ["explain"]
 
@@ -71,9 +71,9 @@ def explain(
         raise IsolitmusError("--version and --failed-after say the same of a log; give one of them")
     path = None if table is None else Path(table)
     if file is None and path is not None and version is not None:
-        found: Diagnosis | StoppedBy = stopped_at(path, version, within)
+        found: Diagnosis | ConflictingCommits = conflicts_of_version(path, version, within)
     elif file is None and path is not None and failed_after is not None:
-        found = stopped_after(path, failed_after, within)
+        found = conflicts_after(path, failed_after, within)
     else:
         text, label = _text(file)
         found = explain_text(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from isolitmus.checker.render.expectation_report import expected
+from isolitmus.checker.render.expectation_report import expected_protocols
 from isolitmus.cli.options import Json, Memory, Time, read_budget, split_names
 from isolitmus.cli.output import Refusal, check_output_paths, group_refusals, print_json, say, warn
 from isolitmus.conformance.delta.engine import DELTA
@@ -134,4 +134,4 @@ def _expected(test: Litmus | HistoryTest) -> list[Spec]:
     """The protocols that Delta has of those that a test expects something of."""
     if isinstance(test, HistoryTest):  # refused with any
         return [read_protocol(PROTOCOL)]
-    return expected(test, DELTA.name)
+    return expected_protocols(test, DELTA.name)

@@ -9,7 +9,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from isolitmus.checker.execution.commit_loop import ENGINE as MODEL
-from isolitmus.checker.execution.conflict_matrix import Cells, covering, grid, predict_case
+from isolitmus.checker.execution.conflict_matrix import (
+    MatrixCells,
+    covering_order,
+    matrix_grid,
+    predict_case,
+)
 from isolitmus.cli.conversion import TABLES, OutputForms
 from isolitmus.cli.options import Json, Memory, Time, read_budget, split_names
 from isolitmus.cli.output import check_output_paths, progress, refuse_other_engine, say, warn
@@ -126,7 +131,7 @@ def matrix(
         letters = {_key(cell): outcome_letter(cell.predicted) for cell in cells}
     unknown = 0 if ended is None else ended.status
     if form.quiet:
-        form.show([Cells(chosen, tuple(cells))], lambda: [cell.to_json() for cell in cells])
+        form.show([MatrixCells(chosen, tuple(cells))], lambda: [cell.to_json() for cell in cells])
         return int(any(cell.differences for cell in cells)) or unknown
     keys = [(spec.name, place) for place, spec in asked]
     _print_grids(chosen, keys, letters, engine)
@@ -175,7 +180,7 @@ def _places(
     if sample is not None:
         if sample < 1:
             raise IsolitmusError(f"--sample is {sample}; a whole number from 1 is wanted")
-        places = covering(chosen, places)[:sample]
+        places = covering_order(chosen, places)[:sample]
     return places
 
 
@@ -245,7 +250,7 @@ def _print_grids(
             for under, place in keys
             if (under, place.layout) == (protocol_name, layout)
         }
-        for line in grid(chosen, here):
+        for line in matrix_grid(chosen, here):
             say(line)
         say()
     say("Rows are parked before their commit, columns win. " + _legend(OTHER in letters.values()))

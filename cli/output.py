@@ -26,7 +26,7 @@ from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, ParamSpec
 
-from isolitmus.checker.render.page_parts import Made
+from isolitmus.checker.render.page_parts import PageOrigin
 from isolitmus.model.display import about_duration
 from isolitmus.model.errors import LISTED, IsolitmusError, printable, sentence
 from isolitmus.specs.disk.output_files import only_writer, write_error, write_whole
@@ -182,9 +182,9 @@ def progress(title: str) -> Iterator[Callable[[str], None]]:
             SHOWN.remove(status)
 
 
-def made_by_command() -> Made:
+def made_by_command() -> PageOrigin:
     """The release, the time, and the command as it was typed."""
-    return Made(
+    return PageOrigin(
         f"isolitmus {version('isolitmus')}",
         f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC",
         shlex.join(["isolitmus", *sys.argv[1:]]),

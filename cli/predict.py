@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from isolitmus.checker.execution.worker_processes import cores as available
+from isolitmus.checker.execution.worker_processes import available_cores as available
 from isolitmus.checker.render.prediction import (
     change_lines,
     grid_row,
@@ -15,7 +15,7 @@ from isolitmus.checker.render.prediction import (
     prediction_rest,
 )
 from isolitmus.checker.workloads.prediction import predict_workload
-from isolitmus.checker.workloads.repairs import tried
+from isolitmus.checker.workloads.repairs import try_changes
 from isolitmus.cli.options import Cores, Json, Memory, Time, checked_cores, read_budget, split_names
 from isolitmus.cli.output import check_output_paths, print_json, progress, say, warn
 from isolitmus.cli.workload_options import (
@@ -32,7 +32,7 @@ from isolitmus.specs.disk.output_files import write_whole
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from isolitmus.checker.workloads.prediction import JobPrediction, Meeting
+    from isolitmus.checker.workloads.prediction import JobPrediction, PairPrediction
     from isolitmus.checker.workloads.repairs import JobChange
 
 __all__ = ["predict"]
@@ -82,7 +82,7 @@ def predict(
         refuse_engines(carriers, [under.name])
     said: list[str] = []
 
-    def say_row(row: Sequence[Meeting]) -> None:
+    def say_row(row: Sequence[PairPrediction]) -> None:
         """Print a row of the grid, the first below the grid's head."""
         if not said:
             names = [meeting.winner for meeting in row]
@@ -111,7 +111,7 @@ def predict(
         if remedies and found.ended is None:
             try:
                 with within.interrupting():
-                    ways.extend(tried(found, under))
+                    ways.extend(try_changes(found, under))
             except Limit as limit:
                 ended = f"{limit}; which changes would help is unknown"
     if as_json:

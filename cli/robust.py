@@ -15,7 +15,7 @@ from isolitmus.checker.render.robustness import (
     robust_lines,
     robust_row,
 )
-from isolitmus.checker.workloads.robustness import PROMISES, robust_answers
+from isolitmus.checker.workloads.robustness import PROMISES, decide_all
 from isolitmus.cli.options import CERTIFICATE, Json, Memory, Time, read_budget, split_names
 from isolitmus.cli.output import (
     check_output_paths,
@@ -102,7 +102,7 @@ def robust(
         refuse_engines(carriers, [under.name for under in unders])
     promises = list(dict.fromkeys(wanted))
     with progress(f"robust {workload.name}") as tell:
-        found = robust_answers(workload, unders, promises, tell=tell, budget=within)
+        found = decide_all(workload, unders, promises, tell=tell, budget=within)
         answers = list(found if as_json else _said(found, promises, unders))
         ways, ended = _repairs(answers if repairs else (), within)
     if as_json:
@@ -152,14 +152,14 @@ def _repairs(
     answers: Iterable[Robustness], budget: Budget
 ) -> tuple[dict[tuple[str, str], list[Repair]], str | None]:
     """What would make them safe, by promise and protocol, and the limit that ended that, if one did."""
-    from isolitmus.checker.workloads.repairs import repaired
+    from isolitmus.checker.workloads.repairs import find_repairs
 
     ways: dict[tuple[str, str], list[Repair]] = {}
     try:
         for answer in answers:
             if answer.word == "unsafe":
                 with budget.interrupting():
-                    made = list(repaired(answer, protocol(answer.protocol)))
+                    made = list(find_repairs(answer, protocol(answer.protocol)))
                 ways[answer.promise, answer.protocol] = made
     except Limit as limit:
         return ways, f"{limit}; what would make the other promises safe is unknown"

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from isolitmus.checker.render.expectation_report import expected
-from isolitmus.checker.render.text_pictures import markdown
+from isolitmus.checker.render.expectation_report import expected_protocols
+from isolitmus.checker.render.text_pictures import markdown_grid
 from isolitmus.cli.engine_runs import MODEL, EngineRun, EngineTask, refuse_engines, run_tasks
 from isolitmus.cli.options import Json, Memory, Time, read_budget, split_names
 from isolitmus.cli.output import Refusal, print_json, progress, say, say_text
@@ -133,7 +133,7 @@ def _interleave(
             raise IsolitmusError(
                 f"{task.name} is of format {form.name}, whose transactions have no steps to be interleaved"
             )
-        for spec in specs or expected(task.test, MODEL):
+        for spec in specs or expected_protocols(task.test, MODEL):
             with progress(f"{task.name} under {spec.name}"):
                 answer = form.interleave(task.test, spec)
             found.append(answer.to_json())
@@ -149,7 +149,7 @@ def _close(done: EngineRun, *, as_json: bool, as_table: bool, whole: bool) -> No
         if done.total or done.ended is not None or len(aside) > 1:
             print_json(_document(done, whole=whole))
     elif done.total:
-        for line in markdown(done.words) if as_table else ():
+        for line in markdown_grid(done.words) if as_table else ():
             say(line)
         say(str(done) if whole else f"Stopped. {done}")
 

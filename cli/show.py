@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from isolitmus.checker.auditing.diagnosis import carry_out_example
+from isolitmus.checker.auditing.diagnosis import run_example
 from isolitmus.checker.execution.denotation import denote
 from isolitmus.checker.execution.dependency_graph import graph
 from isolitmus.checker.render.diagnosis import example_lines, general_lines
 from isolitmus.checker.render.search_results import portrait_lines
 from isolitmus.checker.render.text_pictures import denotations, timeline
 from isolitmus.checker.render.verdicts import axiom_lines
-from isolitmus.checker.search.discovered_tests import distinct, of_portrait
+from isolitmus.checker.search.discovered_tests import distinct_tests, portrait_tests
 from isolitmus.checker.search.portrait import portray
-from isolitmus.checker.search.separation import triviality
+from isolitmus.checker.search.separation import find_triviality
 from isolitmus.cli.conversion import PICTURES, TABLES, OutputForms
 from isolitmus.cli.engine_runs import EngineRun, refuse_engines, report_refusals, run_found
 from isolitmus.cli.options import Json, Memory, Time, read_budget, split_names
@@ -35,7 +35,7 @@ from isolitmus.specs.registries.formats import format_named
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from isolitmus.checker.execution.denotation import Denoted
+    from isolitmus.checker.execution.denotation import SpecDenotation
     from isolitmus.checker.search.portrait import Portrait
     from isolitmus.model.budget import Budget
     from isolitmus.model.dependency_graph import DependencyGraph
@@ -56,7 +56,7 @@ class _Entry(GraphResult, Tabular):
     text: str
     picture: str = ""
     test: Litmus | HistoryTest | None = None
-    denoted: Denoted | None = None
+    denoted: SpecDenotation | None = None
     portrait: Portrait | None = None
     carried: EngineRun | None = None
     trivial: str | None = None
@@ -211,7 +211,7 @@ def _with_frame(entry: _Entry, spec: Spec | None) -> _Entry:
 def _portrayed(name: str, entry: _Entry, budget: Budget) -> _Entry:
     """A protocol with its portrait, if its format has such; a level with what makes it trivial."""
     if entry.kind == "level":
-        return replace(entry, trivial=triviality(catalogue.spec(name), budget=budget))
+        return replace(entry, trivial=find_triviality(catalogue.spec(name), budget=budget))
     if entry.kind != "protocol":
         return entry
     spec = catalogue.protocol(name)
@@ -224,7 +224,7 @@ def _portrayed(name: str, entry: _Entry, budget: Budget) -> _Entry:
 def _carried(entry: _Entry, carriers: list[str], done: list[EngineRun], *, quiet: bool) -> _Entry:
     """A protocol with every history of its portrait carried out."""
     assert entry.portrait is not None
-    tests = list(distinct(of_portrait(entry.portrait)))
+    tests = list(distinct_tests(portrait_tests(entry.portrait)))
     return replace(entry, carried=run_found(tests, carriers, done, quiet=quiet))
 
 
@@ -275,7 +275,7 @@ def _exception(name: str) -> _Entry:
         *(
             ()
             if example is None
-            else example_lines(carry_out_example(example, example.under[0], known.name))
+            else example_lines(run_example(example, example.under[0], known.name))
         ),
         f"More: {known.page}; isolitmus explain FILE says it of yours",
     ]
@@ -326,7 +326,7 @@ def _print(entry: _Entry) -> None:
             say(line)
 
 
-def _print_frame(denoted: Denoted) -> None:
+def _print_frame(denoted: SpecDenotation) -> None:
     failed = [f"without {', '.join(denoted.failed)}, which failed"] if denoted.failed else []
     supposed = [*failed, *(f"{clause}: one case is shown" for clause in denoted.unknown)]
     say()

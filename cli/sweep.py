@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from isolitmus.checker.execution.worker_processes import cores as available
+from isolitmus.checker.execution.worker_processes import available_cores as available
 from isolitmus.checker.render.sweeps import abstract_lines, sweep_lines
-from isolitmus.checker.search.discovered_tests import distinct, of_sweep
+from isolitmus.checker.search.discovered_tests import distinct_tests, first_found_tests
 from isolitmus.checker.search.separation import ABSTRACT
 from isolitmus.checker.sweeps.table_sweep import LIMIT, candidates_in, sweep_work
 from isolitmus.checker.sweeps.table_sweep import sweep as count_all
@@ -199,13 +199,13 @@ def _abstract(
     aborts: bool,
 ) -> int:
     """The histories that levels admit counted, and printed. Exit status 3 if a limit ended it, else 0."""
-    from isolitmus.checker.sweeps.abstract_sweep import askable, sweep_abstract
+    from isolitmus.checker.sweeps.abstract_sweep import askable_levels, sweep_abstract
 
     done: list[AbstractSweep] = []
     for n in asked:
         with progress(f"sweep abstract, {count_of(n, 'transaction')}") as tell:
             found = sweep_abstract(
-                levels or askable(),
+                levels or askable_levels(),
                 n,
                 2 if keys is None else keys,
                 sessions=sessions,
@@ -237,7 +237,7 @@ def _carried(
     """The first histories that a sweep found carried out, and printed unless quiet: the runs for JSON."""
     if not carriers:
         return {}
-    tests = list(distinct(of_sweep(swept, inside)))
+    tests = list(distinct_tests(first_found_tests(swept, inside)))
     carried = run_found(tests, carriers, done, quiet=quiet) if tests else EngineRun()
     return {"replays": carried.documents, **carried.aside}
 

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from hypothesis.configuration import set_hypothesis_home_dir
 
 from isolitmus.checker.execution.run_diff import run_differences
-from isolitmus.checker.execution.run_result import Judged, run
+from isolitmus.checker.execution.run_result import RunResult, run
 from isolitmus.conformance.workers import run_together
 from isolitmus.model.display import ReadableRepr, text_digest
 from isolitmus.model.errors import (
@@ -87,10 +87,10 @@ def find_differences(test: Litmus, under: SpecLike, carry: RunsTests) -> tuple[s
         except TimeLimit:
             return ()
         return ("predicted that some wait for each other for ever, observed that all end",)
-    return describe_differences(predicted, Judged(test, carry(test, under)))
+    return describe_differences(predicted, RunResult(test, carry(test, under)))
 
 
-def describe_differences(predicted: Judged, observed: Judged) -> tuple[str, ...]:
+def describe_differences(predicted: RunResult, observed: RunResult) -> tuple[str, ...]:
     """Where two runs of one test differ; ``checker.execution.serial_orders.Disagreement`` if the two executors do
     over its serial orders. Those and the levels follow from what is compared.
     """
@@ -315,7 +315,7 @@ def observe_cells(
             return MatrixCase(place, protocol.name, engine.name, NOT_MODELLED)
         outcome = predicted.run.transactions["a"].outcome
         try:
-            observed = Judged(test, carry(test, protocol))
+            observed = RunResult(test, carry(test, protocol))
         except Refused:
             return MatrixCase(place, protocol.name, engine.name, outcome)
         return MatrixCase(

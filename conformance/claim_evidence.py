@@ -7,7 +7,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from isolitmus.checker.execution.commit_loop import ENGINE as MODEL
-from isolitmus.checker.search.claim_evaluation import asked, carried, cases, held_figures
+from isolitmus.checker.search.claim_evaluation import (
+    answer_evidence,
+    answer_from_figures,
+    answer_from_runs,
+    evidence_cases,
+)
 from isolitmus.conformance.databases.connections import StatementError
 from isolitmus.conformance.delta.engine import ENGINE as DELTA
 from isolitmus.conformance.engines import run_cases
@@ -157,10 +162,10 @@ def _answers(name: str, pieces: Sequence[ClaimEvidence]) -> Generator[ClaimAnswe
     """What an engine answers to these pieces, in their order."""
     if name == MODEL:
         for piece in pieces:
-            yield asked(piece)
+            yield answer_evidence(piece)
         return
     observed = _observed(name, pieces)
-    wanted = [[(_text(case), case) for case in cases(piece.question)] for piece in pieces]
+    wanted = [[(_text(case), case) for case in evidence_cases(piece.question)] for piece in pieces]
     tests = {text: case for named in wanted for text, case in named}
     known: dict[tuple[str, str], Run | IsolitmusError] = {}
     with closing(run_cases(name, list(tests.values()))) as runs:
@@ -171,11 +176,11 @@ def _answers(name: str, pieces: Sequence[ClaimEvidence]) -> Generator[ClaimAnswe
                 if isinstance(facts, IsolitmusError):
                     yield ClaimAnswer(name, unknown=str(facts))
                 else:
-                    yield held_figures(piece, name, facts)
+                    yield answer_from_figures(piece, name, facts)
             else:
                 while any(text not in known for text, _ in named):
                     known.update([next(coming)])
-                yield carried(piece, name, [known[text] for text, _ in named])
+                yield answer_from_runs(piece, name, [known[text] for text, _ in named])
 
 
 def _text(case: tuple[Litmus, Spec]) -> tuple[str, str]:

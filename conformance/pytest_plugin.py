@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
     from _pytest._code.code import TerminalRepr
 
-    from isolitmus.checker.execution.run_result import Several
-    from isolitmus.checker.render.expectation_report import Compared
+    from isolitmus.checker.execution.run_result import PossibleRuns
+    from isolitmus.checker.render.expectation_report import ComparedRun
     from isolitmus.model.litmus import HistoryTest, Litmus
     from isolitmus.model.spec import Spec
 
@@ -91,7 +91,7 @@ class LitmusFile(_Sentence, pytest.File):
 
     def collect(self) -> Iterable[pytest.Item]:
         """Read it."""
-        from isolitmus.checker.render.expectation_report import expected
+        from isolitmus.checker.render.expectation_report import expected_protocols
         from isolitmus.conformance.engines import refuse_format
         from isolitmus.model.litmus import Litmus
         from isolitmus.specs import litmus
@@ -110,7 +110,7 @@ class LitmusFile(_Sentence, pytest.File):
             except IsolitmusError as error:
                 refused.append(error)
                 continue
-            for spec in expected(test, engine):
+            for spec in expected_protocols(test, engine):
                 name = f"{spec.name}[{engine}]"
                 yield LitmusItem.from_parent(self, name=name, test=test, spec=spec, engine=engine)
         if len(refused) == len(engines):
@@ -141,16 +141,16 @@ class LitmusItem(_Sentence, pytest.Item):
     def runtest(self) -> None:
         """Carry it out, and hold it beside what its file expects and what the model says."""
         from isolitmus.checker.execution.commit_loop import ENGINE as MODEL
-        from isolitmus.checker.render.expectation_report import Predicted
+        from isolitmus.checker.render.expectation_report import PredictedRuns
 
         answer = None
         if self._engine != MODEL:
             answer = engine_session(self.config).engine(self._engine)(self._test, self._spec)
-        compared = Predicted(self._test, self._spec).beside(answer)
+        compared = PredictedRuns(self._test, self._spec).beside(answer)
         if compared.end in ("not met", "possible"):
             raise NotMet("\n".join(self._words(compared)))
 
-    def _words(self, compared: Compared | Several) -> Iterator[str]:
+    def _words(self, compared: ComparedRun | PossibleRuns) -> Iterator[str]:
         run = compared.run
         yield f"{self._test.name}: {self._test.title}"
         yield f"on {run.engine} ({run.engine_version}) under {run.protocol}:"

@@ -97,7 +97,7 @@ Scans = tuple[tuple[str, PicksFiles], ...]
 class ScopeSolver(Protocol):
     """A search of a scope that is not by enumeration."""
 
-    def unfit(self, scope: Scope) -> str | None:
+    def unsupported_scope(self, scope: Scope) -> str | None:
         """Why it cannot search a scope exactly; None if it can."""
 
     def search(

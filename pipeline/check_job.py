@@ -14,8 +14,8 @@ from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
-from isolitmus.checker.checks.history_sources import judged_file
-from isolitmus.checker.judge.anomalies import anomalies
+from isolitmus.checker.checks.history_sources import check_file
+from isolitmus.checker.judge.anomalies import anomaly_names
 from isolitmus.model.budget import Budget
 from isolitmus.model.display import count_of
 from isolitmus.model.errors import IsolitmusError
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from isolitmus.checker.checks.history_check import Checked
+    from isolitmus.checker.checks.history_check import HistoryVerdicts
 
     HistoryFile = tuple[str, Path]
 
@@ -205,13 +205,13 @@ def _rows(of: HistoryFile, levels: Sequence[str] | None) -> Iterator[dict[str, A
     def refuse(name: str, error: IsolitmusError) -> None:
         refused.append((name, str(error)))
 
-    for name, _, checked in judged_file(kind, path, levels, Budget(), refuse):
+    for name, _, checked in check_file(kind, path, levels, Budget(), refuse):
         yield from _of_history(whole | {"history": name}, checked)
     for name, why in refused:
         yield whole | {"history": name, "verdict": "error", "reason": why}
 
 
-def _of_history(whole: dict[str, Any], checked: Checked) -> Iterator[dict[str, Any]]:
+def _of_history(whole: dict[str, Any], checked: HistoryVerdicts) -> Iterator[dict[str, Any]]:
     whole |= {
         "transactions": checked.transactions,
         "operations": checked.operations,
@@ -222,7 +222,7 @@ def _of_history(whole: dict[str, Any], checked: Checked) -> Iterator[dict[str, A
         row = whole | {
             "level": level,
             "verdict": str(verdict),
-            "anomalies": list(anomalies(verdict)),
+            "anomalies": list(anomaly_names(verdict)),
         }
         if isinstance(verdict, Forbidden):
             first = verdict.violations[0]

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from isolitmus.checker.sweeps.space import Space
-from isolitmus.checker.sweeps.table_sweep import LIMIT, example, finished, sweep_work
-from isolitmus.checker.sweeps.tally import place, shards
-from isolitmus.checker.universes.recheck import expecting
+from isolitmus.checker.sweeps.table_sweep import LIMIT, example, finish_sweep, sweep_work
+from isolitmus.checker.sweeps.tally import make_shards, shard_number
+from isolitmus.checker.universes.recheck import with_expectations
 from isolitmus.model.budget import Budget
 from isolitmus.model.errors import IsolitmusError, Limit
 from isolitmus.pipeline.result_table import Location
@@ -66,7 +66,7 @@ def finding_rows(work: Work, total: Tallies) -> Iterator[dict[str, Any]]:
     for protocol, tally in total.of.items():
         for level, kinds in tally.kinds.items():
             for kind, (number, first) in sorted(kinds.items(), key=lambda item: item[1][1]):
-                test = expecting(example(work, first, protocol, level), protocol, level)
+                test = with_expectations(example(work, first, protocol, level), protocol, level)
                 yield {
                     "size": work.n,
                     "protocol": protocol,
@@ -88,7 +88,7 @@ def rank_within_size(work: Work, found: First) -> int:
     99
     """
     init, _, choices = found
-    return place(len(work.scope.statements), init, choices)
+    return shard_number(len(work.scope.statements), init, choices)
 
 
 FIRST, FEW = 4, 20_000
@@ -159,15 +159,15 @@ def sweep(
     if data is not None and keep != "counts":
         with job_description(spark, f"{words}: findings", Budget()):
             data.write("findings", list(finding_rows(work, total)))
-    return finished(work, total, monotonic() - start, ended)
+    return finish_sweep(work, total, monotonic() - start, ended)
 
 
 def sweep_shards(work: Work, keep: str) -> Shards:
     """The shards of a sweep that keeps so much; IsolitmusError where that cannot be kept."""
     if len(kept_tables(keep)) == 1:
-        return shards(work.scope, work.n)
+        return make_shards(work.scope, work.n)
     refuse_unlisted(work, keep)
-    return shards(work.scope, work.n, LISTED)
+    return make_shards(work.scope, work.n, LISTED)
 
 
 def _run_of(indexes: Sequence[int]) -> list[int]:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from isolitmus.checker.render.page_parts import Made
+    from isolitmus.checker.render.page_parts import PageOrigin
     from isolitmus.model.scope import Scope
     from isolitmus.model.spec import Spec
     from isolitmus.pipeline.result_table import ResultTable
@@ -81,7 +81,7 @@ def _summed(folder: SweepFolder) -> SweepPage:
     )
 
 
-def build_sweep_page(folder: SweepFolder, page: SweepPage, made: Made) -> str:
+def build_sweep_page(folder: SweepFolder, page: SweepPage, made: PageOrigin) -> str:
     """The page of the tables in a folder; IsolitmusError if they are damaged."""
     with folder.reading():
         tests = [_test(kind.litmus, f"kind-{k}") for k, kind in enumerate(page.kinds)]

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from isolitmus.checker.sweeps.listing import Listed
+    from isolitmus.checker.sweeps.listing import ListedShard
     from isolitmus.checker.sweeps.shard_runner import Work
     from isolitmus.checker.sweeps.tally import Choices, First, Shards, Tally
     from isolitmus.pipeline.result_table import ResultTable
@@ -181,7 +181,7 @@ def _failure(row: Mapping[str, Any] | None) -> FailedStatement | None:
 
 
 def candidate_rows(
-    work: Work, listing: Listing, found: Listed, shard: int, tables: Mapping[str, ResultTable]
+    work: Work, listing: Listing, found: ListedShard, shard: int, tables: Mapping[str, ResultTable]
 ) -> Iterator[tuple[str, pa.StructArray]]:
     """The rows of those ``tables`` that have one for each candidate of a shard, or several, by their names."""
     rows = _ListedRows(work, listing, found, shard, tables)
@@ -200,7 +200,7 @@ class _ListedRows:
         self,
         work: Work,
         listing: Listing,
-        found: Listed,
+        found: ListedShard,
         shard: int,
         tables: Mapping[str, ResultTable],
     ) -> None:

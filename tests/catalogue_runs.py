@@ -18,7 +18,7 @@ from formats.conditions import condition_tests
 from observed_runs import ObservedRun, case_digest, read_runs, write_runs
 
 from isolitmus.checker.execution.run_diff import run_differences
-from isolitmus.checker.execution.run_result import Judged, run
+from isolitmus.checker.execution.run_result import RunResult, run
 from isolitmus.conformance.agreement import describe_differences
 from isolitmus.conformance.deltalake import RELEASES
 from isolitmus.conformance.derby.server import derby_jars
@@ -96,7 +96,7 @@ class RecordedRuns:
     """Of the record."""
     tests: Mapping[tuple[str, str], Litmus]
     """The litmus tests by their cases: name and protocol."""
-    predict: Callable[[str, str], Judged]
+    predict: Callable[[str, str], RunResult]
     """The model's run of a case."""
 
     @classmethod
@@ -145,7 +145,7 @@ class RecordedRuns:
                 f"recorded, then now: {each}" for each in run_differences(earlier.run, observed)
             ]
         if observed is not None:
-            judged = Judged(self.tests[case], observed)
+            judged = RunResult(self.tests[case], observed)
             found += [f"expected: {each}" for each in judged.differences]
             if not judged.apart:
                 found += describe_differences(self.predict(*case), judged)

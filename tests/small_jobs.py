@@ -6,7 +6,7 @@ import itertools
 from typing import NamedTuple
 
 from isolitmus.checker import separate, sweep
-from isolitmus.checker.workloads.robustness import robust_answers
+from isolitmus.checker.workloads.robustness import decide_all
 from isolitmus.specs import level, protocol
 from isolitmus.specs.files.scope_file import read_scope
 from isolitmus.specs.files.workload_file import read_workload
@@ -122,7 +122,7 @@ def witnesses(many: int) -> list:
             name: {p: (0, 1) for p in "kp" if f":{p}" in STATEMENTS[name]}
             for name in (other, append)
         }
-        for answer in robust_answers(SmallJobs(partitioned, jobs).workload, (under,), promises):
+        for answer in decide_all(SmallJobs(partitioned, jobs).workload, (under,), promises):
             for one in answer.counterexamples:
                 found.setdefault(str(one.test), one.test)
         if len(found) >= many:

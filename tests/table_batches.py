@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from isolitmus.checker.delta.table_circuit import TableCircuit
-from isolitmus.checker.delta.table_solver import outlines, unfit
-from isolitmus.checker.judge.matrix_semantics import admitted
+from isolitmus.checker.delta.table_solver import scope_outlines, unsupported_scope
+from isolitmus.checker.judge.matrix_semantics import spec_holds
 from isolitmus.checker.universes.abstract_enumeration import Product
 from isolitmus.checker.universes.tables import candidate
 
@@ -62,7 +62,7 @@ class CandidateBatch:
     def admits(self, *specs: Spec) -> list[int]:
         """For each spec the candidates that it admits, as a bitset."""
         frames = self.circuit.frames(frozenset[str]().union(*(spec.needs for spec in specs)))
-        return [admitted(frames, spec) for spec in specs]
+        return [spec_holds(frames, spec) for spec in specs]
 
     def candidate(self, k: int) -> Candidate:
         """Candidate k, executed; every statement of it must change some file."""
@@ -83,9 +83,9 @@ def uncountable(scope: Scope) -> str | None:
     >>> uncountable(scope("table"))[:40]
     "'MERGE INTO t USING (SELECT 100 AS id, 0"
     """
-    why = unfit(scope)
+    why = unsupported_scope(scope)
     for init in scope.inits if why is None else ():
-        for statement, found in zip(scope.statements, outlines(scope, init)[0], strict=True):
+        for statement, found in zip(scope.statements, scope_outlines(scope, init)[0], strict=True):
             if not found.sure:
                 return f"'{statement[0].sql}' looks at values"
     return why
@@ -102,7 +102,7 @@ def candidate_batches(scope: Scope, n: int) -> Iterator[CandidateBatch]:
     """
     (schema,) = scope.tables.values()
     for init in scope.inits:
-        statements, _, live, partitions = outlines(scope, init)
+        statements, _, live, partitions = scope_outlines(scope, init)
         every = [[(s, v) for s in range(len(statements)) for v in range(j + 1)] for j in range(n)]
         fixed = next(k for k in range(n + 1) if prod(len(o) for o in every[k:]) <= LARGEST)
         for prefix in cartesian(*every[:fixed]):

@@ -14,13 +14,13 @@ from pathlib import Path
 import networkx as nx
 import pytest
 
-from isolitmus.checker.blackbox.explanation import explained_record
+from isolitmus.checker.blackbox.explanation import explain_record
 from isolitmus.checker.blackbox.judgement import judge_recorded
-from isolitmus.checker.blackbox.read_from import attributed
-from isolitmus.checker.blackbox.saturation import saturated
+from isolitmus.checker.blackbox.read_from import attribute_reads
+from isolitmus.checker.blackbox.saturation import saturate
 from isolitmus.checker.checks.blackbox_check import check_recorded
 from isolitmus.checker.checks.history_check import check
-from isolitmus.checker.judge.anomalies import anomalies
+from isolitmus.checker.judge.anomalies import anomaly_names
 from isolitmus.checker.pg_isolation.permutation_history import PermutationHistory
 from isolitmus.checker.pg_isolation.permutation_run import SpecTables
 from isolitmus.model.budget import Budget
@@ -163,8 +163,8 @@ def refused_by_plume(history):
     """
     if judge_recorded(history, LEVELS["RC"]).verdict == "forbidden":
         return True
-    seen = attributed(history)
-    causal = saturated(seen, "causal")
+    seen = attribute_reads(history)
+    causal = saturate(seen, "causal")
     graph = nx.DiGraph(zip(causal.source.tolist(), causal.target.tolist(), strict=True))
     circle = {
         node: number
@@ -212,7 +212,7 @@ def elle():
             standing = checked.standing
             strongest = ", ".join(f"`{one}`" for one in standing.strongest)
             weakest = ", ".join(
-                f"`{one}` fails ({' or '.join(anomalies(checked.levels[one]))})"
+                f"`{one}` fails ({' or '.join(anomaly_names(checked.levels[one]))})"
                 for one in standing.weakest
             )
             mine = "; ".join(filter(None, [strongest and f"{strongest} holds", weakest]))
@@ -354,6 +354,6 @@ def test_what_postgresql_committed_at_serializable_is_serializable():
 def test_every_verdict_has_an_explanation(level):
     for row in rows():
         judged = judge_recorded(history_of(row["history"]), LEVELS[level])
-        explained = explained_record(judged, Budget())
+        explained = explain_record(judged, Budget())
         assert str(explained) == judged.verdict
-        assert bool(anomalies(explained)) == (judged.verdict == "forbidden")
+        assert bool(anomaly_names(explained)) == (judged.verdict == "forbidden")

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from isolitmus.checker.render.claims import CELLS, cell_table, documents_page
-from isolitmus.checker.search.claim_evaluation import cell_figures, cell_places, held_figures
+from isolitmus.checker.search.claim_evaluation import answer_from_figures, cell_places, count_cells
 from isolitmus.model.claim import AskedCells
 from isolitmus.model.matrix import LETTERS
 from isolitmus.specs.files.catalogue import matrix, protocols
@@ -79,7 +79,7 @@ def test_what_claims_say_of_cells_was_seen_on_delta():
     letters = seen()
     for piece in pieces:
         under, places = piece.question.protocol, cell_places(piece.question)
-        figures = cell_figures(piece.question, [outcomes[letters[under, p]] for p in places])
-        answer = held_figures(piece, "delta", figures)
+        figures = count_cells(piece.question, [outcomes[letters[under, p]] for p in places])
+        answer = answer_from_figures(piece, "delta", figures)
         assert (answer.unlike, answer.agrees) == ((), piece.agrees)
     assert len(pieces) > 10

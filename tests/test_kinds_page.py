@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from catalogue_runs import RecordedRuns
 
-from isolitmus.checker.execution.run_result import Judged
+from isolitmus.checker.execution.run_result import RunResult
 from isolitmus.model.sql.values import show_row
 from isolitmus.specs import litmus
 from isolitmus.specs.files.catalogue import litmus_names, protocols
@@ -105,7 +105,7 @@ def replayed():
     seen = {(name, engine): [] for name in TESTS for engine in ENGINES}
     for engine in ENGINES:
         for (name, under), one in RecordedRuns.of_catalogue(engine).recorded.items():
-            answer = "refused" if one.run is None else Judged(litmus(name), one.run).expected
+            answer = "refused" if one.run is None else RunResult(litmus(name), one.run).expected
             seen[name, engine].append((under, answer))
     rows = [[f"`{name}`", *(did(seen[name, engine]) for engine in ENGINES)] for name in TESTS]
     return table(["litmus test", *ENGINES.values()], rows)

@@ -15,10 +15,10 @@ import networkx as nx
 import pytest
 
 from isolitmus.checker import compare
-from isolitmus.checker.execution.worker_processes import cores
+from isolitmus.checker.execution.worker_processes import available_cores
 from isolitmus.checker.judge.history_verdict import check_history
-from isolitmus.checker.prove.structural_implication import structural
-from isolitmus.checker.render.history_notation import linear
+from isolitmus.checker.prove.structural_implication import derive_from_texts
+from isolitmus.checker.render.history_notation import adya_notation
 from isolitmus.checker.render.lattice_diagram import hasse_svg
 from isolitmus.checker.render.lattice_pages import anomaly_verdicts, levels_page
 from isolitmus.checker.universes.catalogue_histories import shipped_histories
@@ -42,7 +42,7 @@ PICTURES = ["levels", "levels-on-tables"]
 
 @pytest.fixture(scope="module")
 def found():
-    return compare([level(name) for name in every_level()], processes=cores())
+    return compare([level(name) for name in every_level()], processes=available_cores())
 
 
 def written(path, new):
@@ -130,7 +130,7 @@ def test_every_history_of_the_page_is_read():
     }
     assert len(lines) > 50
     for line in lines:
-        again = linear(History.parse(line))
+        again = adya_notation(History.parse(line))
         assert sorted(STEPS.findall(again)) == sorted(STEPS.findall(line))
 
 
@@ -167,5 +167,5 @@ def test_what_the_page_says_follows_from_texts_does(steps):
     by_text = [step for step in steps if step["why"].startswith("proved by the texts: ")]
     assert len(by_text) > len(steps) / 3
     for step in by_text:
-        found = structural(level(step["a"]), level(step["b"]))
+        found = derive_from_texts(level(step["a"]), level(step["b"]))
         assert step["why"] == f"proved by the texts: {found}"

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import TYPE_CHECKING, Any
 
-from isolitmus.checker.auditing.read_set import live, said
+from isolitmus.checker.auditing.read_set import count_live_rows, describe_commit
 from isolitmus.model.audit import Finding
 from isolitmus.model.delta.log import LEVEL_KEY
 from isolitmus.model.display import count_of
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     _Key = tuple[str, tuple[tuple[str, str], ...]]
     from isolitmus.model.delta.log import LogFile
 
-__all__ = ["Files", "Silence", "false_claims", "level_change"]
+__all__ = ["LiveFiles", "SilentCommits", "find_false_claims", "find_level_change"]
 
 READ = ("DELETE", "UPDATE", "TRUNCATE")
 """Commands that read by what they are: no commit of theirs is a blind append."""
@@ -35,20 +35,20 @@ WRITERS = 100
 """So many writers are told apart."""
 
 
-def false_claims(commit: LogCommit, metadata: LogMetadata) -> Iterator[Finding]:
+def find_false_claims(commit: LogCommit, metadata: LogMetadata) -> Iterator[Finding]:
     """The claims of a commit that cannot be true, or that its table does not allow."""
     one = (commit.version,)
     if commit.blind:
         for what in _not_blind(commit):
-            why = f"{said(commit)} calls itself a blind append, but {what}"
+            why = f"{describe_commit(commit)} calls itself a blind append, but {what}"
             yield Finding("blind-flag", one, "certain", why)
     read = commit.read_version
     if read is not None and not -1 <= read < commit.version:
-        why = f"{said(commit)} says that it read version {read}, which is not before it"
+        why = f"{describe_commit(commit)} says that it read version {read}, which is not before it"
         yield Finding("read-version", one, "certain", why)
     too_weak = _too_weak(commit, metadata)
     if too_weak:
-        yield Finding("level-used", one, "certain", f"{said(commit)} {too_weak}")
+        yield Finding("level-used", one, "certain", f"{describe_commit(commit)} {too_weak}")
 
 
 def _not_blind(commit: LogCommit) -> Iterator[str]:
@@ -77,18 +77,18 @@ def _too_weak(commit: LogCommit, metadata: LogMetadata) -> str | None:
     return None
 
 
-def level_change(commit: LogCommit, before: LogMetadata | None) -> Iterator[Finding]:
+def find_level_change(commit: LogCommit, before: LogMetadata | None) -> Iterator[Finding]:
     """The finding that a commit changes the table's level; the first metadata change nothing."""
     if commit.metadata is None or before is None:
         return
     old, new = (m.configuration.get(LEVEL_KEY) for m in (before, commit.metadata))
     if old != new:
         was, is_ = (level or "not said (Delta's default is Serializable)" for level in (old, new))
-        why = f"{said(commit)} changes the table's isolation level: it was {was}, now it is {is_}"
+        why = f"{describe_commit(commit)} changes the table's isolation level: it was {was}, now it is {is_}"
         yield Finding("level-change", (commit.version,), "certain", why)
 
 
-class Silence:
+class SilentCommits:
     """The commits that do not say what they read, by their writers."""
 
     def __init__(self) -> None:
@@ -143,7 +143,7 @@ NO_ENTRIES = "DELETION VECTOR TOMBSTONES"
 """Its removes name files of vectors, which are no entries of the table (DROP FEATURE)."""
 
 
-class Files:
+class LiveFiles:
     """The live entries after the commits so far; ``rows`` of those that say it."""
 
     def __init__(self) -> None:
@@ -207,28 +207,28 @@ class Files:
         before = self._removed.get(file.entry)
         if before is None:
             why = (
-                f"{said(commit)} removes {_named(file)}, which was not in the table, unless under"
+                f"{describe_commit(commit)} removes {_named(file)}, which was not in the table, unless under"
                 " another name"
             )
             return Finding("removed-twice", (commit.version,), "possible", why)
         read = commit.read_version
         unseen = "" if read is None or before <= read else ", unseen by it,"
         why = (
-            f"{said(commit)} removes {_named(file)}, which version {before}{unseen} had removed already:"
+            f"{describe_commit(commit)} removes {_named(file)}, which version {before}{unseen} had removed already:"
             " what one of the two did to its rows is lost or done twice"
         )
         return Finding("removed-twice", (before, commit.version), "certain", why)
 
     def _moved_rows(self, commit: LogCommit) -> Iterator[Finding]:
         """Files that say that no data changes hold as many rows as they replace."""
-        added = [live(f) for f in commit.adds if f.entry not in self]
-        removed = [live(f) for f in commit.removes]
+        added = [count_live_rows(f) for f in commit.adds if f.entry not in self]
+        removed = [count_live_rows(f) for f in commit.removes]
         if None in added or None in removed:
             return
         more = sum(n or 0 for n in added) - sum(n or 0 for n in removed)
         if more:
             what = f"{count_of(abs(more), 'row')} {'more' if more > 0 else 'fewer'} than it removes"
-            why = f"{said(commit)} says that it changes no data, but adds {what}"
+            why = f"{describe_commit(commit)} says that it changes no data, but adds {what}"
             yield Finding("no-data-change", (commit.version,), "certain", why)
 
 
@@ -237,13 +237,13 @@ def _named(file: LogFile) -> str:
 
 
 def _back(commit: LogCommit, file: LogFile, before: int | None) -> Finding:
-    why = f"{said(commit)} adds {_named(file)}, which version {before} had removed"
+    why = f"{describe_commit(commit)} adds {_named(file)}, which version {before} had removed"
     return Finding("comes-back", (before or 0, commit.version), "certain", why)
 
 
 def _twice(commit: LogCommit, file: LogFile) -> Finding:
     why = (
-        f"{said(commit)} adds {_named(file)} while the table has the same file with another vector:"
+        f"{describe_commit(commit)} adds {_named(file)} while the table has the same file with another vector:"
         " its rows are read twice"
     )
     return Finding("two-live-entries", (commit.version,), "certain", why)

@@ -42,13 +42,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from isolitmus.checker.auditing.read_set import (
-    checks,
-    live,
-    match,
-    moves_only,
-    on_partitions,
-    reads,
-    said,
+    count_live_rows,
+    describe_commit,
+    is_checked,
+    match_file,
+    only_moves_data,
+    partition_conditions,
+    read_set_of,
 )
 from isolitmus.model.audit import Finding
 from isolitmus.model.frame import FrameBuilder
@@ -58,7 +58,7 @@ from isolitmus.specs.logs.actions import metadata_fields, read_metadata_action
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from isolitmus.checker.auditing.read_set import FileMatch, Reads
+    from isolitmus.checker.auditing.read_set import CommitReads, FileMatch
     from isolitmus.model.audit import Certainty
     from isolitmus.model.delta.log import LogCommit, LogFile, LogMetadata
     from isolitmus.model.frame import Frame
@@ -66,17 +66,17 @@ if TYPE_CHECKING:
 __all__ = [
     "LONGEST",
     "AuditedCommit",
-    "Missed",
-    "Recent",
-    "added_to",
-    "bridges",
+    "MissedCommit",
+    "RecentCommits",
+    "adds_meet_read_set",
     "dependency_frames",
-    "missed",
-    "passes",
-    "removed_from",
-    "reorders",
-    "saw",
-    "wrote_after",
+    "find_bridges",
+    "find_reorders",
+    "is_allowed_to_miss",
+    "missed_write",
+    "read_from",
+    "removes_meet_read_set",
+    "wrote_next_version",
 ]
 
 
@@ -86,11 +86,11 @@ class AuditedCommit:
 
     commit: LogCommit
     metadata: LogMetadata
-    reads: Reads
+    reads: CommitReads
 
     @classmethod
     def of(cls, commit: LogCommit, metadata: LogMetadata) -> AuditedCommit:
-        return cls(commit, metadata, reads(commit, metadata))
+        return cls(commit, metadata, read_set_of(commit, metadata))
 
     @property
     def version(self) -> int:
@@ -115,19 +115,19 @@ def changes(reader: AuditedCommit, writer: LogCommit) -> Certainty | None:
     return "possible"
 
 
-def missed(reader: AuditedCommit, writer: LogCommit) -> Certainty | None:
+def missed_write(reader: AuditedCommit, writer: LogCommit) -> Certainty | None:
     """Whether a commit missed what an earlier one, which it had not seen, wrote."""
     found = changes(reader, writer)
-    if found == "possible" and passes(reader.commit, writer) is False:
+    if found == "possible" and is_allowed_to_miss(reader.commit, writer) is False:
         return None
     return found
 
 
-def passes(reader: LogCommit, writer: LogCommit) -> bool | None:
+def is_allowed_to_miss(reader: LogCommit, writer: LogCommit) -> bool | None:
     """Whether a commit's level lets it pass by what a writer that it had not seen added, whatever it read;
     None if nothing is known of what its writer checks (ConflictChecker.scala lines 1134-1161).
     """
-    if not checks(reader):
+    if not is_checked(reader):
         return None
     match reader.level:
         case "SnapshotIsolation":
@@ -138,7 +138,7 @@ def passes(reader: LogCommit, writer: LogCommit) -> bool | None:
             return False
 
 
-def saw(reader: AuditedCommit, writer: LogCommit) -> Certainty | None:
+def read_from(reader: AuditedCommit, writer: LogCommit) -> Certainty | None:
     """Whether a commit read what an earlier one, which it had seen, wrote."""
     added = {file.path for file in writer.adds if file.data_change}
     rewrites = (reader.commit.operation or "").upper() in ("DELETE", "UPDATE", "MERGE")
@@ -149,7 +149,7 @@ def saw(reader: AuditedCommit, writer: LogCommit) -> Certainty | None:
     return "possible" if took and found is None else found
 
 
-def wrote_after(later: LogCommit, earlier: LogCommit) -> bool:
+def wrote_next_version(later: LogCommit, earlier: LogCommit) -> bool:
     """Whether a commit may have written the next version of a row that another, which it saw, wrote."""
     return earlier.changes_rows and any(file.data_change for file in later.removes)
 
@@ -159,13 +159,13 @@ def _matches(reader: AuditedCommit, file: LogFile) -> FileMatch:
         if file.partition is None:
             return "perhaps"
         return "all" if tuple(sorted(file.partition.items())) in reader.reads.partitions else "none"
-    found = [match(one, file, reader.metadata) for one in reader.reads.conditions]
+    found = [match_file(one, file, reader.metadata) for one in reader.reads.conditions]
     if "none" in found:
         return "none"
     return "all" if all(one == "all" for one in found) else "perhaps"
 
 
-def added_to(reader: AuditedCommit, files: Iterable[LogFile]) -> Certainty | None:
+def adds_meet_read_set(reader: AuditedCommit, files: Iterable[LogFile]) -> Certainty | None:
     """Whether files that were added meet what a commit reads, as Delta compares it: by partitions, whatever rows are in
     them and whether or not they change data (ConflictChecker.scala lines 1000-1102).
     """
@@ -173,7 +173,7 @@ def added_to(reader: AuditedCommit, files: Iterable[LogFile]) -> Certainty | Non
     return "certain" if "all" in found else "possible" if "perhaps" in found else None
 
 
-def removed_from(reader: AuditedCommit, files: Iterable[LogFile]) -> Certainty | None:
+def removes_meet_read_set(reader: AuditedCommit, files: Iterable[LogFile]) -> Certainty | None:
     """Whether files that were removed may be among those that a commit reads."""
     found = [_matches(reader, file) for file in files]
     sure = "all" in found and reader.reads.kind != "unknown"
@@ -187,8 +187,10 @@ def _meets(reader: AuditedCommit, file: LogFile) -> FileMatch:
         return "perhaps" if reader.reads.kind == "unknown" else _matches(reader, file)
     found: list[FileMatch] = []
     for one in reader.reads.conditions:
-        parts = on_partitions(one, reader.metadata)
-        found += ["perhaps"] if parts is None else [match(p, file, reader.metadata) for p in parts]
+        parts = partition_conditions(one, reader.metadata)
+        found += (
+            ["perhaps"] if parts is None else [match_file(p, file, reader.metadata) for p in parts]
+        )
     return "none" if "none" in found else "perhaps" if "perhaps" in found else "all"
 
 
@@ -197,7 +199,7 @@ def _any(files: Iterable[tuple[LogFile, FileMatch]]) -> bool:
 
 
 def _surely(files: Iterable[tuple[LogFile, FileMatch]]) -> bool:
-    return any(found == "all" and (live(file) or 0) > 0 for file, found in files)
+    return any(found == "all" and (count_live_rows(file) or 0) > 0 for file, found in files)
 
 
 KINDS = (*relations_of("histories"), "log")
@@ -239,15 +241,15 @@ def _pairs(
     if read is None:
         return
     if earlier.version > read:
-        passed = missed(later, earlier.commit)
+        passed = missed_write(later, earlier.commit)
         if passed is not None:
             nouns = {"reader": j, "version": read, "writer": i}
             yield "rw", later, earlier, passed, "audit missed", nouns
         return
-    read_it = saw(later, earlier.commit)
+    read_it = read_from(later, earlier.commit)
     if read_it is not None:
         yield "wr", earlier, later, read_it, "audit read", {"reader": j, "writer": i}
-    if wrote_after(later.commit, earlier.commit):
+    if wrote_next_version(later.commit, earlier.commit):
         yield "ww", earlier, later, "possible", "audit wrote", {"writer": j, "before": i}
 
 
@@ -262,7 +264,7 @@ SHOWN = 20
 """So many of the versions that one commit missed are listed."""
 
 
-class Recent:
+class RecentCommits:
     """The newest commits with the metadata they had, and the older ones by reading them again."""
 
     def __init__(self, read: Callable[[int], LogCommit], oldest: int) -> None:
@@ -329,7 +331,7 @@ class Recent:
 
 
 @dataclass(frozen=True, slots=True)
-class Missed:
+class MissedCommit:
     """One commit that another passed by."""
 
     writer: LogCommit
@@ -337,19 +339,19 @@ class Missed:
     may: bool | None
 
 
-def all_missed(
+def missed_commits(
     reader: AuditedCommit, window: Sequence[tuple[LogCommit, LogMetadata | None]]
-) -> list[Missed]:
+) -> list[MissedCommit]:
     """What a commit missed of its window."""
     found = []
     for writer, _ in window:
-        certainty = missed(reader, writer)
+        certainty = missed_write(reader, writer)
         if certainty is not None:
-            found.append(Missed(writer, certainty, passes(reader.commit, writer)))
+            found.append(MissedCommit(writer, certainty, is_allowed_to_miss(reader.commit, writer)))
     return found
 
 
-def reorders(reader: AuditedCommit, passed: Sequence[Missed]) -> Iterator[Finding]:
+def find_reorders(reader: AuditedCommit, passed: Sequence[MissedCommit]) -> Iterator[Finding]:
     """At most one finding of each kind and certainty for one commit, with what it missed."""
     for kind, group in (
         ("reorder", [m for m in passed if m.may is not False]),
@@ -366,11 +368,11 @@ def reorders(reader: AuditedCommit, passed: Sequence[Missed]) -> Iterator[Findin
 
 
 def _why(reader: AuditedCommit, some: Sequence[LogCommit], kind: str, certain: bool) -> str:
-    first = said(some[0])
+    first = describe_commit(some[0])
     first += ", a blind append" if some[0].blind else ""
     first += f" (and by {len(some) - 1:,} more)" if len(some) > 1 else ""
     commit = reader.commit
-    start = f"{said(commit)} read version {commit.read_version} and"
+    start = f"{describe_commit(commit)} read version {commit.read_version} and"
     where = _where(reader)
     if kind == "missed-conflict":
         return (
@@ -400,9 +402,9 @@ def _where(reader: AuditedCommit) -> str:
     return f" ({text[:97]}…)" if len(text) > 100 else f" ({text})"
 
 
-def bridges(
+def find_bridges(
     reader: AuditedCommit,
-    passed: Sequence[Missed],
+    passed: Sequence[MissedCommit],
     window: Sequence[tuple[LogCommit, LogMetadata | None]],
 ) -> Iterator[Finding]:
     """At most one finding for one commit: the surest bridge, or the first."""
@@ -422,31 +424,31 @@ def bridges(
 
 
 def _bridge(
-    reader: AuditedCommit, one: Missed, commit: LogCommit, metadata: LogMetadata | None
+    reader: AuditedCommit, one: MissedCommit, commit: LogCommit, metadata: LogMetadata | None
 ) -> Finding | None:
     append = one.writer
-    if commit.version <= append.version or commit.blind is True or moves_only(commit):
+    if commit.version <= append.version or commit.blind is True or only_moves_data(commit):
         return None
     read = commit.read_version
     if read is not None and read < append.version:
         return None
     between = AuditedCommit.of(commit, metadata or reader.metadata)
-    read_it = saw(between, append) if metadata is not None else "possible"
+    read_it = read_from(between, append) if metadata is not None else "possible"
     if read_it is None:
         return None
     back = changes(between, reader.commit)
     sure = read is not None and "possible" not in (one.certainty, read_it) and back == "certain"
-    last, middle = said(reader.commit), said(commit)
+    last, middle = describe_commit(reader.commit), describe_commit(commit)
     versions = append.version, commit.version, reader.version
     if sure and metadata is not None:
         why = (
-            f"{last} passed by {said(append)}, a blind append, which {middle} read, and {middle} read rows"
+            f"{last} passed by {describe_commit(append)}, a blind append, which {middle} read, and {middle} read rows"
             f" that {last} changed: {last} would have to come before itself, which write-serializable"
             " forbids (whether another order gives the same rows, no log shows)"
         )
         return Finding("bridge", versions, "certain", why)
     why = (
-        f"{last} passed by {said(append)}, a blind append, which {middle} may have read before {last} was"
+        f"{last} passed by {describe_commit(append)}, a blind append, which {middle} may have read before {last} was"
         f" committed: if {middle} also read what {last} changed, {last} would have to come before itself,"
         " which write-serializable forbids"
     )

@@ -15,12 +15,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from isolitmus.checker.auditing.winning_commits import (
-    find_stopper,
+    find_winning_commit,
     meeting_files,
-    stopper_at,
-    stoppers,
+    winning_commit_at,
+    winning_commits_after,
 )
-from isolitmus.checker.execution.commit_loop import refusals
+from isolitmus.checker.execution.commit_loop import abort_violations
 from isolitmus.checker.execution.run_result import run
 from isolitmus.model.delta.conflict import UNKNOWN, ConflictFacts
 from isolitmus.model.display import TextResult
@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from contextlib import AbstractContextManager
 
-    from isolitmus.checker.auditing.winning_commits import Stopper
-    from isolitmus.checker.execution.run_result import Judged
+    from isolitmus.checker.auditing.winning_commits import WinningCommit
+    from isolitmus.checker.execution.run_result import RunResult
     from isolitmus.model.budget import Budget
     from isolitmus.model.delta.conflict import ConflictExample, ConflictException, PastedException
     from isolitmus.model.delta.log import LogCommit, LogFile
@@ -45,13 +45,13 @@ if TYPE_CHECKING:
     from isolitmus.specs.logs.delta_log import DeltaLog
 
 __all__ = [
+    "ConflictingCommits",
     "Diagnosis",
     "ReplayedExample",
-    "StoppedBy",
-    "carry_out_example",
+    "conflicts_after",
+    "conflicts_of_version",
     "explain",
-    "stopped_after",
-    "stopped_at",
+    "run_example",
 ]
 
 BY_FILES = (
@@ -72,11 +72,11 @@ class ReplayedExample:
     """Which."""
     under: str
     """The protocol."""
-    judged: Judged
+    judged: RunResult
     """The run on the model."""
     why: Violation
     """Why the transaction aborted."""
-    later: Judged
+    later: RunResult
     """The run in which it comes after the others."""
 
     @property
@@ -105,7 +105,7 @@ class Diagnosis(TextResult):
     """What its exception says."""
     known: ConflictException
     """What is known of such exceptions, with that cause."""
-    stopped: Stopper | None = None
+    stopped: WinningCommit | None = None
     """The commit that stopped it, if the table's log was looked at."""
     later: LogCommit | None = None
     """The first commit after that by the same command as the aborted job: perhaps its next attempt."""
@@ -148,7 +148,7 @@ class Diagnosis(TextResult):
         under = None if found is None else found.protocol(self.facts)
         if found is None or under is None:
             return None
-        return carry_out_example(found, under, self.known.name)
+        return run_example(found, under, self.known.name)
 
     def to_json(self) -> dict[str, object]:
         """The diagnosis as docs/interface.md, 6, has it."""
@@ -210,14 +210,14 @@ class Diagnosis(TextResult):
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class StoppedBy(TextResult):
+class ConflictingCommits(TextResult):
     """Whom commits of a table can have stopped, without the exception."""
 
     table: str
     """Its path."""
     after: int
     """The version that a refused job had read."""
-    commits: tuple[Stopper, ...]
+    commits: tuple[WinningCommit, ...]
     """The commits after it."""
     ended: str | None = None
     """The limit that ended the work, if one did: further commits may be there."""
@@ -240,7 +240,7 @@ class StoppedBy(TextResult):
         }
 
 
-def carry_out_example(example: ConflictExample, under: str, name: str) -> ReplayedExample:
+def run_example(example: ConflictExample, under: str, name: str) -> ReplayedExample:
     """An example of an exception, executed on the model under a protocol.
 
     IsolitmusError if its transaction does not end in that exception.
@@ -249,7 +249,7 @@ def carry_out_example(example: ConflictExample, under: str, name: str) -> Replay
     assert isinstance(test, Litmus)
     judged = run(test, spec)
     assert judged.execution is not None
-    why = refusals(judged.execution, spec)
+    why = abort_violations(judged.execution, spec)
     if judged.run.transactions[example.loser].outcome != name:
         raise IsolitmusError(
             f"{example.test} is an example of {name}, but {example.loser} ends with"
@@ -310,7 +310,7 @@ def _with_log(
 ) -> Diagnosis:
     """The diagnosis with the commit in the table's log that the text speaks of."""
     log = open_log(table)
-    stopped = find_stopper(log, found.pasted, version, failed_after)
+    stopped = find_winning_commit(log, found.pasted, version, failed_after)
     first = stopped.commit.version + 1
     later = map(log.commit, range(first, min(first + LATER, log.last + 1)))
     mine = found.pasted.mine
@@ -320,30 +320,32 @@ def _with_log(
     return replace(found, stopped=stopped, later=next_one)
 
 
-def stopped_at(table: Path, version: int, budget: Budget | None = None) -> StoppedBy:
+def conflicts_of_version(
+    table: Path, version: int, budget: Budget | None = None
+) -> ConflictingCommits:
     """Whom a version of a table can have stopped; LogError if its log does not have it."""
-    return _stopped(table, version - 1, lambda log: iter([stopper_at(log, version)]), budget)
+    return _stopped(table, version - 1, lambda log: iter([winning_commit_at(log, version)]), budget)
 
 
-def stopped_after(table: Path, read: int, budget: Budget | None = None) -> StoppedBy:
+def conflicts_after(table: Path, read: int, budget: Budget | None = None) -> ConflictingCommits:
     """Whom the commits after a version can have stopped, such as a job that had read it; LogError if the log does not
     have it.
     """
-    return _stopped(table, read, lambda log: stoppers(log, read), budget)
+    return _stopped(table, read, lambda log: winning_commits_after(log, read), budget)
 
 
 def _stopped(
     table: Path,
     after: int,
-    looked_at: Callable[[DeltaLog], Iterator[Stopper]],
+    looked_at: Callable[[DeltaLog], Iterator[WinningCommit]],
     budget: Budget | None,
-) -> StoppedBy:
+) -> ConflictingCommits:
     """Whom commits can have stopped; if the budget is spent, those that were looked at until then."""
-    found: list[Stopper] = []
+    found: list[WinningCommit] = []
     ended = None
     try:
         with _within(budget):
             found.extend(looked_at(open_log(table)))  # what has come stays when it is interrupted
     except Limit as limit:
         ended = str(limit)
-    return StoppedBy(str(table), after, tuple(found), ended)
+    return ConflictingCommits(str(table), after, tuple(found), ended)

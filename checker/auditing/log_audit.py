@@ -23,18 +23,23 @@ from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
-from isolitmus.checker.auditing.commit_checks import Files, Silence, false_claims, level_change
+from isolitmus.checker.auditing.commit_checks import (
+    LiveFiles,
+    SilentCommits,
+    find_false_claims,
+    find_level_change,
+)
 from isolitmus.checker.auditing.dependencies import (
     LONGEST,
     AuditedCommit,
-    Recent,
-    added_to,
-    all_missed,
-    bridges,
+    RecentCommits,
+    adds_meet_read_set,
     changes,
-    passes,
-    removed_from,
-    reorders,
+    find_bridges,
+    find_reorders,
+    is_allowed_to_miss,
+    missed_commits,
+    removes_meet_read_set,
 )
 from isolitmus.model.audit import KINDS, REORDERED, Audit, CommitSpan, Finding, NearMiss, Overview
 from isolitmus.model.budget import Budget
@@ -47,12 +52,12 @@ from isolitmus.specs.logs.delta_log import has_version, latest_version, open_log
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from isolitmus.checker.auditing.dependencies import Missed
+    from isolitmus.checker.auditing.dependencies import MissedCommit
     from isolitmus.model.audit import Certainty
     from isolitmus.model.delta.log import LogCommit
     from isolitmus.specs.logs.delta_log import DeltaLog
 
-__all__ = ["FollowedAudit", "Overlaps", "Pass", "audit"]
+__all__ = ["FollowedAudit", "LogPass", "OverlapCounts", "audit"]
 
 NEAR_MISSES_KEPT = 100
 """So many near misses are kept."""
@@ -64,7 +69,7 @@ NAMES = 50
 """So many operations, levels, writers and pairs are told apart."""
 
 
-class Overlaps:
+class OverlapCounts:
     """What is told of commits as an audit goes through them."""
 
     def __init__(self) -> None:
@@ -139,14 +144,17 @@ class Overlaps:
 def _near(earlier: AuditedCommit, later: AuditedCommit) -> NearMiss | None:
     """What would have become of the earlier of two commits, had the later one been quicker."""
     first, second = earlier.commit, later.commit
-    may = passes(first, second)
+    may = is_allowed_to_miss(first, second)
     if may is None or earlier.reads.kind == "nothing":
         return None
     end, certainty = REORDERED, changes(earlier, second)
     if not may:
-        end, certainty = "ConcurrentAppendException", added_to(earlier, second.adds)
+        end, certainty = "ConcurrentAppendException", adds_meet_read_set(earlier, second.adds)
         if certainty is None:
-            end, certainty = "ConcurrentDeleteReadException", removed_from(earlier, second.removes)
+            end, certainty = (
+                "ConcurrentDeleteReadException",
+                removes_meet_read_set(earlier, second.removes),
+            )
             if (first.read_version or 0) < (second.read_version or 0):
                 certainty = certainty and "possible"  # it may not have had the file
     return certainty and NearMiss(first.version, second.version, end, certainty)
@@ -166,7 +174,7 @@ EVERY, SHARE = 10.0, 20
 ORDER = list(KINDS)
 
 
-class Pass:
+class LogPass:
     """One pass over a log; ``on_missed`` is told of every commit that missed something, ``on_commit`` of
     every commit, and ``overlaps`` of both. A Limit, with how many commits were looked at, once the ``budget`` is spent.
     """
@@ -174,17 +182,17 @@ class Pass:
     def __init__(
         self,
         log: DeltaLog,
-        on_missed: Callable[[AuditedCommit, list[Missed]], None] | None = None,
+        on_missed: Callable[[AuditedCommit, list[MissedCommit]], None] | None = None,
         on_commit: Callable[[AuditedCommit], None] | None = None,
         budget: Budget | None = None,
-        overlaps: Overlaps | None = None,
+        overlaps: OverlapCounts | None = None,
     ) -> None:
         self.log, self.budget = log, budget or Budget()
         self.overlaps = overlaps
         self.begun = self.examined = 0
-        self.files = Files()
-        self.silence = Silence()
-        self.recent = Recent(log.commit, log.oldest)
+        self.files = LiveFiles()
+        self.silence = SilentCommits()
+        self.recent = RecentCommits(log.commit, log.oldest)
         self.metadata: LogMetadata | None = None
         self._on_missed = on_missed
         self._on_commit = on_commit
@@ -284,11 +292,11 @@ class Pass:
     def take(self, commit: LogCommit) -> Iterator[Finding]:
         """What the next commit shows."""
         self.begun += 1
-        yield from level_change(commit, self.metadata)
+        yield from find_level_change(commit, self.metadata)
         self.metadata = commit.metadata or self.metadata
         self._protocol |= commit.protocol is not None
         metadata = self._known(commit.version)
-        yield from false_claims(commit, metadata)
+        yield from find_false_claims(commit, metadata)
         self.silence.hear(commit)
         if self.overlaps is not None:
             self.overlaps.hear(commit)
@@ -307,12 +315,12 @@ class Pass:
         if reader.reads.kind == "nothing":
             return
         window = list(self.recent.between(read, reader.version))
-        passed = all_missed(reader, window)
+        passed = missed_commits(reader, window)
         if passed:
             if self._on_missed is not None:
                 self._on_missed(reader, passed)
-            yield from reorders(reader, passed)
-            yield from bridges(reader, passed, window)
+            yield from find_reorders(reader, passed)
+            yield from find_bridges(reader, passed, window)
 
 
 class FollowedAudit:
@@ -329,8 +337,8 @@ class FollowedAudit:
     ) -> None:
         self.table, self._start = table, monotonic()
         self._log = open_log(table)
-        self._overlaps = Overlaps()
-        self._pass = Pass(self._log, budget=budget, overlaps=self._overlaps)
+        self._overlaps = OverlapCounts()
+        self._pass = LogPass(self._log, budget=budget, overlaps=self._overlaps)
         self._counts: Counter[tuple[str, Certainty]] = Counter()
         self._kept: list[Finding] = []
         self._ended: str | None = None

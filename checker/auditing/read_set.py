@@ -45,17 +45,17 @@ if TYPE_CHECKING:
 
 __all__ = [
     "EVERYTHING",
+    "CommitReads",
     "Condition",
     "FileMatch",
-    "Reads",
-    "checks",
-    "condition",
-    "live",
-    "match",
-    "moves_only",
-    "on_partitions",
-    "reads",
-    "said",
+    "count_live_rows",
+    "describe_commit",
+    "is_checked",
+    "match_file",
+    "only_moves_data",
+    "partition_conditions",
+    "read_condition",
+    "read_set_of",
 ]
 
 FileMatch = Literal["all", "none", "perhaps"]
@@ -89,10 +89,10 @@ EVERYTHING = Condition("true", exp.Boolean(this=True))
 
 
 @lru_cache(maxsize=512)
-def condition(text: str) -> Condition:
+def read_condition(text: str) -> Condition:
     """The condition that a text says.
 
-    >>> condition("(part#12 = 0)").tree.sql(), condition("(name#3 = a) OR (id#4 = 2)").tree
+    >>> read_condition("(part#12 = 0)").tree.sql(), read_condition("(name#3 = a) OR (id#4 = 2)").tree
     ('(part = 0)', None)
     """
     if len(text) > LONGEST:
@@ -128,13 +128,15 @@ def _one_word(name: str, sign: str, word: str) -> exp.Expr | None:
     return compare(this=exp.column(name), expression=exp.Literal.string(word))
 
 
-def on_partitions(condition: Condition, metadata: LogMetadata) -> tuple[Condition, ...] | None:
+def partition_conditions(
+    condition: Condition, metadata: LogMetadata
+) -> tuple[Condition, ...] | None:
     """The parts of a condition that speak of partition columns alone: those that Delta compares with a file that
     another commit added. None if it is not understood.
 
     >>> from isolitmus.model.delta.log import LogMetadata
     >>> table = LogMetadata({"part": ("part", "integer"), "id": ("id", "integer")}, ("part",))
-    >>> [one.tree.sql() for one in on_partitions(condition("((part#1 = 0) AND (id#2 = 5))"), table)]
+    >>> [one.tree.sql() for one in partition_conditions(read_condition("((part#1 = 0) AND (id#2 = 5))"), table)]
     ['part = 0']
     """
     if condition.tree is None:
@@ -158,13 +160,13 @@ def _conjuncts(tree: exp.Expr) -> Iterator[exp.Expr]:
             yield tree
 
 
-def match(condition: Condition, file: LogFile, metadata: LogMetadata) -> FileMatch:
+def match_file(condition: Condition, file: LogFile, metadata: LogMetadata) -> FileMatch:
     """Which rows of a file the condition is true of.
 
     >>> from isolitmus.model.delta.log import LogFile, LogMetadata
     >>> table = LogMetadata({"part": ("part", "integer")}, ("part",))
     >>> file = LogFile("f", partition={"part": "0"})
-    >>> [match(condition(f"(part#1 {c})"), file, table) for c in ("= 0", "> 0", "= x#2")]
+    >>> [match_file(read_condition(f"(part#1 {c})"), file, table) for c in ("= 0", "> 0", "= x#2")]
     ['all', 'none', 'perhaps']
     """
     if condition.tree is None:
@@ -178,7 +180,7 @@ def match(condition: Condition, file: LogFile, metadata: LogMetadata) -> FileMat
     return "all" if may == TRUE else "perhaps" if may & TRUE else "none"
 
 
-def live(file: LogFile) -> int | None:
+def count_live_rows(file: LogFile) -> int | None:
     """The number of rows of a file that its vector does not mark; None if the log does not say."""
     rows = _stats(file.stats).get("numRecords")
     return rows - file.marked if isinstance(rows, int) else None
@@ -372,7 +374,7 @@ def _not(a: int) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Reads:
+class CommitReads:
     """``conditions`` (all of them hold of a row that was read), the values of ``partitions``, or
     neither: ``kind`` says which.
     """
@@ -387,9 +389,9 @@ class Reads:
         return self.kind == "rows" and all(c.text == "true" for c in self.conditions)
 
 
-NOTHING = Reads("nothing")
-UNKNOWN = Reads("unknown")
-ALL_ROWS = Reads("rows", (EVERYTHING,))
+NOTHING = CommitReads("nothing")
+UNKNOWN = CommitReads("unknown")
+ALL_ROWS = CommitReads("rows", (EVERYTHING,))
 
 MOVES = ("OPTIMIZE", "REORG", "ROW TRACKING BACKFILL", "ROW TRACKING UNBACKFILL", "COMPUTE STATS")
 """Operations that may add and remove files, but no row."""
@@ -406,17 +408,17 @@ CHANGES = ("DELETE", "UPDATE", "MERGE", "WRITE", "STREAMING UPDATE", *REPLACES)
 """Operations that may read even where they add and remove nothing."""
 
 
-def moves_only(commit: LogCommit) -> bool:
+def only_moves_data(commit: LogCommit) -> bool:
     """Whether a commit has file actions, and says that none of them changes data."""
     return bool(commit.adds or commit.removes) and not commit.changes_rows
 
 
-def reads(commit: LogCommit, metadata: LogMetadata) -> Reads:
+def read_set_of(commit: LogCommit, metadata: LogMetadata) -> CommitReads:
     """What a commit read; ``metadata`` is the table's at that commit.
 
     >>> from isolitmus.model.delta.log import LogCommit, LogMetadata
     >>> delete = {"operation": "DELETE", "operationParameters": {"predicate": '["(id#1 = 5)"]'}}
-    >>> [c.text for c in reads(LogCommit(1, delete), LogMetadata()).conditions]
+    >>> [c.text for c in read_set_of(LogCommit(1, delete), LogMetadata()).conditions]
     ['(id#1 = 5)']
     """
     operation = (commit.operation or "").upper()
@@ -442,7 +444,7 @@ def reads(commit: LogCommit, metadata: LogMetadata) -> Reads:
             return UNKNOWN
 
 
-def _predicate(said: object) -> Reads:
+def _predicate(said: object) -> CommitReads:
     """Older releases and other writers log the text, newer ones a list of texts in JSON."""
     if not isinstance(said, str) or not said.strip():
         return UNKNOWN
@@ -454,10 +456,10 @@ def _predicate(said: object) -> Reads:
             return UNKNOWN
     if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
         return UNKNOWN
-    return Reads("rows", tuple(condition(str(text)) for text in texts) or (EVERYTHING,))
+    return CommitReads("rows", tuple(read_condition(str(text)) for text in texts) or (EVERYTHING,))
 
 
-def _merge(said: object) -> Reads:
+def _merge(said: object) -> CommitReads:
     try:
         clauses = read_json(said) if isinstance(said, str) else []
     except ValueError:
@@ -468,7 +470,7 @@ def _merge(said: object) -> Reads:
     return ALL_ROWS if bare else UNKNOWN
 
 
-def _overwrite(commit: LogCommit, metadata: LogMetadata) -> Reads:
+def _overwrite(commit: LogCommit, metadata: LogMetadata) -> CommitReads:
     """A static overwrite logs no predicate. Releases before 4.1 did not log that one is dynamic, either:
     without partitions it does not matter, and who removes from partitions that it adds nothing to
     is static.
@@ -482,7 +484,7 @@ def _overwrite(commit: LogCommit, metadata: LogMetadata) -> Reads:
     keys = frozenset(tuple(sorted(p.items())) for p in partitions if p is not None)
     dynamic = str(said.get("isDynamicPartitionOverwrite", "")).lower()
     if dynamic == "true":
-        return UNKNOWN if None in partitions else Reads("partitions", partitions=keys)
+        return UNKNOWN if None in partitions else CommitReads("partitions", partitions=keys)
     removed = [file.partition for file in commit.removes]
     static = any(p is not None and tuple(sorted(p.items())) not in keys for p in removed)
     known = dynamic == "false" or not metadata.partitioned_by or (static and None not in partitions)
@@ -494,7 +496,7 @@ def _logs_dynamic(commit: LogCommit) -> bool:
     return release is not None and (int(release[1]), int(release[2])) >= (4, 1)
 
 
-def checks(commit: LogCommit) -> bool:
+def is_checked(commit: LogCommit) -> bool:
     """Whether a commit's writer makes Delta's check at the level that it logs: Spark and Databricks do;
     other programs log no level, or check less (Delta Kernel).
     """
@@ -503,6 +505,6 @@ def checks(commit: LogCommit) -> bool:
     return known and commit.level is not None
 
 
-def said(commit: LogCommit) -> str:
+def describe_commit(commit: LogCommit) -> str:
     """A commit in words: ``version 3 (DELETE)``."""
     return f"version {commit.version}" + (f" ({commit.operation})" if commit.operation else "")

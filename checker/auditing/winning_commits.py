@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from isolitmus.checker.auditing.read_set import said
+from isolitmus.checker.auditing.read_set import describe_commit
 from isolitmus.model.delta.conflict import CONFLICTS
 from isolitmus.model.display import ReadableRepr
 from isolitmus.model.errors import LogError
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     from isolitmus.specs.logs.delta_log import DeltaLog
 
 __all__ = [
-    "Stopper",
-    "find_stopper",
+    "WinningCommit",
+    "find_winning_commit",
     "meeting_files",
     "partition_folder",
-    "stopper",
-    "stopper_at",
-    "stoppers",
+    "winning_commit",
+    "winning_commit_at",
+    "winning_commits_after",
 ]
 
 FARTHEST = 10_000
@@ -40,7 +40,7 @@ RESOLVED = "delta.rowTracking"
 
 
 @dataclass(frozen=True, slots=True)
-class Stopper(ReadableRepr):
+class WinningCommit(ReadableRepr):
     """A commit with the exceptions that it can have caused, each with whom it stops by that."""
 
     commit: LogCommit
@@ -61,41 +61,43 @@ def partition_folder(file: LogFile) -> str | None:
     return ", ".join(f"{k}={'null' if v is None else v}" for k, v in values.items()) or None
 
 
-def stopper(commit: LogCommit) -> Stopper:
+def winning_commit(commit: LogCommit) -> WinningCommit:
     """Whom a commit stops.
 
     >>> from isolitmus.model.delta.log import LogCommit, LogFile
     >>> info = {"operation": "WRITE", "isBlindAppend": True}
-    >>> for name, whom in stopper(LogCommit(2, info, (LogFile("f"),))).stops.items(): print(name, "-", whom)
+    >>> for name, whom in winning_commit(LogCommit(2, info, (LogFile("f"),))).stops.items(): print(name, "-", whom)
     ConcurrentAppendException - at Serializable whoever read the table; at WriteSerializable only who writes metadata, too
     ConcurrentWriteException - a RESTORE, CLONE or CONVERT TO DELTA that was under way
     """
-    return Stopper(commit, {name: whom for name in CONFLICTS if (whom := WHOM[name](commit))})
+    return WinningCommit(commit, {name: whom for name in CONFLICTS if (whom := WHOM[name](commit))})
 
 
-def stoppers(log: DeltaLog, after: int) -> Iterator[Stopper]:
+def winning_commits_after(log: DeltaLog, after: int) -> Iterator[WinningCommit]:
     """The commits after a version, in their order; LogError if the log does not have that version."""
     _within(log, after, log.oldest - 1)
-    return (stopper(log.commit(version)) for version in range(after + 1, log.last + 1))
+    return (winning_commit(log.commit(version)) for version in range(after + 1, log.last + 1))
 
 
-def stopper_at(log: DeltaLog, version: int) -> Stopper:
+def winning_commit_at(log: DeltaLog, version: int) -> WinningCommit:
     """A commit by its version; LogError if the log does not have it."""
     _within(log, version, log.oldest)
-    return stopper(log.commit(version))
+    return winning_commit(log.commit(version))
 
 
-def find_stopper(
+def find_winning_commit(
     log: DeltaLog, pasted: PastedException, version: int | None = None, after: int | None = None
-) -> Stopper:
+) -> WinningCommit:
     """The commit that a message speaks of. ``version``: the one that it made, if the message does not say it;
     ``after``: the version that the refused job had read. LogError if there is none that fits, or nothing says which.
     """
     named = pasted.version if version is None else version
     if named is not None:
-        return _fitting(log, pasted, stopper_at(log, named))
+        return _fitting(log, pasted, winning_commit_at(log, named))
     if after is not None:
-        found = (one for one in stoppers(log, after) if not _unlike(pasted, one.commit))
+        found = (
+            one for one in winning_commits_after(log, after) if not _unlike(pasted, one.commit)
+        )
         first = next(found, None)
         if first is None:
             raise LogError(
@@ -118,7 +120,9 @@ def find_stopper(
             " is it another table's?"
         )
     return _fitting(
-        log, pasted, stopper(next((one for one in same if not _unlike(pasted, one)), same[0]))
+        log,
+        pasted,
+        winning_commit(next((one for one in same if not _unlike(pasted, one)), same[0])),
     )
 
 
@@ -139,7 +143,7 @@ def _same_partition(here: str | None, named: str) -> bool:
     return set((here or "").split(", ")) == set(named.replace("%20", " ").split(", "))
 
 
-def _fitting(log: DeltaLog, pasted: PastedException, found: Stopper) -> Stopper:
+def _fitting(log: DeltaLog, pasted: PastedException, found: WinningCommit) -> WinningCommit:
     unlike = _unlike(pasted, found.commit)
     if unlike:
         raise LogError(f"{log.table}: {unlike}; is it another version, or another table's?")
@@ -148,11 +152,11 @@ def _fitting(log: DeltaLog, pasted: PastedException, found: Stopper) -> Stopper:
 
 def _unlike(pasted: PastedException, commit: LogCommit) -> str:
     """Why a commit cannot be the one that a message speaks of; nothing if it can."""
-    if pasted.name in CONFLICTS and pasted.name not in stopper(commit).stops:
+    if pasted.name in CONFLICTS and pasted.name not in winning_commit(commit).stops:
         return f"{commit.words} cannot have caused {pasted.name}"
     one, other = pasted.operation, commit.operation
     if one and other and one != "TRANSACTION" and one.upper() != other.upper():
-        return f"{said(commit)} is no {one}, of which the message speaks"
+        return f"{describe_commit(commit)} is no {one}, of which the message speaks"
     if (pasted.partition or pasted.file) is not None and not meeting_files(pasted, commit):
         what = _at(pasted) if pasted.file is None else f" {pasted.file}"
         return f"{commit.words} has no file{what}, which the message names"

@@ -23,18 +23,18 @@ if TYPE_CHECKING:
     from isolitmus.model.budget import Budget
 
 __all__ = [
-    "add",
+    "add_edges",
     "adjacency",
-    "chained",
-    "cheap_cycles",
-    "clocks",
-    "cycle_of",
-    "direct",
-    "knots",
-    "path_of",
+    "chain_graph",
+    "drop_chain_edges",
+    "find_cheap_cycles",
+    "find_cycle",
+    "find_path",
     "reaches",
-    "renewed",
-    "topological",
+    "strong_components",
+    "topological_order",
+    "update_clocks",
+    "vector_clocks",
 ]
 
 STARTS = 64
@@ -53,12 +53,12 @@ def adjacency(size: int, source: NDArray[np.int64]) -> tuple[NDArray[np.int64], 
     return edges, starts
 
 
-def topological(
+def topological_order(
     size: int, source: NDArray[np.int64], target: NDArray[np.int64]
 ) -> NDArray[np.int64]:
     """The nodes, each after those that lead to it; those on cycles, and behind them, are left out.
 
-    >>> topological(4, np.array([1, 0, 3, 2]), np.array([0, 2, 2, 3])).tolist()
+    >>> topological_order(4, np.array([1, 0, 3, 2]), np.array([0, 2, 2, 3])).tolist()
     [1, 0]
     """
     edges, starts = adjacency(size, source)
@@ -74,38 +74,38 @@ def topological(
     return np.array(order, np.int64)
 
 
-def cycle_of(
+def find_cycle(
     size: int, source: NDArray[np.int64], target: NDArray[np.int64]
 ) -> tuple[int, ...] | None:
     """The edges, by number, of a cycle that is short; None: there is none.
 
-    >>> cycle_of(4, np.array([0, 1, 2, 3, 2]), np.array([1, 2, 3, 0, 1]))
+    >>> find_cycle(4, np.array([0, 1, 2, 3, 2]), np.array([1, 2, 3, 0, 1]))
     (1, 4)
     """
     edges = np.arange(len(source))
     for forward in (True, False):  # what lies before the cycles, then what lies behind them
         tails, heads = (source, target) if forward else (target, source)
         free = np.zeros(size, bool)
-        free[topological(size, tails[edges], heads[edges])] = True
+        free[topological_order(size, tails[edges], heads[edges])] = True
         edges = edges[~free[source[edges]] & ~free[target[edges]]]
     if not len(edges):
         return None
     nodes = np.unique(source[edges])
     best: tuple[int, ...] | None = None
     for start in nodes[:: max(1, len(nodes) // STARTS)].tolist():
-        found = path_of(size, source[edges], target[edges], start, {start})
+        found = find_path(size, source[edges], target[edges], start, {start})
         if found is not None and (best is None or len(found) < len(best)):
             best = tuple(edges[[*found]].tolist())
     return best if best is not None else _walked(source, target, edges)
 
 
-def knots(
+def strong_components(
     size: int, source: NDArray[np.int64], target: NDArray[np.int64], place: NDArray[np.int64]
 ) -> NDArray[np.int64]:
     """Of each node the number of its strongly connected component, -1 where it is on no cycle. Nodes have places in some
     order: where few edges lead back in it, it is fast.
 
-    >>> knots(4, np.array([0, 1, 1, 3]), np.array([1, 0, 2, 3]), np.arange(4)).tolist()
+    >>> strong_components(4, np.array([0, 1, 1, 3]), np.array([1, 0, 2, 3]), np.arange(4)).tolist()
     [0, 0, -1, -1]
     """
     back = place[source] > place[target]
@@ -122,8 +122,8 @@ def knots(
     nodes, ends = np.unique(np.append(source[inside], target[inside]), return_inverse=True)
     tails, heads = np.split(ends, 2)
     ahead, behind = np.zeros((2, len(nodes)), bool)
-    ahead[topological(len(nodes), tails, heads)] = True
-    behind[topological(len(nodes), heads, tails)] = True
+    ahead[topological_order(len(nodes), tails, heads)] = True
+    behind[topological_order(len(nodes), heads, tails)] = True
     core = ~(ahead | behind)
     inside = core[tails] & core[heads]
     graph = nx.DiGraph(zip(tails[inside].tolist(), heads[inside].tolist(), strict=True))
@@ -133,7 +133,7 @@ def knots(
     return found
 
 
-def path_of(
+def find_path(
     size: int,
     source: NDArray[np.int64],
     target: NDArray[np.int64],
@@ -142,7 +142,7 @@ def path_of(
 ) -> tuple[int, ...] | None:
     """The edges of a shortest path, of one at least, from a node to one of some others.
 
-    >>> path_of(3, np.array([0, 1, 0]), np.array([1, 2, 2]), 0, {2})
+    >>> find_path(3, np.array([0, 1, 0]), np.array([1, 2, 2]), 0, {2})
     (2,)
     """
     edges, starts = adjacency(size, source)
@@ -164,7 +164,7 @@ def path_of(
     return None
 
 
-def cheap_cycles(
+def find_cheap_cycles(
     size: int,
     free: tuple[NDArray[np.int64], NDArray[np.int64]],
     paid: tuple[NDArray[np.int64], NDArray[np.int64]],
@@ -174,7 +174,7 @@ def cheap_cycles(
     numbers. All edges are of one strongly connected component.
 
     >>> edges = (np.array([0]), np.array([1])), (np.array([1, 1, 2]), np.array([0, 2, 0]))
-    >>> [cycle.tolist() for cycle in cheap_cycles(3, *edges, 9)]
+    >>> [cycle.tolist() for cycle in find_cheap_cycles(3, *edges, 9)]
     [[0], [1, 2], [1, 2]]
     """
     count, many = len(free[0]), len(paid[0])
@@ -220,10 +220,10 @@ STEPS = 10_000
 """How many nodes are looked at between two looks at the budget."""
 
 
-def chained(chain: NDArray[np.int64]) -> NDArray[np.int32]:
+def chain_graph(chain: NDArray[np.int64]) -> NDArray[np.int32]:
     """The graph that has the chains alone; of each node its chain is given.
 
-    >>> chained(np.array([0, 0, 1, 0])).tolist()
+    >>> chain_graph(np.array([0, 0, 1, 0])).tolist()
     [[-1, -1], [0, -1], [-1, -1], [1, -1]]
     """
     size = len(chain)
@@ -234,7 +234,7 @@ def chained(chain: NDArray[np.int64]) -> NDArray[np.int32]:
     return graph
 
 
-def add(
+def add_edges(
     graph: NDArray[np.int32],
     chain: NDArray[np.int64],
     source: NDArray[np.int64],
@@ -245,7 +245,7 @@ def add(
     np.maximum.at(graph.reshape(-1), target * width + chain[source], source.astype(np.int32))
 
 
-def direct(
+def drop_chain_edges(
     graph: NDArray[np.int32], chain: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """The edges of a graph, without those that the predecessor in the chain has, too."""
@@ -257,23 +257,23 @@ def direct(
     return source[~implied], target[~implied]
 
 
-def clocks(
+def vector_clocks(
     graph: NDArray[np.int32], chain: NDArray[np.int64], budget: Budget | None = None
 ) -> NDArray[np.int32] | None:
     """Of each node the latest one of each chain that leads to it, or is it; None: the graph has a cycle. TimeLimit or
     MemoryLimit if the ``budget`` ends it.
 
-    >>> graph = chained(np.array([0, 0, 1, 1]))
-    >>> add(graph, np.array([0, 0, 1, 1]), np.array([1]), np.array([2]))
-    >>> clocks(graph, np.array([0, 0, 1, 1])).tolist()
+    >>> graph = chain_graph(np.array([0, 0, 1, 1]))
+    >>> add_edges(graph, np.array([0, 0, 1, 1]), np.array([1]), np.array([2]))
+    >>> vector_clocks(graph, np.array([0, 0, 1, 1])).tolist()
     [[0, -1], [1, -1], [1, 2], [1, 3]]
     """
     clock = graph.copy()
     clock[np.arange(len(graph)), chain] = np.arange(len(graph))
-    return renewed(clock, graph, chain, np.ones(len(graph), bool), budget)
+    return update_clocks(clock, graph, chain, np.ones(len(graph), bool), budget)
 
 
-def renewed(
+def update_clocks(
     clock: NDArray[np.int32],
     graph: NDArray[np.int32],
     chain: NDArray[np.int64],
@@ -283,8 +283,8 @@ def renewed(
     """The clocks of a graph from those that it had before edges were added to it; ``touched`` are the nodes that some
     of these lead to.
     """
-    source, target = direct(graph, chain)
-    order = topological(len(graph), source, target)
+    source, target = drop_chain_edges(graph, chain)
+    order = topological_order(len(graph), source, target)
     if len(order) < len(graph):
         return None
     clock = np.maximum(clock, graph)

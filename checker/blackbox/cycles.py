@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from isolitmus.checker.blackbox.columnar_graph import cycle_of, path_of
-from isolitmus.checker.blackbox.precedence import KINDS, Arrows, Precedence, concatenated
-from isolitmus.checker.judge.anomalies import DISAGREEMENT, anomaly_of, missed_by
+from isolitmus.checker.blackbox.columnar_graph import find_cycle, find_path
+from isolitmus.checker.blackbox.precedence import KINDS, EdgeColumns, Precedence, concatenate_edges
+from isolitmus.checker.judge.anomalies import DISAGREEMENT, anomaly_of, missed_anomaly
 from isolitmus.model.reason import Edge, Reason
 from isolitmus.model.verdict import Violation
 
@@ -19,34 +19,34 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from isolitmus.checker.blackbox.precedence import Names
-    from isolitmus.checker.blackbox.read_from import Attributed
-    from isolitmus.checker.blackbox.version_order import Choosing
+    from isolitmus.checker.blackbox.read_from import AttributedReads
+    from isolitmus.checker.blackbox.version_order import VersionOrderConstraints
 
-__all__ = ["circle_of", "closing", "traced"]
+__all__ = ["cycle_violation", "trace_cycle", "trace_version_cycle"]
 
 
-def traced(
-    seen: Attributed, level: str, edges: Arrows, cycle: Sequence[int]
+def trace_cycle(
+    seen: AttributedReads, level: str, edges: EdgeColumns, cycle: Sequence[int]
 ) -> tuple[Precedence, ...]:
     """The steps of a cycle at a level that has the commit order from axioms."""
     return tuple(_step(seen, level, edges, edge) for edge in cycle)
 
 
-def _step(seen: Attributed, level: str, edges: Arrows, edge: int) -> Precedence:
+def _step(seen: AttributedReads, level: str, edges: EdgeColumns, edge: int) -> Precedence:
     step = _plain(seen, edges, edge)
     if step.kind != "co":
         return step
     assert step.read is not None
     reader = int(seen.owner[step.read])
-    reads = Arrows.of("wr", seen.writer, seen.reader, seen.read)
+    reads = EdgeColumns.of("wr", seen.writer, seen.reader, seen.read)
     if level == "read-committed-biswas-enea":
         reads = reads.only(reads.read < step.read)
     if level != "causal":
         reads = reads.only((reads.source == step.source) & (reads.target == reader))
     known = reads
     if level != "read-committed-biswas-enea":
-        known = concatenated([reads, Arrows.of("so", *seen.sessions())])
-    path = path_of(seen.initial + 1, known.source, known.target, step.source, {reader})
+        known = concatenate_edges([reads, EdgeColumns.of("so", *seen.sessions())])
+    path = find_path(seen.initial + 1, known.source, known.target, step.source, {reader})
     assert path is not None
     return Precedence(
         seen.history,
@@ -58,7 +58,7 @@ def _step(seen: Attributed, level: str, edges: Arrows, edge: int) -> Precedence:
     )
 
 
-def _plain(seen: Attributed, edges: Arrows, edge: int) -> Precedence:
+def _plain(seen: AttributedReads, edges: EdgeColumns, edge: int) -> Precedence:
     read = int(edges.read[edge])
     return Precedence(
         seen.history,
@@ -69,11 +69,11 @@ def _plain(seen: Attributed, edges: Arrows, edge: int) -> Precedence:
     )
 
 
-def closing(choosing: Choosing) -> tuple[Precedence, ...]:
+def trace_version_cycle(choosing: VersionOrderConstraints) -> tuple[Precedence, ...]:
     """The steps of a cycle among what is known at a level that asks for a version order."""
     size = len(choosing.chain)
-    edges = concatenated(choosing.stages)
-    cycle = cycle_of(size, *choosing.events.of(edges))
+    edges = concatenate_edges(choosing.stages)
+    cycle = find_cycle(size, *choosing.events.of(edges))
     assert cycle is not None
     return _Trace(choosing).steps(cycle)
 
@@ -81,9 +81,9 @@ def closing(choosing: Choosing) -> tuple[Precedence, ...]:
 class _Trace:
     """Arrows of several rounds by one number, each with what made it certain."""
 
-    def __init__(self, choosing: Choosing) -> None:
+    def __init__(self, choosing: VersionOrderConstraints) -> None:
         self.choosing = choosing
-        self.edges = concatenated(choosing.stages)
+        self.edges = concatenate_edges(choosing.stages)
         self.ends = np.cumsum([len(stage) for stage in choosing.stages])
         self.source, self.target = choosing.events.of(self.edges)
         self.found: dict[int, Precedence] = {}
@@ -117,25 +117,25 @@ class _Trace:
         size, known = len(self.choosing.chain), (self.source[:before], self.target[:before])
         for other in self._opposite(first, second):
             (source,), (target,) = self.choosing.events.of(other)
-            path = path_of(size, *known, int(target), {int(source)})
+            path = find_path(size, *known, int(target), {int(source)})
             if path is not None:
                 because = (_plain(seen, other, 0), *self.steps(path))
                 return Precedence(seen.history, first, second, "ww", None, because)
         raise AssertionError(f"{first} before {second} follows from nothing")
 
-    def _opposite(self, first: int, second: int) -> Iterator[Arrows]:
+    def _opposite(self, first: int, second: int) -> Iterator[EdgeColumns]:
         """What the other order of the two would say, an edge each."""
         seen = self.choosing.seen
-        yield Arrows.of("ww", np.array([second]), np.array([first]))
+        yield EdgeColumns.of("ww", np.array([second]), np.array([first]))
         own = seen.written_key[seen.written_by == first]
         if first == seen.initial:
             own = seen.written_key[seen.written_by == second]
         reads = (seen.writer == second) & np.isin(seen.key, own) & (seen.reader != first)
         for k in np.flatnonzero(reads).tolist():
-            yield Arrows.of("rw", seen.reader[[k]], np.array([first]), seen.read[[k]])
+            yield EdgeColumns.of("rw", seen.reader[[k]], np.array([first]), seen.read[[k]])
 
 
-def circle_of(cycle: Sequence[Precedence], names: Names, level: str) -> Violation:
+def cycle_violation(cycle: Sequence[Precedence], names: Names, level: str) -> Violation:
     """The cycle as a violation, called by the anomaly that it is."""
     edges = tuple(_edge(step, names) for step in cycle)
     return Violation(_name(cycle, edges, names, level), "acyclic", edges)
@@ -154,7 +154,7 @@ def _name(cycle: Sequence[Precedence], edges: Sequence[Edge], names: Names, leve
     why = names.missed(reader, step.source, key, step.target)
     miss = Edge(names[reader], names[step.source], "rw", why)
     way = [_edge(one, names) for one in step.because]
-    return missed_by(miss, way, ordered=level == "read-committed-biswas-enea")
+    return missed_anomaly(miss, way, ordered=level == "read-committed-biswas-enea")
 
 
 def _edge(step: Precedence, names: Names) -> Edge:

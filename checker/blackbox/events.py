@@ -19,11 +19,11 @@ from isolitmus.checker.blackbox.precedence import KINDS
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from isolitmus.checker.blackbox.precedence import Arrows
-    from isolitmus.checker.blackbox.read_from import Attributed
+    from isolitmus.checker.blackbox.precedence import EdgeColumns
+    from isolitmus.checker.blackbox.read_from import AttributedReads
     from isolitmus.model.blackbox_history import RegisterHistory
 
-__all__ = ["TIMED", "Events", "ended_before", "out_of_time", "timed"]
+__all__ = ["TIMED", "Events", "ended_before_start", "find_time_violation", "has_times"]
 
 TIMED = {
     "strong-snapshot-isolation": "snapshot-isolation",
@@ -62,7 +62,7 @@ class Events:
             self.end(transaction) if self.level == "prefix-consistency" else self.begin(transaction)
         )
 
-    def of(self, edges: Arrows) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def of(self, edges: EdgeColumns) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """The events that edges lead from and to."""
         starts = (edges.kind == KINDS.index("rw")) | (edges.kind == KINDS.index("within"))
         source = np.where(starts, self.begin(edges.source), self.end(edges.source))
@@ -71,12 +71,12 @@ class Events:
         return source, np.where(versions, self.after(edges.target), target)
 
 
-def timed(history: RegisterHistory) -> bool:
+def has_times(history: RegisterHistory) -> bool:
     """Whether it was recorded when transactions began and ended."""
     return history.started is not None and history.ended is not None
 
 
-def ended_before(seen: Attributed) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def ended_before_start(seen: AttributedReads) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Of each transaction that counts and each session, the last one of it that had ended when that one began; those
     before it in its session ended, too, or come before it.
     """
@@ -98,7 +98,7 @@ def ended_before(seen: Attributed) -> tuple[NDArray[np.int64], NDArray[np.int64]
     return np.concatenate(sources), np.concatenate(targets)
 
 
-def out_of_time(seen: Attributed, moments: NDArray[np.int64], each: int) -> int | None:
+def find_time_violation(seen: AttributedReads, moments: NDArray[np.int64], each: int) -> int | None:
     """A transaction that ended, in time, before another began, and after that in an order of events; None: there is
     none. ``moments``: of each event its place in the order.
     """

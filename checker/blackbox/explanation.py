@@ -26,18 +26,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 from networkx import DiGraph, has_path, is_directed_acyclic_graph
 
-from isolitmus.checker.blackbox.cycles import circle_of
+from isolitmus.checker.blackbox.cycles import cycle_violation
 from isolitmus.checker.blackbox.events import TIMED
 from isolitmus.checker.blackbox.judgement import (
     POLYNOMIAL,
     SEEING_ORDER,
-    contradiction,
+    find_contradiction,
     judge_recorded,
-    seen_at,
+    reads_at_level,
 )
-from isolitmus.checker.blackbox.lists import shown_by_lists
+from isolitmus.checker.blackbox.lists import list_order_reason
 from isolitmus.checker.blackbox.precedence import Names
-from isolitmus.checker.blackbox.read_from import LeftCells, attributed, ranges
+from isolitmus.checker.blackbox.read_from import LastWrites, attribute_reads, ranges
 from isolitmus.checker.judge.anomalies import anomaly_of
 from isolitmus.checker.judge.completion import FLAWS, completions
 from isolitmus.checker.judge.graph_semantics import judge
@@ -56,9 +56,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from isolitmus.checker.blackbox.judgement import JudgedRecord
+    from isolitmus.checker.blackbox.judgement import RecordVerdict
     from isolitmus.checker.blackbox.precedence import Precedence
-    from isolitmus.checker.blackbox.read_from import Attributed, Flaw
+    from isolitmus.checker.blackbox.read_from import AttributedReads, Flaw
     from isolitmus.model.blackbox_history import RegisterHistory
     from isolitmus.model.budget import Budget
     from isolitmus.model.operations import Moment
@@ -71,12 +71,12 @@ __all__ = [
     "COMPLETIONS",
     "Attribution",
     "Core",
-    "abstracted",
     "attributions",
-    "explained_record",
+    "explain_record",
+    "extract_part",
     "forbidden_ways",
-    "part_of",
-    "shrunk",
+    "shrink_core",
+    "to_version_history",
 ]
 
 
@@ -100,7 +100,7 @@ class Core(ReadableRepr):
         return f"{', '.join(f'T{number}' for number in self.numbers)}: {self.history!r}"
 
 
-def part_of(whole: RegisterHistory | ListHistory, kept: NDArray[np.bool_]) -> Core:
+def extract_part(whole: RegisterHistory | ListHistory, kept: NDArray[np.bool_]) -> Core:
     """These operations, but for reads of a key and value that an operation which is left out wrote; of a list that
     value is the last, and others are left out of it.
 
@@ -109,7 +109,7 @@ def part_of(whole: RegisterHistory | ListHistory, kept: NDArray[np.bool_]) -> Co
     ...     ("x", "y"), ("s", "t"), np.array([0, 1]), np.array([0, 0]), np.array([0, 2, 4]),
     ...     np.array([True, True, False, True]), np.array([0, 1, 0, 1]), np.array([7, 8, 7, 9]), np.arange(1, 5),
     ... )
-    >>> part_of(history, np.array([False, True, True, True]))
+    >>> extract_part(history, np.array([False, True, True, True]))
     T1, T2: 2 transactions in 2 sessions, 2 operations on 2 keys
     """
     history = whole.registers
@@ -145,17 +145,17 @@ def part_of(whole: RegisterHistory | ListHistory, kept: NDArray[np.bool_]) -> Co
     return Core(part, numbers, lists)
 
 
-def shrunk(judged: JudgedRecord, budget: Budget) -> Core:
+def shrink_core(judged: RecordVerdict, budget: Budget) -> Core:
     """A part that the level forbids, and no longer does without one of its operations; what there is of it once
     the ``budget`` is spent. Of a history without flaws that is forbidden.
     """
     whole, history = judged.lists or judged.history, judged.history
     owner = np.repeat(np.arange(len(history.session)), np.diff(history.first))
-    base = part_of(whole, np.ones(len(owner), bool))
+    base = extract_part(whole, np.ones(len(owner), bool))
     if judged.cycle:
         named, reads = _named(judged.cycle)
         named |= {int(owner[read]) for read in reads}
-        part = part_of(whole, _with_writers(history, owner, np.isin(owner, [*named])))
+        part = extract_part(whole, _with_writers(history, owner, np.isin(owner, [*named])))
         if judge_recorded(part.judged, judged.level).verdict == "forbidden":
             base = part
     owner = np.repeat(np.arange(len(base.numbers)), np.diff(base.history.first))
@@ -164,7 +164,7 @@ def shrunk(judged: JudgedRecord, budget: Budget) -> Core:
         numbers = np.unique(owner).tolist()
         shrinking.leave_out([np.flatnonzero(owner == number) for number in numbers])
         shrinking.leave_out([np.array([one]) for one in np.flatnonzero(shrinking.kept).tolist()])
-    part = part_of(base.judged, shrinking.kept)
+    part = extract_part(base.judged, shrinking.kept)
     return replace(part, numbers=tuple(base.numbers[number - 1] for number in part.numbers))
 
 
@@ -228,7 +228,7 @@ class _Shrinking:
     def forbidden(self, kept: NDArray[np.bool_]) -> bool:
         """Whether the level forbids a part."""
         self.budget.check()
-        part = part_of(self.history, kept).judged
+        part = extract_part(self.history, kept).judged
         return judge_recorded(part, self.level, budget=self.budget).verdict == "forbidden"
 
 
@@ -236,7 +236,7 @@ COMPLETIONS = 5000
 """So many orders of versions are tried."""
 
 
-def abstracted(part: Core, seen: Attributed, *, timed: bool = False) -> History:
+def to_version_history(part: Core, seen: AttributedReads, *, timed: bool = False) -> History:
     """What counts of a part, ``seen`` as it may have been, with the names of the whole; an object is ``k`` and the
     number of its key. Versions have an order where lists, or sessions and reads, give them one. ``timed``: with when
     transactions began and ended.
@@ -249,8 +249,8 @@ def abstracted(part: Core, seen: Attributed, *, timed: bool = False) -> History:
     ...     ("x",), ("s", "t"), np.array([0, 1]), np.array([0, 0]), np.array([0, 1, 3]),
     ...     np.array([True, False, True]), np.array([0, 0, 0]), np.array([7, 7, 8]), np.array([1, 2, 3]),
     ... )
-    >>> part = part_of(history, np.ones(3, bool))
-    >>> abstracted(part, attributed(part.history))
+    >>> part = extract_part(history, np.ones(3, bool))
+    >>> to_version_history(part, attribute_reads(part.history))
     History.from_table({'T1': 'w(k0_1)', 'T2': 'r(k0_1) w(k0_2)', 'order': ['k0_1 < k0_2']})
     """
     history, numbers = part.history, part.numbers
@@ -371,19 +371,19 @@ def _open(
 class Attribution:
     """Who some reads are supposed to have read from, and why the level forbids that."""
 
-    seen: Attributed
+    seen: AttributedReads
     """Who wrote what each read saw; some may be left unclear, as it does not matter."""
     supposing: tuple[tuple[int, int], ...]
     """Reads, by operation, with their writers."""
-    judged: JudgedRecord
+    judged: RecordVerdict
     """What the level says of the reads that are not unclear."""
 
 
-def attributions(judged: JudgedRecord, budget: Budget) -> Iterator[Attribution]:
+def attributions(judged: RecordVerdict, budget: Budget) -> Iterator[Attribution]:
     """Of a history that a level forbids: each choice of writers is one of these cases, or goes beyond one of them.
     TimeLimit if the ``budget`` ends it.
     """
-    seen = seen_at(judged.lists or judged.history, judged.level)
+    seen = reads_at_level(judged.lists or judged.history, judged.level)
     if judged.flaws or judged.cycle or seen.ambiguous or not len(seen.unclear):
         yield Attribution(seen, (), judged)
     else:
@@ -393,16 +393,16 @@ def attributions(judged: JudgedRecord, budget: Budget) -> Iterator[Attribution]:
 def _attributions(
     given: NDArray[np.int64],
     supposing: tuple[tuple[int, int], ...],
-    judged: JudgedRecord,
+    judged: RecordVerdict,
     budget: Budget,
 ) -> Iterator[Attribution]:
-    seen = attributed(judged.history, given)
-    found = contradiction(seen, judged.level, budget)
+    seen = attribute_reads(judged.history, given)
+    found = find_contradiction(seen, judged.level, budget)
     if found is not None:
         yield Attribution(seen, supposing, found)
         return
     assert len(seen.unclear), f"{judged.level} does not forbid {judged.history}"
-    read, cells = seen.unclear[:1], LeftCells(judged.history)
+    read, cells = seen.unclear[:1], LastWrites(judged.history)
     for writer in cells.by[ranges(*cells.writers(read))].tolist():
         if writer != seen.owner[read[0]]:
             more = given.copy()
@@ -420,7 +420,7 @@ WAYS = 6
 """So many ways in which a part may have been are shown."""
 
 
-def explained_record(judged: JudgedRecord, budget: Budget) -> Verdict:
+def explain_record(judged: RecordVerdict, budget: Budget) -> Verdict:
     """The verdict, with its witness or its violations.
 
     >>> import numpy as np
@@ -430,7 +430,7 @@ def explained_record(judged: JudgedRecord, budget: Budget) -> Verdict:
     ...     ("x", "y"), ("s", "t"), np.array([0, 1]), np.array([0, 0]), np.array([0, 2, 4]),
     ...     np.array([False, True] * 2), np.array([0, 1, 1, 0]), np.array([-1, 1, -1, 2]), np.arange(1, 5),
     ... )
-    >>> explained_record(judge_recorded(skew, "serializable"), Budget())
+    >>> explain_record(judge_recorded(skew, "serializable"), Budget())
     forbidden
       not write skew (G2-item):
         rw  T1 → T2  T1 (session s, line 1) read nothing of x, and T2 (session t, line 4) wrote x = 2
@@ -444,7 +444,7 @@ def explained_record(judged: JudgedRecord, budget: Budget) -> Verdict:
             return Unknown(judged.reason)
     if judged.flaws:
         return Forbidden(tuple(_flaws(judged.flaws, Names(judged.history))))
-    part = shrunk(judged, budget.within(SECONDS))
+    part = shrink_core(judged, budget.within(SECONDS))
     again = judge_recorded(part.judged, judged.level)
     assert again.verdict == "forbidden", f"{judged.level}: a part says otherwise"
     return _of_part(part, again, budget.within(SECONDS))
@@ -464,7 +464,7 @@ def _flaws(flaws: Sequence[Flaw], names: Names) -> Iterator[Violation]:
         yield Violation(name, "flaw", (Edge(writer, reader, "wr", why),))
 
 
-def _of_part(part: Core, judged: JudgedRecord, budget: Budget) -> Forbidden:
+def _of_part(part: Core, judged: RecordVerdict, budget: Budget) -> Forbidden:
     every: list[Attribution] = []
     with suppress(Limit):
         every = [*islice(attributions(judged, budget), CASES + 1)]
@@ -478,7 +478,10 @@ def _of_case(part: Core, case: Attribution) -> list[Violation]:
     """The ways in which a part may have been, if those wrote what was read who are supposed to."""
     judged, names = case.judged, Names(part.history, part.numbers)
     supposing = tuple(names.supposed(read, writer) for read, writer in case.supposing)
-    history, spec = abstracted(part, case.seen, timed=judged.level in TIMED), level(judged.level)
+    history, spec = (
+        to_version_history(part, case.seen, timed=judged.level in TIMED),
+        level(judged.level),
+    )
     ways: list[Violation] | None = None
     if judged.flaws:
         ways = [*_flaws(judged.flaws, names)]
@@ -496,11 +499,11 @@ def _of_case(part: Core, case: Attribution) -> list[Violation]:
     return [replace(way, supposing=supposing + way.supposing) for way in ways]
 
 
-def _no_order(part: Core, judged: JudgedRecord) -> Violation:
+def _no_order(part: Core, judged: RecordVerdict) -> Violation:
     """The cycle of the judge, or else its clause."""
     names = Names(part.history, part.numbers)
     if judged.cycle:
-        return circle_of(judged.cycle, names, judged.level)
+        return cycle_violation(judged.cycle, names, judged.level)
     why = Reason.of("recorded orders", of=", ".join(map(str, names.numbers)), said=judged.reason)
     return Violation("no order of versions", "flaw", (Edge(names[0], names[0], "ww", why),))
 
@@ -532,7 +535,7 @@ def _reason(edge: Edge, names: Names, part: Core, known: Collection[Pair]) -> Re
             return names.read_from(source, target, _key(nouns["version"]))
         case "ww":
             key, sees = _key(nouns["version"]), (nouns["before"], nouns["version"]) in known
-            listed = part.lists and shown_by_lists(names, part.lists, source, target, key)
+            listed = part.lists and list_order_reason(names, part.lists, source, target, key)
             return listed or names.overwrote(source, target, key, sees=sees)
         case "rw":
             version = nouns["version"]

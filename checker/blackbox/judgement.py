@@ -5,16 +5,21 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
-from isolitmus.checker.blackbox.columnar_graph import cycle_of
-from isolitmus.checker.blackbox.cycles import closing, traced
-from isolitmus.checker.blackbox.events import TIMED, Events, timed
-from isolitmus.checker.blackbox.lists import attributed_lists
-from isolitmus.checker.blackbox.precedence import concatenated, operation_name
-from isolitmus.checker.blackbox.read_from import attributed, undecided
-from isolitmus.checker.blackbox.read_from_sat import elected, sought
-from isolitmus.checker.blackbox.recheck import confirmed, misattributed, misbuilt, misread
-from isolitmus.checker.blackbox.saturation import saturated
-from isolitmus.checker.blackbox.version_order import Choosing, order_of
+from isolitmus.checker.blackbox.columnar_graph import find_cycle
+from isolitmus.checker.blackbox.cycles import trace_cycle, trace_version_cycle
+from isolitmus.checker.blackbox.events import TIMED, Events, has_times
+from isolitmus.checker.blackbox.lists import attribute_lists
+from isolitmus.checker.blackbox.precedence import concatenate_edges, operation_name
+from isolitmus.checker.blackbox.read_from import attribute_reads, find_ambiguous_reads
+from isolitmus.checker.blackbox.read_from_sat import search_read_from, solve_read_from
+from isolitmus.checker.blackbox.recheck import (
+    confirm_cycle,
+    find_misattributed_read,
+    find_misbuilt_list,
+    find_misread,
+)
+from isolitmus.checker.blackbox.saturation import saturate
+from isolitmus.checker.blackbox.version_order import VersionOrderConstraints, solve_version_order
 from isolitmus.model.blackbox_history import ListHistory
 from isolitmus.model.budget import Budget
 from isolitmus.model.display import ReadableRepr, first_lines
@@ -22,17 +27,17 @@ from isolitmus.model.errors import Limit, UnknownName, near
 
 if TYPE_CHECKING:
     from isolitmus.checker.blackbox.precedence import Precedence
-    from isolitmus.checker.blackbox.read_from import Attributed, Flaw
+    from isolitmus.checker.blackbox.read_from import AttributedReads, Flaw
     from isolitmus.model.blackbox_history import RegisterHistory
 
 __all__ = [
     "ORDERED",
     "POLYNOMIAL",
     "SEEING_ORDER",
-    "JudgedRecord",
-    "contradiction",
+    "RecordVerdict",
+    "find_contradiction",
     "judge_recorded",
-    "seen_at",
+    "reads_at_level",
 ]
 
 POLYNOMIAL = ("read-committed", "read-committed-biswas-enea", "read-atomic", "causal")
@@ -44,7 +49,7 @@ SEEING_ORDER = ("read-committed", *ORDERED, *TIMED)
 
 
 @dataclass(frozen=True, slots=True)
-class JudgedRecord(ReadableRepr):
+class RecordVerdict(ReadableRepr):
     """What a level says of a recorded history, and why."""
 
     history: RegisterHistory
@@ -76,7 +81,7 @@ class JudgedRecord(ReadableRepr):
 
 def judge_recorded(
     history: RegisterHistory | ListHistory, level: str, *, budget: Budget | None = None
-) -> JudgedRecord:
+) -> RecordVerdict:
     """What one of POLYNOMIAL, ORDERED or TIMED says of a history; UnknownName for another level, or for one of TIMED
     where nobody recorded when transactions began and ended. Unknown if the
     ``budget`` is spent before it is decided, or if several appended an element of a list. Lists are judged with the
@@ -96,104 +101,108 @@ def judge_recorded(
     known = (*POLYNOMIAL, *ORDERED, *TIMED)
     if level not in known:
         raise UnknownName(f"no level '{level}' for recorded histories{near(level, known)}")
-    if level in TIMED and not timed(history.registers):
+    if level in TIMED and not has_times(history.registers):
         raise UnknownName(f"{level} needs rt, which this history does not have")
     budget = budget or Budget()
-    seen = seen_at(history, level)
+    seen = reads_at_level(history, level)
     if seen.flaws:
-        return JudgedRecord(seen.history, level, "forbidden", flaws=seen.flaws)
+        return RecordVerdict(seen.history, level, "forbidden", flaws=seen.flaws)
     try:
         return (_polynomial if level in POLYNOMIAL else _ordered)(seen, level, budget)
     except Limit as limit:
-        return JudgedRecord(seen.history, level, "unknown", reason=str(limit))
+        return RecordVerdict(seen.history, level, "unknown", reason=str(limit))
 
 
-def seen_at(history: RegisterHistory | ListHistory, level: str) -> Attributed:
+def reads_at_level(history: RegisterHistory | ListHistory, level: str) -> AttributedReads:
     """Who wrote what each read saw; of lists also the order of versions, if the level looks at it."""
     if not isinstance(history, ListHistory):
-        return attributed(history)
-    seen = attributed_lists(history)
+        return attribute_reads(history)
+    seen = attribute_lists(history)
     if seen.flaws or level in SEEING_ORDER:
         return seen
-    return replace(attributed(seen.history), ambiguous=seen.ambiguous)
+    return replace(attribute_reads(seen.history), ambiguous=seen.ambiguous)
 
 
-def contradiction(seen: Attributed, level: str, budget: Budget) -> JudgedRecord | None:
+def find_contradiction(seen: AttributedReads, level: str, budget: Budget) -> RecordVerdict | None:
     """Why a level forbids what is known of who wrote what each read saw, whatever is unclear; None: it does not.
     TimeLimit if the ``budget`` ends it.
     """
     if seen.flaws:
-        return JudgedRecord(seen.history, level, "forbidden", flaws=seen.flaws)
+        return RecordVerdict(seen.history, level, "forbidden", flaws=seen.flaws)
     if level in POLYNOMIAL:
         return _cyclic(seen, level, budget)
-    choosing = Choosing(seen, Events(level))
+    choosing = VersionOrderConstraints(seen, Events(level))
     if not choosing.narrow(budget):
-        return _forbidden(seen, level, closing(choosing))
-    return None if order_of(choosing, budget) is not None else _unordered(choosing, budget)
+        return _forbidden(seen, level, trace_version_cycle(choosing))
+    return (
+        None if solve_version_order(choosing, budget) is not None else _unordered(choosing, budget)
+    )
 
 
-def _forbidden(seen: Attributed, level: str, cycle: tuple[Precedence, ...]) -> JudgedRecord:
+def _forbidden(seen: AttributedReads, level: str, cycle: tuple[Precedence, ...]) -> RecordVerdict:
     given = dict(zip(seen.read.tolist(), seen.writer.tolist(), strict=True))
-    assert confirmed(seen.lists or seen.history, level, cycle, given), f"{level}: {cycle}"
-    return JudgedRecord(seen.history, level, "forbidden", cycle=cycle, lists=seen.lists)
+    assert confirm_cycle(seen.lists or seen.history, level, cycle, given), f"{level}: {cycle}"
+    return RecordVerdict(seen.history, level, "forbidden", cycle=cycle, lists=seen.lists)
 
 
-def _cyclic(seen: Attributed, level: str, budget: Budget) -> JudgedRecord | None:
-    edges = concatenated([saturated(seen, level, budget), seen.observed])
-    cycle = cycle_of(seen.initial + 1, edges.source, edges.target)
-    return None if cycle is None else _forbidden(seen, level, traced(seen, level, edges, cycle))
+def _cyclic(seen: AttributedReads, level: str, budget: Budget) -> RecordVerdict | None:
+    edges = concatenate_edges([saturate(seen, level, budget), seen.observed])
+    cycle = find_cycle(seen.initial + 1, edges.source, edges.target)
+    return (
+        None if cycle is None else _forbidden(seen, level, trace_cycle(seen, level, edges, cycle))
+    )
 
 
-def _unordered(choosing: Choosing, budget: Budget) -> JudgedRecord:
+def _unordered(choosing: VersionOrderConstraints, budget: Budget) -> RecordVerdict:
     pairs = len(choosing.open(budget)) // 2
     reason = f"none of the orders of {pairs} pairs of versions has no cycle"
     seen, level = choosing.seen, choosing.events.level
-    return JudgedRecord(seen.history, level, "forbidden", reason=reason, lists=seen.lists)
+    return RecordVerdict(seen.history, level, "forbidden", reason=reason, lists=seen.lists)
 
 
-def _polynomial(seen: Attributed, level: str, budget: Budget) -> JudgedRecord:
+def _polynomial(seen: AttributedReads, level: str, budget: Budget) -> RecordVerdict:
     budget.check()
     forbidden = _cyclic(seen, level, budget)
     if forbidden is not None:
         return forbidden
     if seen.ambiguous:
-        return JudgedRecord(seen.history, level, "unknown", reason=seen.ambiguous)
+        return RecordVerdict(seen.history, level, "unknown", reason=seen.ambiguous)
     if len(seen.unclear):
-        found = sought(undecided(seen), level, budget)
+        found = search_read_from(find_ambiguous_reads(seen), level, budget)
         if found is None:
             return _without_writers(seen, level)
-        wrong = found.flaws or misattributed(found) or _cyclic(found, level, budget)
+        wrong = found.flaws or find_misattributed_read(found) or _cyclic(found, level, budget)
         assert not wrong, f"{level}: the choice of writers does not explain {wrong}"
-    return JudgedRecord(seen.history, level, "allowed")
+    return RecordVerdict(seen.history, level, "allowed")
 
 
-def _ordered(seen: Attributed, level: str, budget: Budget) -> JudgedRecord:
-    choosing = Choosing(seen, Events(level))
+def _ordered(seen: AttributedReads, level: str, budget: Budget) -> RecordVerdict:
+    choosing = VersionOrderConstraints(seen, Events(level))
     if not choosing.narrow(budget):
-        return _forbidden(seen, level, closing(choosing))
+        return _forbidden(seen, level, trace_version_cycle(choosing))
     if seen.ambiguous:
-        if order_of(choosing, budget) is None:
+        if solve_version_order(choosing, budget) is None:
             return _unordered(choosing, budget)
-        return JudgedRecord(seen.history, level, "unknown", reason=seen.ambiguous)
+        return RecordVerdict(seen.history, level, "unknown", reason=seen.ambiguous)
     if len(seen.unclear):
-        found = elected(undecided(seen), choosing, budget)
+        found = solve_read_from(find_ambiguous_reads(seen), choosing, budget)
         if found is None:
             return _without_writers(seen, level)
         seen, events = found
     else:
-        order_found = order_of(choosing, budget)
+        order_found = solve_version_order(choosing, budget)
         if order_found is None:
             return _unordered(choosing, budget)
         events = order_found
     each = choosing.events.each
-    wrong = misread(seen, level, events) or misbuilt(seen, level, events)
+    wrong = find_misread(seen, level, events) or find_misbuilt_list(seen, level, events)
     assert not wrong, f"{level}: the order does not explain {wrong}"
     ends = (number // each for number in events.tolist() if number % each == each - 1)
     order = tuple(number for number in ends if number < seen.initial and seen.counts[number])
-    return JudgedRecord(seen.history, level, "allowed", order=order)
+    return RecordVerdict(seen.history, level, "allowed", order=order)
 
 
-def _without_writers(seen: Attributed, level: str) -> JudgedRecord:
+def _without_writers(seen: AttributedReads, level: str) -> RecordVerdict:
     """No candidates of the reads whose value several wrote explain the history."""
     many, first = len(seen.unclear), operation_name(seen.history, int(seen.unclear[0]))
     reason = f"none of those who wrote it can have been read from: {first}"
@@ -201,4 +210,4 @@ def _without_writers(seen: Attributed, level: str) -> JudgedRecord:
         reason = (
             f"several wrote what {many} reads saw, and no choice explains them; the first: {first}"
         )
-    return JudgedRecord(seen.history, level, "forbidden", reason=reason)
+    return RecordVerdict(seen.history, level, "forbidden", reason=reason)

@@ -24,8 +24,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from isolitmus.checker.blackbox.precedence import Arrows, concatenated, operation_name, value_name
-from isolitmus.checker.blackbox.read_from import Flaw, attributed, own_writes, span
+from isolitmus.checker.blackbox.precedence import (
+    EdgeColumns,
+    concatenate_edges,
+    operation_name,
+    value_name,
+)
+from isolitmus.checker.blackbox.read_from import Flaw, attribute_reads, last_own_writes, span
 from isolitmus.model.blackbox_history import ABORTED, COMMITTED, UNKNOWN
 
 if TYPE_CHECKING:
@@ -34,17 +39,17 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from isolitmus.checker.blackbox.precedence import Names
-    from isolitmus.checker.blackbox.read_from import Attributed
+    from isolitmus.checker.blackbox.read_from import AttributedReads
     from isolitmus.model.blackbox_history import ListHistory, RegisterHistory
     from isolitmus.model.reason import Reason
 
 __all__ = [
     "Elements",
     "ListFlaw",
-    "attributed_lists",
-    "elements_of",
-    "list_flaws",
-    "shown_by_lists",
+    "attribute_lists",
+    "find_list_flaws",
+    "list_elements",
+    "list_order_reason",
 ]
 
 
@@ -80,7 +85,7 @@ class Elements:
         )
 
 
-def elements_of(lists: ListHistory, owner: NDArray[np.int64]) -> Elements:
+def list_elements(lists: ListHistory, owner: NDArray[np.int64]) -> Elements:
     """The elements of all lists; ``owner``: of each operation its transaction.
 
     >>> from isolitmus.model.blackbox_history import ListHistory
@@ -90,7 +95,7 @@ def elements_of(lists: ListHistory, owner: NDArray[np.int64]) -> Elements:
     ...     np.array([True, True, False]), np.array([0, 0, 0]), np.array([7, 8, 9]), np.array([1, 1, 2]),
     ... )
     >>> lists = ListHistory(registers, np.array([0, 0, 0, 3]), np.array([7, 8, 9]))
-    >>> elements_of(lists, np.array([0, 0, 1])).append.tolist()
+    >>> list_elements(lists, np.array([0, 0, 1])).append.tolist()
     [0, 1, -1]
     """
     history = lists.registers
@@ -137,7 +142,7 @@ class ListFlaw(Flaw):
         )
 
 
-def list_flaws(
+def find_list_flaws(
     lists: ListHistory,
     elements: Elements,
     owner: NDArray[np.int64],
@@ -237,7 +242,7 @@ def _repeated(elements: Elements) -> NDArray[np.bool_]:
     return found
 
 
-def attributed_lists(lists: ListHistory) -> Attributed:
+def attribute_lists(lists: ListHistory) -> AttributedReads:
     """Who wrote what each read of a list saw, and the order of versions that the lists show.
 
     >>> from isolitmus.model.blackbox_history import ListHistory
@@ -246,25 +251,25 @@ def attributed_lists(lists: ListHistory) -> Attributed:
     ...     ("x",), ("s", "t", "u"), np.array([0, 1, 2]), np.array([0, 0, 0]), np.array([0, 1, 2, 3]),
     ...     np.array([True, True, False]), np.array([0, 0, 0]), np.array([7, 8, 8]), np.array([1, 2, 3]),
     ... )
-    >>> seen = attributed_lists(ListHistory(registers, np.array([0, 0, 0, 2]), np.array([7, 8])))
+    >>> seen = attribute_lists(ListHistory(registers, np.array([0, 0, 0, 2]), np.array([7, 8])))
     >>> seen.writer.tolist(), seen.observed.source.tolist(), seen.observed.target.tolist()
     ([1], [0], [1])
     """
     history = lists.registers
     owner = np.repeat(np.arange(len(history.session)), np.diff(history.first))
-    elements = elements_of(lists, owner)
+    elements = list_elements(lists, owner)
     status = history.status
     while True:
         status = _ended(status, owner, elements)
-        seen = attributed(replace(history, status=status))
+        seen = attribute_reads(replace(history, status=status))
         if (status[seen.counts] == COMMITTED).all():
             break
         status = np.where(seen.counts, COMMITTED, status).astype(status.dtype)
     lists = replace(lists, registers=seen.history)
     elements = elements.only(seen.counts[owner[elements.read]])
     group = owner * len(history.keys) + history.key
-    before = np.where(history.is_write, own_writes(group, history.is_write)[0], -1)
-    flaws = (*seen.flaws, *list_flaws(lists, elements, owner, before))
+    before = np.where(history.is_write, last_own_writes(group, history.is_write)[0], -1)
+    flaws = (*seen.flaws, *find_list_flaws(lists, elements, owner, before))
     return replace(
         seen,
         flaws=tuple(sorted(flaws, key=lambda flaw: flaw.read)),
@@ -300,7 +305,7 @@ def _ambiguity(lists: ListHistory, elements: Elements) -> str:
     )
 
 
-def _observed(seen: Attributed, lists: ListHistory, elements: Elements) -> Arrows:
+def _observed(seen: AttributedReads, lists: ListHistory, elements: Elements) -> EdgeColumns:
     """Who wrote a version comes before who wrote the next one; and the last of whom there was a read before all whom
     nobody read.
     """
@@ -316,7 +321,7 @@ def _observed(seen: Attributed, lists: ListHistory, elements: Elements) -> Arrow
     last = np.ones(len(key), bool)
     last[:-1] = key[1:] != key[:-1]
     (at,) = np.nonzero(~last[:-1] & (writer[1:] != writer[:-1]))
-    parts = [Arrows.of("ww", writer[at], writer[at + 1], longest[key[at]])]
+    parts = [EdgeColumns.of("ww", writer[at], writer[at + 1], longest[key[at]])]
     # Of an element that several appended none of them counts as one that nobody read.
     appends = np.flatnonzero(history.is_write & (history.status[owner] != ABORTED))
     read = appends[np.isin(elements.cells[appends], shown.cell)]
@@ -326,11 +331,11 @@ def _observed(seen: Attributed, lists: ListHistory, elements: Elements) -> Arrow
     after = final[seen.written_key] >= 0
     after &= ~np.isin(seen.written_key * size + seen.written_by, there)
     unread = seen.written_key[after]
-    parts.append(Arrows.of("ww", final[unread], seen.written_by[after], longest[unread]))
-    return concatenated(parts)
+    parts.append(EdgeColumns.of("ww", final[unread], seen.written_by[after], longest[unread]))
+    return concatenate_edges(parts)
 
 
-def shown_by_lists(
+def list_order_reason(
     names: Names, lists: ListHistory, first: int, second: int, key: int
 ) -> Reason | None:
     """The reason why a transaction's version of a key comes before another's; None: no list shows it."""

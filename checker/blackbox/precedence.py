@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 
 __all__ = [
     "KINDS",
-    "Arrows",
+    "EdgeColumns",
     "Names",
     "Precedence",
-    "concatenated",
+    "concatenate_edges",
     "operation_name",
     "transaction_name",
     "value_name",
@@ -289,7 +289,7 @@ class Precedence(ReadableRepr):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Arrows:
+class EdgeColumns:
     """Pairs of transactions as columns, each with what it is about."""
 
     source: NDArray[np.int64]
@@ -304,9 +304,11 @@ class Arrows:
     def __len__(self) -> int:
         return len(self.source)
 
-    def only(self, which: NDArray[np.int64] | NDArray[np.bool_]) -> Arrows:
+    def only(self, which: NDArray[np.int64] | NDArray[np.bool_]) -> EdgeColumns:
         """These of them."""
-        return Arrows(self.source[which], self.target[which], self.kind[which], self.read[which])
+        return EdgeColumns(
+            self.source[which], self.target[which], self.kind[which], self.read[which]
+        )
 
     @classmethod
     def of(
@@ -315,15 +317,15 @@ class Arrows:
         source: NDArray[np.int64],
         target: NDArray[np.int64],
         read: NDArray[np.int64] | None = None,
-    ) -> Arrows:
+    ) -> EdgeColumns:
         """Arrows of one kind."""
         kinds = np.full(len(source), KINDS.index(kind), np.int8)
         return cls(source, target, kinds, np.full(len(source), -1) if read is None else read)
 
 
-def concatenated(parts: Sequence[Arrows]) -> Arrows:
+def concatenate_edges(parts: Sequence[EdgeColumns]) -> EdgeColumns:
     """The edges of all parts, one part after another."""
-    return Arrows(
+    return EdgeColumns(
         np.concatenate([part.source for part in parts]),
         np.concatenate([part.target for part in parts]),
         np.concatenate([part.kind for part in parts]),

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from isolitmus.checker.blackbox.precedence import Arrows, operation_name
+from isolitmus.checker.blackbox.precedence import EdgeColumns, operation_name
 from isolitmus.model.blackbox_history import ABORTED, COMMITTED, INITIAL, UNKNOWN
 from isolitmus.model.display import ReadableRepr
 
@@ -33,17 +33,17 @@ if TYPE_CHECKING:
     from isolitmus.model.blackbox_history import ListHistory, RegisterHistory
 
 __all__ = [
-    "Attributed",
+    "AmbiguousReads",
+    "AttributedReads",
     "Flaw",
-    "LeftCells",
-    "Undecided",
-    "Writers",
-    "attributed",
-    "own_writes",
+    "LastWrites",
+    "WriterIndex",
+    "attribute_reads",
+    "find_ambiguous_reads",
+    "last_own_writes",
     "portions",
     "ranges",
     "span",
-    "undecided",
 ]
 
 WORDS = {
@@ -74,12 +74,12 @@ class Flaw(ReadableRepr):
         return WORDS[self.kind].format(read=read, write=write)
 
 
-def _nothing() -> Arrows:
-    return Arrows.of("ww", *[np.zeros(0, np.int64)] * 2)
+def _nothing() -> EdgeColumns:
+    return EdgeColumns.of("ww", *[np.zeros(0, np.int64)] * 2)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Attributed:
+class AttributedReads:
     """Reads with their writers, and last writes, of the transactions that count: columns of numbers.
 
     Transactions have the numbers of the history; one more, ``initial``, is before all of them and wrote
@@ -108,7 +108,7 @@ class Attributed:
     """Of each last write, in the order of keys, then of transactions."""
     written_by: NDArray[np.int64]
     """Of each last write, its transaction."""
-    observed: Arrows = field(default_factory=_nothing)
+    observed: EdgeColumns = field(default_factory=_nothing)
     """The order of versions as far as lists show it, each pair with the read that does; of registers nothing."""
     lists: ListHistory | None = None
     """The same history with all that its reads saw, if it is one of lists."""
@@ -135,7 +135,7 @@ class Attributed:
         return np.append(self.history.session, len(self.history.sessions)).astype(np.int64)
 
 
-class LeftCells:
+class LastWrites:
     """What transactions that may have committed left of each key; a cell is a key and a value."""
 
     def __init__(self, history: RegisterHistory) -> None:
@@ -146,7 +146,7 @@ class LeftCells:
         """Of each operation, its transaction."""
         self.cell: NDArray[np.int64] = code[:-1] * keys + key
         """Of each operation."""
-        self.before, self.last = own_writes(self.owner * keys + key, history.is_write)
+        self.before, self.last = last_own_writes(self.owner * keys + key, history.is_write)
         """Of each operation the own write of its key before it, or -1; and the last writes, by operation."""
         self.external: NDArray[np.int64] = np.flatnonzero(~history.is_write & (self.before < 0))
         """The reads that see what another transaction left, by operation."""
@@ -163,7 +163,9 @@ class LeftCells:
         return low, np.searchsorted(self.left, self.cell[reads], "right") - low
 
 
-def attributed(history: RegisterHistory, given: NDArray[np.int64] | None = None) -> Attributed:
+def attribute_reads(
+    history: RegisterHistory, given: NDArray[np.int64] | None = None
+) -> AttributedReads:
     """Who wrote what each read saw; ``given`` says it of reads that are unclear: of each operation a writer, or -1.
 
     >>> from isolitmus.model.blackbox_history import RegisterHistory
@@ -171,12 +173,12 @@ def attributed(history: RegisterHistory, given: NDArray[np.int64] | None = None)
     ...     ("x",), ("s", "t"), np.array([0, 1]), np.array([0, 0]), np.array([0, 1, 3]),
     ...     np.array([True, False, False]), np.array([0, 0, 0]), np.array([7, 7, 8]), np.array([1, 2, 3]),
     ... )
-    >>> seen = attributed(history)
+    >>> seen = attribute_reads(history)
     >>> seen.writer.tolist(), seen.flaws
     ([0], (transaction 2 (session t, line 3) read x = 8, which nobody wrote,))
     """
     key = history.key.astype(np.int64)
-    cells = LeftCells(history)
+    cells = LastWrites(history)
     owner, external, last = cells.owner, cells.external, cells.last
     low, many = cells.writers(external)
     writer = np.where(many == 1, cells.by[np.minimum(low, len(cells.by) - 1)], -1)
@@ -207,7 +209,7 @@ def attributed(history: RegisterHistory, given: NDArray[np.int64] | None = None)
     good = np.flatnonzero(there & (writer >= 0))
     last = last[counts[owner[last]]]
     last = last[np.lexsort((owner[last], key[last]))]
-    return Attributed(
+    return AttributedReads(
         history,
         tuple(sorted(flaws, key=lambda flaw: flaw.read)),
         external[there & unclear],
@@ -222,14 +224,14 @@ def attributed(history: RegisterHistory, given: NDArray[np.int64] | None = None)
     )
 
 
-def _among(cells: LeftCells, reads: NDArray[np.int64]) -> NDArray[np.bool_]:
+def _among(cells: LastWrites, reads: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Of each read whether its reader is among those who left what it saw."""
     size = int(cells.by.max()) + 1
     wanted = cells.cell[reads] * size + cells.owner[reads]
     return np.isin(wanted, cells.left * size + cells.by)
 
 
-def own_writes(
+def last_own_writes(
     group: NDArray[np.int64], is_write: NDArray[np.bool_]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Of each operation the last write before it of its group (a transaction and a key), or -1; and the last
@@ -300,7 +302,7 @@ PORTION = 1_000_000
 """How many slots are looked at together."""
 
 
-class Writers:
+class WriterIndex:
     """Who wrote each key, chain by chain. A slot is a key and a chain in which it is written."""
 
     def __init__(
@@ -383,10 +385,10 @@ def span(
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Undecided:
+class AmbiguousReads:
     """Reads with their candidates, as columns."""
 
-    seen: Attributed
+    seen: AttributedReads
     """What is decided."""
     given: NDArray[np.int64]
     """Of each operation the writer that was the only candidate left, or -1."""
@@ -420,7 +422,7 @@ class Undecided:
         without = self.needed() & (np.bincount(self.of, minlength=len(self.read)) == 0)
         return int(self.read[without][0]) if without.any() else None
 
-    def only(self, keep: NDArray[np.bool_]) -> Undecided:
+    def only(self, keep: NDArray[np.bool_]) -> AmbiguousReads:
         """These candidates, but for possible transactions of which a read is left without any."""
         of, writer, possible = self.of[keep], self.writer[keep], self.possible.copy()
         while True:
@@ -434,7 +436,7 @@ class Undecided:
             of, writer = of[keep], writer[keep]
         return _reached(replace(self, possible=possible, of=of, writer=writer))
 
-    def settled(self) -> Undecided:
+    def settled(self) -> AmbiguousReads:
         """The same once each read that has one candidate has it."""
         one = self.needed() & (np.bincount(self.of, minlength=len(self.read)) == 1)
         rows = one[self.of]
@@ -442,7 +444,7 @@ class Undecided:
             return self
         given = self.given.copy()
         given[self.read[self.of[rows]]] = self.writer[rows]
-        seen = attributed(self.seen.history, given)
+        seen = attribute_reads(self.seen.history, given)
         possible = self.possible & ~np.append(seen.counts, False)
         open_ = ~seen.counts[self.reader] | np.isin(self.read, seen.unclear)
         place = np.cumsum(open_) - 1
@@ -486,15 +488,15 @@ class Undecided:
         last[:-1] = self.of[best][1:] != self.of[best][:-1]
         return best[last]
 
-    def chosen(self, rows: NDArray[np.int64]) -> Attributed:
+    def chosen(self, rows: NDArray[np.int64]) -> AttributedReads:
         """Who wrote what each read saw if these candidates did, or of several for a read the first of them."""
         of, one = np.unique(self.of[rows], return_index=True)
         given = self.given.copy()
         given[self.read[of]] = self.writer[rows[one]]
-        return attributed(self.seen.history, given)
+        return attribute_reads(self.seen.history, given)
 
 
-def undecided(seen: Attributed) -> Undecided:
+def find_ambiguous_reads(seen: AttributedReads) -> AmbiguousReads:
     """The reads of a history that are unclear, with all who may have written what they saw.
 
     >>> from isolitmus.model.blackbox_history import RegisterHistory
@@ -502,11 +504,11 @@ def undecided(seen: Attributed) -> Undecided:
     ...     ("x",), ("s", "t", "u"), np.array([0, 1, 2]), np.array([0, 2, 0]), np.arange(4),
     ...     np.array([True, True, False]), np.zeros(3, int), np.array([7, 7, 7]), np.arange(1, 4),
     ... )
-    >>> found = undecided(attributed(history))
+    >>> found = find_ambiguous_reads(attribute_reads(history))
     >>> found.read.tolist(), found.writer.tolist(), found.possible.tolist()
     ([2], [0, 1], [False, True, False, False])
     """
-    history, cells = seen.history, LeftCells(seen.history)
+    history, cells = seen.history, LastWrites(seen.history)
     unseen = np.append((history.status == UNKNOWN) & ~seen.counts, False)
     internal = np.flatnonzero(~history.is_write & (cells.before >= 0))
     missed = internal[history.value[internal] != history.value[cells.before[internal]]]
@@ -529,7 +531,7 @@ def undecided(seen: Attributed) -> Undecided:
         possible[new] = True
         fresh = cells.external[np.isin(cells.owner[cells.external], new)]
     none = seen.unclear[:0]
-    found = Undecided(
+    found = AmbiguousReads(
         seen,
         np.full(len(history.key), -1),
         possible,
@@ -541,7 +543,7 @@ def undecided(seen: Attributed) -> Undecided:
     return found.only(np.ones(len(found.writer), bool)).settled()
 
 
-def _reached(open_: Undecided) -> Undecided:
+def _reached(open_: AmbiguousReads) -> AmbiguousReads:
     """Without the reads and writes of transactions that are no longer possible."""
     stays = open_.needed() | open_.possible[open_.reader]
     place = np.cumsum(stays) - 1

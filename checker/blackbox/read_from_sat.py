@@ -28,19 +28,19 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from isolitmus.checker.blackbox.columnar_graph import (
-    add,
-    direct,
-    knots,
-    path_of,
+    add_edges,
+    drop_chain_edges,
+    find_path,
     reaches,
-    topological,
+    strong_components,
+    topological_order,
 )
-from isolitmus.checker.blackbox.cycles import traced
+from isolitmus.checker.blackbox.cycles import trace_cycle
 from isolitmus.checker.blackbox.events import Events
 from isolitmus.checker.blackbox.read_from import portions, ranges, span
-from isolitmus.checker.blackbox.recheck import misread
-from isolitmus.checker.blackbox.saturation import saturated
-from isolitmus.checker.blackbox.version_order import Choosing, solved
+from isolitmus.checker.blackbox.recheck import find_misread
+from isolitmus.checker.blackbox.saturation import saturate
+from isolitmus.checker.blackbox.version_order import VersionOrderConstraints, solve_order
 from isolitmus.model.errors import Limit
 
 if TYPE_CHECKING:
@@ -48,22 +48,22 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from isolitmus.checker.blackbox.precedence import Arrows, Precedence
-    from isolitmus.checker.blackbox.read_from import Attributed, Undecided
+    from isolitmus.checker.blackbox.precedence import EdgeColumns, Precedence
+    from isolitmus.checker.blackbox.read_from import AmbiguousReads, AttributedReads
     from isolitmus.model.budget import Budget
 
-__all__ = ["Misses", "elected", "excluded", "sought"]
+__all__ = ["ConditionalEdges", "prune_read_from", "search_read_from", "solve_read_from"]
 
 
-def excluded(
-    open_: Undecided, choosing: Choosing, budget: Budget
-) -> tuple[Undecided, Choosing | None]:
+def prune_read_from(
+    open_: AmbiguousReads, choosing: VersionOrderConstraints, budget: Budget
+) -> tuple[AmbiguousReads, VersionOrderConstraints | None]:
     """What is left of candidates, and what is known once reads that have one have it, beyond what was known before;
     None if that has a cycle, or a read has no candidate left.
     """
     while True:
         graph = choosing.graph
-        choosing = Choosing(open_.seen, choosing.events)
+        choosing = VersionOrderConstraints(open_.seen, choosing.events)
         np.maximum(choosing.graph, graph, out=choosing.graph)
         _from_the_start(choosing)
         if not choosing.narrow(budget):
@@ -76,16 +76,18 @@ def excluded(
             return open_, choosing
 
 
-def _from_the_start(choosing: Choosing) -> None:
+def _from_the_start(choosing: VersionOrderConstraints) -> None:
     """What was there before all comes before possible transactions, too."""
     events, chain = choosing.events, choosing.chain
     _, first = np.unique(chain, return_index=True)
     first = first[chain[first] != chain[-1]]
     initial = events.end(np.full(len(first), choosing.seen.initial))
-    add(choosing.graph, chain, initial, first)
+    add_edges(choosing.graph, chain, initial, first)
 
 
-def _out(open_: Undecided, choosing: Choosing, budget: Budget) -> NDArray[np.bool_]:
+def _out(
+    open_: AmbiguousReads, choosing: VersionOrderConstraints, budget: Budget
+) -> NDArray[np.bool_]:
     """The candidates that come after the reader, or before another writer of the key that the reader comes after."""
     events, clock, chain = choosing.events, choosing.clock, choosing.chain
     begin, end = events.begin(open_.reader), events.end(open_.writer)
@@ -105,10 +107,12 @@ def _out(open_: Undecided, choosing: Choosing, budget: Budget) -> NDArray[np.boo
     return out
 
 
-class Misses:
+class ConditionalEdges:
     """The edges of a history with undecided reads that are not known, and the clauses of their literals."""
 
-    def __init__(self, open_: Undecided, choosing: Choosing, budget: Budget) -> None:
+    def __init__(
+        self, open_: AmbiguousReads, choosing: VersionOrderConstraints, budget: Budget
+    ) -> None:
         self.open, self.choosing, self.budget = open_, choosing, budget
         self.size = choosing.seen.initial + 1
         self.variables = len(open_.writer) + int(open_.possible.sum())
@@ -261,30 +265,30 @@ class Misses:
             yield rows
 
 
-def elected(
-    open_: Undecided, choosing: Choosing, budget: Budget
-) -> tuple[Attributed, NDArray[np.int64]] | None:
+def solve_read_from(
+    open_: AmbiguousReads, choosing: VersionOrderConstraints, budget: Budget
+) -> tuple[AttributedReads, NDArray[np.int64]] | None:
     """Who wrote what each read saw, and the events in an order that the level admits; None: there are none. What is
     decided has no cycle.
     """
     if open_.lost() is not None:
         return None
-    open_, narrowed = excluded(open_, choosing, budget)
+    open_, narrowed = prune_read_from(open_, choosing, budget)
     if narrowed is None:
         return None
     choosing = narrowed
-    known = direct(choosing.graph, choosing.chain)
+    known = drop_chain_edges(choosing.graph, choosing.chain)
     size = len(choosing.chain)
-    order = topological(size, *known)
+    order = topological_order(size, *known)
     place = np.empty(size, np.int64)
     place[order] = np.arange(size)
     begin, end = choosing.events.begin(open_.reader), choosing.events.end(open_.writer)
     guess = open_.latest(place[begin], place[end])
-    if not misread(open_.seen, choosing.events.level, order):
+    if not find_misread(open_.seen, choosing.events.level, order):
         return open_.chosen(guess), order
     leads = partial(reaches, choosing.clock, choosing.chain)
-    misses = Misses(open_, choosing, budget)
-    found = solved(
+    misses = ConditionalEdges(open_, choosing, budget)
+    found = solve_order(
         known,
         leads,
         (misses.tails, misses.heads),
@@ -307,7 +311,7 @@ STARTS = 32
 """From how many transactions on cycles a shortest one is looked for, after each choice."""
 
 
-def sought(open_: Undecided, level: str, budget: Budget) -> Attributed | None:
+def search_read_from(open_: AmbiguousReads, level: str, budget: Budget) -> AttributedReads | None:
     """Who wrote what each read saw, so that the level holds; None: there is no such choice."""
     from pysat.solvers import Solver
 
@@ -317,8 +321,8 @@ def sought(open_: Undecided, level: str, budget: Budget) -> Attributed | None:
     if stronger is not None:
         return stronger
     size = open_.seen.initial + 1
-    known = saturated(open_.seen, "causal")
-    place = np.argsort(topological(size, known.source, known.target))
+    known = saturate(open_.seen, "causal")
+    place = np.argsort(topological_order(size, known.source, known.target))
     if len(place) < size:
         place = np.arange(size)
     with Solver(name="glucose4", bootstrap_with=open_.clauses()) as solver:
@@ -332,9 +336,9 @@ def sought(open_: Undecided, level: str, budget: Budget) -> Attributed | None:
             true = np.array(solver.get_model() or [0])
             rows = true[(true > 0) & (true <= len(open_.writer))] - 1
             seen = open_.chosen(rows)
-            edges = saturated(seen, level)
+            edges = saturate(seen, level)
             learned = {
-                _needed(open_, rows, traced(seen, level, edges, cycle))
+                _needed(open_, rows, trace_cycle(seen, level, edges, cycle))
                 for cycle in _cycles(size, edges)
             }
             if not learned:
@@ -346,29 +350,29 @@ def sought(open_: Undecided, level: str, budget: Budget) -> Attributed | None:
             budget.check()
 
 
-def _at_prefix_consistency(open_: Undecided, budget: Budget) -> Attributed | None:
+def _at_prefix_consistency(open_: AmbiguousReads, budget: Budget) -> AttributedReads | None:
     """Who wrote what each read saw at this stronger level; None: nobody, or it is not known so soon."""
     with suppress(Limit):
-        choosing = Choosing(open_.seen, Events("prefix-consistency"))
-        found = elected(open_, choosing, budget) if choosing.narrow(budget) else None
+        choosing = VersionOrderConstraints(open_.seen, Events("prefix-consistency"))
+        found = solve_read_from(open_, choosing, budget) if choosing.narrow(budget) else None
         return None if found is None else found[0]
     return None
 
 
-def _cycles(size: int, edges: Arrows) -> Iterator[tuple[int, ...]]:
+def _cycles(size: int, edges: EdgeColumns) -> Iterator[tuple[int, ...]]:
     """Short cycles, as the edges that are on them."""
-    knot = knots(size, edges.source, edges.target, np.arange(size))
+    knot = strong_components(size, edges.source, edges.target, np.arange(size))
     within = np.flatnonzero((knot[edges.source] >= 0) & (knot[edges.source] == knot[edges.target]))
     source, target = edges.source[within], edges.target[within]
     nodes = np.unique(source)
     for start in nodes[:: max(1, len(nodes) // STARTS)].tolist():
-        cycle = path_of(size, source, target, start, {start})
+        cycle = find_path(size, source, target, start, {start})
         assert cycle is not None
         yield tuple(within[[*cycle]].tolist())
 
 
 def _needed(
-    open_: Undecided, rows: NDArray[np.int64], steps: Iterable[Precedence]
+    open_: AmbiguousReads, rows: NDArray[np.int64], steps: Iterable[Precedence]
 ) -> tuple[int, ...]:
     """The literals of candidates, among those that were chosen, without which steps do not follow."""
     chosen = dict(zip(open_.read[open_.of[rows]].tolist(), (rows + 1).tolist(), strict=True))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from isolitmus.checker.blackbox.events import TIMED, Events, out_of_time
+from isolitmus.checker.blackbox.events import TIMED, Events, find_time_violation
 from isolitmus.checker.blackbox.precedence import operation_name, transaction_name
 from isolitmus.model.blackbox_history import ABORTED, COMMITTED, INITIAL, ListHistory
 
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from isolitmus.checker.blackbox.precedence import Precedence
-    from isolitmus.checker.blackbox.read_from import Attributed
+    from isolitmus.checker.blackbox.read_from import AttributedReads
     from isolitmus.model.blackbox_history import RegisterHistory
 
-__all__ = ["confirmed", "misattributed", "misbuilt", "misread"]
+__all__ = ["confirm_cycle", "find_misattributed_read", "find_misbuilt_list", "find_misread"]
 
 BEFORE_A_MISS = {
     "serializable": {"so", "wr", "ww", "rw"},
@@ -44,7 +44,7 @@ STEPS = {
 """Of which steps a forbidden cycle may be."""
 
 
-def confirmed(
+def confirm_cycle(
     history: RegisterHistory | ListHistory,
     level: str,
     cycle: Sequence[Precedence],
@@ -248,7 +248,7 @@ class _Confirming:
         )
 
 
-def misread(seen: Attributed, level: str, events: NDArray[int64]) -> str:
+def find_misread(seen: AttributedReads, level: str, events: NDArray[int64]) -> str:
     """What the order does not explain, in words; empty: it explains all.
 
     At serializable an event is a transaction, else twice its number is its beginning, and one more its end. A
@@ -301,11 +301,11 @@ def misread(seen: Attributed, level: str, events: NDArray[int64]) -> str:
                 there[at], when[at] = left, moment
     if len(began) < sum(counts):
         return "a transaction that is missing"
-    late = out_of_time(seen, np.argsort(events), each) if level in TIMED else None
+    late = find_time_violation(seen, np.argsort(events), each) if level in TIMED else None
     return "" if late is None else transaction_name(history, late)
 
 
-def misattributed(seen: Attributed) -> str:
+def find_misattributed_read(seen: AttributedReads) -> str:
     """A read of what counts that did not see what its writer left, or its own write, in words; empty: there is none."""
     history = seen.history
     writer = dict(zip(seen.read.tolist(), seen.writer.tolist(), strict=True))
@@ -337,7 +337,7 @@ def misattributed(seen: Attributed) -> str:
     return ""
 
 
-def misbuilt(seen: Attributed, level: str, events: NDArray[int64]) -> str:
+def find_misbuilt_list(seen: AttributedReads, level: str, events: NDArray[int64]) -> str:
     """A read of a list that does not begin what the appends make, one transaction after another as they end in the
     order, in words; empty: there is none.
     """

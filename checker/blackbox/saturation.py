@@ -16,49 +16,51 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from isolitmus.checker.blackbox.columnar_graph import add, chained, clocks, reaches
-from isolitmus.checker.blackbox.precedence import Arrows, concatenated
-from isolitmus.checker.blackbox.read_from import Writers, ranges, span
+from isolitmus.checker.blackbox.columnar_graph import add_edges, chain_graph, reaches, vector_clocks
+from isolitmus.checker.blackbox.precedence import EdgeColumns, concatenate_edges
+from isolitmus.checker.blackbox.read_from import WriterIndex, ranges, span
 from isolitmus.model.budget import Budget
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from isolitmus.checker.blackbox.read_from import Attributed
+    from isolitmus.checker.blackbox.read_from import AttributedReads
 
-__all__ = ["happens_before", "saturated"]
+__all__ = ["happens_before", "saturate"]
 
 
-def saturated(seen: Attributed, level: str, budget: Budget | None = None) -> Arrows:
+def saturate(seen: AttributedReads, level: str, budget: Budget | None = None) -> EdgeColumns:
     """The edges that must have no cycle, at a level; for a level with a cycle of so and wr, these alone. TimeLimit
     or MemoryLimit if the ``budget`` ends it.
     """
     budget = budget or Budget()
-    reads = Arrows.of("wr", seen.writer, seen.reader, seen.read)
+    reads = EdgeColumns.of("wr", seen.writer, seen.reader, seen.read)
     if level == "read-committed":
         return reads
-    known = concatenated([Arrows.of("so", *seen.sessions()), reads])
+    known = concatenate_edges([EdgeColumns.of("so", *seen.sessions()), reads])
     if level == "read-committed-biswas-enea":
-        return concatenated([known, _after_reads(seen, ordered=True)])
+        return concatenate_edges([known, _after_reads(seen, ordered=True)])
     if level == "read-atomic":
-        clock = happens_before(seen, Arrows.of("so", *seen.sessions()), budget)
+        clock = happens_before(seen, EdgeColumns.of("so", *seen.sessions()), budget)
         assert clock is not None
-        return concatenated(
+        return concatenate_edges(
             [known, _after_reads(seen, ordered=False), _in_sessions(seen, clock, budget)]
         )
     clock = happens_before(seen, known, budget)
-    return known if clock is None else concatenated([known, _in_sessions(seen, clock, budget)])
+    return known if clock is None else concatenate_edges([known, _in_sessions(seen, clock, budget)])
 
 
-def happens_before(seen: Attributed, edges: Arrows, budget: Budget) -> NDArray[np.int32] | None:
+def happens_before(
+    seen: AttributedReads, edges: EdgeColumns, budget: Budget
+) -> NDArray[np.int32] | None:
     """The clocks of transactions by some edges; None: these have a cycle."""
     chain = seen.chains()
-    graph = chained(chain)
-    add(graph, chain, edges.source, edges.target)
-    return clocks(graph, chain, budget)
+    graph = chain_graph(chain)
+    add_edges(graph, chain, edges.source, edges.target)
+    return vector_clocks(graph, chain, budget)
 
 
-def _after_reads(seen: Attributed, *, ordered: bool) -> Arrows:
+def _after_reads(seen: AttributedReads, *, ordered: bool) -> EdgeColumns:
     """t2 is read from by t3, which reads x of t1 (``ordered``: later): t2 writes x."""
     size = len(seen.counts) + 1
     # Who sees whom, and by which read first; whose x is read last.
@@ -94,12 +96,12 @@ def _after_reads(seen: Attributed, *, ordered: bool) -> Arrows:
         if ordered:
             good &= seen_at[pair] < seen.read[read]
         parts.append(
-            Arrows.of("co", t2[pair[good]], seen.writer[read[good]], seen.read[read[good]])
+            EdgeColumns.of("co", t2[pair[good]], seen.writer[read[good]], seen.read[read[good]])
         )
-    return concatenated(parts)
+    return concatenate_edges(parts)
 
 
-def _last(seen: Attributed) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _last(seen: AttributedReads) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """The reads that are the last of their reader, key and writer, and their readers and keys as one number."""
     width = int(seen.key.max(initial=0)) + 1
     cell = seen.reader * width + seen.key
@@ -115,14 +117,14 @@ def _first(number: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int
     return found, index
 
 
-def _in_sessions(seen: Attributed, clock: NDArray[np.int32], budget: Budget) -> Arrows:
+def _in_sessions(seen: AttributedReads, clock: NDArray[np.int32], budget: Budget) -> EdgeColumns:
     """t2 is, of each session, the latest one that writes x and that the clock of t3 has; those that come before t1 by
     the clock are left out.
     """
     chain = seen.chains()
-    writers = Writers(seen.written_key, seen.written_by, chain)
+    writers = WriterIndex(seen.written_key, seen.written_by, chain)
     _, one = _last(seen)
-    parts = [Arrows.of("co", one[:0], one[:0])]
+    parts = [EdgeColumns.of("co", one[:0], one[:0])]
     for row, slot in writers.slots(seen.key[one]):
         budget.check()
         read = one[row]
@@ -132,5 +134,5 @@ def _in_sessions(seen: Attributed, clock: NDArray[np.int32], budget: Budget) -> 
         read, writer = read[found], writer[found]
         new = ~reaches(clock, chain, writer, seen.writer[read])
         read, writer = read[new], writer[new]
-        parts.append(Arrows.of("co", writer, seen.writer[read], seen.read[read]))
-    return concatenated(parts)
+        parts.append(EdgeColumns.of("co", writer, seen.writer[read], seen.read[read]))
+    return concatenate_edges(parts)

@@ -20,19 +20,19 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from isolitmus.checker.blackbox.columnar_graph import (
-    add,
-    chained,
-    cheap_cycles,
-    clocks,
-    direct,
-    knots,
+    add_edges,
+    chain_graph,
+    drop_chain_edges,
+    find_cheap_cycles,
     reaches,
-    renewed,
-    topological,
+    strong_components,
+    topological_order,
+    update_clocks,
+    vector_clocks,
 )
-from isolitmus.checker.blackbox.events import TIMED, ended_before
-from isolitmus.checker.blackbox.precedence import Arrows, concatenated
-from isolitmus.checker.blackbox.read_from import Writers, portions, ranges, span
+from isolitmus.checker.blackbox.events import TIMED, ended_before_start
+from isolitmus.checker.blackbox.precedence import EdgeColumns, concatenate_edges
+from isolitmus.checker.blackbox.read_from import WriterIndex, portions, ranges, span
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -40,18 +40,24 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from isolitmus.checker.blackbox.events import Events
-    from isolitmus.checker.blackbox.read_from import Attributed
+    from isolitmus.checker.blackbox.read_from import AttributedReads
     from isolitmus.model.budget import Budget
 
     Leads = Callable[[NDArray[np.int64], NDArray[np.int64]], NDArray[np.bool_]]
 
-__all__ = ["Alternatives", "Choosing", "Following", "order_of", "solved"]
+__all__ = [
+    "Alternatives",
+    "VersionOrderConstraints",
+    "VersionOrderRules",
+    "solve_order",
+    "solve_version_order",
+]
 
 
-class Following:
+class VersionOrderRules:
     """What follows, at a level, of a history."""
 
-    def __init__(self, seen: Attributed, events: Events) -> None:
+    def __init__(self, seen: AttributedReads, events: Events) -> None:
         self.seen, self.events, self.chain = seen, events, seen.chains()
         size = seen.initial + 1
         self.version, of = np.unique(seen.key * size + seen.writer, return_inverse=True)
@@ -62,9 +68,9 @@ class Following:
         self.first, self.many = span(one // size, np.arange(len(self.version)))
         """Where those of each version begin, and how many they are."""
         self.key, self.writer = self.version // size, self.version % size
-        self.writers = Writers(seen.written_key, seen.written_by, self.chain)
+        self.writers = WriterIndex(seen.written_key, seen.written_by, self.chain)
         """Of all versions."""
-        self.read_from = Writers(self.key, self.writer, self.chain)
+        self.read_from = WriterIndex(self.key, self.writer, self.chain)
         """Of those that were read."""
         order = np.lexsort((seen.written_by, self.chain[seen.written_by], seen.written_key))
         key, writer = seen.written_key[order], seen.written_by[order]
@@ -73,7 +79,7 @@ class Following:
         """Of each version the writer before of its key in its chain, or −1."""
         self.earlier[order[1:][same]] = writer[:-1][same]
 
-    def edges(self, clock: NDArray[np.int32], changed: NDArray[np.bool_]) -> Iterator[Arrows]:
+    def edges(self, clock: NDArray[np.int32], changed: NDArray[np.bool_]) -> Iterator[EdgeColumns]:
         """Orders of versions, and who missed one, in portions; some of it is known already. Looked at is what leads to
         events that have ``changed``.
         """
@@ -91,14 +97,14 @@ class Following:
         order = np.lexsort((writer, key))
         return key[order], writer[order]
 
-    def _seen(self, clock: NDArray[np.int32], changed: NDArray[np.bool_]) -> Iterator[Arrows]:
+    def _seen(self, clock: NDArray[np.int32], changed: NDArray[np.bool_]) -> Iterator[EdgeColumns]:
         """Who wrote the key and ended before a reader began comes before whom it read from."""
         seen = self.seen
         reads = self.reads[changed[self.events.begin(seen.reader[self.reads])]]
         for row, writer in self.ended(clock, seen.key[reads], seen.reader[reads]):
             read_from = seen.writer[reads[row]]
             other = writer != read_from
-            yield Arrows.of("ww", writer[other], read_from[other])
+            yield EdgeColumns.of("ww", writer[other], read_from[other])
 
     def ended(
         self, clock: NDArray[np.int32], key: NDArray[np.int64], reader: NDArray[np.int64]
@@ -116,7 +122,9 @@ class Following:
             found = writer >= 0
             yield row[found], writer[found]
 
-    def _missed(self, clock: NDArray[np.int32], changed: NDArray[np.bool_]) -> Iterator[Arrows]:
+    def _missed(
+        self, clock: NDArray[np.int32], changed: NDArray[np.bool_]
+    ) -> Iterator[EdgeColumns]:
         """Who read a version began before any version that comes after it was there: of each chain the first of these."""
         seen, size = self.seen, self.seen.initial + 1
         (there,) = np.nonzero(changed[self.events.end(seen.written_by)])
@@ -132,7 +140,7 @@ class Following:
             later = np.repeat(later, many)
             other = seen.reader[read] != later
             read, later = read[other], later[other]
-            yield Arrows.of("rw", seen.reader[read], later, seen.read[read])
+            yield EdgeColumns.of("rw", seen.reader[read], later, seen.read[read])
 
     def _before(
         self, clock: NDArray[np.int32], slot: NDArray[np.int64], writer: NDArray[np.int64]
@@ -143,7 +151,9 @@ class Following:
         number = (after - (self.events.level == "prefix-consistency")) // each
         return self.read_from.latest(slot, number - (number == writer))
 
-    def _in_turn(self, clock: NDArray[np.int32], changed: NDArray[np.bool_]) -> Iterator[Arrows]:
+    def _in_turn(
+        self, clock: NDArray[np.int32], changed: NDArray[np.bool_]
+    ) -> Iterator[EdgeColumns]:
         """Who wrote the key and began before another writer ended comes before it."""
         seen = self.seen
         (there,) = np.nonzero(changed[self.events.end(seen.written_by)])
@@ -152,7 +162,7 @@ class Following:
             began = clock[self.events.end(writer), self.writers.chain[slot]].astype(np.int64) // 2
             earlier = self.writers.latest(slot, began - (began == writer))
             found = earlier >= 0
-            yield Arrows.of("ww", earlier[found], writer[found])
+            yield EdgeColumns.of("ww", earlier[found], writer[found])
 
 
 BYTES = 500
@@ -180,22 +190,22 @@ class Alternatives:
     def __len__(self) -> int:
         return len(self.first)
 
-    def edges(self) -> tuple[Arrows, NDArray[np.int64]]:
+    def edges(self) -> tuple[EdgeColumns, NDArray[np.int64]]:
         """What the options say, and the option of each edge."""
-        versions = Arrows.of("ww", self.first, self.second)
-        misses = Arrows.of("rw", self.reader, self.second[self.option], self.read)
-        return concatenated([versions, misses]), np.append(np.arange(len(self)), self.option)
+        versions = EdgeColumns.of("ww", self.first, self.second)
+        misses = EdgeColumns.of("rw", self.reader, self.second[self.option], self.read)
+        return concatenate_edges([versions, misses]), np.append(np.arange(len(self)), self.option)
 
 
 @dataclass(slots=True, eq=False)
-class Choosing:
+class VersionOrderConstraints:
     """What is known of the order of events at a level."""
 
-    seen: Attributed
+    seen: AttributedReads
     """The history."""
     events: Events
     """At which level."""
-    stages: list[Arrows] = field(default_factory=list)
+    stages: list[EdgeColumns] = field(default_factory=list)
     """What is known: at first sessions, reads and observed orders, then what followed from all before, round by round."""
     chain: NDArray[np.int64] = field(init=False)
     """Of each event the chain in which it is."""
@@ -203,32 +213,32 @@ class Choosing:
     """What is known, as latest predecessors."""
     clock: NDArray[np.int32] = field(init=False)
     """All that is known to lead to each event, as the last round of ``narrow`` found it."""
-    following: Following = field(init=False)
+    following: VersionOrderRules = field(init=False)
     """What follows from it."""
 
     def __post_init__(self) -> None:
         seen, events = self.seen, self.events
         every = np.arange(len(seen.counts) + 1)
         within = (
-            Arrows.of("within", every, every)
+            EdgeColumns.of("within", every, every)
             if events.each > 1
-            else Arrows.of("so", *[every[:0]] * 2)
+            else EdgeColumns.of("so", *[every[:0]] * 2)
         )
-        reads = Arrows.of("wr", seen.writer, seen.reader, seen.read)
-        parts = [Arrows.of("so", *seen.sessions()), reads, within, seen.observed]
+        reads = EdgeColumns.of("wr", seen.writer, seen.reader, seen.read)
+        parts = [EdgeColumns.of("so", *seen.sessions()), reads, within, seen.observed]
         if events.level in TIMED:
-            parts.append(Arrows.of("rt", *ended_before(seen)))
-        self.stages.append(concatenated(parts))
+            parts.append(EdgeColumns.of("rt", *ended_before_start(seen)))
+        self.stages.append(concatenate_edges(parts))
         self.chain = np.repeat(seen.chains(), events.each)
-        self.graph = chained(self.chain)
-        add(self.graph, self.chain, *events.of(self.stages[0]))
+        self.graph = chain_graph(self.chain)
+        add_edges(self.graph, self.chain, *events.of(self.stages[0]))
         self.clock = np.full_like(self.graph, -1)
-        self.following = Following(seen, events)
+        self.following = VersionOrderRules(seen, events)
 
     def narrow(self, budget: Budget) -> bool:
         """Add what follows until nothing does; whether there is no cycle yet."""
         size = len(self.chain)
-        clock = clocks(self.graph, self.chain, budget)
+        clock = vector_clocks(self.graph, self.chain, budget)
         while True:
             if clock is None:
                 return False
@@ -241,21 +251,21 @@ class Choosing:
                 new = np.flatnonzero(~reaches(clock, self.chain, source, target))
                 pair = source[new] * size + target[new]
                 parts.append(edges.only(new[np.unique(pair, return_index=True)[1]]))
-            edges = concatenated(parts)
+            edges = concatenate_edges(parts)
             if not len(edges):
                 return True
             source, target = self.events.of(edges)
             self.stages.append(edges)
-            add(self.graph, self.chain, source, target)
+            add_edges(self.graph, self.chain, source, target)
             touched = np.zeros(size, bool)
             touched[target] = True
-            clock = renewed(clock, self.graph, self.chain, touched, budget)
+            clock = update_clocks(clock, self.graph, self.chain, touched, budget)
 
     def open(self, budget: Budget) -> Alternatives:
         """The pairs of writers of a key of which ``clock`` does not say who is first."""
         seen, events, read = self.seen, self.events, self.following
         key, writer = read.writers_by_key()
-        every = Writers(key, writer, read.chain)
+        every = WriterIndex(key, writer, read.chain)
         version, was_read = span(read.version, key * (seen.initial + 1) + writer)
         ends = np.append(read.first, len(read.reads))
         low, many = ends[version], ends[version + was_read] - ends[version]
@@ -304,9 +314,11 @@ CYCLES = 100
 """The most cycles that are learned from one answer of the solver."""
 
 
-def order_of(choosing: Choosing, budget: Budget) -> NDArray[np.int64] | None:
+def solve_version_order(
+    choosing: VersionOrderConstraints, budget: Budget
+) -> NDArray[np.int64] | None:
     """The events in an order that the level admits; None: there is none. TimeLimit if the ``budget`` ends it."""
-    known = direct(choosing.graph, choosing.chain)
+    known = drop_chain_edges(choosing.graph, choosing.chain)
     size = len(choosing.chain)
     order = _guess(choosing, known)
     place = np.empty(size, np.int64)
@@ -317,19 +329,19 @@ def order_of(choosing: Choosing, budget: Budget) -> NDArray[np.int64] | None:
 
 
 def _guess(
-    choosing: Choosing, known: tuple[NDArray[np.int64], NDArray[np.int64]]
+    choosing: VersionOrderConstraints, known: tuple[NDArray[np.int64], NDArray[np.int64]]
 ) -> NDArray[np.int64]:
     """An order of events that keeps what is known: one transaction after another, if there is one like that."""
     each, size = choosing.events.each, len(choosing.chain)
     source, target = known[0] // each, known[1] // each
     apart = source != target
-    order = topological(size // each, source[apart], target[apart])
+    order = topological_order(size // each, source[apart], target[apart])
     if len(order) < size // each:
-        return topological(size, *known)
+        return topological_order(size, *known)
     return (order[:, None] * each + np.arange(each)).reshape(-1)
 
 
-def _explains(choosing: Choosing, place: NDArray[np.int64]) -> bool:
+def _explains(choosing: VersionOrderConstraints, place: NDArray[np.int64]) -> bool:
     """Whether no version is there before those who read an earlier one began; at snapshot isolation, before
     who wrote it began, either. Events have these places in an order that keeps what is known.
     """
@@ -355,13 +367,13 @@ def _explains(choosing: Choosing, place: NDArray[np.int64]) -> bool:
 
 
 def _solved(
-    choosing: Choosing,
+    choosing: VersionOrderConstraints,
     known: tuple[NDArray[np.int64], NDArray[np.int64]],
     place: NDArray[np.int64],
     budget: Budget,
 ) -> NDArray[np.int64] | None:
     """By a solver, from what is known: one variable says of two transactions who is first, of all keys that both write."""
-    clock = clocks(choosing.graph, choosing.chain, budget)
+    clock = vector_clocks(choosing.graph, choosing.chain, budget)
     if clock is None:
         return None
     open_ = choosing.open(budget)
@@ -379,11 +391,11 @@ def _solved(
     new = ~leads(tails, heads)
     tails, heads, of = tails[new], heads[new], literal[option[new]]
     phases = np.unique(literal[guess]).tolist()
-    found = solved(known, leads, (tails, heads), of, place, budget=budget, phases=phases)
+    found = solve_order(known, leads, (tails, heads), of, place, budget=budget, phases=phases)
     return None if found is None else found[0]
 
 
-def solved(
+def solve_order(
     known: tuple[NDArray[np.int64], NDArray[np.int64]],
     leads: Leads,
     edges: tuple[NDArray[np.int64], NDArray[np.int64]],
@@ -421,10 +433,10 @@ def solved(
             taken = np.flatnonzero(np.sign(of) == value[np.abs(of)])
             source = np.concatenate([known[0], tails[taken]])
             target = np.concatenate([known[1], heads[taken]])
-            order = topological(size, source, target)
+            order = topological_order(size, source, target)
             if len(order) == size:
                 return order, value
-            knot = knots(size, source, target, place)
+            knot = strong_components(size, source, target, place)
             inside = taken[(knot[tails[taken]] >= 0) & (knot[tails[taken]] == knot[heads[taken]])]
             for number in np.unique(knot[tails[inside]]).tolist():
                 on = inside[knot[tails[inside]] == number]
@@ -432,7 +444,7 @@ def solved(
                 if len(on) > MANY:
                     free = (knot[known[0]] == number) & (knot[known[1]] == number)
                     paid = tails[on], heads[on]
-                    cycles = cheap_cycles(size, (known[0][free], known[1][free]), paid, CYCLES)
+                    cycles = find_cheap_cycles(size, (known[0][free], known[1][free]), paid, CYCLES)
                 else:
                     cycles = _cycles(leads, tails[on], heads[on])
                 for cycle in cycles:

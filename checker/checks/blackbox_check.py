@@ -7,10 +7,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from isolitmus.checker.blackbox.events import TIMED, timed
-from isolitmus.checker.blackbox.explanation import explained_record
+from isolitmus.checker.blackbox.events import TIMED, has_times
+from isolitmus.checker.blackbox.explanation import explain_record
 from isolitmus.checker.blackbox.judgement import ORDERED, POLYNOMIAL, judge_recorded
-from isolitmus.checker.checks.history_check import LISTED, UNOBSERVED, Checked, below
+from isolitmus.checker.checks.history_check import (
+    LISTED,
+    UNOBSERVED,
+    HistoryVerdicts,
+    implied_levels,
+)
 from isolitmus.model.blackbox_history import UNKNOWN, ListHistory
 from isolitmus.model.budget import Budget
 from isolitmus.model.errors import UnknownName, near
@@ -42,7 +47,7 @@ def check_recorded(
     asked: Sequence[str] | None = None,
     *,
     budget: Budget | None = None,
-) -> Checked:
+) -> HistoryVerdicts:
     r"""Judge a recorded history at levels by their names (default: all that it has what it takes for); UnknownName for
     what it cannot be asked. What one of them forbids the stronger ones forbid for the same reason.
 
@@ -55,7 +60,7 @@ def check_recorded(
     """
     lists = isinstance(history, ListHistory)
     registers = history.registers
-    in_time = timed(registers)
+    in_time = has_times(registers)
     known = EVERY if in_time else ASKED
     there = RECORDED_NAMES | ({"rt"} if in_time else set())
     asked = asked or known
@@ -67,15 +72,15 @@ def check_recorded(
     budget = budget or Budget()
     verdicts: dict[str, Verdict] = {}
     for one in sorted(asked, key=EVERY.index):
-        weaker = below(one, implies)
+        weaker = implied_levels(one, implies)
         said = (verdict for name, verdict in verdicts.items() if name in weaker)
         broken = next((verdict for verdict in said if isinstance(verdict, Forbidden)), None)
-        verdicts[one] = broken or explained_record(
+        verdicts[one] = broken or explain_record(
             judge_recorded(history, one, budget=budget), budget
         )
     assumed: tuple[str, ...] = (UNREAD if lists else ASSUMED,)
     assumed += (ENDS,) if np.any(registers.status == UNKNOWN) else ()
-    return Checked(
+    return HistoryVerdicts(
         name,
         len(registers.session),
         len(registers.key),

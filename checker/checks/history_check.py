@@ -14,8 +14,12 @@ from time import monotonic
 from typing import TYPE_CHECKING
 
 from isolitmus.checker.execution.commit_loop import execute, judge_execution
-from isolitmus.checker.execution.serial_orders import NAMED_FORMS, explanations, form_verdicts
-from isolitmus.checker.judge.anomalies import anomalies
+from isolitmus.checker.execution.serial_orders import (
+    NAMED_FORMS,
+    form_verdicts,
+    strongest_explanations,
+)
+from isolitmus.checker.judge.anomalies import anomaly_names
 from isolitmus.checker.judge.history_verdict import check_history
 from isolitmus.model.budget import Budget
 from isolitmus.model.dependency_graph import GraphResult
@@ -40,11 +44,11 @@ __all__ = [
     "IMPLIES",
     "LISTED",
     "UNOBSERVED",
-    "Checked",
-    "Standing",
-    "below",
+    "HistoryVerdicts",
+    "StrongestAndWeakest",
     "check",
-    "standing_among",
+    "find_standing",
+    "implied_levels",
 ]
 
 IMPLIES: Mapping[str, tuple[str, ...]] = {
@@ -73,7 +77,7 @@ observed those of Biswas and Enea do not look at it, and his does.
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class StrongestAndWeakest:
     """Where a history stands among levels."""
 
     strongest: tuple[str, ...]
@@ -82,28 +86,30 @@ class Standing:
     """The levels that fail of which no weaker one is known to fail."""
 
 
-def standing_among(verdicts: Mapping[str, str], implies: Mapping[str, tuple[str, ...]]) -> Standing:
+def find_standing(
+    verdicts: Mapping[str, str], implies: Mapping[str, tuple[str, ...]]
+) -> StrongestAndWeakest:
     """The strongest that hold and the weakest that fail; a verdict that is neither is of neither.
 
     >>> said = {"causal": "allowed", "serializable": "forbidden", "snapshot-isolation": "forbidden"}
-    >>> standing_among(said, IMPLIES)
+    >>> find_standing(said, IMPLIES)
     Standing(strongest=('causal',), weakest=('snapshot-isolation',))
     """
-    weaker = {name: below(name, implies) for name in verdicts}
+    weaker = {name: implied_levels(name, implies) for name in verdicts}
     holds = [name for name, verdict in verdicts.items() if verdict == "allowed"]
     fails = [name for name, verdict in verdicts.items() if verdict == "forbidden"]
     wrong = [(name, weak) for name in holds for weak in fails if weak in weaker[name]]
     assert not wrong, f"{wrong[0][0]} holds, and {wrong[0][1]} does not, which it implies"
-    return Standing(
+    return StrongestAndWeakest(
         tuple(name for name in holds if not any(name in weaker[other] for other in holds)),
         tuple(name for name in fails if not weaker[name] & {*fails}),
     )
 
 
-def below(name: str, implies: Mapping[str, tuple[str, ...]]) -> set[str]:
+def implied_levels(name: str, implies: Mapping[str, tuple[str, ...]]) -> set[str]:
     """The levels that hold wherever one does.
 
-    >>> sorted(below("prefix-consistency", IMPLIES))
+    >>> sorted(implied_levels("prefix-consistency", IMPLIES))
     ['causal', 'read-atomic', 'read-committed']
     """
     found: set[str] = set()
@@ -117,7 +123,7 @@ def below(name: str, implies: Mapping[str, tuple[str, ...]]) -> set[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Checked(PageResult, GraphResult, Tabular):
+class HistoryVerdicts(PageResult, GraphResult, Tabular):
     """The verdicts on one history."""
 
     name: str
@@ -148,9 +154,9 @@ class Checked(PageResult, GraphResult, Tabular):
         return f"{count_of(self.transactions, 'transaction')}, {operations}"
 
     @property
-    def standing(self) -> Standing:
+    def standing(self) -> StrongestAndWeakest:
         """The strongest levels that hold, and the weakest that fail."""
-        return standing_among(
+        return find_standing(
             {name: str(verdict) for name, verdict in self.levels.items()}, self.implies
         )
 
@@ -204,7 +210,7 @@ def _verdict_json(verdict: Verdict, explained: Explanation | None) -> dict[str, 
     reason = {"reason": verdict.reason} if isinstance(verdict, Unknown) else {}
     return reason | {
         "verdict": str(verdict),
-        "anomalies": list(anomalies(verdict)),
+        "anomalies": list(anomaly_names(verdict)),
         "violation": verdict.violations[0].to_json() if isinstance(verdict, Forbidden) else None,
         "silence": verdict.silences[0].to_json() if isinstance(verdict, Silent) else None,
         "serial": " ".join(verdict.witness)
@@ -223,7 +229,7 @@ def check(
     *,
     forms: Sequence[str] = (),
     budget: Budget | None = None,
-) -> Checked:
+) -> HistoryVerdicts:
     """Judge a history, or a litmus test's, at each level; what is not judged once the ``budget`` (default:
     three quarters of the memory that is free) is spent is unknown. ``forms``: view and state forms of levels, by
     their names (``checker.execution.serial_orders``), which need statements. Of a test and a level the name or the path of
@@ -264,14 +270,14 @@ def check(
         forbidden = [name for name, v in verdicts.items() if isinstance(v, Forbidden)]
         verdicts |= form_verdicts(test, execution, forms)
         if budget.spent() is None:
-            explained = explanations(test, execution, forbidden)
+            explained = strongest_explanations(test, execution, forbidden)
         transactions = len(execution.events)
         operations = sum(
             len(e.effect.writes) + sum(len(read.matched) for read in e.effect.reads)
             for e in execution.events
         )
     took = monotonic() - start
-    return Checked(
+    return HistoryVerdicts(
         test.name,
         transactions,
         operations,

@@ -22,7 +22,7 @@ from isolitmus.specs.registries.formats import format_named
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from isolitmus.checker.checks.history_check import Checked
+    from isolitmus.checker.checks.history_check import HistoryVerdicts
     from isolitmus.model.budget import Budget
     from isolitmus.model.litmus import Litmus
     from isolitmus.model.spec import Spec
@@ -30,20 +30,20 @@ if TYPE_CHECKING:
 
     Refuse = Callable[[str, IsolitmusError], object]
 
-__all__ = ["FORMATS", "history_files", "judged_file", "judged_files"]
+__all__ = ["FORMATS", "check_file", "check_files", "history_files"]
 
 FORMATS = ("auto", "litmus", "delta", "pg", *RECORDED)
 PERMUTED = ".spec"
 """How the names of PostgreSQL's isolation tests end."""
 
 
-def judged_files(
+def check_files(
     names: Sequence[str],
     asked: Sequence[str] | None,
     format_: str,
     budget: Budget,
     refuse: Refuse,
-) -> Iterator[tuple[str, str, Checked]]:
+) -> Iterator[tuple[str, str, HistoryVerdicts]]:
     """Each history by its file, with what was counted of it, in words; ``asked`` None: the levels that it can be asked.
     What cannot be read, or be asked these levels, is refused by its name, and keeps no other from its turn; and so is
     what comes after the first when the budget is spent.
@@ -59,14 +59,14 @@ def judged_files(
             limit = budget.spent() if begun else None
             begun = True
             if limit is None:
-                yield from judged_file(kind, path, asked, budget, refuse)
+                yield from check_file(kind, path, asked, budget, refuse)
             else:
                 refuse(str(path), limit)
 
 
-def judged_file(
+def check_file(
     kind: str, path: Path, asked: Sequence[str] | None, budget: Budget, refuse: Refuse
-) -> Iterator[tuple[str, str, Checked]]:
+) -> Iterator[tuple[str, str, HistoryVerdicts]]:
     """The histories of one file, as ``judged_files`` has them; ``kind`` is what it is, as ``history_files`` says."""
     judged = _judged(kind, path, asked, budget, refuse)
     try:
@@ -100,7 +100,7 @@ def _judged(
     asked: Sequence[str] | None,
     budget: Budget,
     refuse: Refuse,
-) -> Iterator[tuple[str, str, Checked]]:
+) -> Iterator[tuple[str, str, HistoryVerdicts]]:
     """The histories of a file; IsolitmusError for a level that asks for more than they have."""
     forms = [name for name in asked or () if name in NAMED_FORMS]
     if forms and kind != "litmus":
@@ -121,7 +121,7 @@ def _judged(
 
 def _permuted(
     path: Path, asked: Sequence[str] | None, budget: Budget, refuse: Refuse
-) -> Iterator[tuple[str, str, Checked]]:
+) -> Iterator[tuple[str, str, HistoryVerdicts]]:
     """What levels say of each permutation; those that are not read are refused."""
     from isolitmus.checker.pg_isolation.permutation_history import permutation_histories
 
@@ -157,7 +157,7 @@ def _specs(asked: Sequence[str] | None, test: Litmus | HistoryTest | None) -> li
     return [spec(name) for name in levels(*log)]
 
 
-def _answered(checked: Checked, asked: Sequence[str] | None, name: str) -> Checked:
+def _answered(checked: HistoryVerdicts, asked: Sequence[str] | None, name: str) -> HistoryVerdicts:
     """The verdicts without levels that need what the history does not have; IsolitmusError for one that was asked."""
     said = {name: v for name, v in checked.levels.items() if not isinstance(v, Needs)}
     lacking = [level for level in checked.levels if level not in said]
@@ -170,7 +170,7 @@ def _lacking(name: str, level: str, needs: Verdict) -> IsolitmusError:
     return IsolitmusError(f"{name}: {level} {needs}, which this history does not have")
 
 
-def _of_log(table: Path, budget: Budget, specs: list[Spec]) -> tuple[str, Checked]:
+def _of_log(table: Path, budget: Budget, specs: list[Spec]) -> tuple[str, HistoryVerdicts]:
     from isolitmus.checker.checks.log_check import check_log
 
     checked = check_log(table, specs, budget=budget)
@@ -180,7 +180,7 @@ def _of_log(table: Path, budget: Budget, specs: list[Spec]) -> tuple[str, Checke
 
 def _recorded(
     path: Path, asked: Sequence[str] | None, format_: str, budget: Budget
-) -> tuple[str, Checked]:
+) -> tuple[str, HistoryVerdicts]:
     from isolitmus.checker.checks.blackbox_check import check_recorded
     from isolitmus.specs.histories.recorded_history import recorded_history
 

@@ -18,10 +18,10 @@ from time import monotonic
 from typing import TYPE_CHECKING
 
 from isolitmus.checker.auditing.dependencies import AuditedCommit, dependency_frames
-from isolitmus.checker.auditing.log_audit import Pass
-from isolitmus.checker.checks.history_check import Checked
-from isolitmus.checker.judge.graph_semantics import judge, missing
-from isolitmus.checker.judge.spec_properties import increasing
+from isolitmus.checker.auditing.log_audit import LogPass
+from isolitmus.checker.checks.history_check import HistoryVerdicts
+from isolitmus.checker.judge.graph_semantics import judge, missing_names
+from isolitmus.checker.judge.spec_properties import is_increasing
 from isolitmus.model.budget import Budget
 from isolitmus.model.display import count_of, render
 from isolitmus.model.errors import Limit
@@ -33,13 +33,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from isolitmus.checker.auditing.dependencies import Missed
+    from isolitmus.checker.auditing.dependencies import MissedCommit
     from isolitmus.model.delta.log import LogMetadata
     from isolitmus.model.spec import CatExpr, Spec
     from isolitmus.model.verdict import Verdict
     from isolitmus.specs.logs.delta_log import DeltaLog
 
-__all__ = ["check_log", "stretchable"]
+__all__ = ["check_log", "only_forbids_cycles"]
 
 MOST = 150
 """So many commits are judged together."""
@@ -77,14 +77,14 @@ class _Seen:
         self.silent = 0
         self._since: list[int] = []
         self._metadata: list[LogMetadata] = []
-        one = Pass(log, self._missed, self._commit, budget)
+        one = LogPass(log, self._missed, self._commit, budget)
         broken = (f.why for found in one.findings() for f in found if f.kind in BROKEN)
         self.broken = next(broken, "")
         others = sum(1 for _ in broken)
         self.broken += f" (and {others:,} more such)" if others else ""
         self.reasons = list(self._reasons(one))
 
-    def _missed(self, reader: AuditedCommit, passed: list[Missed]) -> None:
+    def _missed(self, reader: AuditedCommit, passed: list[MissedCommit]) -> None:
         sure = [m.writer.version for m in passed if m.certainty == "certain"]
         first = min(m.writer.version for m in passed)
         self.windows.append((first, reader.version, min(sure, default=None)))
@@ -99,7 +99,7 @@ class _Seen:
             self._since.append(commit.version)
             self._metadata.append(metadata)
 
-    def _reasons(self, one: Pass) -> Iterator[str]:
+    def _reasons(self, one: LogPass) -> Iterator[str]:
         if self.silent:
             does, it = ("does", "it") if self.silent == 1 else ("do", "they")
             yield f"{count_of(self.silent, 'commit')} {does} not say which version {it} read"
@@ -125,7 +125,9 @@ class _Seen:
         return found
 
 
-def check_log(table: Path, levels: Sequence[Spec], *, budget: Budget | None = None) -> Checked:
+def check_log(
+    table: Path, levels: Sequence[Spec], *, budget: Budget | None = None
+) -> HistoryVerdicts:
     """Judge the log of the table at a path at each level; LogError if it is none that reads. What is not judged
     once the ``budget`` (default: three quarters of the memory that is free) is spent is unknown.
 
@@ -150,17 +152,17 @@ def check_log(table: Path, levels: Sequence[Spec], *, budget: Budget | None = No
         assumed = (*assumed, f"the commits to version {log.first - 1} are not judged")
     titles = {spec.name: spec.title for spec in levels}
     took = monotonic() - start
-    return Checked(str(table), commits, files, verdicts, took, assumed, titles=titles)
+    return HistoryVerdicts(str(table), commits, files, verdicts, took, assumed, titles=titles)
 
 
-def stretchable(spec: Spec) -> bool:
+def only_forbids_cycles(spec: Spec) -> bool:
     """Whether a spec only asks that no cycle of dependencies be there.
 
     >>> from isolitmus.specs.files.catalogue import level, protocol
-    >>> stretchable(level("write-serializable")), stretchable(protocol("delta-serializable"))
+    >>> only_forbids_cycles(level("write-serializable")), only_forbids_cycles(protocol("delta-serializable"))
     (True, False)
     """
-    return increasing(spec) and all(
+    return is_increasing(spec) and all(
         not _inverse(axiom.expr, spec) and (axiom.test != "empty" or _of_the_aborted(axiom.expr))
         for axiom in spec.axioms
     )
@@ -192,14 +194,14 @@ def _judge(seen: _Seen, spec: Spec) -> Verdict:
         if log.first <= log.last
         else dependency_frames([])
     )
-    lacking = missing(lone, spec)
+    lacking = missing_names(lone, spec)
     if lacking:
         return Needs(lacking)
     if seen.broken:
         return Unknown(f"the table's versions are not what its commits say: {seen.broken}")
     stretches = seen.stretches()
-    if not stretchable(spec) or isinstance(judge(lone, spec), Forbidden):
-        if log.last - log.first >= MOST or not increasing(spec):
+    if not only_forbids_cycles(spec) or isinstance(judge(lone, spec), Forbidden):
+        if log.last - log.first >= MOST or not is_increasing(spec):
             return Unknown(f"of a log this level is asked only of up to {MOST} commits as a whole")
         stretches = [_Stretch(log.first, log.last, [])]
     reasons = list(seen.reasons)

@@ -18,8 +18,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from isolitmus.checker.delta.snapshot import INSIDE, OutsideReads
-from isolitmus.checker.delta.statement_effects import effect
-from isolitmus.checker.delta.table_creation import folder_made
+from isolitmus.checker.delta.statement_effects import statement_effect
+from isolitmus.checker.delta.table_creation import created_folder
 from isolitmus.model.delta.footprint import Footprint, Settings
 from isolitmus.model.execution import Effect
 from isolitmus.model.litmus import CacheTable, SetConf
@@ -36,10 +36,10 @@ if TYPE_CHECKING:
     from isolitmus.model.schedule import Step
     from isolitmus.model.sql.values import Value
 
-__all__ = ["Clock", "alone", "confs", "perform", "settled"]
+__all__ = ["ScheduleClock", "apply_settings", "confs_in_force", "perform", "serial_effect"]
 
 
-def confs(litmus: Litmus, name: str) -> Mapping[str, str]:
+def confs_in_force(litmus: Litmus, name: str) -> Mapping[str, str]:
     """The confs that hold for a transaction: those that were set in its session before, and its own."""
     session = litmus.client(name).session
     kept: dict[str, str] = {}
@@ -52,12 +52,12 @@ def confs(litmus: Litmus, name: str) -> Mapping[str, str]:
     return litmus.client(name).conf
 
 
-def settled(litmus: Litmus, name: str, done: Effect, snapshot: Database) -> Effect:
+def apply_settings(litmus: Litmus, name: str, done: Effect, snapshot: Database) -> Effect:
     """The effect of a transaction as its client's settings have it."""
     footprint = done.footprint
     if footprint is None:
         return done
-    held = confs(litmus, name)
+    held = confs_in_force(litmus, name)
     app = litmus.client(name).app
     if app is not None:
         header = snapshot[footprint.schema.name].header
@@ -91,7 +91,7 @@ class _Moments:
     cached: frozenset[str] | None = None
 
 
-class Clock:
+class ScheduleClock:
     """Follows a schedule, step by step."""
 
     def __init__(
@@ -125,7 +125,7 @@ class Clock:
     def begun(self, name: str, done: Effect, step: Step) -> None:
         """The transaction, which does this, has come so far: it may have made a table's folder."""
         statement = self._litmus.transactions[name]
-        self._folders |= folder_made(statement, done, prepared=step.action != "park-prepare")
+        self._folders |= created_folder(statement, done, prepared=step.action != "park-prepare")
 
     def ended(self, name: str) -> None:
         """The transaction has ended, and not failed: TRUNCATE takes its table out of the cache."""
@@ -148,7 +148,9 @@ class Clock:
         return perform(self._litmus, name, states[version], driver, outside)
 
 
-def alone(litmus: Litmus, name: str, snapshot: Database, inits: Sequence[Database] = ()) -> Effect:
+def serial_effect(
+    litmus: Litmus, name: str, snapshot: Database, inits: Sequence[Database] = ()
+) -> Effect:
     """The effect of a transaction when nothing else goes on, as in a serial order; ``inits`` are the
     databases that VERSION AS OF reads. What only Databricks takes is done: elsewhere it has failed before.
     """
@@ -169,7 +171,9 @@ def perform(
     reads: list[RowRead] = []
     values: dict[str, Value] = {}
     for parameter, query in litmus.client(name).let.items():
-        read = effect(query, database, name, litmus.tables, OutsideReads(inits=outside.inits))
+        read = statement_effect(
+            query, database, name, litmus.tables, OutsideReads(inits=outside.inits)
+        )
         if read.error is not None:
             return read
         try:
@@ -179,8 +183,8 @@ def perform(
         reads += [replace(r, version=version) for r in read.reads]
     statement = bind_parameters(litmus.transactions[name], values)
     if name in litmus.clients:
-        outside = replace(outside, confs=confs(litmus, name))
-    done = effect(statement, snapshot, name, litmus.tables, outside)
+        outside = replace(outside, confs=confs_in_force(litmus, name))
+    done = statement_effect(statement, snapshot, name, litmus.tables, outside)
     if name in litmus.clients:
-        done = settled(litmus, name, done, snapshot)
+        done = apply_settings(litmus, name, done, snapshot)
     return replace(done, reads=(*reads, *done.reads)) if reads else done

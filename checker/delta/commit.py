@@ -11,8 +11,17 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from isolitmus.checker.delta.frame import check_fails, doubled, error_class, undone
-from isolitmus.checker.delta.raw_transaction import DUPLICATE_DOMAIN, backfilled, stated_file
+from isolitmus.checker.delta.frame import (
+    check_fails,
+    error_class,
+    removes_needed_feature,
+    sets_domain_twice,
+)
+from isolitmus.checker.delta.raw_transaction import (
+    DUPLICATE_DOMAIN,
+    backfill_row_tracking,
+    stated_data_file,
+)
 from isolitmus.model.delta.data_file import File
 from isolitmus.model.delta.header import Header
 from isolitmus.model.delta.log import LEVEL_KEY
@@ -35,24 +44,24 @@ CHECKED_BEFORE_DOMAINS = ("ProtocolChangedException", "MetadataChangedException"
 """The conflicts that are looked for before domains of metadata are."""
 
 __all__ = [
-    "after",
-    "after_as_logged",
-    "claims_blind",
-    "empty",
-    "forestalled",
-    "refusal",
-    "replayed",
-    "retries",
+    "apply_commit",
+    "error_before_conflict",
+    "initial_table",
+    "is_blind_append",
+    "refuse_second_attempt",
+    "replay_commit",
+    "replay_files",
+    "retries_compaction",
     "unfit_level",
-    "written",
+    "write_commit",
 ]
 
 
-def empty(schema: Schema) -> TableState:
+def initial_table(schema: Schema) -> TableState:
     """A table with the files that it holds; one that is declared with an isolation level has that one, in
     every run.
     """
-    state = TableState((*schema.held, *(stated_file(schema, file) for file in schema.files)))
+    state = TableState((*schema.held, *(stated_data_file(schema, file) for file in schema.files)))
     return state.under(Header.of(schema)) if LEVEL_KEY in schema.properties else state
 
 
@@ -76,7 +85,7 @@ def unfit_level(schema: Schema, taken: Sequence[str] = LEVELS[:1]) -> str:
     )
 
 
-def after(database: Database, event: Event) -> Database:
+def apply_commit(database: Database, event: Event) -> Database:
     """The database after a commit, row by row where the files are not as the commit had read them; a
     reader leaves it as it was.
     """
@@ -86,11 +95,11 @@ def after(database: Database, event: Event) -> Database:
     name, plain = done.footprint.table, done.footprint.plain
     before = database.get(name, TableState())
     if plain or done.writes or any(file.rows for file in done.adds):
-        return _headed(database, done, replayed(before, done))
-    return after_as_logged(database, event)  # a raw one's files have no rows to be carried over
+        return _headed(database, done, replay_files(before, done))
+    return replay_commit(database, event)  # a raw one's files have no rows to be carried over
 
 
-def after_as_logged(database: Database, event: Event) -> Database:
+def replay_commit(database: Database, event: Event) -> Database:
     """The database after a commit whose files go and come by path, as the log replays them."""
     done = event.effect
     if done.footprint is None:
@@ -117,12 +126,12 @@ def _headed(database: Database, done: Effect, state: TableState) -> Database:
     return {**database, name: state if header is None else state.under(header)}
 
 
-def claims_blind(done: Effect) -> bool | None:
+def is_blind_append(done: Effect) -> bool | None:
     """What a commit says of itself (isBlindAppend in its commitInfo)."""
     return None if done.footprint is None else done.footprint.claims_blind
 
 
-def forestalled(event: Event, missed: Sequence[Event]) -> EvaluationError | None:
+def refuse_second_attempt(event: Event, missed: Sequence[Event]) -> EvaluationError | None:
     """A commit that tries one version only, the conf maxCommitAttempts, and is not the first there."""
     footprint = event.effect.footprint
     assert footprint is not None
@@ -135,7 +144,7 @@ def forestalled(event: Event, missed: Sequence[Event]) -> EvaluationError | None
     )
 
 
-def refusal(
+def error_before_conflict(
     exception: str | None, missed: Sequence[Event], loser: Event
 ) -> tuple[EvaluationError | None, str | None]:
     """The error that comes before a conflict with the last of these winners is told, or with which the check
@@ -146,7 +155,7 @@ def refusal(
     assert footprint is not None
     if exception not in CHECKED_BEFORE_DOMAINS and not footprint.settings.large:
         written = [e.effect.footprint.actions.features for e in missed if e.effect.footprint]
-        if doubled(wrote, footprint, written):
+        if sets_domain_twice(wrote, footprint, written):
             return EvaluationError(
                 "DeltaIllegalArgumentException", "a domain twice", DUPLICATE_DOMAIN
             ), None
@@ -154,12 +163,12 @@ def refusal(
         return None, None
     if check_fails(exception, footprint):
         return EvaluationError("SparkException", "a subquery is not bound in the check"), None
-    if undone(wrote, footprint):
+    if removes_needed_feature(wrote, footprint):
         return EvaluationError("DeltaTableFeatureException", "the feature is in use again"), None
     return None, error_class(exception, wrote, footprint)
 
 
-def written(event: Event, missed: Sequence[Event]) -> Event:
+def write_commit(event: Event, missed: Sequence[Event]) -> Event:
     """The commit as it is written: its rows are looked at no sooner, and a backfill of row ids takes over
     the files of those that it missed.
     """
@@ -167,11 +176,13 @@ def written(event: Event, missed: Sequence[Event]) -> Event:
     if done.unwritable is not None:
         return replace(event, effect=replace(done, error=done.unwritable), version=None)
     if done.footprint is not None and done.footprint.settings.backfill:
-        return replace(event, effect=backfilled(done, [other.effect for other in missed]))
+        return replace(
+            event, effect=backfill_row_tracking(done, [other.effect for other in missed])
+        )
     return event
 
 
-def retries(event: Event, statement: Statement, then: Database, now: Database) -> bool:
+def retries_compaction(event: Event, statement: Statement, then: Database, now: Database) -> bool:
     """Whether a compaction tries again after a conflict: while all its files are there as they were,
     deletion vectors and all (OptimizeTableCommand.scala, commitAndRetry).
     """
@@ -183,7 +194,7 @@ def retries(event: Event, statement: Statement, then: Database, now: Database) -
     return {file for file in before if file[0] in footprint.removes} <= left
 
 
-def replayed(state: TableState, done: Effect) -> TableState:
+def replay_files(state: TableState, done: Effect) -> TableState:
     """The state after a commit: as the log replays it, files removed and added, if every file that it
     removes is what it had read; else row by row.
 
@@ -193,7 +204,7 @@ def replayed(state: TableState, done: Effect) -> TableState:
     >>> state = TableState((File.of("rewritten", (), (b,)),))  # a was deleted in the meantime
     >>> delete = Effect(writes=(RowWrite("t", "b", (2,), None),), removes=frozenset({"both"}),
     ...                 adds=(File.of("rest", (), (a,)),))
-    >>> replayed(state, delete).rows()
+    >>> replay_files(state, delete).rows()
     ()
     """
     if _as_read(state, done):

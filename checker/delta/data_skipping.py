@@ -44,11 +44,11 @@ if TYPE_CHECKING:
 __all__ = [
     "Filters",
     "command_filters",
-    "in_partitions",
-    "like_some",
+    "equals_some",
+    "in_some_partition",
     "merge_filters",
     "query_filters",
-    "scanned_by",
+    "scan_condition",
     "target_filters_of",
 ]
 
@@ -155,7 +155,7 @@ def target_filters_of(schema: Schema, on: ex.Expr | None) -> Filters | None:
     return _split(schema, parts) if parts else None
 
 
-def in_partitions(schema: Schema, partitions: Iterable[Row]) -> ex.Expr:
+def in_some_partition(schema: Schema, partitions: Iterable[Row]) -> ex.Expr:
     """That a row is in one of some partitions; NULL equals NULL."""
 
     def equals(index: int, value: Value) -> ex.Expr:
@@ -171,7 +171,7 @@ def in_partitions(schema: Schema, partitions: Iterable[Row]) -> ex.Expr:
     return reduce(ex.Or, each) if each else ex.Const(False, "BOOLEAN")
 
 
-def like_some(schema: Schema, using: Iterable[int], rows: Iterable[Row]) -> ex.Expr:
+def equals_some(schema: Schema, using: Iterable[int], rows: Iterable[Row]) -> ex.Expr:
     """That a row equals one of these in some columns; NULL equals nothing. EXISTS, as Delta writes it."""
     indexes = tuple(using)
     named = [(i, schema.columns[i].name, schema.columns[i].type) for i in indexes]
@@ -352,14 +352,14 @@ Said = list[tuple[ex.Expr, qu.JoinSource | None]]
 """Conjuncts, each with the source that it joins; None: of WHERE."""
 
 
-def scanned_by(branch: qu.Joined, side: int) -> tuple[ex.Expr | None, bool]:
+def scan_condition(branch: qu.Joined, side: int) -> tuple[ex.Expr | None, bool]:
     """By which condition the table of a side is scanned, and whether that is certain.
 
     >>> from isolitmus.model.schema import Column, Schema
     >>> from isolitmus.specs.sql.statements import read_statement
     >>> t, s = (Schema(name, (Column("id", "INT"), Column("x", "INT"))) for name in "ts")
     >>> def asked(sql):
-    ...     return scanned_by(read_statement(sql, {"t": t, "s": s}).query[0], 0)
+    ...     return scan_condition(read_statement(sql, {"t": t, "s": s}).query[0], 0)
     >>> [str(said) for said in asked("SELECT t.id FROM t JOIN s ON t.id = s.id WHERE t.x > 1")]
     ['x > 1 AND NOT (id IS NULL)', 'True']
     >>> asked("SELECT t.id FROM t JOIN s ON t.id = s.id WHERE s.id = 3")[1]

@@ -9,24 +9,24 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from isolitmus.checker.delta.client_session import Clock, alone
+from isolitmus.checker.delta.client_session import ScheduleClock, serial_effect
 from isolitmus.checker.delta.commit import (
-    after,
-    after_as_logged,
-    claims_blind,
-    empty,
-    forestalled,
-    refusal,
-    retries,
+    apply_commit,
+    error_before_conflict,
+    initial_table,
+    is_blind_append,
+    refuse_second_attempt,
+    replay_commit,
+    retries_compaction,
     unfit_level,
-    written,
+    write_commit,
 )
 from isolitmus.checker.delta.delta_rs_read_set import LEVEL_SETS, READ_SETS, read_set
 from isolitmus.checker.delta.frame import RELATIONS, SETS, delta_frame
-from isolitmus.checker.delta.metadata_changes import definitions
-from isolitmus.checker.delta.read_set import scans
+from isolitmus.checker.delta.metadata_changes import read_definitions
+from isolitmus.checker.delta.read_set import scanned_tables
 from isolitmus.checker.delta.snapshot import OutsideReads
-from isolitmus.checker.delta.statement_effects import effect
+from isolitmus.checker.delta.statement_effects import statement_effect
 from isolitmus.model.delta.log import LEVEL_KEY
 from isolitmus.model.delta.table import TableState
 from isolitmus.model.errors import UndeterminedError
@@ -54,7 +54,7 @@ __all__ = ["DATABRICKS", "DELTA", "DELTA_RS"]
 def _documented(
     statement: Statement, database: Database, writer: str, schemas: Mapping[str, Schema]
 ) -> Effect:
-    return effect(statement, database, writer, schemas, OutsideReads(documented=True))
+    return statement_effect(statement, database, writer, schemas, OutsideReads(documented=True))
 
 
 def _duck(litmus: Litmus) -> Executor:
@@ -76,9 +76,9 @@ def _instance(template: Template, outside: Sequence[Read], besides: Sequence[str
 
 
 def _on_tables() -> SearchStrategy[Litmus]:
-    from isolitmus.checker.delta.random_tests import any_tests
+    from isolitmus.checker.delta.random_tests import table_tests
 
-    return any_tests(least=2, most=4, partitioned=None, tracked=False, sessions=True)
+    return table_tests(least=2, most=4, partitioned=None, tracked=False, sessions=True)
 
 
 def _raw() -> SearchStrategy[Litmus]:
@@ -93,20 +93,20 @@ TABLES = Format(
     log="delta",
     terms=terms_of(*RELATIONS, *SETS),
     statement=read_statement,
-    empty=empty,
+    empty=initial_table,
     effect=_documented,
-    after=after,
+    after=apply_commit,
     frame=delta_frame,
-    drive=partial(Clock, documented=True),
-    alone=alone,
+    drive=partial(ScheduleClock, documented=True),
+    alone=serial_effect,
     independent=_duck,
     sequences="Delta has no transactions of several statements: each statement commits by itself",
-    written=written,
+    written=write_commit,
     unfit=partial(unfit_level, taken=LEVELS[:2]),
-    blind=claims_blind,
-    definitions=definitions,
+    blind=is_blind_append,
+    definitions=read_definitions,
     solver=_solver,
-    scans=scans,
+    scans=scanned_tables,
     instance=_instance,
     protocols=("delta-serializable", "delta-write-serializable"),
     levels=("log-serializable", "write-serializable"),
@@ -122,12 +122,12 @@ TABLES = Format(
 
 DELTA = replace(
     TABLES,
-    effect=effect,
-    drive=Clock,
+    effect=statement_effect,
+    drive=ScheduleClock,
     unfit=unfit_level,
-    forestalled=forestalled,
-    refusal=refusal,
-    retries=retries,
+    forestalled=refuse_second_attempt,
+    refusal=error_before_conflict,
+    retries=retries_compaction,
 )
 DATABRICKS = replace(
     TABLES,
@@ -150,7 +150,7 @@ and 1.6.3)."""
 def _effect(
     statement: Statement, database: Database, writer: str, schemas: Mapping[str, Schema]
 ) -> Effect:
-    return effect(statement, database, writer, schemas, OutsideReads(confs=CONFS))
+    return statement_effect(statement, database, writer, schemas, OutsideReads(confs=CONFS))
 
 
 def _reads(event: Event, statement: Statement, database: Database) -> Event:
@@ -193,7 +193,7 @@ DELTA_RS = replace(
     terms=terms_of(*DELTA.terms, *READ_SETS, *LEVEL_SETS),
     effect=_effect,
     confs=CONFS,
-    after=after_as_logged,
+    after=replay_commit,
     reads=_reads,
     unfit=_fits,
     foreign=_foreign,

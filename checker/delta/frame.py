@@ -16,7 +16,7 @@ from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from isolitmus.checker.delta.delta_rs_read_set import add_read_sets
-from isolitmus.checker.delta.metadata_changes import with_definitions
+from isolitmus.checker.delta.metadata_changes import add_definition_reads
 from isolitmus.checker.delta.statement_kinds import KINDS
 from isolitmus.checker.execution import frame as frames
 from isolitmus.checker.execution.frame import add_row_reads, dependencies
@@ -50,18 +50,18 @@ __all__ = [
     "RELATIONS",
     "SETS",
     "add_relations",
-    "added_where",
     "adds_meet_reads",
-    "apps_read",
     "check_fails",
+    "common_applications",
+    "common_domains",
     "delta_frame",
-    "doubled",
     "error_class",
-    "rebase",
+    "first_added_partition",
+    "rebase_conflict",
     "removes_meet_reads",
     "removes_meet_removes",
-    "same_domains",
-    "undone",
+    "removes_needed_feature",
+    "sets_domain_twice",
 ]
 
 WORD = re.compile(r"(?<=[a-z])(?=[A-Z])")
@@ -101,7 +101,7 @@ def check_fails(exception: str, loser: Footprint) -> bool:
     return evaluated and loser.unbound
 
 
-def undone(winner: Footprint, loser: Footprint) -> bool:
+def removes_needed_feature(winner: Footprint, loser: Footprint) -> bool:
     """Whether the loser takes a feature away that the winner's metadata needs: that is looked at before
     the metadata is, and is no conflict but an error (validateFeatureRemovalAtSnapshot).
     """
@@ -123,9 +123,9 @@ def adds_meet_reads(winner: Footprint, loser: Footprint) -> bool:
         return False
     if loser.whole_table or not loser.schema.partition_indexes:
         return True
-    if added_where(winner, loser) is not None:
+    if first_added_partition(winner, loser) is not None:
         return True
-    if added_where(winner, loser, loser.wide) is not None:
+    if first_added_partition(winner, loser, loser.wide) is not None:
         why = (
             "whether a file that was added meets what was read of partitions is up to what Spark's optimizer"
             " makes of a join, or of a condition on other columns, too: say apart what is said of partitions"
@@ -134,7 +134,7 @@ def adds_meet_reads(winner: Footprint, loser: Footprint) -> bool:
     return False
 
 
-def added_where(
+def first_added_partition(
     winner: Footprint, loser: Footprint, predicates: Sequence[tuple[Expr, ...]] | None = None
 ) -> tuple[Row, tuple[Expr, ...]] | None:
     """The first partition that the winner adds a file to and the predicate that it meets, of these or of
@@ -181,14 +181,16 @@ def removes_meet_removes(winner: Footprint, loser: Footprint) -> bool:
     return winner.table == loser.table and not winner.removes.isdisjoint(loser.removes)
 
 
-def same_domains(winner: Footprint, loser: Footprint) -> list[str]:
+def common_domains(winner: Footprint, loser: Footprint) -> list[str]:
     """The domains of metadata that both set, row tracking's apart (checkIfDomainMetadataConflict)."""
     if winner.table != loser.table:
         return []
     return sorted((winner.actions.domains & loser.actions.domains) - {ROW_TRACKING_DOMAIN})
 
 
-def doubled(winner: Footprint, loser: Footprint, written: Sequence[frozenset[str] | None]) -> bool:
+def sets_domain_twice(
+    winner: Footprint, loser: Footprint, written: Sequence[frozenset[str] | None]
+) -> bool:
     """Whether the check fails because the winner sets a domain of metadata twice, where there are domains
     (checkIfDomainMetadataConflict, extractDomainMetadatasMap). ``written`` are the features of the protocols
     that the winners so far wrote: the last one is the loser's from then on, if it writes none itself.
@@ -198,7 +200,7 @@ def doubled(winner: Footprint, loser: Footprint, written: Sequence[frozenset[str
     return winner.actions.domain_twice and "domainMetadata" in features
 
 
-def apps_read(winner: Footprint, loser: Footprint) -> list[str]:
+def common_applications(winner: Footprint, loser: Footprint) -> list[str]:
     """The application ids that the winner sets and the loser looked up
     (checkForUpdatedApplicationTransactionIdsThatCurrentTxnDependsOn).
     """
@@ -207,7 +209,7 @@ def apps_read(winner: Footprint, loser: Footprint) -> list[str]:
     return sorted(winner.actions.apps.keys() & loser.looked_up)
 
 
-def rebase(
+def rebase_conflict(
     winner: Footprint, loser: Footprint, header: Header
 ) -> tuple[Reason | None, Reason | None, Header]:
     """Why the loser, which knows this header by now, cannot commit after the winner's protocol, and
@@ -328,9 +330,9 @@ class _DeltaPairs:
     def actions(self, i: int, j: int, wrote: Footprint, reads: Footprint) -> None:
         """Conflicts that are about no file."""
         a, b = self.events[i].name, self.events[j].name
-        for domain in same_domains(wrote, reads):
+        for domain in common_domains(wrote, reads):
             self.builder.add("same-domain", i, j, "same domain", winner=a, loser=b, domain=domain)
-        for app in apps_read(wrote, reads):
+        for app in common_applications(wrote, reads):
             self.builder.add("writes-read-app", i, j, "looked up", winner=a, loser=b, app=app)
 
     def clashes(self) -> None:
@@ -352,7 +354,7 @@ class _DeltaPairs:
                 unseen = loser.read_version < version < (loser.version or version)
                 if i == j or not unseen or wrote.schema.name != reads.schema.name:
                     continue
-                protocol, metadata, header = rebase(wrote, reads, header)
+                protocol, metadata, header = rebase_conflict(wrote, reads, header)
                 clashes = ("protocol-clashes", protocol), ("metadata-clashes", metadata)
                 for relation, clash in clashes:
                     if clash is not None:
@@ -370,7 +372,7 @@ class _DeltaPairs:
                 "loser": self.events[j].name,
                 "table": wrote.table,
             }
-            where = added_where(wrote, reads) if wrote.schema.partitioned_by else None
+            where = first_added_partition(wrote, reads) if wrote.schema.partitioned_by else None
         if where is None:
             self.builder.add("adds-meets-reads", i, j, "added", **nouns)
         else:
@@ -393,7 +395,7 @@ def delta_frame(events: Sequence[Event], *, reasons: bool = True, reads: bool = 
     the relations and sets of ``checker.delta.frame``, and those of delta-rs where a transaction has
     a read set. Relations: RELATIONS; sets: SETS.
     """
-    events = with_definitions(events)
+    events = add_definition_reads(events)
     builder = dependencies(events, COMMIT_RELATIONS, FLAGS, reasons=reasons)
     add_relations(events, builder)
     if any(event.read_set is not None for event in events):

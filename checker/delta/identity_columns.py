@@ -27,10 +27,10 @@ if TYPE_CHECKING:
     from isolitmus.model.sql.statement import Definition
     from isolitmus.model.sql.values import Row
 
-__all__ = ["generated", "high_water_marks", "synced", "with_next_values"]
+__all__ = ["advance_high_water_marks", "generate_values", "high_water_marks", "sync_identity"]
 
 
-def generated(
+def generate_values(
     snapshot: Snapshot, statement: st.Insert, branches: Sequence[Sequence[Row]]
 ) -> tuple[tuple[Row, ...], ...]:
     """The rows with their generated values: start, start + step and so on, in their order, which is
@@ -51,7 +51,9 @@ def generated(
     return tuple(tuple(numbered(k, row) for k, row in enumerate(rows)) for rows in branches)
 
 
-def with_next_values(snapshot: Snapshot, statement: st.Insert, rows: int, done: Effect) -> Effect:
+def advance_high_water_marks(
+    snapshot: Snapshot, statement: st.Insert, rows: int, done: Effect
+) -> Effect:
     """The effect of an INSERT that has generated values for so many rows: it writes the marks.
 
     Without a row, too, if it has written an empty file, as it does where there are no partitions: of that
@@ -75,7 +77,7 @@ def with_next_values(snapshot: Snapshot, statement: st.Insert, rows: int, done: 
     return replace(done, writes=writes, footprint=footprint)
 
 
-def synced(snapshot: Snapshot, statement: Definition, name: str, operation: str) -> Effect:
+def sync_identity(snapshot: Snapshot, statement: Definition, name: str, operation: str) -> Effect:
     """The effect of SYNC IDENTITY: the mark becomes the last value of the column, in the direction of its
     steps, or what its steps come to next; not where that is before the start, and never less than it was.
     It is written as it comes out, be it the same, and counts as read: all files, the whole table

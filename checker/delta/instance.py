@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 from isolitmus.checker.delta.frame import FLAGS
 from isolitmus.checker.delta.read_set import accesses
 from isolitmus.checker.delta.statement_kinds import statement_kinds
-from isolitmus.checker.templates.instance_frames import Fact, Instance, TemplateRead
-from isolitmus.checker.templates.statement_template import same_partition
+from isolitmus.checker.templates.instance_frames import AssumedChange, Instance, TemplateRead
+from isolitmus.checker.templates.statement_template import are_in_one_partition
 from isolitmus.model.delta.footprint import Footprint, Settings
 from isolitmus.model.sql import expression as ex
 from isolitmus.model.sql import statement as st
@@ -239,7 +239,7 @@ class DeltaInstance:
         if not self._rewrites:
             return new
         gone = template.terms.row(self._schema, "rewritten")
-        near = same_partition(template.terms, self._schema, gone, row)
+        near = are_in_one_partition(template.terms, self._schema, gone, row)
         return z3.Or(new, z3.And(self.touches(gone), near, self._keeps(gone)))
 
     def _keeps(self, gone: RowTerm) -> Any:
@@ -249,7 +249,7 @@ class DeltaInstance:
         if isinstance(template.statement, st.Merge | st.Optimize):
             return z3.BoolVal(True)
         kept = template.terms.row(self._schema, "kept")
-        near = same_partition(template.terms, self._schema, kept, gone)
+        near = are_in_one_partition(template.terms, self._schema, kept, gone)
         return z3.And(near, z3.Not(template.removes(kept)))
 
     def clears(
@@ -313,7 +313,7 @@ class DeltaInstance:
                 return z3.And(winner.touches(row), self._reads_file(row))
             case "removes-meets-removes":
                 other = terms.row(schema, f"{schema.name} beside it")
-                near = same_partition(terms, schema, row, other)
+                near = are_in_one_partition(terms, schema, row, other)
                 return z3.And(winner.touches(row), self.touches(other), near)
         return None
 
@@ -336,7 +336,7 @@ class DeltaInstance:
         )
 
         def seen(added: RowTerm) -> Any:
-            here = z3.And(written, same_partition(terms, schema, added, row))
+            here = z3.And(written, are_in_one_partition(terms, schema, added, row))
             return z3.And(z3.Not(self.blind), z3.Or(here, self._surely_recorded(added)))
 
         sources, known = self._source()
@@ -409,7 +409,7 @@ class DeltaInstance:
         found += [z3.And(winner.adds_file, surely(winner.added)) for surely in said]
         return z3.And(z3.Not(self.blind), z3.Or(*found))
 
-    def sure(self, relation: str, winner: Instance, fact: Fact) -> Any:
+    def sure(self, relation: str, winner: Instance, fact: AssumedChange) -> Any:
         """That a row which came or went makes the relation hold: it lies in a file that the check looks at."""
         assert isinstance(winner, DeltaInstance)
         z3, read = self.template.z3, fact.read

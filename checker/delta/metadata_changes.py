@@ -18,8 +18,8 @@ from functools import cache
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
-from isolitmus.checker.delta.identity_columns import synced
-from isolitmus.checker.delta.raw_transaction import row_tracked
+from isolitmus.checker.delta.identity_columns import sync_identity
+from isolitmus.checker.delta.raw_transaction import with_row_tracking_columns
 from isolitmus.checker.delta.read_set import accesses
 from isolitmus.model.delta.data_file import TableRow
 from isolitmus.model.delta.footprint import FILES_ONLY, Actions, Footprint, Settings
@@ -63,20 +63,20 @@ if TYPE_CHECKING:
     from isolitmus.model.schema import Column
 
 __all__ = [
-    "analysed",
-    "current",
-    "define",
-    "definitions",
-    "described",
-    "grown",
-    "idle",
-    "item",
-    "rebased",
-    "redefined",
+    "add_definition_reads",
+    "alter_table",
+    "analyse_again",
+    "current_schemas",
+    "definition_item",
+    "definition_row",
+    "definition_write",
+    "merge_schema",
+    "no_change",
+    "read_definitions",
+    "rebase_effect",
     "refuse_backfill",
     "refuse_level",
-    "restore",
-    "with_definitions",
+    "restore_table",
 ]
 
 NAMES: Mapping[type[df.Change], str] = {
@@ -103,7 +103,7 @@ REMOVABLE = ("checkConstraints", "materializePartitionColumns")
 """The features that one commit removes, if nothing in the table needs them."""
 
 
-def current(database: Database, schemas: Mapping[str, Schema]) -> Mapping[str, Schema]:
+def current_schemas(database: Database, schemas: Mapping[str, Schema]) -> Mapping[str, Schema]:
     """The schemas of the tables as they are by now."""
     altered = {
         name: _schema(schemas[name], state.header)
@@ -123,7 +123,7 @@ def _schema(declared: Schema, header: Header) -> Schema:
     )
 
 
-def define(snapshot: Snapshot, statement: df.Definition) -> Effect:
+def alter_table(snapshot: Snapshot, statement: df.Definition) -> Effect:
     """The effect of a definition on a snapshot; ADD CONSTRAINT reads every row and every file, and who removes
     column mapping writes every file anew, however many rows it has then (RemoveColumnMappingCommand.scala).
     """
@@ -133,13 +133,15 @@ def define(snapshot: Snapshot, statement: df.Definition) -> Effect:
     if isinstance(change, df.ClusterBy):
         return _clustered(schema, header, change)
     if isinstance(change, df.SyncIdentity):
-        return synced(snapshot, statement, change.name, NAMES[df.SyncIdentity])
+        return sync_identity(snapshot, statement, change.name, NAMES[df.SyncIdentity])
     documented = snapshot.outside.documented
     if not documented:
         _refuse_several(statement.sql, change, header)
     metadata = _changed(header.metadata, change, documented=documented)
     features = _features(header, metadata, change)
-    metadata = row_tracked(header, metadata, features or header.features, snapshot.writer)
+    metadata = with_row_tracking_columns(
+        header, metadata, features or header.features, snapshot.writer
+    )
     found = accesses(statement, snapshot.schemas)
     reads = tuple(snapshot.read(access) for access in found if access.role != "compact")
     gone = snapshot.files(schema.name) if isinstance(change, df.RemoveMapping) else ()
@@ -156,7 +158,7 @@ def define(snapshot: Snapshot, statement: df.Definition) -> Effect:
         actions=Actions(metadata, features),
         settings=Settings(default_level=not metadata.levelled),
     )
-    writes = redefined(schema.name, header.metadata, metadata)
+    writes = definition_write(schema.name, header.metadata, metadata)
     return Effect(reads, writes, adds, footprint.removes, footprint, NAMES[type(change)])
 
 
@@ -198,7 +200,9 @@ def _features(header: Header, metadata: Metadata, change: df.Change) -> frozense
     return has | lacking if lacking or again else None
 
 
-def restore(snapshot: Snapshot, declared: Mapping[str, Schema], statement: df.Restore) -> Effect:
+def restore_table(
+    snapshot: Snapshot, declared: Mapping[str, Schema], statement: df.Restore
+) -> Effect:
     """The files, the metadata and at least the features of an earlier version; nothing that it reads is
     recorded, and commitLarge needs no record (RestoreTableCommand.scala). At row level it reads every
     row: what it takes out or puts back depends on them.
@@ -206,7 +210,7 @@ def restore(snapshot: Snapshot, declared: Mapping[str, Schema], statement: df.Re
     name = statement.target
     earlier = snapshot.outside.inits[statement.version][name]
     if snapshot.database[name] is earlier:  # no commit since then (DeltaAnalysis.scala)
-        return idle(snapshot, name, "RESTORE")
+        return no_change(snapshot, name, "RESTORE")
     header = earlier.header or Header.of(declared[name])
     now = snapshot.header(name)
     read = snapshot.read(accesses(statement, snapshot.schemas)[0])
@@ -243,47 +247,47 @@ def restore(snapshot: Snapshot, declared: Mapping[str, Schema], statement: df.Re
         settings=Settings(large=True),
         header=now,
     )
-    writes += redefined(name, now.metadata, header.metadata)
+    writes += definition_write(name, now.metadata, header.metadata)
     return Effect((read,), writes, adds, removes, footprint, "RESTORE")
 
 
-def idle(snapshot: Snapshot, table: str, name: str) -> Effect:
+def no_change(snapshot: Snapshot, table: str, name: str) -> Effect:
     """The effect of what leaves a table alone because it is as it is to be."""
     schema, header = snapshot.schemas[table], snapshot.header(table)
     footprint = Footprint(schema, data_change=False, changes_data=False, header=header)
     return Effect(footprint=footprint, operation=name)
 
 
-def redefined(table: str, before: Metadata | None, after: Metadata) -> tuple[RowWrite, ...]:
+def definition_write(table: str, before: Metadata | None, after: Metadata) -> tuple[RowWrite, ...]:
     """The write of the item that stands for the definition of a table, if that changes; before a table is
     there, there is none.
     """
-    old = None if before is None else described(before)
-    new, name = described(after), item(table)
+    old = None if before is None else definition_row(before)
+    new, name = definition_row(after), definition_item(table)
     return () if old == new else (RowWrite(name, name, old, new),)
 
 
-def definitions(
+def read_definitions(
     database: Database, schemas: Mapping[str, Schema], names: Collection[str]
 ) -> dict[str, tuple[str, ...]]:
     """The definitions of some tables, which everybody reads who touches them."""
     headers = {
         name: database[name].header or Header.of(schemas[name]) for name in names & database.keys()
     }
-    return {name: described(header.metadata) for name, header in headers.items()}
+    return {name: definition_row(header.metadata) for name, header in headers.items()}
 
 
-def item(table: str) -> str:
+def definition_item(table: str) -> str:
     """What the item is called that stands for the definition of a table."""
     return f"the definition of {table}"
 
 
-def described(metadata: Metadata) -> tuple[str, ...]:
+def definition_row(metadata: Metadata) -> tuple[str, ...]:
     """The definition as a row: its columns and constraints.
 
     >>> from isolitmus.model.delta.header import Metadata
     >>> from isolitmus.model.schema import Column
-    >>> described(Metadata((Column("id", "INT"),), (), {"delta.constraints.small": "id < 9"}))
+    >>> definition_row(Metadata((Column("id", "INT"),), (), {"delta.constraints.small": "id < 9"}))
     ('id INT', 'CHECK (id < 9)')
     """
     columns = (f"{c.name} {c.type}" for c in metadata.columns if c.name)
@@ -432,7 +436,7 @@ def _renamed(metadata: Metadata, name: str, other: str) -> Metadata:
     return replace(metadata, columns=there.columns, partitioned_by=there.partitioned_by)
 
 
-def analysed(statement: st.Statement, schemas: Mapping[str, Schema]) -> st.Statement:
+def analyse_again(statement: st.Statement, schemas: Mapping[str, Schema]) -> st.Statement:
     """The statement on the tables as they are by now, resolved again if it was on others; an error of
     Spark's analysis if it is none.
     """
@@ -456,7 +460,7 @@ def _columns(schema: Schema | None) -> object:
     return None if schema is None else (schema.columns, schema.partitioned_by)
 
 
-def rebased(snapshot: Snapshot, effect: Effect) -> Effect:
+def rebase_effect(snapshot: Snapshot, effect: Effect) -> Effect:
     """An effect on tables that were altered: its constraints are checked, its footprint knows what the
     log says, and its reads take rows that have fewer columns for what they are.
     """
@@ -479,7 +483,7 @@ def _widened(snapshot: Snapshot, read: RowRead) -> RowRead:
     return replace(read, matches=lambda row: matches(widen_row(row, width)))
 
 
-def with_definitions(events: Sequence[Event]) -> Sequence[Event]:
+def add_definition_reads(events: Sequence[Event]) -> Sequence[Event]:
     """The events, each with a read of the definition of every table that it touches, where somebody
     changes that, and of whatever else it writes that is no row.
     """
@@ -497,7 +501,7 @@ def _reading(
     footprint = event.effect.footprint
     touched = {read.table for read in event.effect.reads}
     touched |= set() if footprint is None else {footprint.schema.name}
-    items = {item(table) for table in touched}
+    items = {definition_item(table) for table in touched}
     items |= {write.id for write in event.effect.writes if write.id == write.table}
     reads: list[RowRead] = []
     for name in sorted(items):
@@ -538,7 +542,7 @@ def _condition(name: str, columns: tuple[Column, ...], text: str) -> ex.Expr:
     return condition
 
 
-def grown(
+def merge_schema(
     snapshot: Snapshot,
     declared: Mapping[str, Schema],
     statement: st.Insert,
@@ -566,12 +570,12 @@ def grown(
         for branch in statement.query
     )
     widened = replace(snapshot, schemas={**snapshot.schemas, schema.name: wider})
-    done = rebased(snapshot, insert(widened, replace(statement, query=query)))
+    done = rebase_effect(snapshot, insert(widened, replace(statement, query=query)))
     footprint = done.footprint
     if not lacking or footprint is None:
         return done
     header = snapshot.header(schema.name)
     metadata = replace(header.metadata, columns=wider.columns)
     footprint = replace(footprint, actions=replace(footprint.actions, metadata=metadata))
-    writes = (*done.writes, *redefined(schema.name, header.metadata, metadata))
+    writes = (*done.writes, *definition_write(schema.name, header.metadata, metadata))
     return replace(done, writes=writes, footprint=footprint)

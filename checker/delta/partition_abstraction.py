@@ -32,12 +32,12 @@ if TYPE_CHECKING:
     from isolitmus.model.sql.statement import Statement
     from isolitmus.model.sql.values import Row
 
-__all__ = ["Insertion", "Outline", "PartitionRead", "Unfit", "outline", "partitions"]
+__all__ = ["Insertion", "Outline", "PartitionRead", "UnsupportedScope", "outline", "partitions"]
 
 OTHER = (Raw, Definition, Restore, Replace, Create, Clone, Convert, st.Vacuum, st.Block)
 
 
-class Unfit(IsolitmusError):
+class UnsupportedScope(IsolitmusError):
     """A statement or a table that has no outline; the message says why."""
 
 
@@ -125,9 +125,9 @@ def outline(statement: Statement, schema: Schema, known: Sequence[Row]) -> Outli
     ('UPDATE t SET id = id + 10 WHERE part = 0', frozenset({0}))
     """
     if schema.rows_per_file is not None:
-        raise Unfit(f"table {schema.name} has rows_per_file")
+        raise UnsupportedScope(f"table {schema.name} has rows_per_file")
     if schema.vectors:
-        raise Unfit(f"table {schema.name} has deletion vectors")
+        raise UnsupportedScope(f"table {schema.name} has deletion vectors")
     return _Outliner(schema, known).outline(statement)
 
 
@@ -170,14 +170,14 @@ class _Outliner:
 
     def outline(self, statement: Statement) -> Outline:
         if isinstance(statement, OTHER):
-            raise Unfit("a statement is about more than rows")
+            raise UnsupportedScope("a statement is about more than rows")
         if statement.origin is not None:
             table = statement.origin.tables.get(self.schema.name, self.schema)
             if table.columns != self.schema.columns:
                 self.refuse(statement, "is about columns that another one alters")
         found = accesses(statement, {self.schema.name: self.schema})
         if any(access.subquery is not None for access in found):
-            raise Unfit(f"'{statement.sql}' has a subquery")
+            raise UnsupportedScope(f"'{statement.sql}' has a subquery")
         recorded = [(a.tracked, a.filters(self.schema)) for a in found if a.tracked != "nothing"]
         sure = [f for tracked, f in recorded if tracked == "files" and not f.data]
         maybe = [f for tracked, f in recorded if tracked == "files" and f.data]
@@ -305,4 +305,4 @@ class _Outliner:
         return self.known.index(tuple(evaluate(item, ()) for item in chosen))
 
     def refuse(self, statement: Statement, why: str) -> NoReturn:
-        raise Unfit(f"'{statement.sql}' {why}")
+        raise UnsupportedScope(f"'{statement.sql}' {why}")

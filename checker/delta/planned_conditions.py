@@ -35,17 +35,25 @@ if TYPE_CHECKING:
 
     from isolitmus.model.schema import Schema
 
-__all__ = ["fold", "guessed", "refuse_opaque", "refuse_random", "refuse_subquery"]
+__all__ = [
+    "fold_constants",
+    "refuse_opaque",
+    "refuse_random",
+    "refuse_subquery",
+    "replace_opaque_parts",
+]
 
 
-def fold(statement: st.Statement, schema: Schema | None, *, insert: str, update: str) -> None:
+def fold_constants(
+    statement: st.Statement, schema: Schema | None, *, insert: str, update: str
+) -> None:
     """EvaluationError if a constant in a statement overflows or does not fit into its column of the
     target's ``schema``; ``insert`` and ``update`` are what is raised for the latter.
 
     >>> from isolitmus.model.schema import Column, Schema
     >>> from isolitmus.specs.sql.statements import read_statement
     >>> t = Schema("t", (Column("id", "INT"),))
-    >>> fold(read_statement("UPDATE t SET id = 2147483648", {"t": t}), t, insert="a", update="b")
+    >>> fold_constants(read_statement("UPDATE t SET id = 2147483648", {"t": t}), t, insert="a", update="b")
     Traceback (most recent call last):
     isolitmus.model.sql.types.EvaluationError: 2147483648 does not fit into INT
     """
@@ -186,7 +194,7 @@ def refuse_opaque(statement: st.Statement) -> None:
             raise UndeterminedError(part.unsaid)
 
 
-def guessed(statement: st.Statement) -> st.Statement:
+def replace_opaque_parts(statement: st.Statement) -> st.Statement:
     """The statement with the constants that are supposed to stand for opaque parts; EvaluationError where it is
     supposed to fail.
     """

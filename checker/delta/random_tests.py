@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from hypothesis import reject
 from hypothesis import strategies as st
 
-from isolitmus.checker.universes.schedules import queues
+from isolitmus.checker.universes.schedules import session_queues
 from isolitmus.model.errors import IsolitmusError, SqlError
 from isolitmus.model.litmus import ClientSettings, Litmus
 from isolitmus.model.schedule import Schedule
@@ -33,12 +33,12 @@ if TYPE_CHECKING:
 
 __all__ = [
     "COLUMNS",
-    "any_tests",
+    "is_readable",
     "predicates",
     "raw_tests",
-    "readable",
     "rows_of_t",
     "schedules",
+    "table_tests",
     "tables",
     "transactions",
 ]
@@ -84,7 +84,7 @@ def predicates(draw: DrawFn, *, depth: int = 2, prefix: str = "") -> str:
             return f"{column} {op} {draw(NUMBERS)}"
 
 
-def readable(sql: str, schemas: Mapping[str, Schema]) -> Statement:
+def is_readable(sql: str, schemas: Mapping[str, Schema]) -> Statement:
     """The statement; an example whose condition is one of those that the model refuses is dropped."""
     try:
         return read_statement(sql, schemas)
@@ -238,13 +238,13 @@ def schedules(
     """Every interleaving of the starts and commits of these transactions; of those that ``sessions`` gives
     one name, one after another.
     """
-    steps = queues(names, sessions or {})
+    steps = session_queues(names, sessions or {})
     order = draw(st.permutations([key for key, queue in steps.items() for _ in queue]))
     return Schedule(tuple(steps[key].pop(0) for key in order))
 
 
 @st.composite
-def any_tests(
+def table_tests(
     draw: DrawFn, *, least: int, most: int, partitioned: bool | None, tracked: bool, sessions: bool
 ) -> Litmus:
     """Litmus tests on the table ``t``, as ``strategies.litmus_tests`` has them."""
@@ -253,7 +253,7 @@ def any_tests(
     inits = draw(st.lists(rows_of_t(), min_size=1, max_size=3))
     bodies = transactions(partitioned=bool(schema.partitioned_by), tracked=tracked)
     texts = draw(st.lists(bodies, min_size=least, max_size=most))
-    named = {f"t{k}": readable(sql, schemas) for k, sql in enumerate(texts, 1)}
+    named = {f"t{k}": is_readable(sql, schemas) for k, sql in enumerate(texts, 1)}
     shared = draw(st.lists(st.integers(0, 2), min_size=len(named), max_size=len(named)))
     of = {name: f"s{k}" for name, k in zip(named, shared, strict=True) if sessions and k}
     schedule = draw(schedules(list(named), of))

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from isolitmus.model.delta.header import Header, Metadata
     from isolitmus.model.schema import Schema
 
-__all__ = ["backfilled", "raw_effect", "row_tracked", "stated_file"]
+__all__ = ["backfill_row_tracking", "raw_effect", "stated_data_file", "with_row_tracking_columns"]
 
 
 DUPLICATE_DOMAIN = "DELTA_DUPLICATE_DOMAIN_METADATA_INTERNAL_ERROR"
@@ -78,7 +78,7 @@ def raw_effect(snapshot: Snapshot, statement: rw.Raw) -> Effect:
         actions=actions,
         settings=settings,
     )
-    adds = tuple(stated_file(schema, file) for file in statement.adds)
+    adds = tuple(stated_data_file(schema, file) for file in statement.adds)
     removes = frozenset((file.path, file.vector) for file in statement.removes)
     return Effect((), (), adds, removes, footprint, operation.name, unwritable=refused)
 
@@ -139,7 +139,7 @@ def _on(metadata: Metadata, switch: str) -> bool:
     return metadata.configuration.get(switch, "").lower() == "true"
 
 
-def backfilled(done: Effect, winners: Iterable[Effect]) -> Effect:
+def backfill_row_tracking(done: Effect, winners: Iterable[Effect]) -> Effect:
     """A backfill of row tracking after winners: the files that those added or removed it leaves to them
     (ConflictChecker.scala, resolveRowTrackingBackfillConflicts).
     """
@@ -152,7 +152,7 @@ def backfilled(done: Effect, winners: Iterable[Effect]) -> Effect:
     return replace(done, adds=tuple(file for file in done.adds if file.path not in theirs))
 
 
-def stated_file(schema: Schema, file: RawFile) -> File:
+def stated_data_file(schema: Schema, file: RawFile) -> File:
     """A file without rows; statistics as far as they are stated."""
     given = file.stats or {}
     columns = [column.name for column in schema.columns]
@@ -164,7 +164,7 @@ def stated_file(schema: Schema, file: RawFile) -> File:
     return File(file.path, file.partition, (), tuple(map(stats, columns)), vector=file.vector)
 
 
-def row_tracked(
+def with_row_tracking_columns(
     header: Header, written: Metadata, features: frozenset[str], writer: str
 ) -> Metadata:
     """Return the metadata that a transaction writes with the names of the columns for row ids, if it has these features."""
@@ -180,7 +180,7 @@ def _updated(header: Header, written: Metadata, writer: str) -> Metadata:
     columns for row ids, if the table has no names for them yet (MaterializedRowTrackingColumn.scala,
     updateMaterializedColumnName).
     """
-    return row_tracked(header, written, header.features, writer)
+    return with_row_tracking_columns(header, written, header.features, writer)
 
 
 def _changed(metadata: Metadata, change: rw.MetadataChange) -> Metadata:

@@ -19,10 +19,10 @@ from typing import TYPE_CHECKING, Literal
 from isolitmus.checker.delta.data_skipping import (
     Filters,
     command_filters,
-    in_partitions,
+    in_some_partition,
     merge_filters,
     query_filters,
-    scanned_by,
+    scan_condition,
 )
 from isolitmus.model.delta import raw_transaction as rw
 from isolitmus.model.memo import memoize_by_identity
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from isolitmus.model.format import Scans
     from isolitmus.model.schema import Schema
 
-__all__ = ["Access", "Role", "Tracked", "accesses", "of_branch", "scans"]
+__all__ = ["Access", "Role", "Tracked", "accesses", "branch_accesses", "scanned_tables"]
 
 Role = Literal["target", "using", "match", "compact", "query", "subquery", "value"]
 """For what a table is read: its rows by a condition, because they are changed (``target``) or because they
@@ -188,10 +188,10 @@ def _of_query(
     query: qu.Query, target: str | None = None, *, stream: bool = False
 ) -> Iterator[Access]:
     for branch in query:
-        yield from of_branch(branch, target, stream=stream)
+        yield from branch_accesses(branch, target, stream=stream)
 
 
-def of_branch(
+def branch_accesses(
     branch: qu.Branch, target: str | None = None, *, stream: bool = False
 ) -> Iterator[Access]:
     """The reads of a branch: what it is FROM, then its subqueries. Recorded are those of the ``target``
@@ -236,7 +236,7 @@ def _in_join(access: Access, branch: qu.Joined, side: int) -> Access:
     """The read of a source of a join, by what Spark makes of the whole."""
     if access.tracked != "files" or access.role != "query":
         return access
-    where, certain = scanned_by(branch, side)
+    where, certain = scan_condition(branch, side)
     return replace(access, where=where, doubtful=None if certain else (branch, side))
 
 
@@ -256,7 +256,7 @@ def _of_raw(read: rw.RawRead, schema: Schema) -> Iterator[Access]:
         case rw.WholeTable():
             yield Access(table, None, "match", "predicate", whole=True)
         case rw.InPartitions(partitions):
-            yield Access(table, in_partitions(schema, partitions), "target", "predicate")
+            yield Access(table, in_some_partition(schema, partitions), "target", "predicate")
         case rw.Application():
             pass
 
@@ -277,7 +277,7 @@ def _own(subquery: ex.Subquery) -> ex.Expr | None:
     return reduce(ex.And, own) if own else None
 
 
-def scans(statement: st.Statement, schemas: Mapping[str, Schema]) -> Scans | None:
+def scanned_tables(statement: st.Statement, schemas: Mapping[str, Schema]) -> Scans | None:
     """Tables and filters such that the effect is a function of the files that some filter leaves of its
     table; None if that is not known of the statement: then it is one of the whole snapshot.
 
@@ -288,11 +288,11 @@ def scans(statement: st.Statement, schemas: Mapping[str, Schema]) -> Scans | Non
     >>> from isolitmus.specs.sql.statements import read_statement
     >>> t = {"t": Schema("t", (Column("id", "INT"), Column("part", "INT")), ("part",))}
     >>> delete = read_statement("DELETE FROM t WHERE part = 1", t)
-    >>> [(table, list(map(str, filters.partition))) for table, filters in scans(delete, t)]
+    >>> [(table, list(map(str, filters.partition))) for table, filters in scanned_tables(delete, t)]
     [('t', ['part = 1'])]
-    >>> scans(read_statement("INSERT INTO t VALUES (1, 1)", t), t)
+    >>> scanned_tables(read_statement("INSERT INTO t VALUES (1, 1)", t), t)
     ()
-    >>> scans(read_statement("INSERT OVERWRITE t VALUES (1, 1)", t), t) is None
+    >>> scanned_tables(read_statement("INSERT OVERWRITE t VALUES (1, 1)", t), t) is None
     True
     """
     match statement:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from isolitmus.model.sql import statement as st
     from isolitmus.model.sql.values import Row
 
-__all__ = ["Removal", "merge_effect", "removal", "with_vectors"]
+__all__ = ["Removal", "add_deletion_vectors", "merge_effect", "plan_removal"]
 
 
 class Removal(NamedTuple):
@@ -50,7 +50,9 @@ class Removal(NamedTuple):
         return tuple(RowWrite(table, row.id, row.values, None) for row in self.read.matched)
 
 
-def removal(snapshot: Snapshot, schema: Schema, access: Access, verb: str = "delete") -> Removal:
+def plan_removal(
+    snapshot: Snapshot, schema: Schema, access: Access, verb: str = "delete"
+) -> Removal:
     """Partition predicates alone remove whole files; else files with matching rows lose them, by
     rewriting or, in a table with deletion vectors, by marking (DeleteCommand.scala). ``verb`` is the
     command that does so, ``access`` its read of the table.
@@ -65,12 +67,12 @@ def removal(snapshot: Snapshot, schema: Schema, access: Access, verb: str = "del
     if snapshot.vectors(schema, verb):
         # DELETE then looks for rows even where no file is left (DeleteCommand.scala, findTouchedFiles)
         scanned = bool(candidates) or verb == "delete"
-        return Removal(read, touched, with_vectors(touched, gone), (), scanned)
+        return Removal(read, touched, add_deletion_vectors(touched, gone), (), scanned)
     kept = tuple(row for file in touched for row in file.rows if row.id not in gone)
     return Removal(read, touched, (), kept, bool(candidates))
 
 
-def with_vectors(touched: Iterable[File], gone: Container[str]) -> tuple[File, ...]:
+def add_deletion_vectors(touched: Iterable[File], gone: Container[str]) -> tuple[File, ...]:
     """The touched files with longer deletion vectors; one whose rows are all gone is not added again
     (DMLWithDeletionVectorsHelper.scala, processUnmodifiedData).
     """
@@ -128,7 +130,7 @@ def merge_effect(snapshot: Snapshot, statement: st.Merge) -> Effect:
     if vectors:
         gone = {write.id for write in writes}
         removes = tuple(f for f in touched if any(row.id in gone for row in f.rows))
-        again = with_vectors(removes, gone)
+        again = add_deletion_vectors(removes, gone)
     targets = [row.values for file in live for row in file.rows]
     new = (
         [s for s in branch if not any(holds(statement.on, (t, s)) for t in targets)]

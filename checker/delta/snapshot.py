@@ -12,7 +12,7 @@ from functools import cache, reduce
 from itertools import count
 from typing import TYPE_CHECKING
 
-from isolitmus.checker.delta.read_set import accesses, of_branch
+from isolitmus.checker.delta.read_set import accesses, branch_accesses
 from isolitmus.model.delta.data_file import File, TableRow
 from isolitmus.model.delta.footprint import Footprint
 from isolitmus.model.delta.header import Header
@@ -156,7 +156,7 @@ class Snapshot:
                 reads += own
                 continue
             around: list[Row] = []
-            found = tuple(of_branch(branch))
+            found = tuple(branch_accesses(branch))
             for access in found:
                 read = self.read(access, around)
                 if access.role == "query":

@@ -10,35 +10,35 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from isolitmus.checker.delta.data_skipping import in_partitions, like_some
-from isolitmus.checker.delta.identity_columns import generated, with_next_values
+from isolitmus.checker.delta.data_skipping import equals_some, in_some_partition
+from isolitmus.checker.delta.identity_columns import advance_high_water_marks, generate_values
 from isolitmus.checker.delta.metadata_changes import (
-    analysed,
-    current,
-    define,
-    grown,
-    rebased,
+    alter_table,
+    analyse_again,
+    current_schemas,
+    merge_schema,
+    rebase_effect,
     refuse_backfill,
-    restore,
+    restore_table,
 )
 from isolitmus.checker.delta.planned_conditions import (
-    fold,
-    guessed,
+    fold_constants,
     refuse_opaque,
     refuse_random,
     refuse_subquery,
+    replace_opaque_parts,
 )
 from isolitmus.checker.delta.raw_transaction import raw_effect
 from isolitmus.checker.delta.read_set import accesses
-from isolitmus.checker.delta.row_changes import merge_effect, removal
+from isolitmus.checker.delta.row_changes import merge_effect, plan_removal
 from isolitmus.checker.delta.snapshot import DELTA_CAST, INSIDE, SPARK_CAST, OutsideReads, Snapshot
 from isolitmus.checker.delta.statement_kinds import statement_kinds
 from isolitmus.checker.delta.table_creation import (
-    cloned,
-    converted,
-    created,
-    first_written,
-    replaced,
+    clone_effect,
+    convert_effect,
+    create_effect,
+    first_write_effect,
+    replace_effect,
 )
 from isolitmus.model.delta.data_file import File, TableRow
 from isolitmus.model.delta.footprint import Footprint, Settings
@@ -64,13 +64,13 @@ if TYPE_CHECKING:
     from isolitmus.model.schema import Schema
     from isolitmus.model.sql.values import Row, Rows
 
-__all__ = ["effect"]
+__all__ = ["statement_effect"]
 
 STREAMING = "STREAMING UPDATE"
 """What the log calls a micro-batch of the streaming sink."""
 
 
-def effect(
+def statement_effect(
     statement: st.Statement,
     database: Database,
     writer: str,
@@ -87,11 +87,11 @@ def effect(
     >>> from isolitmus.specs.sql.statements import read_statement
     >>> t = Schema("t", (Column("id", "INT"),))
     >>> insert = read_statement("INSERT INTO t VALUES (1), (2)", {"t": t})
-    >>> done = effect(insert, {"t": TableState()}, "a", {"t": t})
+    >>> done = statement_effect(insert, {"t": TableState()}, "a", {"t": t})
     >>> done.footprint.blind, [row.values for row in done.adds[0].rows]
     (True, [(1,), (2,)])
     """
-    altered = current(database, schemas)
+    altered = current_schemas(database, schemas)
     snapshot = Snapshot(database, writer, altered, outside)
     try:
         if not outside.documented and getattr(statement, "target", None) in database:
@@ -112,30 +112,30 @@ def _any_effect(
     """The effect of a statement; what it evaluates may fail."""
     altered, database = snapshot.schemas, snapshot.database
     if isinstance(statement, Restore):
-        return restore(snapshot, schemas, statement)
+        return restore_table(snapshot, schemas, statement)
     if isinstance(statement, Replace) and statement.target in database:
         _refuse_removal(altered[statement.target])
-        return replaced(snapshot, schemas, statement)
+        return replace_effect(snapshot, schemas, statement)
     if isinstance(statement, Create | Replace):
-        return created(snapshot, schemas, statement)
+        return create_effect(snapshot, schemas, statement)
     if (
         isinstance(statement, st.Insert)
         and statement.options.makes
         and statement.target not in database
     ):
-        return first_written(snapshot, schemas, statement)
+        return first_write_effect(snapshot, schemas, statement)
     if isinstance(statement, Convert):
-        return converted(snapshot, schemas, statement)
+        return convert_effect(snapshot, schemas, statement)
     if isinstance(statement, Clone):
-        return cloned(snapshot, schemas, statement)
+        return clone_effect(snapshot, schemas, statement)
     if isinstance(statement, st.Insert) and statement.options.grows is not None:
-        return grown(snapshot, schemas, statement, _effect)
+        return merge_schema(snapshot, schemas, statement, _effect)
     if isinstance(statement, Definition) and not snapshot.outside.documented:
         refuse_backfill(snapshot, schemas, statement)
-    statement = guessed(analysed(statement, altered))
+    statement = replace_opaque_parts(analyse_again(statement, altered))
     if altered is schemas and not isinstance(statement, Definition):
         return _effect(snapshot, statement)
-    return rebased(snapshot, _effect(snapshot, statement))
+    return rebase_effect(snapshot, _effect(snapshot, statement))
 
 
 def _refuse_removal(schema: Schema) -> None:
@@ -175,7 +175,7 @@ def _effect(snapshot: Snapshot, statement: st.Statement) -> Effect:
         if not snapshot.outside.documented:
             refuse_subquery(statement)
         schema = None if target is None else snapshot.schemas[target]
-        fold(statement, schema, insert=SPARK_CAST, update=DELTA_CAST)
+        fold_constants(statement, schema, insert=SPARK_CAST, update=DELTA_CAST)
     match statement:
         case st.Read():
             return _read(snapshot, statement)
@@ -196,7 +196,7 @@ def _effect(snapshot: Snapshot, statement: st.Statement) -> Effect:
         case Raw():
             return raw_effect(snapshot, statement)
         case Definition():
-            return define(snapshot, statement)
+            return alter_table(snapshot, statement)
         case Restore() | Replace() | Create() | Clone() | Convert() | st.Block():
             raise AssertionError(f"'{statement.sql}' is dealt with before")
 
@@ -215,7 +215,7 @@ def _insert(snapshot: Snapshot, statement: st.Insert) -> Effect:
     if statement.overwrite:
         _refuse_removal(schema)
     result = (snapshot.planned() if statement.options.stream else snapshot).query(statement.query)
-    branches = snapshot.inserted(schema, generated(snapshot, statement, result.branches))
+    branches = snapshot.inserted(schema, generate_values(snapshot, statement, result.branches))
     new = [row for branch in branches for row in branch]
     writes = births(schema.name, new)
     found, reads, adds = (
@@ -228,12 +228,12 @@ def _insert(snapshot: Snapshot, statement: st.Insert) -> Effect:
     if statement.overwrite:
         replaced = found[0]
         if replaced.role == "using":
-            where = like_some(schema, statement.options.using, (row.values for row in new))
+            where = equals_some(schema, statement.options.using, (row.values for row in new))
             replaced = replace(replaced, where=where)
         elif replaced.tracked == "predicate":
-            where = in_partitions(schema, (file.partition for file in adds))
+            where = in_some_partition(schema, (file.partition for file in adds))
             replaced = replace(replaced, where=where)
-        gone = removal(snapshot, schema, replaced)
+        gone = plan_removal(snapshot, schema, replaced)
         if statement.where is not None and not all(
             holds(replaced.where, (row.values,)) for row in new
         ):
@@ -251,14 +251,14 @@ def _insert(snapshot: Snapshot, statement: st.Insert) -> Effect:
     done = Effect(reads, writes, adds, footprint.removes, footprint, "WRITE")
     if statement.options.stream:
         return replace(done, operation=STREAMING)
-    return with_next_values(snapshot, statement, len(new), done)
+    return advance_high_water_marks(snapshot, statement, len(new), done)
 
 
 def _delete(snapshot: Snapshot, statement: st.Delete) -> Effect:
     schema = snapshot.schemas[statement.target]
     _refuse_removal(schema)
     target, *queried = snapshot.accesses(statement)
-    gone = removal(snapshot, schema, _bound(snapshot, target))
+    gone = plan_removal(snapshot, schema, _bound(snapshot, target))
     adds = (*gone.marked, *snapshot.written(schema, [gone.kept]))
     found = [target, *queried]
     footprint = snapshot.footprint(schema, found, adds, gone.removes, scanned=gone.scanned)
@@ -287,7 +287,7 @@ def _update(snapshot: Snapshot, statement: st.Update) -> Effect:
     _refuse_removal(schema)
     target, *others = snapshot.accesses(statement)
     values = [access for access in others if access.role == "value"]
-    gone = removal(snapshot, schema, _bound(snapshot, target), "update")
+    gone = plan_removal(snapshot, schema, _bound(snapshot, target), "update")
     planned = snapshot.planned()
     sets = tuple((i, planned.bound((value,))[0]) for i, value in statement.sets)
     vectors = snapshot.vectors(schema, "update")
@@ -317,7 +317,7 @@ def _truncate(snapshot: Snapshot, statement: st.Truncate) -> Effect:
     schema = snapshot.schemas[statement.target]
     _refuse_removal(schema)
     found = accesses(statement, snapshot.schemas)
-    gone = removal(snapshot, schema, found[0])
+    gone = plan_removal(snapshot, schema, found[0])
     footprint = snapshot.footprint(schema, found, (), gone.removes)
     footprint = replace(footprint, changes_data=bool(gone.removes))
     return Effect((gone.read,), gone.writes, (), footprint.removes, footprint, "TRUNCATE")

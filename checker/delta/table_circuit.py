@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from isolitmus.checker.delta.frame import LEVEL_SETS
-from isolitmus.checker.delta.partition_abstraction import Unfit
+from isolitmus.checker.delta.partition_abstraction import UnsupportedScope
 from isolitmus.checker.delta.statement_kinds import KINDS
 from isolitmus.checker.judge.matrix_semantics import Matrices
 from isolitmus.checker.judge.read_nodes import NODE_SETS, READ_RELATIONS
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from isolitmus.checker.judge.matrix_semantics import BooleanMatrix, Booleans
     from isolitmus.model.schema import Schema
 
-__all__ = ["FileRows", "TableCircuit", "with_reads"]
+__all__ = ["FileRows", "TableCircuit", "add_read_nodes"]
 
 ABOUT_NO_FILE = ("Meta", "Protocol", "Marked", "Large", "Backfill", "Default")
 """Sets that no statement with an outline is in."""
@@ -216,7 +216,7 @@ class TableCircuit(Generic[B]):
         if possible == self.booleans.false:
             return self.booleans.false
         if self._free is None:
-            raise Unfit("a statement looks at values")
+            raise UnsupportedScope("a statement looks at values")
         free = self._free()
         self._demand(self.booleans.neg(free), possible)
         return free
@@ -474,7 +474,7 @@ class TableCircuit(Generic[B]):
         )
 
 
-def with_reads(circuit: TableCircuit[B], frames: Matrices[B]) -> Matrices[B]:
+def add_read_nodes(circuit: TableCircuit[B], frames: Matrices[B]) -> Matrices[B]:
     """The frames of a circuit, with the initial transaction and the reads."""
     builder = _ReadMatrices(circuit)
     for j in range(circuit.size):

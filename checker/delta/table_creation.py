@@ -33,9 +33,9 @@ from dataclasses import replace
 from itertools import chain, count
 from typing import TYPE_CHECKING
 
-from isolitmus.checker.delta.metadata_changes import idle, redefined, refuse_level
+from isolitmus.checker.delta.metadata_changes import definition_write, no_change, refuse_level
 from isolitmus.checker.delta.read_set import accesses
-from isolitmus.checker.delta.row_changes import removal
+from isolitmus.checker.delta.row_changes import plan_removal
 from isolitmus.checker.delta.snapshot import NOTHING
 from isolitmus.model.delta.data_file import TableRow
 from isolitmus.model.delta.footprint import Actions, Footprint, Settings
@@ -55,13 +55,13 @@ if TYPE_CHECKING:
     from isolitmus.model.sql.statement import Convert, Insert, Statement
 
 __all__ = [
-    "cloned",
-    "converted",
-    "created",
-    "first_written",
-    "folder_made",
-    "operation",
-    "replaced",
+    "clone_effect",
+    "convert_effect",
+    "create_effect",
+    "created_folder",
+    "creation_operation",
+    "first_write_effect",
+    "replace_effect",
 ]
 
 EARLY = (
@@ -72,7 +72,7 @@ EARLY = (
 """How the failures end that come before anything is done."""
 
 
-def created(
+def create_effect(
     snapshot: Snapshot, declared: Mapping[str, Schema], statement: Create | Replace
 ) -> Effect:
     """The effect of a CREATE, or of a REPLACE of a table that is not there, on a snapshot.
@@ -84,7 +84,7 @@ def created(
     name, query = statement.target, statement.query
     if isinstance(statement, Create) and name in snapshot.database:
         if statement.if_not_exists:
-            return idle(snapshot, name, operation(statement))
+            return no_change(snapshot, name, creation_operation(statement))
         raise EvaluationError("TableAlreadyExistsException", f"there is a table {name}")
     if isinstance(statement, Replace) and not statement.create:
         raise EvaluationError("CannotReplaceMissingTableException", f"there is no table {name}")
@@ -97,10 +97,12 @@ def created(
     if query is None and name in snapshot.outside.folders:
         raise EvaluationError("DeltaAnalysisException", f"the folder of {name} is not empty")
     removes = query is not None and isinstance(statement, Replace)
-    return _made(snapshot, schema, query, operation(statement), removes=removes)
+    return _made(snapshot, schema, query, creation_operation(statement), removes=removes)
 
 
-def first_written(snapshot: Snapshot, declared: Mapping[str, Schema], statement: Insert) -> Effect:
+def first_write_effect(
+    snapshot: Snapshot, declared: Mapping[str, Schema], statement: Insert
+) -> Effect:
     """The effect of a DataFrame write to a path where there is no table (WriteIntoDelta.scala): an overwrite
     looks for files there, which is a read.
     """
@@ -129,19 +131,19 @@ def _made(
     )
     writes = (
         *births(schema.name, chain(*branches)),
-        *redefined(schema.name, None, metadata),
+        *definition_write(schema.name, None, metadata),
     )
     return Effect(result.reads, writes, adds, footprint=footprint, operation=name)
 
 
-def operation(statement: Create | Replace) -> str:
+def creation_operation(statement: Create | Replace) -> str:
     """What the log calls it (CreateDeltaTableCommand.scala, getOperation)."""
     verb = "REPLACE TABLE" if isinstance(statement, Replace) else "CREATE TABLE"
     verb = f"CREATE OR {verb}" if isinstance(statement, Replace) and statement.create else verb
     return verb if statement.query is None else f"{verb} AS SELECT"
 
 
-def folder_made(statement: Statement, done: Effect, *, prepared: bool) -> frozenset[str]:
+def created_folder(statement: Statement, done: Effect, *, prepared: bool) -> frozenset[str]:
     """The table whose folder is there once a statement has come so far, if it is one that makes it: with
     a query, or as a clone, as soon as it has read, though it should fail; else when it has ``prepared``
     its commit.
@@ -161,7 +163,7 @@ CLONE_OPERATION = "CLONE"
 REFUSED = "DeltaAnalysisException"
 
 
-def cloned(snapshot: Snapshot, declared: Mapping[str, Schema], statement: Clone) -> Effect:
+def clone_effect(snapshot: Snapshot, declared: Mapping[str, Schema], statement: Clone) -> Effect:
     """The effect of a clone on a snapshot. It replaces no table that has files."""
     name, source = statement.target, statement.source
     origin = snapshot.planned() if statement.version is None else snapshot.init(statement.version)
@@ -170,7 +172,7 @@ def cloned(snapshot: Snapshot, declared: Mapping[str, Schema], statement: Clone)
         raise EvaluationError("AnalysisException", f"there is no table {source}")
     there = name in snapshot.database
     if there and statement.how == "create if not exists":
-        return idle(snapshot, name, CLONE_OPERATION)
+        return no_change(snapshot, name, CLONE_OPERATION)
     if there and statement.how == "create":
         raise EvaluationError(REFUSED, f"there is a table {name}")
     if not there and statement.how == "replace":
@@ -196,7 +198,7 @@ def cloned(snapshot: Snapshot, declared: Mapping[str, Schema], statement: Clone)
     )
     writes = (
         *births(name, (row for file in adds for row in file.rows)),
-        *redefined(name, None if before is None else before.metadata, metadata),
+        *definition_write(name, None if before is None else before.metadata, metadata),
     )
     found = accesses(statement, declared)
     reads = tuple(
@@ -230,11 +232,13 @@ def _copied(schema: Schema, writer: str, files: tuple[File, ...]) -> tuple[File,
 CONVERT_OPERATION = "CONVERT"
 
 
-def converted(snapshot: Snapshot, declared: Mapping[str, Schema], statement: Convert) -> Effect:
+def convert_effect(
+    snapshot: Snapshot, declared: Mapping[str, Schema], statement: Convert
+) -> Effect:
     """The effect of a CONVERT on a snapshot; a table that is Delta's already is left alone."""
     name, writer = statement.target, snapshot.writer
     if name in snapshot.database:
-        return idle(snapshot, name, CONVERT_OPERATION)
+        return no_change(snapshot, name, CONVERT_OPERATION)
     schema = declared[name]
     branches = snapshot.inserted(schema, [schema.parquet])
     adds = snapshot.written(schema, branches)
@@ -247,7 +251,7 @@ def converted(snapshot: Snapshot, declared: Mapping[str, Schema], statement: Con
         settings=Settings(large=True),
         header=Header(),
     )
-    writes = (*births(name, chain(*branches)), *redefined(name, None, metadata))
+    writes = (*births(name, chain(*branches)), *definition_write(name, None, metadata))
     return Effect((), writes, adds, footprint=footprint, operation=CONVERT_OPERATION)
 
 
@@ -255,7 +259,9 @@ OUTLIVES = ("delta.enableDeletionVectors", "delta.checkpointPolicy", "delta.enab
 """The properties that the new table has from the old one (QOL_TABLE_FEATURES_AND_PROPERTIES)."""
 
 
-def replaced(snapshot: Snapshot, declared: Mapping[str, Schema], statement: Replace) -> Effect:
+def replace_effect(
+    snapshot: Snapshot, declared: Mapping[str, Schema], statement: Replace
+) -> Effect:
     """The effect of a REPLACE on a snapshot."""
     refuse_level(
         statement.properties,
@@ -272,7 +278,7 @@ def replaced(snapshot: Snapshot, declared: Mapping[str, Schema], statement: Repl
     result = NOTHING if query is None else snapshot.query(query)
     branches = snapshot.inserted(schema, result.branches)
     found = accesses(statement, snapshot.schemas)
-    gone = removal(snapshot, schema, found[0])
+    gone = plan_removal(snapshot, schema, found[0])
     adds = snapshot.written(schema, branches)
     footprint = replace(
         snapshot.footprint(schema, found, adds, gone.removes),
@@ -283,7 +289,7 @@ def replaced(snapshot: Snapshot, declared: Mapping[str, Schema], statement: Repl
     writes = (
         *gone.writes,
         *births(schema.name, chain(*branches)),
-        *redefined(schema.name, header.metadata, metadata),
+        *definition_write(schema.name, header.metadata, metadata),
     )
     reads = (gone.read, *result.reads)
-    return Effect(reads, writes, adds, footprint.removes, footprint, operation(statement))
+    return Effect(reads, writes, adds, footprint.removes, footprint, creation_operation(statement))

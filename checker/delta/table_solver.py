@@ -11,13 +11,13 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from isolitmus.checker.delta.partition_abstraction import Unfit, outline, partitions
-from isolitmus.checker.delta.table_circuit import TableCircuit, with_reads
-from isolitmus.checker.execution.commit_loop import initial
+from isolitmus.checker.delta.partition_abstraction import UnsupportedScope, outline, partitions
+from isolitmus.checker.delta.table_circuit import TableCircuit, add_read_nodes
+from isolitmus.checker.execution.commit_loop import initial_database
 from isolitmus.checker.judge.read_nodes import needs_reads
-from isolitmus.checker.solver.circuit_semantics import admit, forbid
+from isolitmus.checker.solver.circuit_semantics import assert_admitted, assert_forbidden
 from isolitmus.checker.solver.circuits import Gates, Solver
-from isolitmus.checker.solver.refutation import refuted_clauses
+from isolitmus.checker.solver.refutation import refute_clauses
 from isolitmus.checker.universes.tables import candidate
 from isolitmus.model.budget import Budget
 from isolitmus.model.display import count_of
@@ -37,30 +37,30 @@ if TYPE_CHECKING:
 
     Accept = Callable[[Candidate], bool]
 
-__all__ = ["circuit", "search", "unfit"]
+__all__ = ["build_circuit", "search", "unsupported_scope"]
 
 Choice = tuple[int, int]
 """A statement (or reader) of the scope by its number, and the version that it reads."""
 
 
-def unfit(scope: Scope) -> str | None:
+def unsupported_scope(scope: Scope) -> str | None:
     """Why the solver cannot search this scope exactly; None if it can.
 
     >>> from isolitmus.specs import scope
-    >>> unfit(scope("table")) is None
+    >>> unsupported_scope(scope("table")) is None
     True
     """
     if len(scope.tables) != 1:
         return "the universe has several tables"
     try:
         for init in scope.inits:
-            outlines(scope, init)
-    except Unfit as error:
+            scope_outlines(scope, init)
+    except UnsupportedScope as error:
         return str(error)
     return None
 
 
-def outlines(
+def scope_outlines(
     scope: Scope, init: tuple[Statement, ...]
 ) -> tuple[list[Outline], list[Outline], list[int], int]:
     """The outlines of a scope's statements and of its readers, the partitions of the initial files,
@@ -69,7 +69,7 @@ def outlines(
     ((name, schema),) = scope.tables.items()
     live = [
         file.partition
-        for file in initial(format_named(scope.format), scope.tables, init)[name].files
+        for file in initial_database(format_named(scope.format), scope.tables, init)[name].files
     ]
     menu = [positions[0] for positions in scope.statements]
     known = partitions(schema, menu, live)
@@ -81,12 +81,12 @@ def outlines(
     )
 
 
-def circuit(
+def build_circuit(
     gates: Gates, scope: Scope, init: tuple[Statement, ...], writers: int, readers: int
 ) -> TableCircuit[int]:
     """The circuit of a scope's candidates with so many writers and readers, on one initial table."""
     (schema,) = scope.tables.values()
-    statements, queries, live, count = outlines(scope, init)
+    statements, queries, live, count = scope_outlines(scope, init)
     menu = [statements] * writers + [queries] * readers
     runs = [[gates.new() for _ in choices] for choices in menu]
     for choices in runs:
@@ -161,10 +161,14 @@ class _CandidateSpace:
         self.scope, self.init, self.writers = scope, init, writers
         self.specs = a, b
         self.gates = Gates()
-        self.circuit = circuit(self.gates, scope, init, writers, readers)
+        self.circuit = build_circuit(self.gates, scope, init, writers, readers)
         plain = self.circuit.frames(a.needs | b.needs)
-        for spec, say in ((a, admit), (b, forbid)):
-            say(self.gates, with_reads(self.circuit, plain) if needs_reads(spec) else plain, spec)
+        for spec, say in ((a, assert_admitted), (b, assert_forbidden)):
+            say(
+                self.gates,
+                add_read_nodes(self.circuit, plain) if needs_reads(spec) else plain,
+                spec,
+            )
         self.options = [self._options(j) for j in range(writers + readers)]
         for j in range(writers, writers + readers - 1):
             self._ascending(self.options[j], self.options[j + 1])
@@ -218,7 +222,7 @@ class _CandidateSpace:
             else ""
         )
         says = f"no candidate with {shape} on {start} is admitted by {first.name} and forbidden by {second.name}{but}"
-        return refuted_clauses(name, says, self.gates, clauses)
+        return refute_clauses(name, says, self.gates, clauses)
 
     def _words(self, chosen: Sequence[Choice]) -> str:
         """What the transactions of a candidate do."""

@@ -19,13 +19,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from isolitmus.checker.execution.frame import in_real_time, needs_times
+from isolitmus.checker.execution.frame import add_real_time, needs_times
 from isolitmus.checker.judge.graph_semantics import (
-    conflict,
+    explain_conflict,
     first_conflict,
     first_silence,
     judge,
-    labels,
+    label_members,
 )
 from isolitmus.checker.judge.read_nodes import NODE_SETS, READ_RELATIONS, needs_reads
 from isolitmus.model.errors import LitmusError, SpecError, UndeterminedError
@@ -53,20 +53,20 @@ if TYPE_CHECKING:
 
 __all__ = [
     "NO_OP",
+    "abort_violations",
     "after_attempt",
-    "attempted",
+    "attempt_frame",
     "execute",
     "execution_frame",
-    "initial",
+    "frame_for_spec",
+    "initial_database",
+    "initial_stages",
+    "is_unrecorded",
     "judge_execution",
     "observed_run",
-    "recorder",
-    "refusals",
-    "seen_by",
-    "stages",
-    "unchecked",
+    "recording_spec",
     "unfit_table",
-    "unrecorded",
+    "without_checks",
 ]
 
 NO_OP = "no-op"
@@ -83,12 +83,14 @@ NOTHING = Effect()
 """What a transaction has done before its first statement."""
 
 
-def initial(form: Format, tables: Mapping[str, Schema], init: Sequence[Statement]) -> Database:
+def initial_database(
+    form: Format, tables: Mapping[str, Schema], init: Sequence[Statement]
+) -> Database:
     """The database when the schedule starts; LitmusError for an init statement that fails."""
-    return stages(form, tables, init)[-1]
+    return initial_stages(form, tables, init)[-1]
 
 
-def stages(
+def initial_stages(
     form: Format, tables: Mapping[str, Schema], init: Sequence[Statement]
 ) -> tuple[Database, ...]:
     """The tables that are there, empty or with the files that they hold, and what they are after each
@@ -223,7 +225,7 @@ class _Work:
         if why:
             raise UndeterminedError(f"{litmus.name}: {why}")
         try:
-            inits = stages(self.form, litmus.tables, litmus.init)
+            inits = initial_stages(self.form, litmus.tables, litmus.init)
             self.states, self.driver = [inits[-1]], self.form.drive(litmus, inits)
         except UndeterminedError as error:
             raise UndeterminedError(f"{litmus.name}: {error}") from None
@@ -325,7 +327,7 @@ def writer(form: Format, event: Event) -> Format:
     return form if event.under is None else format_named(event.under.format or form.name)
 
 
-def attempted(
+def attempt_frame(
     form: Format, event: Event, others: Sequence[Event], *, reasons: bool = True
 ) -> Frame:
     """The frame by which a transaction is checked that wants to commit after some others, as its writer finds
@@ -359,11 +361,13 @@ def after_attempt(
         return wanted
     check = protocol if event.under is None else event.under
     others = [e for e in before if not e.aborted]
-    attempt = attempted(form, wanted, others, reasons=False)
+    attempt = attempt_frame(form, wanted, others, reasons=False)
     if attempts is not None and check is protocol:
         attempts.append(attempt)
     self = len(attempt.nodes) - 1
-    shown = frozenset(name for name, nodes in labels(attempt, check).items() if nodes >> self & 1)
+    shown = frozenset(
+        name for name, nodes in label_members(attempt, check).items() if nodes >> self & 1
+    )
     event = replace(event, labels=shown)
     if NO_OP in shown:
         return event
@@ -397,7 +401,7 @@ def execution_frame(execution: Execution, *, reads: bool = False, times: bool = 
     frame = form.frame(events, reads=reads)
     if not times or execution.schedule is None:
         return frame
-    return in_real_time(frame, execution.schedule)
+    return add_real_time(frame, execution.schedule)
 
 
 def judge_execution(execution: Execution, spec: Spec) -> Verdict:
@@ -407,10 +411,10 @@ def judge_execution(execution: Execution, spec: Spec) -> Verdict:
     >>> judge_execution(execute(litmus("reorder")), level("causal"))
     allowed, in the order insert delete
     """
-    return judge(seen_by(spec, execution), spec)
+    return judge(frame_for_spec(spec, execution), spec)
 
 
-def seen_by(spec: Spec, execution: Execution) -> Frame:
+def frame_for_spec(spec: Spec, execution: Execution) -> Frame:
     """The frame with what a spec looks at beside transactions: reads as nodes, and times."""
     return execution_frame(execution, reads=needs_reads(spec), times=needs_times(spec))
 
@@ -476,30 +480,30 @@ def _transaction(form: Format, event: Event) -> TransactionRun:
     )
 
 
-def recorder(a: Spec, b: Spec) -> Spec | None:
+def recording_spec(a: Spec, b: Spec) -> Spec | None:
     """Which of two specs says what is not recorded: the protocol, if the other is a level; None if neither does.
     Of two protocols each checks what it would record itself.
 
     >>> from isolitmus.specs import level, protocol
     >>> delta = protocol("delta-serializable")
-    >>> recorder(level("serializable"), delta) is delta, recorder(delta, delta)
+    >>> recording_spec(level("serializable"), delta) is delta, recording_spec(delta, delta)
     (True, None)
     """
     protocols = [spec for spec in (a, b) if spec.format is not None or _drops(spec)]
     return protocols[0] if len(protocols) == 1 and _drops(protocols[0]) else None
 
 
-def unchecked(protocol: Spec) -> Spec:
+def without_checks(protocol: Spec) -> Spec:
     """A protocol that records what this one does, and checks nothing.
 
     >>> from isolitmus.specs import protocol
-    >>> [label.name for label in unchecked(protocol("delta-serializable")).labels]
+    >>> [label.name for label in without_checks(protocol("delta-serializable")).labels]
     ['no-op']
     """
     return replace(protocol, axioms=(), silences=(), labels=_drops(protocol))
 
 
-def unrecorded(form: Format, done: Effect, protocol: Spec) -> bool:
+def is_unrecorded(form: Format, done: Effect, protocol: Spec) -> bool:
     """Whether a protocol does not record a commit (which is a matter of its sets alone).
 
     >>> from isolitmus.checker.execution.commit_loop import execute
@@ -507,18 +511,18 @@ def unrecorded(form: Format, done: Effect, protocol: Spec) -> bool:
     >>> from isolitmus.specs.registries.formats import format_named
     >>> done = execute(litmus("noop-delete-recorded")).events[-1].effect
     >>> delta = "delta-serializable", "delta-write-serializable"
-    >>> [unrecorded(format_named("delta"), done, protocol(name)) for name in delta]
+    >>> [is_unrecorded(format_named("delta"), done, protocol(name)) for name in delta]
     [True, False]
     """
     alone = form.frame([Event("T", done, 0, 1)], reasons=False)
-    return bool(labels(alone, protocol).get(NO_OP))
+    return bool(label_members(alone, protocol).get(NO_OP))
 
 
 def _drops(spec: Spec) -> tuple[Label, ...]:
     return tuple(label for label in spec.labels if label.name == NO_OP)
 
 
-def refusals(execution: Execution, protocol: Spec) -> dict[str, Violation]:
+def abort_violations(execution: Execution, protocol: Spec) -> dict[str, Violation]:
     """The violation of every transaction that the protocol refused in an execution under it, by name; and of the
     one that it is silent on, with which the run ended; of a format that
     carries its tests out in its own way, none.
@@ -526,7 +530,7 @@ def refusals(execution: Execution, protocol: Spec) -> dict[str, Violation]:
     >>> from isolitmus.checker.execution.commit_loop import execute
     >>> from isolitmus.specs import litmus, protocol
     >>> spec = protocol("delta-serializable")
-    >>> found = refusals(execute(litmus("reorder"), spec), spec)
+    >>> found = abort_violations(execute(litmus("reorder"), spec), spec)
     >>> found["delete"].axiom, found["delete"].cycle[0].source
     ('ConcurrentAppendException', 'insert')
     """
@@ -538,8 +542,8 @@ def refusals(execution: Execution, protocol: Spec) -> dict[str, Violation]:
     version = 0
     for event in execution.events:
         if event.conflict is not None or event.silence is not None:
-            attempt = attempted(form, replace(event, version=version + 1), before)
-            violation = conflict(attempt, event.under or protocol, len(before))
+            attempt = attempt_frame(form, replace(event, version=version + 1), before)
+            violation = explain_conflict(attempt, event.under or protocol, len(before))
             assert violation is not None, "the commit loop found it, too"
             found[event.name] = violation
         if event.silence is not None:

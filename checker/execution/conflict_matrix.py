@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from isolitmus.model.matrix import Matrix
     from isolitmus.specs.files.spec_catalogue import SpecLike
 
-__all__ = ["Cells", "covering", "grid", "predict_case", "predicted"]
+__all__ = ["MatrixCells", "covering_order", "matrix_grid", "predict_case", "predict_cells"]
 
 
 def predict_case(matrix: Matrix, place: MatrixPlace, protocol: SpecLike) -> MatrixCase:
@@ -44,7 +44,7 @@ def predict_case(matrix: Matrix, place: MatrixPlace, protocol: SpecLike) -> Matr
 
 
 @dataclass(frozen=True, slots=True)
-class Cells(ReadableRepr, Tabular):
+class MatrixCells(ReadableRepr, Tabular):
     """What became of cases of a matrix."""
 
     matrix: Matrix
@@ -71,29 +71,29 @@ class Cells(ReadableRepr, Tabular):
         return first_lines(lines)
 
 
-def predicted(
+def predict_cells(
     matrix: Matrix, protocols: Sequence[SpecLike], places: Iterable[MatrixPlace] | None = None
-) -> Cells:
+) -> MatrixCells:
     """What the model says of these places of a matrix, by default all of them, under each protocol, by itself or by its name or file.
 
     >>> from isolitmus.model.matrix import MatrixPlace
     >>> from isolitmus.specs.files.catalogue import matrix
-    >>> predicted(matrix("pairs"), ["delta-serializable"], [MatrixPlace("insert", "insert", "same partition")])
+    >>> predict_cells(matrix("pairs"), ["delta-serializable"], [MatrixPlace("insert", "insert", "same partition")])
     pairs: 1 case
       delta-serializable: 1 committed
     """
     every = list(matrix.places() if places is None else places)
-    return Cells(
+    return MatrixCells(
         matrix,
         tuple(predict_case(matrix, p, under) for under in map(named, protocols) for p in every),
     )
 
 
-def grid(matrix: Matrix, letters: dict[tuple[str, str], str]) -> list[str]:
+def matrix_grid(matrix: Matrix, letters: dict[tuple[str, str], str]) -> list[str]:
     """A layout as lines: rows are parked, columns win, their names above in full.
 
     >>> from isolitmus.specs.files.catalogue import matrix
-    >>> lines = grid(matrix("pairs"), {("insert", "insert"): "."})
+    >>> lines = matrix_grid(matrix("pairs"), {("insert", "insert"): "."})
     >>> len(lines[-1]) - len(lines[-1].rstrip())
     0
     """
@@ -111,7 +111,7 @@ def grid(matrix: Matrix, letters: dict[tuple[str, str], str]) -> list[str]:
     return lines
 
 
-def covering(matrix: Matrix, places: Iterable[MatrixPlace]) -> list[MatrixPlace]:
+def covering_order(matrix: Matrix, places: Iterable[MatrixPlace]) -> list[MatrixPlace]:
     """The places in an order of which a beginning has much: the first layouts · statements places have every
     statement on either side in every layout, and no pair of statements twice unless there are more layouts
     than statements.

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from isolitmus.checker.execution.commit_loop import execute, execution_frame, seen_by
+from isolitmus.checker.execution.commit_loop import execute, execution_frame, frame_for_spec
 from isolitmus.checker.judge.completion import frames
-from isolitmus.checker.judge.graph_semantics import BitsetAlgebra, missing
+from isolitmus.checker.judge.graph_semantics import BitsetAlgebra, missing_names
 from isolitmus.checker.judge.read_nodes import needs_operations, needs_reads
-from isolitmus.checker.judge.total_orders import linearised
+from isolitmus.checker.judge.total_orders import linear_completions
 from isolitmus.model.display import ReadableRepr
 from isolitmus.model.errors import SpecError
 from isolitmus.model.litmus import HistoryTest
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from isolitmus.model.spec import CatExpr, Spec
     from isolitmus.specs.files.spec_catalogue import NameOrPath, SpecLike
 
-__all__ = ["Denotation", "Denoted", "denote"]
+__all__ = ["Denotation", "SpecDenotation", "denote"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class Denotation:
 
 
 @dataclass(frozen=True, slots=True)
-class Denoted(ReadableRepr):
+class SpecDenotation(ReadableRepr):
     """A frame, what a spec makes of it, and what was taken for granted to have it: ``failed`` are
     transactions that are not in it, ``unknown`` what the history leaves open and one completion
     settles.
@@ -58,7 +58,7 @@ class Denoted(ReadableRepr):
         return repr(self.frame)
 
 
-def denote(test: Litmus | HistoryTest | NameOrPath, spec: SpecLike | None = None) -> Denoted:
+def denote(test: Litmus | HistoryTest | NameOrPath, spec: SpecLike | None = None) -> SpecDenotation:
     """The frame of a schedule in which every commit goes through, or of an abstract history.
 
     With a spec: only the names that it uses, with the reads as nodes if it uses them. A let that no
@@ -78,17 +78,19 @@ def denote(test: Litmus | HistoryTest | NameOrPath, spec: SpecLike | None = None
     if isinstance(test, HistoryTest):
         unknown = test.history.undetermined()
         if spec is not None and "co" in spec.bound:
-            frame = next(linearised(test.history, spec)).frame(reads=reads, operations=operations)
+            frame = next(linear_completions(test.history, spec)).frame(
+                reads=reads, operations=operations
+            )
             unknown = (*unknown, "nobody observed in what order they commit")
         else:
             frame = next(frames(test.history, reads=reads, operations=operations))
     else:
         execution = execute(test)
-        frame = execution_frame(execution) if spec is None else seen_by(spec, execution)
+        frame = execution_frame(execution) if spec is None else frame_for_spec(spec, execution)
         failed = tuple(event.name for event in execution.events if event.aborted)
     if spec is None:
-        return Denoted(frame, (), failed, unknown)
-    lacking = missing(frame, spec)
+        return SpecDenotation(frame, (), failed, unknown)
+    lacking = missing_names(frame, spec)
     if lacking:
         raise SpecError(f"{spec.name} needs {', '.join(lacking)}, which {test.name} does not have")
     lets = {name: names_in([Name(name)], spec.definitions) for name in spec.definitions}
@@ -99,7 +101,7 @@ def denote(test: Litmus | HistoryTest | NameOrPath, spec: SpecLike | None = None
         relations={name: r for name, r in frame.relations.items() if name in used},
         sets={name: members for name, members in frame.sets.items() if name in used},
     )
-    return Denoted(seen, tuple(_values(seen, spec, lets)), failed, unknown)
+    return SpecDenotation(seen, tuple(_values(seen, spec, lets)), failed, unknown)
 
 
 def _values(frame: Frame, spec: Spec, lets: Iterable[str]) -> Iterator[Denotation]:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from isolitmus.model.reason import Edge
     from isolitmus.specs.files.spec_catalogue import NameOrPath
 
-__all__ = ["between", "dependency_edges", "graph"]
+__all__ = ["dependency_edges", "graph", "transaction_graph"]
 
 DEPENDENCIES = ("so", "wr", "ww", "rw")
 
@@ -47,12 +47,12 @@ def graph(of: Frame | History | HistoryTest | Litmus | Violation | NameOrPath) -
             edges = () if of.undetermined() else tuple(dependency_edges(frame_of(of)))
             return DependencyGraph(nodes, edges)
         case Litmus():
-            return between(of, execution_frame(execute(of)))
+            return transaction_graph(of, execution_frame(execute(of)))
         case name:
             return graph(named(name))
 
 
-def between(test: Litmus, frame: Frame | None) -> DependencyGraph:
+def transaction_graph(test: Litmus, frame: Frame | None) -> DependencyGraph:
     """The transactions of a litmus test, with the dependencies in a frame of them if there is one."""
     nodes = {name: statement.sql for name, statement in test.transactions.items()}
     return DependencyGraph(nodes, () if frame is None else tuple(dependency_edges(frame)))

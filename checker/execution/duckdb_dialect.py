@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 __all__ = [
     "columns_of",
     "create_table",
-    "defaults",
-    "duck_text",
-    "filled",
+    "fill_table",
     "open_duck",
-    "resumed",
+    "open_duck_with_macros",
+    "resume_sequence",
+    "sequence_defaults",
     "sequences",
-    "taught_duck",
-    "unsupported",
+    "to_duck_sql",
+    "unsupported_by_duckdb",
 ]
 
 FUNCTIONS: Mapping[type[exp.Expr], str] = {
@@ -99,7 +99,7 @@ def open_duck() -> duckdb.DuckDBPyConnection:
     return duckdb.connect(":memory:", config={"enable_external_access": "false", "threads": "1"})
 
 
-def unsupported(error: duckdb.Error) -> LitmusError:
+def unsupported_by_duckdb(error: duckdb.Error) -> LitmusError:
     """That DuckDB cannot execute a statement which the model can."""
     said = str(error).splitlines()[0]
     return LitmusError(
@@ -107,10 +107,10 @@ def unsupported(error: duckdb.Error) -> LitmusError:
     )
 
 
-def taught_duck() -> duckdb.DuckDBPyConnection:
+def open_duck_with_macros() -> duckdb.DuckDBPyConnection:
     """An empty DuckDB that has the functions that ``duck_text`` asks for.
 
-    >>> taught_duck().execute("SELECT text_of_moment(' 2026-01-02')").fetchone()
+    >>> open_duck_with_macros().execute("SELECT text_of_moment(' 2026-01-02')").fetchone()
     ('2026-01-02',)
     """
     duck = open_duck()
@@ -119,7 +119,7 @@ def taught_duck() -> duckdb.DuckDBPyConnection:
     return duck
 
 
-def duck_text(tree: exp.Expr) -> str:
+def to_duck_sql(tree: exp.Expr) -> str:
     """A statement, or a part of one, for DuckDB, with what it has computed as Spark computes it."""
     root = tree.copy()
     for node in reversed(list(root.walk())):
@@ -244,7 +244,7 @@ def create_table(schema: Schema, verb: str = "CREATE OR REPLACE TABLE") -> str:
     return f'{verb} "{schema.name}" ({columns_of(schema)})'
 
 
-def filled(schema: Schema) -> list[str]:
+def fill_table(schema: Schema) -> list[str]:
     """What puts the rows into a table that it holds from the start."""
     rows = [f"({', '.join(map(literal, r.values))})" for file in schema.held for r in file.rows]
     return [f'INSERT INTO "{schema.name}" VALUES {", ".join(rows)}'] if rows else []
@@ -257,10 +257,10 @@ def sequences(schema: Schema) -> list[str]:
         for column in schema.columns
         if column.identity is not None
     ]
-    return [*made, *defaults(schema, schema.name)]
+    return [*made, *sequence_defaults(schema, schema.name)]
 
 
-def resumed(table: str, column: Column, value: int) -> list[str]:
+def resume_sequence(table: str, column: Column, value: int) -> list[str]:
     """What has an identity column go on with a value."""
     alter = f'ALTER TABLE "{table}" ALTER "{column.name}"'
     return [
@@ -279,7 +279,7 @@ def _sequence(table: str, column: Column, first: int) -> str:
     )
 
 
-def defaults(schema: Schema, table: str) -> list[str]:
+def sequence_defaults(schema: Schema, table: str) -> list[str]:
     """That a table takes the values of identity columns from the sequences."""
     return [
         _default(table, schema.name, column)

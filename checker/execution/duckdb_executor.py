@@ -14,17 +14,17 @@ import duckdb
 
 from isolitmus.checker.execution.duckdb_dialect import (
     create_table,
-    filled,
-    resumed,
+    fill_table,
+    open_duck_with_macros,
+    resume_sequence,
     sequences,
-    taught_duck,
-    unsupported,
+    unsupported_by_duckdb,
 )
 from isolitmus.checker.execution.duckdb_translation import (
-    after_init,
     constraint_condition,
+    init_copy_name,
     stored_steps,
-    translated,
+    translate_query,
 )
 from isolitmus.model.delta.header import MAPPING_MODE
 from isolitmus.model.sql import statement as df
@@ -72,7 +72,7 @@ class _Duck:
     """
 
     def __init__(self) -> None:
-        self._connection = taught_duck()
+        self._connection = open_duck_with_macros()
         # Of rows that the transaction itself wrote, DuckDB 2.0.0 now and then misses one that a join on
         # rowid should find, by a filter that the join derives from its other side.
         self._connection.execute("SET disabled_optimizers = 'join_filter_pushdown'")
@@ -85,7 +85,7 @@ class _Duck:
         except FAILING:
             raise
         except duckdb.Error as error:
-            raise unsupported(error) from None
+            raise unsupported_by_duckdb(error) from None
 
     def _make(self, setup: Iterable[str]) -> None:
         self._holds = None
@@ -93,7 +93,7 @@ class _Duck:
             try:
                 self.run(sql)
             except FAILING as error:
-                raise unsupported(error) from None
+                raise unsupported_by_duckdb(error) from None
 
     @contextmanager
     def holding(
@@ -139,7 +139,7 @@ class DuckExecutor:
         self._setup: list[str] = []
         for schema in tables.values():
             gone = f'DROP TABLE IF EXISTS "{schema.name}"'
-            made = [create_table(schema), *sequences(schema), *filled(schema)]
+            made = [create_table(schema), *sequences(schema), *fill_table(schema)]
             self._setup += made if schema.exists else [gone]
         self._checks: list[Checks] = [{}]
         self._features: list[Features] = [
@@ -155,7 +155,7 @@ class DuckExecutor:
             self._checks.append(self._constrained(self._checks[-1], statement))
             self._features.append(self._featured(self._features[-1], self._checks[-1], statement))
             self._setup += [
-                f'CREATE OR REPLACE TEMP TABLE "{after_init(*at)}" AS SELECT * FROM "{at[0]}"'
+                f'CREATE OR REPLACE TEMP TABLE "{init_copy_name(*at)}" AS SELECT * FROM "{at[0]}"'
                 for at in sorted(kept)
                 if at[1] == number
             ]
@@ -223,7 +223,7 @@ class DuckExecutor:
         said = f"FROM duckdb_sequences() WHERE sequence_name = '{table}.{column.name}'"
         last = run(f"SELECT last_value {said}").fetchall()[0][0]
         if last is None or (mark - last) * step > 0:
-            for sql in resumed(table, column, mark + step):
+            for sql in resume_sequence(table, column, mark + step):
                 run(sql)
 
     def _constrained(self, checks: Checks, statement: st.Statement) -> Checks:
@@ -283,7 +283,7 @@ class DuckExecutor:
         tables, run = self._litmus.tables, _duck().run
         values = {
             parameter: scalar_value(
-                query.sql, tuple(run(translated(syntax_of(query).tree(), tables)).fetchall())
+                query.sql, tuple(run(translate_query(syntax_of(query).tree(), tables)).fetchall())
             )
             for parameter, query in self._litmus.client(name).let.items()
         }

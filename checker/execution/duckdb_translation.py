@@ -15,7 +15,12 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from sqlglot import expressions as exp
 
-from isolitmus.checker.execution.duckdb_dialect import columns_of, create_table, defaults, duck_text
+from isolitmus.checker.execution.duckdb_dialect import (
+    columns_of,
+    create_table,
+    sequence_defaults,
+    to_duck_sql,
+)
 from isolitmus.model.delta.raw_transaction import Raw
 from isolitmus.model.sql import statement as df
 from isolitmus.model.sql import statement as st
@@ -33,17 +38,17 @@ if TYPE_CHECKING:
 __all__ = [
     "COMPUTED",
     "DuckStep",
-    "after_init",
     "conjunct_trees",
     "constraint_condition",
-    "inserted",
-    "merged",
+    "init_copy_name",
     "nulls_of_partitions",
-    "planned",
-    "staged",
+    "planning_steps",
+    "stage_condition",
     "stored_steps",
     "translate",
-    "translated",
+    "translate_insert",
+    "translate_merge",
+    "translate_query",
 ]
 
 
@@ -57,7 +62,7 @@ class DuckStep(NamedTuple):
     sql: str
 
 
-def inserted(
+def translate_insert(
     statement: st.Insert, tree: exp.Insert, schema: Schema, *, listed: bool
 ) -> list[DuckStep]:
     """An INSERT; one that replaces collects its rows first, since they may come from what goes. Columns
@@ -68,13 +73,13 @@ def inserted(
     spec = (into.this if isinstance(into, exp.Schema) else into).args.get("partition")
     parts = spec.expressions if spec is not None else []
     fixed = {  # a column that is only named has its values from the rows
-        part.this.name.lower(): duck_text(part.expression) for part in parts if part.expression
+        part.this.name.lower(): to_duck_sql(part.expression) for part in parts if part.expression
     }
     open_ = [c.name for c in schema.columns if c.name and c.name.lower() not in fixed]
     given = [n.name for n in named] or (open_ if listed or fixed else [])
     names = ", ".join(f'"{c}"' for c in [*given, *fixed])
     columns = f"({names})" if names else ""
-    query = duck_text(tree.expression)
+    query = to_duck_sql(tree.expression)
     if fixed:
         query = f"SELECT *, {', '.join(fixed.values())} FROM ({query}) AS given"
     condition = tree.args.get("where")
@@ -98,13 +103,13 @@ def inserted(
         where = f"EXISTS (SELECT 1 FROM replacement AS g WHERE {' AND '.join(same)})"
     elif condition or fixed:
         same = (f'"{name}" = {value}' for name, value in fixed.items())
-        where = duck_text(condition) if condition else " AND ".join(same)
+        where = to_duck_sql(condition) if condition else " AND ".join(same)
         outside = f"FROM replacement WHERE ({where}) IS NOT TRUE"
         check = [DuckStep("check", f"SELECT error('a row outside') {outside}")]
     rows = f'SELECT * FROM "{schema.name}" LIMIT 0'
     return [
         DuckStep("collect", f"CREATE OR REPLACE TEMP TABLE replacement AS {rows}"),
-        *(DuckStep("collect", sql) for sql in defaults(schema, "replacement")),
+        *(DuckStep("collect", sql) for sql in sequence_defaults(schema, "replacement")),
         DuckStep("collect", f"INSERT INTO replacement {columns} {query}"),
         *nulls_of_partitions(schema, "replacement"),
         *check,
@@ -131,14 +136,14 @@ def nulls_of_partitions(schema: Schema, table: str | None = None) -> list[DuckSt
     ]
 
 
-def merged(statement: st.Merge, tree: exp.Merge, schema: Schema) -> list[DuckStep]:
+def translate_merge(statement: st.Merge, tree: exp.Merge, schema: Schema) -> list[DuckStep]:
     """A MERGE: a check, then a table for each clause with what it does, by the rows of the target, then
     its doing. DuckDB's own computes the values of a clause for rows that it is not about, too, which
     may fail. Where several rows of the source match one of the target, Spark fails, unless the
     one clause for those is a DELETE without a condition.
     """
     parts = (tree.args[part] for part in ("this", "using", "on"))
-    target, source, on = map(duck_text, parts)
+    target, source, on = map(to_duck_sql, parts)
     name, other = (f'"{tree.args[part].alias_or_name}"' for part in ("this", "using"))
     matches = f"(SELECT count(*) FROM {source} WHERE {on})"
     froms = {
@@ -154,15 +159,15 @@ def merged(statement: st.Merge, tree: exp.Merge, schema: Schema) -> list[DuckSte
         kind = "by source" if when.args.get("source") else "not matched"
         kind = "matched" if when.args["matched"] else kind
         then, guard = when.args["then"], when.args.get("condition")
-        holds = "TRUE" if guard is None else duck_text(guard)
+        holds = "TRUE" if guard is None else to_duck_sql(guard)
         where = " AND ".join([*earlier[kind], f"({holds})"])
         rows = f"{froms[kind]} {'WHERE' if kind == 'matched' else 'AND'} {where}"
         earlier[kind].append(f"({holds}) IS NOT TRUE")
         taken = f'CREATE OR REPLACE TEMP TABLE "clause {k}" AS SELECT'
         if kind == "not matched":
             starred = isinstance(then.this, exp.Star)
-            values = "*" if starred else ", ".join(map(duck_text, then.expression.expressions))
-            columns = "" if starred else duck_text(then.this)
+            values = "*" if starred else ", ".join(map(to_duck_sql, then.expression.expressions))
+            columns = "" if starred else to_duck_sql(then.this)
             order = "BY NAME" if starred else columns
             before.append(DuckStep("collect", f"{taken} {values} FROM {rows}"))
             after.append(
@@ -176,7 +181,7 @@ def merged(statement: st.Merge, tree: exp.Merge, schema: Schema) -> list[DuckSte
         else:
             # in the order of the text, which need not be that of `sets`
             changed = [f'"{assignment.this.name}"' for assignment in then.expressions]
-            given = [duck_text(assignment.expression) for assignment in then.expressions]
+            given = [to_duck_sql(assignment.expression) for assignment in then.expressions]
         values = "".join(f', {v} AS "{k}"' for k, v in enumerate(given))
         before.append(DuckStep("collect", f"{taken} {name}.rowid AS row{values} FROM {rows}"))
         at = f'"{schema.name}".rowid'
@@ -201,7 +206,7 @@ ROWS = (exp.Column, exp.Star, exp.AggFunc, exp.Query)
 DIGITS = len(str(RANGES["INT"][1]))
 
 
-def planned(
+def planning_steps(
     tree: exp.Expr, target: Schema | None, schemas: Mapping[str, Schema]
 ) -> Iterator[exp.Expr]:
     """What is run before a statement, to fail where it fails."""
@@ -341,7 +346,7 @@ def _correlated(select: exp.Select, schemas: Mapping[str, Schema]) -> bool:
     )
 
 
-def staged(tree: exp.Expr, schemas: Mapping[str, Schema]) -> None:
+def stage_condition(tree: exp.Expr, schemas: Mapping[str, Schema]) -> None:
     """Of a query with a correlated subquery that computes, what else its condition says first: DuckDB
     computes the subquery for every row.
     """
@@ -392,7 +397,7 @@ def translate(
     if isinstance(statement, df.Definition):
         return _definition(statement)
     if isinstance(statement, df.Restore):
-        table, earlier = statement.target, after_init(statement.target, statement.version)
+        table, earlier = statement.target, init_copy_name(statement.target, statement.version)
         return [
             DuckStep("write", f'CREATE OR REPLACE TABLE "{table}" AS SELECT * FROM "{earlier}"')
         ]
@@ -411,9 +416,9 @@ def translate(
     match statement, tree:
         case st.Update(), exp.Update():
             _unqualified(tree)
-            return [*_first(tree, schema, schemas), DuckStep("write", duck_text(tree))]
+            return [*_first(tree, schema, schemas), DuckStep("write", to_duck_sql(tree))]
         case st.Merge(), exp.Merge():
-            return [*_first(tree, schema, schemas), *merged(statement, tree, schema)]
+            return [*_first(tree, schema, schemas), *translate_merge(statement, tree, schema)]
         case st.Insert(), exp.Insert():
             grows = statement.options.grows
             into = f'ALTER TABLE "{schema.name}" ADD COLUMN IF NOT EXISTS'
@@ -422,8 +427,8 @@ def translate(
                 comes.append(DuckStep("write", create_table(schema, "CREATE TABLE IF NOT EXISTS")))
             listed = grows is not None or not widens
             first = _first(tree, schema, schemas)
-            return [*first, *comes, *inserted(statement, tree, schema, listed=listed)]
-    return [*_first(tree, None, schemas), DuckStep("write", duck_text(tree))]
+            return [*first, *comes, *translate_insert(statement, tree, schema, listed=listed)]
+    return [*_first(tree, None, schemas), DuckStep("write", to_duck_sql(tree))]
 
 
 def stored_steps(
@@ -450,17 +455,17 @@ def _target(
     return (schemas if known is None else known.tables)[statement.target]
 
 
-def translated(tree: exp.Expr, schemas: Mapping[str, Schema]) -> str:
+def translate_query(tree: exp.Expr, schemas: Mapping[str, Schema]) -> str:
     """A query."""
-    return duck_text(_tree(tree, schemas))
+    return to_duck_sql(_tree(tree, schemas))
 
 
 def constraint_condition(definition: df.Definition) -> str:
     """The condition of a constraint, as DuckDB has it."""
-    return duck_text(check_condition(syntax_of(definition)))
+    return to_duck_sql(check_condition(syntax_of(definition)))
 
 
-def after_init(table: str, number: int) -> str:
+def init_copy_name(table: str, number: int) -> str:
     """What a copy of the table after that many init statements is called."""
     return f"{table.lower()} after init {number}"
 
@@ -488,10 +493,10 @@ def _tree(tree: exp.Expr, schemas: Mapping[str, Schema]) -> exp.Expr:
             table.set("db", None)
             table.set("catalog", None)
         if table.args.get("version"):
-            name = after_init(table.name.lower(), marked_version(table) or 0)
+            name = init_copy_name(table.name.lower(), marked_version(table) or 0)
             alias = table.args.get("alias") or exp.TableAlias(this=exp.to_identifier(table.name))
             table.replace(exp.Table(this=exp.to_identifier(name), alias=alias))
-    staged(tree, schemas)
+    stage_condition(tree, schemas)
     return _staged(tree, schemas)
 
 
@@ -529,7 +534,7 @@ def _replacement(statement: df.Replace, schemas: Mapping[str, Schema]) -> list[D
     made = DuckStep("write", create_table(schema))
     if statement.query is None:
         return [*there, made]
-    query = translated(select_of(syntax_of(statement)), schemas)
+    query = translate_query(select_of(syntax_of(statement)), schemas)
     return [
         *there,
         DuckStep("collect", f"CREATE OR REPLACE TEMP TABLE replacement AS {query}"),
@@ -544,7 +549,7 @@ def _creation(statement: df.Create, schemas: Mapping[str, Schema]) -> list[DuckS
     made = f'CREATE TABLE {"IF NOT EXISTS" if statement.if_not_exists else ""} "{schema.name}"'
     if statement.query is None:
         return [DuckStep("write", f"{made} ({columns_of(schema)})")]
-    query = translated(select_of(syntax_of(statement)), schemas)
+    query = translate_query(select_of(syntax_of(statement)), schemas)
     return [DuckStep("write", f"{made} AS {_as_declared(query, schema)}")]
 
 
@@ -565,7 +570,7 @@ def _as_declared(query: str, schema: Schema) -> str:
 def _clone(statement: df.Clone) -> list[DuckStep]:
     """A copy of a table; a table with rows is not replaced by one."""
     target, version = statement.target, statement.version
-    source = statement.source if version is None else after_init(statement.source, version)
+    source = statement.source if version is None else init_copy_name(statement.source, version)
     rows = f'SELECT * FROM "{source}"'
     match statement.how:
         case "create":
@@ -590,7 +595,9 @@ def _unqualified(update: exp.Update) -> None:
 
 def _first(tree: exp.Expr, target: Schema | None, schemas: Mapping[str, Schema]) -> list[DuckStep]:
     """What is run before a statement."""
-    return [DuckStep("plan", duck_text(before)) for before in planned(tree, target, schemas)]
+    return [
+        DuckStep("plan", to_duck_sql(before)) for before in planning_steps(tree, target, schemas)
+    ]
 
 
 def _staged(tree: exp.Expr, schemas: Mapping[str, Schema]) -> exp.Expr:

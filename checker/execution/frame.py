@@ -61,12 +61,12 @@ __all__ = [
     "RELATIONS",
     "SETS",
     "RowVersion",
+    "add_real_time",
     "add_row_reads",
-    "chains",
+    "build_frame",
     "dependencies",
-    "frame",
-    "in_real_time",
     "needs_times",
+    "version_chains",
 ]
 
 
@@ -85,12 +85,12 @@ class RowVersion(NamedTuple):
     """What is there from then on, likewise."""
 
 
-def chains(events: Sequence[Event]) -> dict[tuple[str, str], list[RowVersion]]:
+def version_chains(events: Sequence[Event]) -> dict[tuple[str, str], list[RowVersion]]:
     """The versions of each row that somebody wrote, by table and row, without the initial one.
 
     >>> from isolitmus.checker.execution.commit_loop import execute
     >>> from isolitmus.specs import litmus
-    >>> ((insert,), (delete,)) = chains(execute(litmus("reorder")).events).values()
+    >>> ((insert,), (delete,)) = version_chains(execute(litmus("reorder")).events).values()
     >>> insert.before, insert.after, delete.before, delete.after
     (None, (100, 0), (1, 0), None)
     """
@@ -115,7 +115,7 @@ def add_row_reads(events: Sequence[Event], builder: FrameBuilder) -> None:
     >>> from isolitmus.checker.execution.commit_loop import execute
     >>> from isolitmus.checker.execution.frame import frame
     >>> from isolitmus.specs import litmus
-    >>> seen = frame(execute(litmus("reorder")).events, reads=True)
+    >>> seen = build_frame(execute(litmus("reorder")).events, reads=True)
     >>> seen.nodes[2:]
     ('init', 'delete r(t WHERE part = 0: (100, 0))', 'delete r(t WHERE part = 0: (1, 0))')
     >>> [(seen.nodes[i], str(seen.reasons["rival", i, j])) for i, j in seen.relations["rival"].pairs()]
@@ -143,7 +143,7 @@ class _Observation(NamedTuple):
 
 def _observations(events: Sequence[Event]) -> Iterator[_Observation]:
     first = len(events)
-    written = chains(events)
+    written = version_chains(events)
     for j, event in enumerate(events):
         for read in event.effect.reads:
             rows = {key: chain for key, chain in written.items() if key[0] == read.table}
@@ -236,7 +236,7 @@ BASIC_SETS = sets_of("histories", "logs")
 SETS = (*BASIC_SETS, *NODE_SETS)
 
 
-def frame(events: Sequence[Event], *, reasons: bool = True, reads: bool = False) -> Frame:
+def build_frame(events: Sequence[Event], *, reasons: bool = True, reads: bool = False) -> Frame:
     """The frame of the transactions that took effect, in the order in which they ended.
 
     A transaction is a session of its own unless it names one that it shares. ``reasons`` False
@@ -300,7 +300,7 @@ class _Dependencies:
         self.builder = builder
 
     def add(self) -> None:
-        written = chains(self.events)
+        written = version_chains(self.events)
         for chain in written.values():
             row = chain[0].before
             for first, second in itertools.pairwise(chain):
@@ -416,12 +416,12 @@ def needs_times(spec: Spec) -> bool:
     return REAL_TIME in spec.needs
 
 
-def in_real_time(frame: Frame, schedule: Schedule) -> Frame:
+def add_real_time(frame: Frame, schedule: Schedule) -> Frame:
     """The frame with ``rt``, as the schedule has it.
 
     >>> from isolitmus.model.frame import Frame
     >>> from isolitmus.model.schedule import Schedule
-    >>> in_real_time(Frame(("a", "b"), {}, {}), Schedule.parse("a b", {"a", "b"}))
+    >>> add_real_time(Frame(("a", "b"), {}, {}), Schedule.parse("a b", {"a", "b"}))
     a
     b
     <BLANKLINE>

@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from isolitmus.model.litmus import Litmus
     from isolitmus.model.sql.values import Row, Rows
 
-__all__ = ["Postconditions", "Written", "rows_left"]
+__all__ = ["Postconditions", "Written", "written_rows"]
 
 Written = tuple[tuple[str, str, "Row"], ...]
 """Rows that were written: the table, by whom, the values."""
 
 
-def rows_left(events: Iterable[Event]) -> Written:
+def written_rows(events: Iterable[Event]) -> Written:
     """What the writes of transactions have left."""
     left = (
         (write.table, event.name, write.after)

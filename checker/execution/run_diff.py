@@ -23,13 +23,19 @@ from isolitmus.specs.files.catalogue import level
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
-    from isolitmus.checker.execution.serial_orders import Serial
+    from isolitmus.checker.execution.serial_orders import SerialOrders
     from isolitmus.model.litmus import Litmus
     from isolitmus.model.spec import Spec
     from isolitmus.model.sql.values import Rows, Value
     from isolitmus.model.verdict import Verdict
 
-__all__ = ["Comparison", "comparison", "held_against", "possible", "run_differences"]
+__all__ = [
+    "RunDiff",
+    "compare_runs",
+    "compare_with_expectation",
+    "possible_runs",
+    "run_differences",
+]
 
 ComparedPoint = tuple[bool | None, str]
 """Whether two sides agree (None: one of them does not say), and in words: how they differ, or what it is."""
@@ -45,7 +51,7 @@ LOG = {"blind": "blind", "level": "isolation_level", "operation": "operation"}
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class RunDiff:
     """How many points were compared, where the two sides differ, a sentence each, and what could not be
     compared.
     """
@@ -55,7 +61,7 @@ class Comparison:
     uncompared: tuple[str, ...]
 
     @classmethod
-    def of(cls, points: Iterable[ComparedPoint]) -> Comparison:
+    def of(cls, points: Iterable[ComparedPoint]) -> RunDiff:
         """These points."""
         every = list(points)
         open_ = dict.fromkeys(words for agree, words in every if agree is None)
@@ -66,7 +72,7 @@ class Comparison:
         )
 
 
-class Judgement(Protocol):
+class RunJudgement(Protocol):
     """A run of a litmus test, and what is said of it."""
 
     @property
@@ -74,7 +80,7 @@ class Judgement(Protocol):
     @property
     def run(self) -> Run: ...
     @property
-    def serial(self) -> Serial: ...
+    def serial(self) -> SerialOrders: ...
     @property
     def breaks(self) -> tuple[str, ...] | None: ...
     def verdict(self, spec: Spec) -> Verdict: ...
@@ -82,27 +88,27 @@ class Judgement(Protocol):
 
 def run_differences(predicted: Run, seen: Run) -> tuple[str, ...]:
     """Where a real run differs from the model's, a sentence each; empty if in nothing that both say."""
-    return comparison(predicted, seen).differences
+    return compare_runs(predicted, seen).differences
 
 
-def comparison(predicted: Run, seen: Run) -> Comparison:
+def compare_runs(predicted: Run, seen: Run) -> RunDiff:
     """A real run beside the model's, step by step, in all that a run has but WHO saw it.
 
     >>> from dataclasses import replace
     >>> from isolitmus.checker import run
     >>> from isolitmus.specs import litmus, protocol
     >>> done = run(litmus("reorder"), protocol("delta-write-serializable")).run
-    >>> comparison(done, done).differences
+    >>> compare_runs(done, done).differences
     ()
-    >>> comparison(done, replace(done, versions=done.versions[:-1])).differences
+    >>> compare_runs(done, replace(done, versions=done.versions[:-1])).differences
     ('2 versions predicted, 1 observed',)
     """
-    return Comparison.of(_points(predicted, seen))
+    return RunDiff.of(_points(predicted, seen))
 
 
-def held_against(expect: Expectation, judged: Judgement) -> Comparison:
+def compare_with_expectation(expect: Expectation, judged: RunJudgement) -> RunDiff:
     """A run beside what is expected of it."""
-    return Comparison.of(
+    return RunDiff.of(
         point
         for field in fields(Expectation)
         for point in POINTS[field.name](getattr(expect, field.name), judged)
@@ -199,7 +205,7 @@ def _rows(rows: Rows | None) -> str:
 
 
 def _outcomes(
-    expected: Mapping[str, tuple[str, ...]], judged: Judgement
+    expected: Mapping[str, tuple[str, ...]], judged: RunJudgement
 ) -> Iterator[ComparedPoint]:
     for name, options in expected.items():
         seen = judged.run.transactions[name]
@@ -211,7 +217,7 @@ def _meets(option: str, seen: TransactionRun) -> bool:
     return seen.aborted if option == "aborted" else option in (seen.outcome, seen.exception)
 
 
-def _error_classes(expected: Mapping[str, str], judged: Judgement) -> Iterator[ComparedPoint]:
+def _error_classes(expected: Mapping[str, str], judged: RunJudgement) -> Iterator[ComparedPoint]:
     for name, wanted in expected.items():
         seen = judged.run.transactions[name]
         got = seen.error_class
@@ -222,7 +228,9 @@ def _error_classes(expected: Mapping[str, str], judged: Judgement) -> Iterator[C
             yield met, f"{name}: expected error class {wanted}, got {got or 'none'}"
 
 
-def _log(expected: Mapping[str, Mapping[str, Value]], judged: Judgement) -> Iterator[ComparedPoint]:
+def _log(
+    expected: Mapping[str, Mapping[str, Value]], judged: RunJudgement
+) -> Iterator[ComparedPoint]:
     for name, entry in expected.items():
         seen = judged.run.transactions[name]
         for key, wanted in entry.items():
@@ -233,13 +241,13 @@ def _log(expected: Mapping[str, Mapping[str, Value]], judged: Judgement) -> Iter
                 yield got == wanted, f"{name}: expected {key} {wanted}, got {got}"
 
 
-def _reads(expected: Mapping[str, Rows], judged: Judgement) -> Iterator[ComparedPoint]:
+def _reads(expected: Mapping[str, Rows], judged: RunJudgement) -> Iterator[ComparedPoint]:
     for name, rows in expected.items():
         seen = judged.run.transactions[name].rows
         yield _rows_point(f"{name} read", rows, seen, "expected", "got")
 
 
-def _emitted(expected: Mapping[str, Rows], judged: Judgement) -> Iterator[ComparedPoint]:
+def _emitted(expected: Mapping[str, Rows], judged: RunJudgement) -> Iterator[ComparedPoint]:
     for name, rows in expected.items():
         seen = judged.run.transactions[name]
         if "emitted" in seen.unsaid:
@@ -250,7 +258,7 @@ def _emitted(expected: Mapping[str, Rows], judged: Judgement) -> Iterator[Compar
 
 
 def _waits(
-    expected: Mapping[str, tuple[str, ...]] | None, judged: Judgement
+    expected: Mapping[str, tuple[str, ...]] | None, judged: RunJudgement
 ) -> Iterator[ComparedPoint]:
     for name, seen in judged.run.transactions.items() if expected is not None else ():
         wanted = (expected or {}).get(name, ())
@@ -262,12 +270,12 @@ def _waits(
             yield got == wanted, f"{name}: expected to wait for {ours}, waited for {theirs}"
 
 
-def _tables(expected: Mapping[str, Rows], judged: Judgement) -> Iterator[ComparedPoint]:
+def _tables(expected: Mapping[str, Rows], judged: RunJudgement) -> Iterator[ComparedPoint]:
     return _contents({len(judged.run.versions) - 1: expected}, judged)
 
 
 def _contents(
-    expected: Mapping[int, Mapping[str, Rows]], judged: Judgement
+    expected: Mapping[int, Mapping[str, Rows]], judged: RunJudgement
 ) -> Iterator[ComparedPoint]:
     versions = judged.run.versions
     for k, tables in expected.items():
@@ -279,7 +287,7 @@ def _contents(
             yield _rows_point(what, rows, versions[k].get(table), "expected", "got")
 
 
-def _breaks(expected: tuple[str, ...] | None, judged: Judgement) -> Iterator[ComparedPoint]:
+def _breaks(expected: tuple[str, ...] | None, judged: RunJudgement) -> Iterator[ComparedPoint]:
     if expected is None:
         return
     got = judged.breaks
@@ -290,7 +298,7 @@ def _breaks(expected: tuple[str, ...] | None, judged: Judgement) -> Iterator[Com
     yield wanted == seen, f"postconditions broken: expected {wanted}, got {seen}"
 
 
-def _serial(expected: tuple[str, ...] | None, judged: Judgement) -> Iterator[ComparedPoint]:
+def _serial(expected: tuple[str, ...] | None, judged: RunJudgement) -> Iterator[ComparedPoint]:
     if expected is None:
         return
     wanted = ", ".join(expected) or "none"
@@ -304,13 +312,13 @@ def _serial(expected: tuple[str, ...] | None, judged: Judgement) -> Iterator[Com
     )
 
 
-def _verdicts(wanted: str, names: tuple[str, ...], judged: Judgement) -> Iterator[ComparedPoint]:
+def _verdicts(wanted: str, names: tuple[str, ...], judged: RunJudgement) -> Iterator[ComparedPoint]:
     for name in names:
         verdict = str(judged.verdict(level(name)))
         yield verdict == wanted, f"{name}: expected {wanted}, got {verdict}"
 
 
-POINTS: Mapping[str, Callable[[Any, Judgement], Iterator[ComparedPoint]]] = {
+POINTS: Mapping[str, Callable[[Any, RunJudgement], Iterator[ComparedPoint]]] = {
     "outcome": _outcomes,
     "error_class": _error_classes,
     "log": _log,
@@ -327,7 +335,9 @@ POINTS: Mapping[str, Callable[[Any, Judgement], Iterator[ComparedPoint]]] = {
 """The points of each field of an expectation."""
 
 
-def possible(litmus: Litmus, protocol: Spec, undecided: UndeterminedError) -> UndeterminedError:
+def possible_runs(
+    litmus: Litmus, protocol: Spec, undecided: UndeterminedError
+) -> UndeterminedError:
     """All runs that a test may end in that ends ``undecided``; why these are not known, if they are not.
 
     >>> from isolitmus.specs import protocol
@@ -342,7 +352,7 @@ def possible(litmus: Litmus, protocol: Spec, undecided: UndeterminedError) -> Un
     ... a = "DELETE FROM t WHERE mine(id)"
     ... b = "INSERT INTO t VALUES (2)"
     ... ''', "opaque")
-    >>> found = possible(test, protocol("delta-serializable"), UndeterminedError("who knows"))
+    >>> found = possible_runs(test, protocol("delta-serializable"), UndeterminedError("who knows"))
     >>> sorted({run.transactions["a"].outcome for run in found.runs})
     ['ConcurrentAppendException', 'error:its own', 'no-op']
     """

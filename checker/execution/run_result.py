@@ -14,15 +14,25 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from isolitmus.checker.execution.commit_loop import execute, execution_frame, observed_run, stages
-from isolitmus.checker.execution.frame import in_real_time, needs_times
-from isolitmus.checker.execution.postconditions import Postconditions, rows_left
-from isolitmus.checker.execution.run_diff import Comparison, held_against, possible, run_differences
+from isolitmus.checker.execution.commit_loop import (
+    execute,
+    execution_frame,
+    initial_stages,
+    observed_run,
+)
+from isolitmus.checker.execution.frame import add_real_time, needs_times
+from isolitmus.checker.execution.postconditions import Postconditions, written_rows
+from isolitmus.checker.execution.run_diff import (
+    RunDiff,
+    compare_with_expectation,
+    possible_runs,
+    run_differences,
+)
 from isolitmus.checker.execution.serial_orders import (
     ModelExecutor,
-    Serial,
+    SerialOrders,
     explain_serially,
-    explanations,
+    strongest_explanations,
 )
 from isolitmus.checker.judge.graph_semantics import judge
 from isolitmus.checker.judge.read_nodes import needs_reads
@@ -56,10 +66,10 @@ if TYPE_CHECKING:
     from isolitmus.model.verdict import Verdict
     from isolitmus.specs.files.spec_catalogue import NameOrPath, SpecLike
 
-__all__ = ["Judged", "Several", "retrace", "run"]
+__all__ = ["PossibleRuns", "RunResult", "retrace", "run"]
 
 
-def run(litmus: Litmus | NameOrPath, protocol: SpecLike) -> Judged:
+def run(litmus: Litmus | NameOrPath, protocol: SpecLike) -> RunResult:
     """Carry a litmus test out on the model, under a protocol; of either the name or the path of its file will do. SeveralRuns if it has a part that the model cannot
     compute, with all runs that may come of it.
 
@@ -77,14 +87,14 @@ def run(litmus: Litmus | NameOrPath, protocol: SpecLike) -> Judged:
     except SeveralRuns:
         raise
     except UndeterminedError as undecided:
-        raise possible(test, under, undecided) from None
-    return Judged(test, observed_run(test, execution, under.name), execution)
+        raise possible_runs(test, under, undecided) from None
+    return RunResult(test, observed_run(test, execution, under.name), execution)
 
 
 def retrace(litmus: Litmus, observed: Run) -> Execution:
     """The model's execution along a run's own read versions and log order, without any check."""
     form = format_named(litmus.format)
-    inits = stages(form, litmus.tables, litmus.init)
+    inits = initial_stages(form, litmus.tables, litmus.init)
     driver, now = form.drive(litmus, inits), 0
     for step in litmus.schedule.steps:
         driver.take(step, now)
@@ -117,7 +127,7 @@ def retrace(litmus: Litmus, observed: Run) -> Execution:
     return Execution(tuple(events), tuple(states), litmus.format, litmus.schedule)
 
 
-def by_rows(litmus: Litmus, execution: Execution) -> Execution:
+def retrace_by_rows(litmus: Litmus, execution: Execution) -> Execution:
     """What took effect in an execution of the model's own, as ``retrace`` has it: in the order of the log, and
     with the tables that the test's own format gives, whatever that of the protocol made of the files.
     """
@@ -130,7 +140,7 @@ def by_rows(litmus: Litmus, execution: Execution) -> Execution:
 
 
 @dataclass(frozen=True)
-class Judged(PageResult, GraphResult, Tabular):
+class RunResult(PageResult, GraphResult, Tabular):
     """A run with its frame, its serial explanation, its levels, and how far it met expectations."""
 
     litmus: Litmus
@@ -141,10 +151,10 @@ class Judged(PageResult, GraphResult, Tabular):
     """The model's, if the run is its own; of any other it is retraced."""
 
     @cached_property
-    def serial(self) -> Serial:
+    def serial(self) -> SerialOrders:
         """The serial explanation, from the rows that the run shows."""
         if self.litmus.raw:
-            return Serial((), ())
+            return SerialOrders((), ())
         return explain_serially(self.litmus, self.run, self.executor)
 
     @cached_property
@@ -153,7 +163,7 @@ class Judged(PageResult, GraphResult, Tabular):
         execution, _ = self._retraced
         if execution is None:
             return None
-        left = rows_left(event for event in execution.events if not event.aborted)
+        left = written_rows(event for event in execution.events if not event.aborted)
         return tuple(Postconditions(self.litmus).broken(self.run.tables, left))
 
     @cached_property
@@ -168,7 +178,9 @@ class Judged(PageResult, GraphResult, Tabular):
         own = self.execution
         if format_named(self.litmus.format).carry_out is not None:
             return (own, "") if own is not None else _predicted(self.litmus, self.run)
-        execution = retrace(self.litmus, self.run) if own is None else by_rows(self.litmus, own)
+        execution = (
+            retrace(self.litmus, self.run) if own is None else retrace_by_rows(self.litmus, own)
+        )
         problem = _unlike(self.litmus, self.run, execution)
         return (None, problem) if problem else (execution, "")
 
@@ -189,7 +201,7 @@ class Judged(PageResult, GraphResult, Tabular):
         execution, _ = self._retraced
         if frame is None or execution is None or execution.schedule is None:
             return frame
-        return in_real_time(frame, execution.schedule) if needs_times(spec) else frame
+        return add_real_time(frame, execution.schedule) if needs_times(spec) else frame
 
     def verdict(self, spec: Spec) -> Verdict:
         """What a spec says of the run."""
@@ -209,7 +221,7 @@ class Judged(PageResult, GraphResult, Tabular):
         forbidden = [name for name, v in self.levels.items() if isinstance(v, Forbidden)]
         if execution is None:
             return {}
-        return explanations(self.litmus, execution, forbidden, self.serial, self.executor)
+        return strongest_explanations(self.litmus, execution, forbidden, self.serial, self.executor)
 
     @property
     def expectation(self) -> Expectation | None:
@@ -247,10 +259,12 @@ class Judged(PageResult, GraphResult, Tabular):
         return next(words, "error" if others else "allowed")
 
     @cached_property
-    def held(self) -> Comparison:
+    def held(self) -> RunDiff:
         """The run beside what the litmus test expects of it."""
         return (
-            Comparison.of(()) if self.expectation is None else held_against(self.expectation, self)
+            RunDiff.of(())
+            if self.expectation is None
+            else compare_with_expectation(self.expectation, self)
         )
 
     @property
@@ -276,9 +290,9 @@ class Judged(PageResult, GraphResult, Tabular):
     @property
     def graph(self) -> DependencyGraph:
         """The transactions, and the dependencies between those that took effect."""
-        from isolitmus.checker.execution.dependency_graph import between
+        from isolitmus.checker.execution.dependency_graph import transaction_graph
 
-        return between(self.litmus, self.frame)
+        return transaction_graph(self.litmus, self.frame)
 
     @property
     def timeline(self) -> Timeline:
@@ -385,7 +399,7 @@ def _transaction_json(transaction: TransactionRun) -> dict[str, object]:
 
 
 @dataclass(frozen=True)
-class Several:
+class PossibleRuns:
     """All runs that a test may end in, and the one that an engine's ended in, if it was carried out."""
 
     litmus: Litmus
@@ -406,8 +420,10 @@ class Several:
     def differences(self) -> tuple[str, ...]:
         """Where it is not as expected, and where what was seen is none of those that may be."""
         if self.seen is None:
-            return min((Judged(self.litmus, run).differences for run in self.several.runs), key=len)
-        judged = Judged(self.litmus, self.seen)
+            return min(
+                (RunResult(self.litmus, run).differences for run in self.several.runs), key=len
+            )
+        judged = RunResult(self.litmus, self.seen)
         apart = () if judged.apart else self._none()
         return judged.differences + apart
 
@@ -424,7 +440,7 @@ class Several:
         if self.differences:
             return "not met"
         runs = self.several.runs if self.seen is None else (self.seen,)
-        if all(Judged(self.litmus, run).expected == "met" for run in runs):
+        if all(RunResult(self.litmus, run).expected == "met" for run in runs):
             return "met"
         return "possible" if self.seen is None else "predicted"
 

@@ -38,7 +38,7 @@ from dataclasses import dataclass
 from itertools import permutations
 from typing import TYPE_CHECKING, NamedTuple
 
-from isolitmus.checker.execution.commit_loop import observed_run, stages
+from isolitmus.checker.execution.commit_loop import initial_stages, observed_run
 from isolitmus.model.display import capitalized
 from isolitmus.model.errors import Disagreement, IsolitmusError
 from isolitmus.model.execution import Event
@@ -60,16 +60,16 @@ __all__ = [
     "CONFLICT",
     "MOST_WRITERS",
     "NAMED_FORMS",
-    "Explaining",
     "Explanation",
     "ModelExecutor",
     "NamedForm",
-    "Serial",
+    "SerialExplainer",
+    "SerialOrders",
     "explain_serially",
-    "explanations",
     "form_verdicts",
-    "gives",
-    "unexplained",
+    "is_serial_order",
+    "strongest_explanations",
+    "unexplained_versions",
 ]
 
 MOST_WRITERS = 8
@@ -81,7 +81,7 @@ class ModelExecutor:
 
     def __init__(self, litmus: Litmus) -> None:
         self._litmus, self._form = litmus, format_named(litmus.format)
-        self._inits = stages(self._form, litmus.tables, litmus.init)
+        self._inits = initial_stages(self._form, litmus.tables, litmus.init)
         self._states: dict[tuple[str, ...], Database | None] = {(): self._inits[-1]}
         self._effects: dict[tuple[str, ...], Effect] = {}
 
@@ -110,7 +110,7 @@ class ModelExecutor:
 
 
 @dataclass(frozen=True, slots=True)
-class Serial:
+class SerialOrders:
     """The serial orders of the writers that explain the final tables, and the versions at which no
     order of the writers so far explains the tables.
     """
@@ -127,7 +127,9 @@ def writers(run: Run, last: int | None = None) -> tuple[str, ...]:
     return tuple(name for first, name in sorted(recorded) if last is None or first <= last)
 
 
-def explain_serially(litmus: Litmus, run: Run, executor: ModelExecutor | None = None) -> Serial:
+def explain_serially(
+    litmus: Litmus, run: Run, executor: ModelExecutor | None = None
+) -> SerialOrders:
     """The serial explanation of a run, by both executors; Disagreement if they differ, IsolitmusError
     if it has more than MOST_WRITERS writers. ``executor``: the model's, with the orders that it knows already.
     """
@@ -147,23 +149,23 @@ def explain_serially(litmus: Litmus, run: Run, executor: ModelExecutor | None = 
     return own
 
 
-def _explain(executor: Executor, run: Run) -> Serial:
+def _explain(executor: Executor, run: Run) -> SerialOrders:
     names = writers(run)
     versions = run.versions
     orders = _orders(executor, names, versions[-1])
     so_far = [writers(run, k) for k in range(len(versions))]
-    return Serial(
-        tuple(" ".join(order) for order in orders), unexplained(executor, so_far, versions)
+    return SerialOrders(
+        tuple(" ".join(order) for order in orders), unexplained_versions(executor, so_far, versions)
     )
 
 
 def _orders(
     executor: Executor, names: Sequence[str], seen: Mapping[str, Rows]
 ) -> list[tuple[str, ...]]:
-    return [order for order in permutations(names) if gives(executor, order, seen)]
+    return [order for order in permutations(names) if is_serial_order(executor, order, seen)]
 
 
-def gives(executor: Executor, order: tuple[str, ...], seen: Mapping[str, Rows]) -> bool:
+def is_serial_order(executor: Executor, order: tuple[str, ...], seen: Mapping[str, Rows]) -> bool:
     """Whether the transactions in this order give the tables that were seen."""
     tables = executor.after(order)
     return (
@@ -173,14 +175,14 @@ def gives(executor: Executor, order: tuple[str, ...], seen: Mapping[str, Rows]) 
     )
 
 
-def unexplained(
+def unexplained_versions(
     executor: Executor, so_far: Sequence[tuple[str, ...]], versions: Sequence[Mapping[str, Rows]]
 ) -> tuple[int, ...]:
     """The versions whose tables no serial order of the writers so far, a tuple for each, gives."""
     return tuple(
         k
         for k, (names, seen) in enumerate(zip(so_far, versions, strict=True))
-        if not any(gives(executor, order, seen) for order in permutations(names))
+        if not any(is_serial_order(executor, order, seen) for order in permutations(names))
     )
 
 
@@ -221,11 +223,11 @@ class Explanation:
         return {"sense": self.name, "orders": orders, "every_version": self.versions}
 
 
-def explanations(
+def strongest_explanations(
     litmus: Litmus,
     execution: Execution,
     levels: Iterable[str],
-    serial: Serial | None = None,
+    serial: SerialOrders | None = None,
     executor: ModelExecutor | None = None,
 ) -> dict[str, Explanation]:
     """The strongest explanation of an execution beside what each of these levels says of it.
@@ -237,13 +239,13 @@ def explanations(
     >>> from isolitmus.checker.execution.commit_loop import execute
     >>> from isolitmus.specs import litmus
     >>> reorder = litmus("reorder")
-    >>> found = explanations(reorder, execute(reorder), ["log-serializable", "write-serializable"])
+    >>> found = strongest_explanations(reorder, execute(reorder), ["log-serializable", "write-serializable"])
     >>> [(one.level, one.name) for one in found.values()]
     [('log-serializable', None), ('write-serializable', 'write-serializable-view')]
     """
     asked = [level for level in levels if level in CONFLICT]
     executor = executor or ModelExecutor(litmus)
-    found = Explaining(litmus, execution, executor)
+    found = SerialExplainer(litmus, execution, executor)
     if not asked or litmus.raw or len(found.log) > MOST_WRITERS:
         return {}
     if serial is None:
@@ -252,7 +254,7 @@ def explanations(
     return {level: found.best(level, orders) for level in asked}
 
 
-class Explaining:
+class SerialExplainer:
     """An execution, and what orders of its transactions explain of it."""
 
     def __init__(self, litmus: Litmus, execution: Execution, executor: ModelExecutor) -> None:
@@ -356,7 +358,7 @@ class Explaining:
     def every_version(self, order: tuple[str, ...]) -> bool:
         """Whether the order of those so far gives the table at every version."""
         return all(
-            gives(self.executor, tuple(n for n in order if n in self.so_far(k)), seen)
+            is_serial_order(self.executor, tuple(n for n in order if n in self.so_far(k)), seen)
             for k, seen in enumerate(self.versions)
         )
 
@@ -365,7 +367,7 @@ class Explaining:
         for k, seen in enumerate(self.versions):
             so_far = [name for name in self.log if name in self.so_far(k)]
             if not any(
-                gives(self.executor, order, seen)
+                is_serial_order(self.executor, order, seen)
                 and self.placed(order, (), "write-serializable") is not None
                 for order in permutations(so_far)
             ):
@@ -445,7 +447,7 @@ def form_verdicts(litmus: Litmus, execution: Execution, names: Sequence[str]) ->
     if not forms:
         return {}
     executor = ModelExecutor(litmus)
-    found = Explaining(litmus, execution, executor)
+    found = SerialExplainer(litmus, execution, executor)
     if litmus.raw:
         return dict.fromkeys(forms, Unknown("raw transactions have no rows"))
     if len(found.log) > MOST_WRITERS:
@@ -464,7 +466,7 @@ def form_verdicts(litmus: Litmus, execution: Execution, names: Sequence[str]) ->
 
 
 def _witness(
-    found: Explaining,
+    found: SerialExplainer,
     form: NamedForm,
     orders: Sequence[tuple[str, ...]],
     unexplained: Sequence[int],

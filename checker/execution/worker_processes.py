@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-__all__ = ["cores", "process_pool", "unheard"]
+__all__ = ["available_cores", "ignore_interrupts", "process_pool"]
 
 
-def cores() -> int:
+def available_cores() -> int:
     """The processors that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
@@ -43,7 +43,7 @@ def process_pool(
 
 
 @contextmanager
-def unheard() -> Iterator[None]:
+def ignore_interrupts() -> Iterator[None]:
     """A Ctrl-C waits until the block ends; processes that start in it never hear one."""
     if not hasattr(signal, "pthread_sigmask"):
         yield

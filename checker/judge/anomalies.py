@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from isolitmus.model.reason import Edge
     from isolitmus.model.verdict import Verdict, Violation
 
-__all__ = ["DISAGREEMENT", "anomalies", "anomaly_of", "missed_by"]
+__all__ = ["DISAGREEMENT", "anomaly_names", "anomaly_of", "missed_anomaly"]
 
 GUARANTEES = {
     ("so",): "read your writes broken",
@@ -57,11 +57,11 @@ ITEMS = {"version overwritten", "overwritten", "recorded missed", "recorded miss
 """The kinds of reasons of misses that are of an item, and not of a predicate."""
 
 
-def anomalies(verdict: Verdict) -> tuple[str, ...]:
+def anomaly_names(verdict: Verdict) -> tuple[str, ...]:
     """The names of what a level forbids, each once; none for what has no name.
 
     >>> from isolitmus.model.verdict import Violation
-    >>> anomalies(Forbidden((Violation("thin-air read", "flaw", ()), Violation("log-order", "acyclic", ()))))
+    >>> anomaly_names(Forbidden((Violation("thin-air read", "flaw", ()), Violation("log-order", "acyclic", ()))))
     ('thin-air read',)
     """
     if not isinstance(verdict, Forbidden):
@@ -105,7 +105,7 @@ def anomaly_of(cycle: Sequence[Edge]) -> str:
         return next(name for shape, name in WITHOUT_A_MISS if {*kinds} <= shape)
     if len(misses) == 1:
         miss, *way = [*cycle[misses[0] :], *cycle[: misses[0]]]
-        return missed_by(miss, way)
+        return missed_anomaly(miss, way)
     if any(kinds[place - 1] == "rw" for place in misses):
         of = "G2-item" if all(cycle[place].reason.kind in ITEMS for place in misses) else "G2"
         return f"{'write skew' if kinds == ['rw', 'rw'] else 'anti-dependency cycle'} ({of})"
@@ -114,7 +114,7 @@ def anomaly_of(cycle: Sequence[Edge]) -> str:
     return "anti-dependency cycle (G-nonadjacent)"
 
 
-def missed_by(miss: Edge, way: Sequence[Edge], *, ordered: bool = False) -> str:
+def missed_anomaly(miss: Edge, way: Sequence[Edge], *, ordered: bool = False) -> str:
     """The name of a miss (rw) by a reader to which a way of other relations leads from whom it misses; ``ordered``:
     where the level looks at the order of reads in a transaction alone.
     """

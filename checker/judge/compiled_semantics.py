@@ -17,14 +17,14 @@ if TYPE_CHECKING:
     from isolitmus.model.frame import Frame
     from isolitmus.model.spec import Axiom, Spec
 
-__all__ = ["admission"]
+__all__ = ["compile_spec"]
 
 Bits = Sequence[int]
 Reading = Callable[["Frame"], Bits]
 SetReading = Callable[["Frame"], int]
 
 
-def admission(spec: Spec) -> Callable[[Frame], bool]:
+def compile_spec(spec: Spec) -> Callable[[Frame], bool]:
     """Whether a frame has no flaw and satisfies every axiom of the spec, which is silent on nothing in it, as a
     function to call millions of times.
 
@@ -32,7 +32,7 @@ def admission(spec: Spec) -> Callable[[Frame], bool]:
 
     >>> from isolitmus.model.frame import Frame
     >>> from isolitmus.specs.language.parser import read
-    >>> admits = admission(read('"Mine" acyclic rw as order', "mine"))
+    >>> admits = compile_spec(read('"Mine" acyclic rw as order', "mine"))
     >>> admits(Frame(("a", "b"), {"rw": Relation.of(2, [(0, 1), (1, 0)])}, {}))
     False
     """

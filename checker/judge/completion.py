@@ -53,7 +53,7 @@ __all__ = [
     "FLAWS",
     "Completion",
     "completions",
-    "flaws_of",
+    "find_flaws",
     "frame_of",
     "frames",
     "linear_extensions",
@@ -75,11 +75,11 @@ those about own writes.
 """
 
 
-def flaws_of(history: ObservedHistory) -> Iterator[tuple[str, Transaction, Reason]]:
+def find_flaws(history: ObservedHistory) -> Iterator[tuple[str, Transaction, Reason]]:
     """Of each such read its kind, the transaction that has it, and why nothing explains it; in the order of operations.
 
     >>> from isolitmus.model.history import History
-    >>> for kind, _, why in flaws_of(History.parse("r1(z3) r1(x1) w1(x1) r1(x0)")): print(kind, "-", why)
+    >>> for kind, _, why in find_flaws(History.parse("r1(z3) r1(x1) w1(x1) r1(x0)")): print(kind, "-", why)
     thin-air-read - r(z3) of T1 reads z3, and there is no T3
     future-read - r(x1) of T1 reads x1 before its own w(x1)
     lost-own-write - r(x0) of T1 reads x0 after its own w(x1), which it would have seen
@@ -297,7 +297,7 @@ class _CompletionFrame:
                     self.item(transaction, operation.version)
                 elif isinstance(operation, PredicateRead):
                     self.predicate(transaction, operation)
-        for kind, transaction, why in flaws_of(self.history):
+        for kind, transaction, why in find_flaws(self.history):
             if transaction.number in self.committed:
                 self.builder.flaw(FLAWS[kind], self.place[transaction.number], why)
         return self.builder

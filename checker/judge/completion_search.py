@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING
 from isolitmus.checker.judge.completion import Completion, completions
 from isolitmus.checker.judge.graph_semantics import BitsetAlgebra, admits
 from isolitmus.checker.judge.read_nodes import READ_RELATIONS, needs_reads
-from isolitmus.checker.judge.spec_properties import increasing, takes_later
+from isolitmus.checker.judge.spec_properties import is_increasing, takes_later
 from isolitmus.checker.judge.witness import serial_order, shortest_path
 from isolitmus.model.errors import Limit
 from isolitmus.model.operations import INITIAL, ItemRead, MatchBits, unordered
@@ -44,7 +44,13 @@ if TYPE_CHECKING:
     from isolitmus.model.operations import Version
     from isolitmus.model.spec import Axiom, CatExpr, Spec
 
-__all__ = ["Proposing", "Support", "Supports", "Unobserved", "proposable"]
+__all__ = [
+    "CompletionSearch",
+    "EdgeSupports",
+    "Support",
+    "UnobservedLiterals",
+    "is_monotone_in_assumptions",
+]
 
 Support = frozenset[int]
 NOTHING: Support = frozenset()
@@ -53,7 +59,7 @@ ORDERED = ("ww", "rw", "rw-item")
 
 
 @dataclass(frozen=True, slots=True)
-class Unobserved:
+class UnobservedLiterals:
     """What nobody observed of a history, as numbered literals."""
 
     ends: dict[int, int]
@@ -62,7 +68,7 @@ class Unobserved:
     """By an object and two writers, either way round: true if the first one's version came first."""
 
     @classmethod
-    def of(cls, history: History, *, orders: bool) -> Unobserved:
+    def of(cls, history: History, *, orders: bool) -> UnobservedLiterals:
         """Of a history; ``orders`` False leaves out the order of versions."""
         unknown = [t.number for t in history.transactions if t.status == "unknown"]
         ends = {number: k for k, number in enumerate(unknown, 1)}
@@ -79,10 +85,10 @@ class Unobserved:
 
 
 @dataclass
-class Supports:
+class EdgeSupports:
     """The pairs of a completion, and what each rests on."""
 
-    choices: Unobserved
+    choices: UnobservedLiterals
     """What there was to choose."""
     completion: Completion
     """What was chosen."""
@@ -100,8 +106,8 @@ class Supports:
 
     @classmethod
     def of(
-        cls, choices: Unobserved, completion: Completion, *, later: bool, reads: bool
-    ) -> Supports:
+        cls, choices: UnobservedLiterals, completion: Completion, *, later: bool, reads: bool
+    ) -> EdgeSupports:
         """Of a completion; ``later``: see there; ``reads``: its frame has them as nodes."""
         predicates = any(True for _ in completion.history.predicate_reads())
         frame = completion.frame(reasons=predicates, reads=reads)
@@ -295,19 +301,19 @@ LEARNT = 1000
 """The most clauses about one object's order that are learnt from one proposal."""
 
 
-def proposable(spec: Spec) -> bool:
+def is_monotone_in_assumptions(spec: Spec) -> bool:
     """Whether what is broken in a completion is broken in all with the same support.
 
     >>> from isolitmus.specs.files.catalogue import level
-    >>> proposable(level("serializable"))
+    >>> is_monotone_in_assumptions(level("serializable"))
     True
     """
     binders = all(binder.source == "versions" for binder in spec.binders)
     known = spec.needs <= KNOWN | spec.given.keys()
-    return binders and not spec.silences and known and increasing(spec)
+    return binders and not spec.silences and known and is_increasing(spec)
 
 
-class Proposing:
+class CompletionSearch:
     """The completions of one history, as a solver proposes them for a spec that is ``proposable``.
 
     ``orders`` False: the order of versions has no say.
@@ -316,7 +322,7 @@ class Proposing:
     def __init__(self, history: History, spec: Spec, *, orders: bool) -> None:
         self.history, self.spec, self.orders = history, spec, orders
         self.first = next(completions(history))
-        self.choices = Unobserved.of(history, orders=orders)
+        self.choices = UnobservedLiterals.of(history, orders=orders)
         self.later = takes_later(spec)
         self.reads = needs_reads(spec)
 
@@ -353,8 +359,8 @@ class Proposing:
                 true = frozenset(-literal if -literal in said else literal for literal in true)
         raise Limit(f"none of the first {limit} completions that were proposed is allowed")
 
-    def _supports(self, completion: Completion, *, later: bool) -> Supports:
-        return Supports.of(self.choices, completion, later=later, reads=self.reads)
+    def _supports(self, completion: Completion, *, later: bool) -> EdgeSupports:
+        return EdgeSupports.of(self.choices, completion, later=later, reads=self.reads)
 
     def _guess(self) -> Support:
         """All committed, and the versions in an order of the transactions that what is certain allows."""

@@ -29,22 +29,22 @@ if TYPE_CHECKING:
 __all__ = [
     "BitsetAlgebra",
     "admits",
-    "conflict",
+    "explain_conflict",
+    "find_membership",
+    "find_violations",
     "first_conflict",
     "first_silence",
     "judge",
-    "labels",
-    "last_word",
-    "membership",
-    "missing",
-    "violations",
+    "judge_commit",
+    "label_members",
+    "missing_names",
 ]
 
 Grounds = tuple[bool, list[tuple[str, bool]]]
 """Whether the node is in a set, and the base sets that decide it."""
 
 
-def membership(
+def find_membership(
     expr: CatExpr, node: int, frame: Frame, definitions: Mapping[str, CatExpr]
 ) -> list[tuple[str, bool]]:
     r"""The base sets, each with whether the node is in it, that make it a member or make it none.
@@ -54,7 +54,7 @@ def membership(
     >>> from isolitmus.model.frame import Frame
     >>> frame = Frame(("a",), {}, {"NoData": 0b0, "ChangesData": 0b1})
     >>> quiet = Binary("\\", Name("NoData"), Name("ChangesData"))
-    >>> membership(Unary("~", Name("Quiet")), 0, frame, {"Quiet": quiet})
+    >>> find_membership(Unary("~", Name("Quiet")), 0, frame, {"Quiet": quiet})
     [('NoData', False)]
     """
 
@@ -160,7 +160,7 @@ def judge(frame: Frame, spec: Spec) -> Verdict:
     >>> print(judge(frame, read('"Mine" acyclic rw | log as order', "mine")))
     needs log
     """
-    lacking = missing(frame, spec)
+    lacking = missing_names(frame, spec)
     if lacking:
         return Needs(lacking)
     if frame.flaws:
@@ -220,12 +220,12 @@ def _related(expr: CatExpr, fold: Fold[Relation, int], spec: Spec) -> int:
     return -1
 
 
-def missing(frame: Frame, spec: Spec) -> tuple[str, ...]:
+def missing_names(frame: Frame, spec: Spec) -> tuple[str, ...]:
     """The names that the spec uses and the frame does not have, sorted."""
     return tuple(sorted(spec.needs - frame.relations.keys() - frame.sets.keys()))
 
 
-def violations(frame: Frame, spec: Spec) -> tuple[Violation, ...]:
+def find_violations(frame: Frame, spec: Spec) -> tuple[Violation, ...]:
     """One violation for each broken axiom, in the order of the text; the frame has every name."""
     verdict = judge(frame, spec)
     return verdict.violations if isinstance(verdict, Forbidden) else ()
@@ -242,13 +242,13 @@ def admits(frame: Frame, spec: Spec) -> bool:
     )
 
 
-def labels(frame: Frame, spec: Spec) -> dict[str, int]:
+def label_members(frame: Frame, spec: Spec) -> dict[str, int]:
     """The members of each set that the spec shows, as bitsets, by the name it is shown as.
 
     >>> from isolitmus.model.frame import Frame
     >>> from isolitmus.specs.language.parser import read
     >>> spec = read('"Mine" show ~Blind as checked empty unseen as conflict', "mine")
-    >>> labels(Frame(("a", "b"), {"unseen": Relation.empty(2)}, {"Blind": 0b01}), spec)
+    >>> label_members(Frame(("a", "b"), {"unseen": Relation.empty(2)}, {"Blind": 0b01}), spec)
     {'checked': 2}
     """
     fold = _fold(frame, spec)
@@ -290,7 +290,7 @@ def first_silence(frame: Frame, spec: Spec, loser: int) -> tuple[int, str] | Non
     return None if found is None else (found[0], found[1].name)
 
 
-def last_word(frame: Frame, spec: Spec) -> object:
+def judge_commit(frame: Frame, spec: Spec) -> object:
     """All that a protocol says of a commit, the last node of a frame: what it is shown as, ``first_conflict`` and
     ``first_silence``; for comparison.
     """
@@ -320,7 +320,7 @@ def _first(
     return None
 
 
-def conflict(frame: Frame, spec: Spec, loser: int) -> Violation | None:
+def explain_conflict(frame: Frame, spec: Spec, loser: int) -> Violation | None:
     """The first conflict of a commit with its reasons: what the commit would have violated. If there is none,
     the first silence, which is of kind ``silent``.
 
@@ -329,7 +329,7 @@ def conflict(frame: Frame, spec: Spec, loser: int) -> Violation | None:
     >>> spec = read('"Mine" empty [~Blind] ; unseen as Conflict', "mine")
     >>> pair = {("unseen", 0, 1): Reason("b missed a")}
     >>> frame = Frame(("a", "b"), {"unseen": Relation.of(2, [(0, 1)])}, {"Blind": 0}, pair)
-    >>> conflict(frame, spec, 1).cycle[0].why
+    >>> explain_conflict(frame, spec, 1).cycle[0].why
     'b missed a; a is no blind append'
     """
     checks = [axiom for axiom in spec.axioms if axiom.test == "empty"]
@@ -405,7 +405,7 @@ def _standing(parts: list[CatExpr], node: int, frame: Frame, spec: Spec) -> list
     for part in parts:
         if not isinstance(part, Bracket):
             break
-        for name, inside in membership(part.operand, node, frame, spec.definitions):
+        for name, inside in find_membership(part.operand, node, frame, spec.definitions):
             term = frame.term(name)
             reasons.append(Reason.of("member", node=frame.nodes[node], term=term, inside=inside))
     return reasons

@@ -17,13 +17,13 @@ from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from isolitmus.checker.judge.compiled_semantics import admission
+from isolitmus.checker.judge.compiled_semantics import compile_spec
 from isolitmus.checker.judge.completion import completions
-from isolitmus.checker.judge.completion_search import Proposing, proposable
-from isolitmus.checker.judge.graph_semantics import admits, judge, missing
+from isolitmus.checker.judge.completion_search import CompletionSearch, is_monotone_in_assumptions
+from isolitmus.checker.judge.graph_semantics import admits, judge, missing_names
 from isolitmus.checker.judge.read_nodes import needs_operations, needs_reads
-from isolitmus.checker.judge.spec_properties import increasing
-from isolitmus.checker.judge.total_orders import Linearised, linearised
+from isolitmus.checker.judge.spec_properties import is_increasing
+from isolitmus.checker.judge.total_orders import LinearCompletion, linear_completions
 from isolitmus.model.budget import Budget
 from isolitmus.model.errors import Limit
 from isolitmus.model.spec_algebra import without_silences
@@ -68,7 +68,7 @@ def check_history(
     orders = _uses_orders(history, spec)
     first = next(_possible(history, spec, orders=orders))
     bare = _frame(first, spec, reasons=False)
-    lacking = missing(bare, spec)
+    lacking = missing_names(bare, spec)
     if lacking:
         return Needs(lacking)
     flaws = _certain_flaws(history, bare)
@@ -77,10 +77,10 @@ def check_history(
     if orders and "ww" not in spec.bound and history.unordered():
         return Needs(("version order",))
     many = next(islice(_possible(history, spec, orders=orders), FEW, None), None) is not None
-    if many and proposable(spec):
-        return _proposed(Proposing(history, spec, orders=orders), limit, budget)
-    holds, permits = admission(spec), admission(without_silences(spec))
-    silent: Completion | Linearised | None = None
+    if many and is_monotone_in_assumptions(spec):
+        return _proposed(CompletionSearch(history, spec, orders=orders), limit, budget)
+    holds, permits = compile_spec(spec), compile_spec(without_silences(spec))
+    silent: Completion | LinearCompletion | None = None
     common: Frame | None = None
     for tried, completion in enumerate(islice(_possible(history, spec, orders=orders), limit + 1)):
         if tried == limit:
@@ -99,7 +99,7 @@ def check_history(
         assert isinstance(verdict, Silent)
         return verdict
     shown = _frame(first, spec)
-    if common is not None and common.sets == shown.sets and increasing(spec):
+    if common is not None and common.sets == shown.sets and is_increasing(spec):
         forced = judge(replace(common, reasons=shown.reasons), spec)
         if isinstance(forced, Forbidden):
             return forced
@@ -115,20 +115,22 @@ def _certain_flaws(history: History, frame: Frame) -> tuple[Violation, ...]:
     return tuple(flaw for flaw in frame.flaws if flaw.cycle[0].target in committed)
 
 
-def _frame(completion: Completion | Linearised, spec: Spec, *, reasons: bool = True) -> Frame:
+def _frame(completion: Completion | LinearCompletion, spec: Spec, *, reasons: bool = True) -> Frame:
     """The frame of a completion with the nodes that the spec looks at."""
     operations = needs_operations(spec)
     return completion.frame(reasons=reasons, reads=needs_reads(spec), operations=operations)
 
 
-def _possible(history: History, spec: Spec, *, orders: bool) -> Iterator[Completion | Linearised]:
+def _possible(
+    history: History, spec: Spec, *, orders: bool
+) -> Iterator[Completion | LinearCompletion]:
     """Everything that may be supposed of what nobody observed."""
     if "co" in spec.bound:
-        return linearised(history, spec, orders=orders)
+        return linear_completions(history, spec, orders=orders)
     return completions(history, orders=orders)
 
 
-def _proposed(proposing: Proposing, limit: int, budget: Budget) -> Verdict:
+def _proposed(proposing: CompletionSearch, limit: int, budget: Budget) -> Verdict:
     """The verdict where there are too many completions to try."""
     history, spec, orders = proposing.history, proposing.spec, proposing.orders
     common = proposing.common()
@@ -144,7 +146,7 @@ def _proposed(proposing: Proposing, limit: int, budget: Budget) -> Verdict:
     return Forbidden(_some_violations(history, spec, orders=orders), None)
 
 
-def _allowed(completion: Completion | Linearised, spec: Spec) -> Allowed:
+def _allowed(completion: Completion | LinearCompletion, spec: Spec) -> Allowed:
     """What the spec says of a completion that it admits."""
     verdict = judge(_frame(completion, spec), spec)
     assert isinstance(verdict, Allowed)
@@ -162,7 +164,7 @@ def _some_violations(history: History, spec: Spec, *, orders: bool) -> tuple[Vio
     return tuple(_supposing(completion, spec) for completion in some)
 
 
-def _supposing(completion: Completion | Linearised, spec: Spec) -> Violation:
+def _supposing(completion: Completion | LinearCompletion, spec: Spec) -> Violation:
     """What the spec forbids of one completion; what is supposed stands in front, not at each edge."""
     verdict = judge(_frame(completion, spec), spec)
     assert isinstance(verdict, Forbidden)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from isolitmus.model.spec import Axiom, Spec
 
-__all__ = ["BitSlices", "BooleanMatrix", "Booleans", "Matrices", "admitted", "axiom_holds"]
+__all__ = ["BitSlices", "BooleanMatrix", "Booleans", "Matrices", "axiom_holds", "spec_holds"]
 
 B = TypeVar("B")
 BooleanMatrix = list[dict[int, B]]
@@ -176,12 +176,12 @@ def axiom_holds(
     return booleans.neg(booleans.disj(broken))
 
 
-def admitted(algebra: Matrices[B], spec: Spec) -> B:
+def spec_holds(algebra: Matrices[B], spec: Spec) -> B:
     """The Boolean of a spec: in which frames every axiom holds, and it is silent on nothing.
 
     >>> from isolitmus.specs.language.parser import read
     >>> frames = Matrices(BitSlices(0b11), [0b11], {"rw": [{0: 0b10}]}, {})
-    >>> bin(admitted(frames, read('"A" empty rw as nothing', "a")))
+    >>> bin(spec_holds(frames, read('"A" empty rw as nothing', "a")))
     '0b1'
     """
     fold = Fold(algebra, spec.definitions)

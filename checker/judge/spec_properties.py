@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 
     from isolitmus.model.spec import Axiom, CatExpr, Spec
 
-__all__ = ["ignores_latecomers", "increasing", "monotone", "pairwise", "takes_later"]
+__all__ = ["ignores_latecomers", "is_increasing", "is_monotone", "is_pairwise", "takes_later"]
 
 
-def monotone(spec: Spec) -> bool:
+def is_monotone(spec: Spec) -> bool:
     r"""Whether more nodes can never turn forbidden into allowed.
 
     So it is if more nodes never take away a pair: each difference has on its right only what two
@@ -35,24 +35,24 @@ def monotone(spec: Spec) -> bool:
     relations and sets among old nodes stay as they were. Sufficient, not necessary.
 
     >>> from isolitmus.specs.language.parser import read
-    >>> monotone(read(r'"A" acyclic (wr | rw) \ ([Blind] ; log) as order', "a"))
+    >>> is_monotone(read(r'"A" acyclic (wr | rw) \ ([Blind] ; log) as order', "a"))
     True
-    >>> monotone(read(r'"B" acyclic rw \ (wr ; wr) as order', "b"))
+    >>> is_monotone(read(r'"B" acyclic rw \ (wr ; wr) as order', "b"))
     False
     """
     return all(_grows(axiom.expr, spec.definitions) for axiom in spec.demands)
 
 
-def pairwise(spec: Spec) -> bool:
+def is_pairwise(spec: Spec) -> bool:
     """Whether a frame is admitted just if the frame of any two of its nodes is.
 
     So it is if every axiom says of a relation that it is empty, and two nodes decide between
     themselves what is in it.
 
     >>> from isolitmus.specs.files.catalogue import protocol
-    >>> pairwise(protocol("delta-write-serializable"))
+    >>> is_pairwise(protocol("delta-write-serializable"))
     True
-    >>> pairwise(protocol("delta-write-serializable-repaired"))
+    >>> is_pairwise(protocol("delta-write-serializable-repaired"))
     False
     """
     return all(
@@ -60,13 +60,13 @@ def pairwise(spec: Spec) -> bool:
     )
 
 
-def increasing(spec: Spec) -> bool:
+def is_increasing(spec: Spec) -> bool:
     """Whether more pairs on the same nodes and sets can never turn forbidden into allowed.
 
     So it is if no axiom uses a difference of relations.
 
     >>> from isolitmus.specs.files.catalogue import level
-    >>> increasing(level("snapshot-isolation"))
+    >>> is_increasing(level("snapshot-isolation"))
     True
     """
     return all(_positive(axiom.expr, spec.definitions) for axiom in spec.demands)

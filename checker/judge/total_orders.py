@@ -29,11 +29,11 @@ if TYPE_CHECKING:
     from isolitmus.model.operations import ObservedHistory
     from isolitmus.model.spec import CatExpr, Spec
 
-__all__ = ["Linearised", "linearised"]
+__all__ = ["LinearCompletion", "linear_completions"]
 
 
 @dataclass(frozen=True, slots=True)
-class Linearised:
+class LinearCompletion:
     """A completion with a commit order, and of how much of that each transaction sees."""
 
     completion: Completion
@@ -94,16 +94,16 @@ class Linearised:
         return replace(frame, relations=relations, reasons=why)
 
 
-def linearised(
+def linear_completions(
     history: ObservedHistory, spec: Spec, *, orders: bool = True
-) -> Iterator[Linearised]:
+) -> Iterator[LinearCompletion]:
     """Every completion with every commit order that the spec may suppose, and every choice of prefixes if it binds
     these; at least one. ``orders`` False: one version order only, for who does not look at it.
 
     >>> from isolitmus.model.history import History
     >>> from isolitmus.specs.language.parser import read
     >>> spec = read('"A" with co from linearisations of wr empty co as alone', "a")
-    >>> found = linearised(History.parse("w1(x1) r2(x1) w3(y3)"), spec)
+    >>> found = linear_completions(History.parse("w1(x1) r2(x1) w3(y3)"), spec)
     >>> [one.order for one in found]
     [(1, 2, 3), (1, 3, 2), (3, 1, 2)]
     """
@@ -142,9 +142,9 @@ def linearised(
                     if not cyclic:
                         least[place[j]] = max(least[place[j]], place[i] + 1)
                 for seen in product(*(range(low, k + 1) for k, low in enumerate(least))):
-                    yield Linearised(placed, order, seen, versions)
+                    yield LinearCompletion(placed, order, seen, versions)
             else:
-                yield Linearised(placed, order, None, versions)
+                yield LinearCompletion(placed, order, None, versions)
 
 
 def _asks(spec: Spec, name: str) -> list[CatExpr]:

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 from isolitmus.checker.locking.lock_table import LockTable
 from isolitmus.checker.locking.protocol_rules import rules_of
-from isolitmus.checker.locking.row_versions import Store
-from isolitmus.checker.locking.scans import Hit, Shared
-from isolitmus.checker.locking.statement_execution import UnderWay
+from isolitmus.checker.locking.row_versions import RowStore
+from isolitmus.checker.locking.scans import MatchingRow, SharedState
+from isolitmus.checker.locking.statement_execution import RunningTransaction
 from isolitmus.model.delta.data_file import TableRow
 from isolitmus.model.execution import Effect, RowRead, RowWrite
 from isolitmus.model.sql.statement import statements_of
@@ -21,7 +21,7 @@ from isolitmus.model.sql.types import EvaluationError
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from isolitmus.checker.locking.scans import Trace
+    from isolitmus.checker.locking.scans import ScanTrace
     from isolitmus.model.execution import Database, Event
     from isolitmus.model.litmus import Litmus
     from isolitmus.model.run import TransactionRun, Wait
@@ -29,14 +29,22 @@ if TYPE_CHECKING:
     from isolitmus.model.sql.statement import Statement
     from isolitmus.model.sql.values import Row, Rows
 
-__all__ = ["DEADLOCK", "Scanned", "Wrote", "by_itself", "done_so_far", "effect_of", "told"]
+__all__ = [
+    "DEADLOCK",
+    "CommitWrites",
+    "ScanRecord",
+    "done_so_far",
+    "effect_of",
+    "serial_effect_of",
+    "transaction_run",
+]
 
 DEADLOCK = "Deadlock"
 """What the victim of a deadlock ends with."""
 
 
 @dataclass(frozen=True, slots=True)
-class Wrote:
+class CommitWrites:
     """What others may know of a commit: where it is (in one of its tables), and that there is something."""
 
     table: str
@@ -44,23 +52,23 @@ class Wrote:
 
 
 @dataclass(frozen=True, slots=True)
-class Scanned(Effect):
+class ScanRecord(Effect):
     """What a transaction has read and written, scan by scan, and for whom it waited."""
 
     emitted: Rows = ()
     """The rows that its scans came to, in order."""
     waits: tuple[Wait, ...] = ()
     """When it waited, and for whom."""
-    traces: tuple[Trace, ...] = ()
+    traces: tuple[ScanTrace, ...] = ()
     """Its scans, in the order in which they began."""
-    store: Store | None = None
+    store: RowStore | None = None
     """The rows with their versions, of all who were under way."""
 
 
-def told(event: Event, seen: TransactionRun) -> TransactionRun:
+def transaction_run(event: Event, seen: TransactionRun) -> TransactionRun:
     """What an observer sees of a transaction: there are no snapshots that have numbers."""
     done = event.effect
-    assert isinstance(done, Scanned)
+    assert isinstance(done, ScanRecord)
     return replace(
         seen,
         read_version=None,
@@ -71,49 +79,49 @@ def told(event: Event, seen: TransactionRun) -> TransactionRun:
     )
 
 
-def by_itself(litmus: Litmus, name: str, database: Database, _inits: object) -> Scanned:
+def serial_effect_of(litmus: Litmus, name: str, database: Database, _inits: object) -> ScanRecord:
     """What a transaction does all by itself."""
     client = litmus.client(name)
-    one = UnderWay(name, _work(database, litmus.tables), client.scan, client.each)
+    one = RunningTransaction(name, _work(database, litmus.tables), client.scan, client.each)
     return _through(one, litmus.transactions[name])
 
 
 def effect_of(
     statement: Statement, database: Database, name: str, tables: Mapping[str, Schema]
-) -> Scanned:
+) -> ScanRecord:
     """What a statement, or a sequence of them, does all by itself."""
-    return _through(UnderWay(name, _work(database, tables), (), each=False), statement)
+    return _through(RunningTransaction(name, _work(database, tables), (), each=False), statement)
 
 
-def _work(database: Database, tables: Mapping[str, Schema]) -> Shared:
-    return Shared(Store(database, tables), LockTable(), rules_of(None))
+def _work(database: Database, tables: Mapping[str, Schema]) -> SharedState:
+    return SharedState(RowStore(database, tables), LockTable(), rules_of(None))
 
 
-def _through(one: UnderWay, statement: Statement) -> Scanned:
+def _through(one: RunningTransaction, statement: Statement) -> ScanRecord:
     try:
         emitted = [
             hit.values
             for part in statements_of(statement)
             for hit in one.run(part)
-            if isinstance(hit, Hit)
+            if isinstance(hit, MatchingRow)
         ]
     except EvaluationError as error:
-        return Scanned(error=error)
+        return ScanRecord(error=error)
     return done_so_far(one, tuple(emitted), ())
 
 
 def done_so_far(
-    one: UnderWay,
+    one: RunningTransaction,
     emitted: tuple[Row, ...],
     waits: tuple[Wait, ...],
     error: EvaluationError | None = None,
-) -> Scanned:
+) -> ScanRecord:
     """What a transaction has done before it ends."""
     tables = sorted({row.table for row in one.work.store.wrote(one.name)})
-    return Scanned(
+    return ScanRecord(
         reads=tuple(map(_read, one.traces)),
         writes=tuple(_writes(one)),
-        footprint=Wrote(tables[0]) if tables else None,  # type: ignore[arg-type]
+        footprint=CommitWrites(tables[0]) if tables else None,  # type: ignore[arg-type]
         rows=None if one.rows is None else tuple(one.rows),
         error=error,
         emitted=emitted,
@@ -123,13 +131,13 @@ def done_so_far(
     )
 
 
-def _read(trace: Trace) -> RowRead:
+def _read(trace: ScanTrace) -> RowRead:
     """A scan as a read by predicate: of rows that it emitted, the versions that it read."""
     matched = (TableRow(v.row.id, v.version.writer, v.version.values or ()) for v in trace.visits)
     return RowRead(trace.table, trace.words, trace.asks, tuple(matched))
 
 
-def _writes(one: UnderWay) -> Iterator[RowWrite]:
+def _writes(one: RunningTransaction) -> Iterator[RowWrite]:
     """What it leaves of each row that it wrote."""
     for row in one.work.store.wrote(one.name):
         mine = [v for v in row.versions if v.writer == one.name and v.undone is None]

@@ -17,13 +17,13 @@ import duckdb
 
 from isolitmus.checker.execution.duckdb_dialect import (
     create_table,
-    duck_text,
     open_duck,
-    unsupported,
+    to_duck_sql,
+    unsupported_by_duckdb,
 )
-from isolitmus.checker.execution.postconditions import Postconditions, rows_left
+from isolitmus.checker.execution.postconditions import Postconditions, written_rows
 from isolitmus.checker.execution.serial_orders import ModelExecutor
-from isolitmus.checker.locking.events import Scanned, by_itself
+from isolitmus.checker.locking.events import ScanRecord, serial_effect_of
 from isolitmus.model.errors import Disagreement
 from isolitmus.model.run import ROLLED_BACK
 from isolitmus.model.sql.statement import Read, statements_of
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from isolitmus.checker.execution.postconditions import Written
-    from isolitmus.checker.locking.simulation import LitmusUnderWay
+    from isolitmus.checker.locking.simulation import Simulation
     from isolitmus.model.execution import Database, Event
     from isolitmus.model.litmus import Litmus
     from isolitmus.model.sql.values import Row, Rows
@@ -42,11 +42,19 @@ if TYPE_CHECKING:
     Results = tuple[tuple[Rows | None, int], ...]
     from collections.abc import Iterator
 
-__all__ = ["DuckTexts", "End", "Ends", "SerialEnds", "Told", "table_rows", "told_of"]
+__all__ = [
+    "ClientResult",
+    "DuckTexts",
+    "FinalState",
+    "FinalStates",
+    "SerialFinalStates",
+    "client_result",
+    "table_rows",
+]
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class ClientResult:
     """What the client of a transaction is told."""
 
     name: str
@@ -62,18 +70,18 @@ class Told:
 
 
 @dataclass(frozen=True, slots=True)
-class End:
+class FinalState:
     """What there is to see when all is over."""
 
     tables: tuple[tuple[str, Rows], ...]
     """The tables."""
-    told: tuple[Told, ...]
+    told: tuple[ClientResult, ...]
     """What each client was told."""
     written: Written
     """What each transaction that committed left of the rows that it wrote."""
 
 
-class Ends:
+class FinalStates:
     """The ends of one litmus test."""
 
     def __init__(self, litmus: Litmus) -> None:
@@ -85,38 +93,38 @@ class Ends:
         }
         self._gives: dict[tuple[str, object], Rows | None] = {}
 
-    def of(self, walk: LitmusUnderWay) -> End:
+    def of(self, walk: Simulation) -> FinalState:
         """What there is to see at the end; WaitsForEver if some do not come to theirs."""
         walk.none_waits_for_ever()
         told = self.told(walk)
-        return End(
+        return FinalState(
             table_rows(walk.states[-1]),
             tuple(told[name] for name in self.litmus.transactions),
-            rows_left(event for event in walk.events if not event.aborted),
+            written_rows(event for event in walk.events if not event.aborted),
         )
 
-    def told(self, walk: LitmusUnderWay) -> dict[str, Told]:
+    def told(self, walk: Simulation) -> dict[str, ClientResult]:
         """What clients were told by those that have ended."""
         return {event.name: self._told(event, walk) for event in walk.events}
 
-    def _told(self, event: Event, walk: LitmusUnderWay) -> Told:
+    def _told(self, event: Event, walk: Simulation) -> ClientResult:
         done = event.effect
-        assert isinstance(done, Scanned)
+        assert isinstance(done, ScanRecord)
         if event.aborted:
-            return Told(event.name, _outcome(event), None, 0)
+            return ClientResult(event.name, _outcome(event), None, 0)
         timely = None
         if event.name in self.queries and done.rows is not None:
             rows = tuple(sort_rows(done.rows))
             first, last = walk.sessions[event.name].versions or (0, 0)
             while_it_ran = walk.states[first : last + 1]
             timely = any(self.gives(event.name, state) == rows for state in while_it_ran)
-        return told_of(event.name, done, timely)
+        return client_result(event.name, done, timely)
 
     def gives(self, name: str, state: Database) -> Rows | None:
         """What a query gives on tables."""
         key = name, table_rows(state)
         if key not in self._gives:
-            rows = by_itself(self.litmus, name, state, ()).rows
+            rows = serial_effect_of(self.litmus, name, state, ()).rows
             self._gives[key] = None if rows is None else tuple(sort_rows(rows))
         return self._gives[key]
 
@@ -129,10 +137,10 @@ def _outcome(event: Event) -> str:
     return event.conflict or ROLLED_BACK
 
 
-def told_of(name: str, done: Scanned, timely: bool | None = None) -> Told:
+def client_result(name: str, done: ScanRecord, timely: bool | None = None) -> ClientResult:
     """What the client of a transaction that committed is told."""
     rows = None if done.rows is None else tuple(sort_rows(done.rows))
-    return Told(name, "committed", rows, len(done.writes), timely)
+    return ClientResult(name, "committed", rows, len(done.writes), timely)
 
 
 def table_rows(state: Database) -> tuple[tuple[str, Rows], ...]:
@@ -146,7 +154,7 @@ class DuckTexts:
     def __init__(self, litmus: Litmus) -> None:
         self._litmus = litmus
         self._texts = {
-            statement: duck_text(Syntax(to_portable_sql(statement.sql)).tree())
+            statement: to_duck_sql(Syntax(to_portable_sql(statement.sql)).tree())
             for transaction in litmus.transactions.values()
             for statement in (*litmus.init, *statements_of(transaction))
         }
@@ -204,7 +212,7 @@ class DuckTexts:
             ):
                 return None
             except duckdb.Error as error:
-                raise unsupported(error) from None
+                raise unsupported_by_duckdb(error) from None
             left = {
                 schema.name: sort_rows(
                     connection.execute(f'SELECT * FROM "{schema.name}"').fetchall()
@@ -214,16 +222,16 @@ class DuckTexts:
             return left, tuple(results)
 
 
-class SerialEnds:
+class SerialFinalStates:
     """What there is to see after the serial orders of a litmus test."""
 
     def __init__(self, litmus: Litmus) -> None:
         self.litmus = litmus
         self.model, self.duck = ModelExecutor(litmus), DuckTexts(litmus)
         self.postconditions = Postconditions(litmus)
-        self._orders: dict[tuple[str, ...], End | None] = {}
+        self._orders: dict[tuple[str, ...], FinalState | None] = {}
 
-    def orders(self, end: End) -> tuple[str, ...]:
+    def orders(self, end: FinalState) -> tuple[str, ...]:
         """The serial orders after which all is the same."""
         names = [told.name for told in end.told if told.outcome == "committed"]
         seen = end.tables, {_plain(told) for told in end.told if told.outcome == "committed"}
@@ -234,23 +242,23 @@ class SerialEnds:
             and (one.tables, set(map(_plain, one.told))) == seen
         )
 
-    def order(self, names: tuple[str, ...]) -> End | None:
+    def order(self, names: tuple[str, ...]) -> FinalState | None:
         """What there is to see after a serial order; None if one of it fails."""
         if names not in self._orders:
             self._orders[names] = self._order(names)
         return self._orders[names]
 
-    def _order(self, names: tuple[str, ...]) -> End | None:
+    def _order(self, names: tuple[str, ...]) -> FinalState | None:
         state = self.model.state(names)
         end = None
         if state is not None:
             told, left = [], []
             for k, name in enumerate(names):
                 done = self.model.effect(names[: k + 1])
-                assert isinstance(done, Scanned)
-                told.append(told_of(name, done))
+                assert isinstance(done, ScanRecord)
+                told.append(client_result(name, done))
                 left += [(w.table, name, w.after) for w in done.writes if w.after is not None]
-            end = End(table_rows(state), tuple(told), tuple(sorted(left, key=repr)))
+            end = FinalState(table_rows(state), tuple(told), tuple(sorted(left, key=repr)))
         theirs = self.duck.told(names)
         ours = None if end is None else (end.tables, tuple((t.rows, t.changed) for t in end.told))
         if ours != theirs:
@@ -259,7 +267,7 @@ class SerialEnds:
             )
         return end
 
-    def breaks(self, end: End) -> tuple[str, ...]:
+    def breaks(self, end: FinalState) -> tuple[str, ...]:
         """The postconditions that an end breaks."""
         return tuple(self.postconditions.broken(dict(end.tables), end.written))
 
@@ -268,7 +276,7 @@ class SerialEnds:
         orders = {order: self.order(order) for order in permutations(self.litmus.transactions)}
         return {" ".join(o): self.breaks(end) for o, end in orders.items() if end is not None}
 
-    def plausible(self, end: End) -> bool | None:
+    def plausible(self, end: FinalState) -> bool | None:
         """Whether each result of no version of its run is that of a version of some serial order."""
         late = [told for told in end.told if told.timely is False]
         return None if not late else all(told.rows in self._results(told.name) for told in late)
@@ -283,5 +291,5 @@ class SerialEnds:
                     yield end.told[-1].rows
 
 
-def _plain(told: Told) -> tuple[str, Rows | None, int]:
+def _plain(told: ClientResult) -> tuple[str, Rows | None, int]:
     return told.name, told.rows, told.changed

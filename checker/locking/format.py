@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from isolitmus.checker.locking.events import by_itself, effect_of, told
+from isolitmus.checker.locking.events import effect_of, serial_effect_of, transaction_run
 from isolitmus.checker.locking.frame import OWN, RELATIONS, SETS, scan_frame
-from isolitmus.checker.locking.protocol_rules import rules
-from isolitmus.checker.locking.query_plans import statement
-from isolitmus.checker.locking.step_orders import judged_walks, stepwise
+from isolitmus.checker.locking.protocol_rules import read_rules
+from isolitmus.checker.locking.query_plans import read_scan_statement
+from isolitmus.checker.locking.step_orders import judged_walks, run_stepwise
 from isolitmus.model.delta.data_file import File, TableRow
 from isolitmus.model.delta.table import TableState
 from isolitmus.model.format import Format, RandomTests
@@ -41,9 +41,9 @@ def _sessions() -> SearchStrategy[Litmus]:
 
 
 def _interleaved(litmus: Litmus, protocol: Spec) -> Interleavings:
-    from isolitmus.checker.locking.interleavings import interleavings
+    from isolitmus.checker.locking.interleavings import count_interleavings
 
-    return interleavings(litmus, protocol)
+    return count_interleavings(litmus, protocol)
 
 
 def _after(database: Database, event: Event) -> Database:
@@ -77,20 +77,20 @@ LOCKING = Format(
     title="engines with locks and scans, or with snapshots of statements",
     log="locking",
     terms=terms_of(*RELATIONS, *SETS, *OWN),
-    statement=statement,
+    statement=read_scan_statement,
     empty=lambda _schema: TableState(),
     effect=effect_of,
     after=_after,
     frame=scan_frame,
     drive=_drive,
-    alone=by_itself,
+    alone=serial_effect_of,
     independent=_duck,
     steps=True,
-    carry_out=stepwise,
+    carry_out=run_stepwise,
     stepwise=judged_walks,
     interleave=_interleaved,
-    clauses=rules,
-    told=told,
+    clauses=read_rules,
+    told=transaction_run,
     dirty=True,
     protocols=("locking-read-committed",),
     random=(RandomTests("sessions", "sessions on a table of three rows", _sessions),),

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 from isolitmus.checker.execution.frame import INIT
 from isolitmus.checker.judge.read_nodes import NODE_SETS
-from isolitmus.checker.locking.events import Scanned
+from isolitmus.checker.locking.events import ScanRecord
 from isolitmus.checker.locking.row_versions import key_of
 from isolitmus.model.frame import FrameBuilder
 from isolitmus.model.reason import Item
@@ -32,8 +32,8 @@ from isolitmus.model.vocabulary import Term
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from isolitmus.checker.locking.row_versions import Image, Position, Store, Stored
-    from isolitmus.checker.locking.scans import Trace, Visit
+    from isolitmus.checker.locking.row_versions import Position, RowImage, RowStore, StoredRow
+    from isolitmus.checker.locking.scans import EmittedRow, ScanTrace
     from isolitmus.model.execution import Event
     from isolitmus.model.frame import Frame
 
@@ -48,22 +48,22 @@ __all__ = [
     "SETS",
     "TORN",
     "UNDER",
+    "is_torn",
     "moments",
     "scan_frame",
-    "torn",
 ]
 
 
-def torn(event: Event) -> bool:
+def is_torn(event: Event) -> bool:
     """Whether some statement of a transaction read what was there at no one moment, from the start to when it ended."""
     done = event.effect
-    if not isinstance(done, Scanned) or done.store is None:
+    if not isinstance(done, ScanRecord) or done.store is None:
         return False
     by_statement = groupby(done.traces, key=lambda trace: trace.statement)
     return any(not moments(event.name, list(traces), done.store) for _, traces in by_statement)
 
 
-def moments(who: str, traces: Sequence[Trace], store: Store) -> list[int]:
+def moments(who: str, traces: Sequence[ScanTrace], store: RowStore) -> list[int]:
     """The times at which the committed rows are what scans of one statement gave; beside these the transaction
     has what it wrote itself before.
     """
@@ -84,9 +84,9 @@ def moments(who: str, traces: Sequence[Trace], store: Store) -> list[int]:
     )
 
 
-def _gives(who: str, trace: Trace, store: Store, at: int, began: int) -> bool:
+def _gives(who: str, trace: ScanTrace, store: RowStore, at: int, began: int) -> bool:
     """Whether a scan gave the rows that were there at a time; if it was ended before its end, the first of them."""
-    there: list[tuple[object, Stored, Image]] = []
+    there: list[tuple[object, StoredRow, RowImage]] = []
     for row in store.rows[trace.table]:
         image = _image(who, row, at, began)
         if image is not None and image.values is not None and trace.asks(image.values):
@@ -102,7 +102,7 @@ def _gives(who: str, trace: Trace, store: Store, at: int, began: int) -> bool:
     return Counter(gave) == Counter(wanted)
 
 
-def _image(who: str, row: Stored, at: int, began: int) -> Image | None:
+def _image(who: str, row: StoredRow, at: int, began: int) -> RowImage | None:
     own = [v for v in row.versions if v.writer == who and v.written <= began and v.undone is None]
     if own:
         return own[-1]
@@ -167,8 +167,8 @@ class _ReadNode:
     at: int
     reader: int
     scan: int
-    trace: Trace
-    visit: Visit
+    trace: ScanTrace
+    visit: EmittedRow
 
 
 class _ScanFrame:
@@ -178,9 +178,9 @@ class _ScanFrame:
         self.init = len(events)
         self.position[NOBODY] = self.init
         self.nodes: list[_ReadNode] = []
-        self.rows: list[Stored] = []
+        self.rows: list[StoredRow] = []
         for event in events:
-            if isinstance(event.effect, Scanned) and event.effect.store is not None:
+            if isinstance(event.effect, ScanRecord) and event.effect.store is not None:
                 self.rows = [row for rows in event.effect.store.rows.values() for row in rows]
 
     def build(self) -> Frame:
@@ -221,7 +221,7 @@ class _ScanFrame:
         self.builder.put("Reader" if event.version is None else "Writer", i)
         if event.aborted:
             self.builder.put("Aborted", i)
-        elif torn(event):
+        elif is_torn(event):
             self.builder.put(TORN, i)
 
     def orders(self) -> None:
@@ -332,7 +332,7 @@ class _ScanFrame:
 
     # Scans
 
-    def scanned(self, i: int, trace: Trace) -> None:
+    def scanned(self, i: int, trace: ScanTrace) -> None:
         """wr and rw of a scan, place by place; and the rows that it missed."""
         for row in self.rows:
             if row.table != trace.table:
@@ -343,7 +343,7 @@ class _ScanFrame:
                     self.entry(i, trace, row, (position, at))
             self.missed(i, trace, row)
 
-    def entry(self, i: int, trace: Trace, row: Stored, place: tuple[Position, int]) -> None:
+    def entry(self, i: int, trace: ScanTrace, row: StoredRow, place: tuple[Position, int]) -> None:
         """One place of an index, read at a time."""
         position, at = place
         chain, reader = _chain(row), self.name(i)
@@ -396,7 +396,7 @@ class _ScanFrame:
                     after=image.values,
                 )
 
-    def missed(self, i: int, trace: Trace, row: Stored) -> None:
+    def missed(self, i: int, trace: ScanTrace, row: StoredRow) -> None:
         """A row that was there, committed, as the scan asks for it, all the time, and was not emitted."""
         if not trace.passed or trace.passed[-1][0] is not None:
             return
@@ -419,29 +419,29 @@ class _ScanFrame:
                     )  # fmt: skip
 
 
-def _traces(event: Event) -> tuple[Trace, ...]:
-    return event.effect.traces if isinstance(event.effect, Scanned) else ()
+def _traces(event: Event) -> tuple[ScanTrace, ...]:
+    return event.effect.traces if isinstance(event.effect, ScanRecord) else ()
 
 
-def _chain(row: Stored) -> list[Image]:
+def _chain(row: StoredRow) -> list[RowImage]:
     """The versions of a row, those of transactions that ended."""
     return [v for v in row.versions if v.committed is not None or v.undone is not None]
 
 
-def _places(trace: Trace, row: Stored) -> Iterator[Position]:
+def _places(trace: ScanTrace, row: StoredRow) -> Iterator[Position]:
     for image in _chain(row):
         if image.values is not None:
             yield key_of(trace.index, image.values), row.number
 
 
-def _passed(trace: Trace, position: Position) -> int | None:
+def _passed(trace: ScanTrace, position: Position) -> int | None:
     """When a scan read a place; None: it did not come there."""
     if trace.sight in ("statement", "transaction", "first"):
         return trace.began
     return next((at for upto, at in trace.passed if upto is None or position <= upto), None)
 
 
-def _seen(trace: Trace, chain: Sequence[Image], at: int) -> int | None:
+def _seen(trace: ScanTrace, chain: Sequence[RowImage], at: int) -> int | None:
     """The number of the version that a scan sees at a time; None: none."""
     found = None
     for k, image in enumerate(chain):
@@ -455,7 +455,7 @@ def _seen(trace: Trace, chain: Sequence[Image], at: int) -> int | None:
     return found
 
 
-def _at(trace: Trace, row: Stored, image: Image, position: Position) -> bool:
+def _at(trace: ScanTrace, row: StoredRow, image: RowImage, position: Position) -> bool:
     """Whether a version stands at a place, and is what the scan asks for."""
     if image.values is None or (key_of(trace.index, image.values), row.number) != position:
         return False
@@ -470,7 +470,7 @@ def _changed(asked: Sequence[bool], seen: int | None) -> int | None:
     return None
 
 
-def _where(trace: Trace, visit: Visit) -> str:
+def _where(trace: ScanTrace, visit: EmittedRow) -> str:
     """A place in an index in words: ``k = 10``."""
     values = visit.version.values or ()
     if trace.index is None:
@@ -478,7 +478,7 @@ def _where(trace: Trace, visit: Visit) -> str:
     return ", ".join(f"{trace.columns[k].name} = {values[k]}" for k in trace.index.columns)
 
 
-def _ended(rows: Sequence[Stored], name: str) -> int | None:
+def _ended(rows: Sequence[StoredRow], name: str) -> int | None:
     """When a transaction that wrote something committed it; None: it did not."""
     return next(
         (

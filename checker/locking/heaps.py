@@ -23,7 +23,15 @@ from typing import TYPE_CHECKING
 
 from isolitmus.checker.locking.lock_table import Lock, Resource
 from isolitmus.checker.locking.row_versions import key_of
-from isolitmus.checker.locking.scans import Got, Hit, Passed, ScanPlan, Visit, page, true
+from isolitmus.checker.locking.scans import (
+    EmittedRow,
+    LockGranted,
+    MatchingRow,
+    PassedEntry,
+    ScanPlan,
+    all_true,
+    index_page,
+)
 from isolitmus.model.sql import expression as ex
 from isolitmus.model.sql.conditions import columns_in
 from isolitmus.model.sql.evaluation import evaluate
@@ -32,17 +40,19 @@ from isolitmus.model.sql.types import EvaluationError
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator, Sequence
 
-    from isolitmus.checker.locking.row_versions import Entry, Image, Position, Stored
-    from isolitmus.checker.locking.scans import Going, Shared, Trace
+    from isolitmus.checker.locking.row_versions import IndexEntry, Position, RowImage, StoredRow
+    from isolitmus.checker.locking.scans import Going, ScanTrace, SharedState
     from isolitmus.model.schema import Index
     from isolitmus.model.sql.values import Row
 
-__all__ = ["DUPLICATE", "HeapScan", "InPlace", "Upkeep", "opened"]
+__all__ = ["DUPLICATE", "HeapScan", "IndexUpkeep", "RowWriter", "open_heap"]
 
 DUPLICATE = "DuplicateKey"
 
 
-def opened(work: Shared, who: str, table: str, mode: str) -> Generator[Lock | Got, None, bool]:
+def open_heap(
+    work: SharedState, who: str, table: str, mode: str
+) -> Generator[Lock | LockGranted, None, bool]:
     """Lock a heap that is to be read or written; whether no rows of it need to be locked then."""
     locks = work.locks
     yield from locked(work, Lock(who, Resource("heap", table), mode))
@@ -50,7 +60,7 @@ def opened(work: Shared, who: str, table: str, mode: str) -> Generator[Lock | Go
     return any(Lock(who, Resource("heap", table), one) in locks.held for one in enough)
 
 
-def locked(work: Shared, wanted: Lock) -> Generator[Lock | Got, None, bool]:
+def locked(work: SharedState, wanted: Lock) -> Generator[Lock | LockGranted, None, bool]:
     """Lock something; whether that had to wait. Who comes where nobody has a lock any more, and who waits has not
     looked yet, is given it (``LockControl.isGrantable``).
     """
@@ -61,11 +71,11 @@ def locked(work: Shared, wanted: Lock) -> Generator[Lock | Got, None, bool]:
             break
         yield wanted
     work.locks.grant(wanted)
-    yield Got(waited)
+    yield LockGranted(waited)
     return waited
 
 
-def before(work: Shared, table: str, index: Index | None, at: Position) -> Resource:
+def before(work: SharedState, table: str, index: Index | None, at: Position) -> Resource:
     """The row of the entry before a position, or what stands for it where there is none."""
     rows = [e.row.id for e in work.store.standing(table, index) if e.position < at]
     return Resource("row", table, rows[-1] if rows else "")
@@ -88,7 +98,7 @@ class HeapScan(ScanPlan):
     """Columns at which the store does not look: Derby would go by their index, if they did not stand in an expression."""
 
     @classmethod
-    def of(cls, plan: ScanPlan, k: int, work: Shared, *, writes: bool) -> HeapScan:
+    def of(cls, plan: ScanPlan, k: int, work: SharedState, *, writes: bool) -> HeapScan:
         """The scan that is planned; one that goes through a whole index locks as one through the heap does."""
         rules, indexes = work.rules, work.store.schemas[plan.table].indexes
         made = cls(**{one.name: getattr(plan, one.name) for one in fields(plan)}, k=k)
@@ -101,7 +111,7 @@ class HeapScan(ScanPlan):
             made.mode = made.held.mode
         return made
 
-    def scan(self, work: Shared, traces: list[Trace]) -> Going:
+    def scan(self, work: SharedState, traces: list[ScanTrace]) -> Going:
         """A lock where it has to wait for one, and each entry that it comes to."""
         trace = self.trace(work)
         traces.append(trace)
@@ -134,32 +144,32 @@ class HeapScan(ScanPlan):
                     mine = None
                 if there and self.fetches and not self.covered:
                     work.locks.grant(Lock(self.who, Resource("row", self.table, entry.row.id), "X"))
-                come: Hit | Passed = Passed(cursor)
+                come: MatchingRow | PassedEntry = PassedEntry(cursor)
                 version = entry.row.current if there else None
                 passing = version is None or entry.row.id in self.passing
                 if not passing and version is not None and trace.asks(version.values):
                     assert version.values is not None
-                    trace.visits.append(Visit(entry.row, version, cursor, work.store.now))
-                    come = Hit(entry.row, version, version.values, trace)
+                    trace.visits.append(EmittedRow(entry.row, version, cursor, work.store.now))
+                    come = MatchingRow(entry.row, version, version.values, trace)
                 yield come
         finally:
             for lock in (*until_end, *([] if mine is None else [mine])):
                 work.locks.release(lock)
         trace.passed.append((None, work.store.now))
 
-    def first(self, work: Shared, cursor: Position | None) -> Entry | None:
+    def first(self, work: SharedState, cursor: Position | None) -> IndexEntry | None:
         """The next entry in its range, be it a ghost."""
         bounds = list(self.range())
         for entry in work.store.standing(self.table, self.index):
             if cursor is not None and entry.position <= cursor:
                 continue
-            if true(bounds, (*self.outer, entry.values)):
+            if all_true(bounds, (*self.outer, entry.values)):
                 return entry
             if cursor is not None:
                 return None
         return None
 
-    def there(self, work: Shared, entry: Entry) -> bool:
+    def there(self, work: SharedState, entry: IndexEntry) -> bool:
         """Whether an entry that it has come to is no ghost now, and meets what the store itself looks at: conditions
         of one column, of an index one of its own, against a value (Derby's ``Qualifier``).
         """
@@ -167,7 +177,7 @@ class HeapScan(ScanPlan):
         found = next((e for e in now if e.position == entry.position), None)
         if found is None or found.ghost or found.row is not entry.row:
             return False
-        return true(
+        return all_true(
             [p for p in self.where if self.looked_at(p)],
             (*self.outer, found.row.current.values or ()),
         )
@@ -197,7 +207,7 @@ class HeapScan(ScanPlan):
             and (self.index is None or part.index in self.index.columns)
         )
 
-    def range_locked(self, work: Shared, mode: str) -> Iterator[Lock | Got]:
+    def range_locked(self, work: SharedState, mode: str) -> Iterator[Lock | LockGranted]:
         """Lock the row before its range, anew if it had to wait; nothing if no key can come before the first."""
         waited = True
         while waited:
@@ -208,16 +218,17 @@ class HeapScan(ScanPlan):
             low = [
                 entry.row.id
                 for entry in standing
-                if not true(bounds, (*self.outer, entry.values)) and not self.past(entry, bounds)
+                if not all_true(bounds, (*self.outer, entry.values))
+                and not self.past(entry, bounds)
             ]
             place = Resource("row", self.table, low[-1] if low else "")
             waited = yield from locked(work, Lock(self.who, place, mode))
 
-    def standing(self, entry: Entry) -> Row:
+    def standing(self, entry: IndexEntry) -> Row:
         """The values by which an entry stands where it does."""
         return entry.values
 
-    def begins_with_a_key(self, standing: Sequence[Entry], bounds: Sequence[ex.Expr]) -> bool:
+    def begins_with_a_key(self, standing: Sequence[IndexEntry], bounds: Sequence[ex.Expr]) -> bool:
         """Whether its range begins with a key that is there, of an index in which no key comes twice."""
         assert self.index is not None
         if not self.index.unique:
@@ -236,12 +247,12 @@ class HeapScan(ScanPlan):
 
 
 @dataclass(slots=True)
-class Upkeep:
+class IndexUpkeep:
     """What a statement does to keep a heap and the indexes over it in step."""
 
     who: str
     """The transaction."""
-    work: Shared
+    work: SharedState
     """What the transactions share."""
     table: str
     """The table that is the heap."""
@@ -256,11 +267,11 @@ class Upkeep:
         """Those over the heap."""
         return self.work.store.schemas[self.table].indexes
 
-    def open(self) -> Iterator[Lock | Got]:
+    def open(self) -> Iterator[Lock | LockGranted]:
         """Open the heap."""
-        self.covered = yield from opened(self.work, self.who, self.table, "IX")
+        self.covered = yield from open_heap(self.work, self.who, self.table, "IX")
 
-    def insert(self, values: Row) -> Generator[Lock | Got, None, Stored]:
+    def insert(self, values: Row) -> Generator[Lock | LockGranted, None, StoredRow]:
         """The row first, then an entry in each index."""
         row = self.work.store.insert(self.table, values, self.who)
         version = row.current
@@ -272,14 +283,14 @@ class Upkeep:
             self.work.store.put(version, index)
         return row
 
-    def delete(self, row: Stored, old: Row) -> Iterator[Lock | Got]:
+    def delete(self, row: StoredRow, old: Row) -> Iterator[Lock | LockGranted]:
         """Its entries first, then the row."""
         for index in self.indexes:
             if index is not self.own:
                 yield from self.take(index, row, old)
         yield from self.write(row, None)
 
-    def update(self, row: Stored, old: Row, new: Row) -> Iterator[Lock | Got]:
+    def update(self, row: StoredRow, old: Row, new: Row) -> Iterator[Lock | LockGranted]:
         """First its entry in each index in which its key changes, then the row."""
         for index in self.indexes:
             if key_of(index, old) != key_of(index, new):
@@ -287,13 +298,13 @@ class Upkeep:
                 yield from self.put(index, row, new)
         yield from self.write(row, new)
 
-    def write(self, row: Stored, values: Row | None) -> Iterator[Lock | Got]:
+    def write(self, row: StoredRow, values: Row | None) -> Iterator[Lock | LockGranted]:
         """The row itself."""
         if not self.covered:
             yield from locked(self.work, Lock(self.who, Resource("row", self.table, row.id), "X"))
         self.work.store.write(row, values, self.who)
 
-    def take(self, index: Index, row: Stored, values: Row) -> Iterator[Lock | Got]:
+    def take(self, index: Index, row: StoredRow, values: Row) -> Iterator[Lock | LockGranted]:
         """Take the entry of a row out of an index, for which it is looked for there."""
         if not (yield from self.opens(index, "take")):
             waited = self.work.rules.ranges is not None and not index.unique
@@ -305,7 +316,7 @@ class Upkeep:
                 self.work.locks.grant(mine)
         row.taken[index.name] = self.who
 
-    def put(self, index: Index, row: Stored, values: Row) -> Iterator[Lock | Got]:
+    def put(self, index: Index, row: StoredRow, values: Row) -> Iterator[Lock | LockGranted]:
         """Wait until an entry may be put into an index."""
         covered = yield from self.opens(index, "put")
         asks = not covered and self.work.rules.ranges is not None
@@ -328,28 +339,28 @@ class Upkeep:
                 )
             return
 
-    def same(self, index: Index, key: object, row: Stored, values: Row) -> Entry | None:
+    def same(self, index: Index, key: object, row: StoredRow, values: Row) -> IndexEntry | None:
         """The entry with this key, of an index in which no key comes twice; else that of this row."""
         if index.unique and any(values[k] is None for k in index.columns):
             return None
         there = (e for e in self.work.store.standing(self.table, index) if e.position[0] == key)
         return next((e for e in there if index.unique or e.row is row), None)
 
-    def opens(self, index: Index, what: str) -> Generator[Lock | Got, None, bool]:
+    def opens(self, index: Index, what: str) -> Generator[Lock | LockGranted, None, bool]:
         """Open an index where the statement needs it first; whether no rows need to be locked then."""
         if (index.name, what) not in self._covered:
-            covered = yield from opened(self.work, self.who, self.table, "IX")
+            covered = yield from open_heap(self.work, self.who, self.table, "IX")
             self._covered[index.name, what] = covered
         return self._covered[index.name, what]
 
 
 @dataclass(slots=True)
-class InPlace:
+class RowWriter:
     """What a statement does to write rows of a table."""
 
     who: str
     """The transaction."""
-    work: Shared
+    work: SharedState
     """What the transactions share."""
     table: str
     """The table that is written."""
@@ -367,7 +378,7 @@ class InPlace:
             yield wanted
         self.work.locks.grant(wanted)
 
-    def exclusive(self, row: Stored, seen: Image) -> Iterator[Lock]:
+    def exclusive(self, row: StoredRow, seen: RowImage) -> Iterator[Lock]:
         """Lock a row that is to be written, of which a version was seen: where versions stand behind each other, whoever
         has to go on from that to what others have not committed waits for these, and not in the row's queue.
         """
@@ -383,13 +394,13 @@ class InPlace:
         elif granule == "page":
             yield from self.pages(row, version.values)
 
-    def pages(self, row: Stored, values: Row) -> Iterator[Lock]:
+    def pages(self, row: StoredRow, values: Row) -> Iterator[Lock]:
         """Lock the pages on which a row stands with these values."""
         for index in (None, *self.indexes):
             at = key_of(index, values), row.number
-            yield from self.get(page(self.work, self.table, index, at), "X")
+            yield from self.get(index_page(self.work, self.table, index, at), "X")
 
-    def insert(self, values: Row) -> Generator[Lock, None, Stored]:
+    def insert(self, values: Row) -> Generator[Lock, None, StoredRow]:
         """Insert a row."""
         store, overlaps = self.work.store, self.work.overlaps
         if overlaps is not None:
@@ -412,12 +423,12 @@ class InPlace:
             yield from self.pages(row, values)
         return row
 
-    def delete(self, row: Stored, _old: Row) -> Iterator[Lock]:
+    def delete(self, row: StoredRow, _old: Row) -> Iterator[Lock]:
         """Delete a row that is locked."""
         self.work.store.write(row, None, self.who)
         return iter(())
 
-    def update(self, row: Stored, old: Row, new: Row) -> Iterator[Lock]:
+    def update(self, row: StoredRow, old: Row, new: Row) -> Iterator[Lock]:
         """Change a row that is locked, once it may stand where it comes to stand."""
         yield from self.free(new, row.number, old)
         if self.work.rules.writes.granule == "page":
@@ -491,5 +502,5 @@ class InPlace:
         return None
 
 
-def _row(row: Stored) -> Resource:
+def _row(row: StoredRow) -> Resource:
     return Resource("row", row.table, row.id)

@@ -13,8 +13,8 @@ from time import monotonic
 from typing import TYPE_CHECKING
 
 from isolitmus.checker.locking.events import DEADLOCK
-from isolitmus.checker.locking.final_state import Ends, SerialEnds
-from isolitmus.checker.locking.step_orders import switches, walks
+from isolitmus.checker.locking.final_state import FinalStates, SerialFinalStates
+from isolitmus.checker.locking.step_orders import count_switches, free_walks
 from isolitmus.checker.universes.schedules import Orders
 from isolitmus.model.display import TextResult
 from isolitmus.model.errors import Disagreement, IsolitmusError
@@ -25,12 +25,12 @@ from isolitmus.specs.registries.formats import format_named
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from isolitmus.checker.locking.final_state import End
+    from isolitmus.checker.locking.final_state import FinalState
     from isolitmus.model.litmus import Litmus
     from isolitmus.model.schedule import Schedule
     from isolitmus.specs.files.spec_catalogue import SpecLike
 
-__all__ = ["MOST", "CountedEnd", "Interleavings", "interleavings"]
+__all__ = ["MOST", "CountedEnd", "Interleavings", "count_interleavings"]
 
 MOST = 6
 """The most transactions that are interleaved: 720 serial orders."""
@@ -42,7 +42,7 @@ STATES = 200_000
 class CountedEnd:
     """An end, and the interleavings that lead to it."""
 
-    end: End
+    end: FinalState
     """What there is to see."""
     number: int
     """How many interleavings lead there."""
@@ -162,7 +162,7 @@ class Interleavings(TextResult, Tabular):
         }
 
 
-def interleavings(litmus: Litmus, protocol: SpecLike) -> Interleavings:
+def count_interleavings(litmus: Litmus, protocol: SpecLike) -> Interleavings:
     """Follow all interleavings of the steps of a litmus test, and say what comes out of them.
 
     Each outcome is compared with every serial order of the transactions that committed, by the tables, the rows that
@@ -171,7 +171,7 @@ def interleavings(litmus: Litmus, protocol: SpecLike) -> Interleavings:
     transactions; Disagreement if two that must agree do not.
 
     >>> from isolitmus.specs import litmus, protocol
-    >>> done = interleavings(litmus("quiz-two-workers"), protocol("locking-read-committed-table"))
+    >>> done = count_interleavings(litmus("quiz-two-workers"), protocol("locking-read-committed-table"))
     >>> [outcome.breaks for outcome in done.wrong]
     []
     """
@@ -185,8 +185,10 @@ def interleavings(litmus: Litmus, protocol: SpecLike) -> Interleavings:
         raise IsolitmusError(
             f"{litmus.name} has {len(litmus.transactions)} transactions; at most {MOST} are interleaved"
         )
-    ends, serial = Ends(litmus), SerialEnds(litmus)
-    orders = Orders(walks(litmus, protocol, ends), ends.of, better=_steadier, check=_within(litmus))
+    ends, serial = FinalStates(litmus), SerialFinalStates(litmus)
+    orders = Orders(
+        free_walks(litmus, protocol, ends), ends.of, better=_steadier, check=_within(litmus)
+    )
     outcomes = []
     for end, ways in orders.ends().items():
         schedule = orders.walk(ways.path).schedule
@@ -208,7 +210,7 @@ def interleavings(litmus: Litmus, protocol: SpecLike) -> Interleavings:
 
 def _steadier(path: tuple[str, ...], other: tuple[str, ...]) -> bool:
     """Whether a way changes less often from one transaction to another."""
-    return switches(path) < switches(other)
+    return count_switches(path) < count_switches(other)
 
 
 def _within(litmus: Litmus) -> Callable[[int], None]:

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from isolitmus.checker.locking.row_versions import Position
 
-__all__ = ["Circle", "Lock", "LockTable", "Resource", "doomed"]
+__all__ = ["Circle", "Lock", "LockTable", "Resource", "find_deadlock_victim"]
 
 TOGETHER = {
     *(("S", "S"), ("S", "U"), ("U", "S")),
@@ -77,7 +77,7 @@ class Lock:
         """Whether the two cannot be at a time."""
         return (
             self.owner != other.owner
-            and not compatible(self.mode, other.mode)
+            and not are_compatible(self.mode, other.mode)
             and self.place.meets(other.place)
         )
 
@@ -201,7 +201,7 @@ class LockTable:
         return () if found is None else found
 
 
-def compatible(mode: str, other: str) -> bool:
+def are_compatible(mode: str, other: str) -> bool:
     """Whether locks of two modes on one place can be at a time."""
     return (mode, other) in TOGETHER
 
@@ -210,7 +210,7 @@ Circle = tuple[tuple[str, tuple[str, ...]], ...]
 """Those who wait for each other, each with those for whom he waits."""
 
 
-def doomed(
+def find_deadlock_victim(
     locks: LockTable, who: str, *, told: bool = False, tried: tuple[str, ...] = ()
 ) -> tuple[str, Circle] | None:
     """Who ends if somebody begins to wait for heaps and rows of them, and the circle that he is in; None: nobody.
@@ -228,7 +228,11 @@ def doomed(
     victim = who if told and who in names else min(reversed(names), key=locks.weight)
     if victim == who:
         return victim, circle
-    return None if victim in tried else doomed(locks, victim, told=True, tried=(*tried, victim))
+    return (
+        None
+        if victim in tried
+        else find_deadlock_victim(locks, victim, told=True, tried=(*tried, victim))
+    )
 
 
 def look(locks: LockTable, start: str) -> Circle:
@@ -286,7 +290,7 @@ def _follow(
                 chain.append(locks.at(mine.place))
                 return ()
             owner = ahead[-1].owner
-            if not compatible(mine.mode, ahead[-1].mode):
+            if not are_compatible(mine.mode, ahead[-1].mode):
                 break
 
 

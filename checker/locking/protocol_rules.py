@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from isolitmus.model.spec import Clause, Spec
 
-__all__ = ["Held", "Rules", "rules", "rules_of"]
+__all__ = ["LockRule", "ProtocolRules", "read_rules", "rules_of"]
 
 SIGHTS = ("current", "committed", "statement", "transaction", "first")
 """What a scan sees of a row: what it is now, be it committed or not; what was committed last; the same at the
@@ -31,7 +31,7 @@ LARGEST = 1_000
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class LockRule:
     """A lock: its mode, of what, and until when it is held."""
 
     mode: str
@@ -40,7 +40,7 @@ class Held:
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
+class ProtocolRules:
     """The clauses of a protocol.
 
     Without any, as a history is looked at under no protocol: everybody sees what is there, and only writers
@@ -54,15 +54,15 @@ class Rules:
     changed: str = "recheck"
     """What becomes of a row that was changed since what was seen of it: its condition is asked anew, or the
     transaction ends."""
-    reads: Held | None = None
+    reads: LockRule | None = None
     """What a query locks; None: nothing."""
-    searches: Held | None = None
+    searches: LockRule | None = None
     """What UPDATE and DELETE lock where they look for rows; None: nothing."""
-    seeks: Held | None = None
+    seeks: LockRule | None = None
     """The same where they look by an index; None: as where they do not."""
-    heaps: Held | None = None
+    heaps: LockRule | None = None
     """What a scan locks that goes by no index, exclusively where UPDATE or DELETE looks; None: as any."""
-    writes: Held = Held("X", "row", "commit")
+    writes: LockRule = LockRule("X", "row", "commit")
     """What is locked where something is written."""
     ranges: str | None = None
     """Whether the gaps between what is read are locked until the end, each with the key after it or before it."""
@@ -82,7 +82,7 @@ class Rules:
     keep: str | None = None
     """How tables are kept: as ``heaps``, with indexes whose entries stay (``heaps``); None: only in order."""
 
-    def of_scan(self, *, indexed: bool, writes: bool) -> Held | None:
+    def of_scan(self, *, indexed: bool, writes: bool) -> LockRule | None:
         """What a scan locks: one that goes by an index or not, and looks for what is to be written or not."""
         if self.heaps is not None and not indexed:
             return replace(self.heaps, mode="X") if writes else self.heaps
@@ -101,18 +101,18 @@ class Rules:
         return self.search or self.see
 
 
-def rules(clauses: Sequence[Clause]) -> Rules:
+def read_rules(clauses: Sequence[Clause]) -> ProtocolRules:
     """The rules that some clauses are; ClauseError, with the near miss, for what is none.
 
     >>> from isolitmus.model.spec import Clause
-    >>> rules([Clause(("lock", "reads", "S", "row", "until", "next-asked"))]).reads
+    >>> read_rules([Clause(("lock", "reads", "S", "row", "until", "next-asked"))]).reads
     Held(mode='S', granule='row', until='next-asked')
-    >>> rules([Clause(("see", "comitted"))])
+    >>> read_rules([Clause(("see", "comitted"))])
     Traceback (most recent call last):
     isolitmus.model.errors.ClauseError: no 'comitted' here; did you mean 'committed'?
     """
     said: dict[str, int] = {}
-    found = Rules()
+    found = ProtocolRules()
     for number, clause in enumerate(clauses):
         key, found = _read(found, _Words(number, clause.words))
         if key in said:
@@ -137,7 +137,7 @@ def rules(clauses: Sequence[Clause]) -> Rules:
     return found
 
 
-def _check_store(found: Rules, said: dict[str, int]) -> None:
+def _check_store(found: ProtocolRules, said: dict[str, int]) -> None:
     """ClauseError for what is said of heaps where there are none, and of others where there are."""
     heap = found.keep == "heaps"
     if found.victim == "fewest-locks" and not heap:
@@ -151,9 +151,9 @@ def _check_store(found: Rules, said: dict[str, int]) -> None:
         raise ClauseError("in a heap there is nothing to see but what is current", said["keep"])
 
 
-def rules_of(protocol: Spec | None) -> Rules:
+def rules_of(protocol: Spec | None) -> ProtocolRules:
     """The rules of a protocol; of none, or of a spec without clauses, those under which every commit goes through."""
-    return Rules() if protocol is None else rules(protocol.clauses)
+    return ProtocolRules() if protocol is None else read_rules(protocol.clauses)
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,11 +190,11 @@ class _Words:
             raise ClauseError(f"'{self.words[k]}' is too much here", self.clause, k)
 
 
-def _read(found: Rules, words: _Words) -> tuple[str, Rules]:
+def _read(found: ProtocolRules, words: _Words) -> tuple[str, ProtocolRules]:
     first = words.words[0]
     if first == "lock":
         return _lock(found, words)
-    readers: dict[str, Callable[[], Rules]] = {
+    readers: dict[str, Callable[[], ProtocolRules]] = {
         "see": lambda: replace(found, see=words.one(1, SIGHTS)),
         "search": lambda: replace(found, search=words.one(1, SIGHTS)),
         "changed": lambda: replace(found, changed=words.one(1, CHANGED)),
@@ -218,7 +218,7 @@ def _read(found: Rules, words: _Words) -> tuple[str, Rules]:
     return first, replace(found, escalate=words.number(4, 1))
 
 
-def _siread(found: Rules, words: _Words) -> tuple[str, Rules]:
+def _siread(found: ProtocolRules, words: _Words) -> tuple[str, ProtocolRules]:
     what = words.one(1, SIREADS)
     if what != "page":
         words.end(2)
@@ -228,7 +228,7 @@ def _siread(found: Rules, words: _Words) -> tuple[str, Rules]:
     return f"siread {what}", replace(found, siread_page=words.number(3, 2))
 
 
-def _lock(found: Rules, words: _Words) -> tuple[str, Rules]:
+def _lock(found: ProtocolRules, words: _Words) -> tuple[str, ProtocolRules]:
     subject = words.one(1, SUBJECTS)
     mode = words.one(2, MODES)
     what = words.one(3, RANGES if subject == "ranges" else GRANULES)
@@ -252,7 +252,7 @@ def _lock(found: Rules, words: _Words) -> tuple[str, Rules]:
         )
     if subject == "ranges":
         return said, replace(found, ranges=what)
-    held = Held(mode, what, until)
+    held = LockRule(mode, what, until)
     if subject == "reads":
         return said, replace(found, reads=held)
     if subject == "searches":

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from sqlglot import expressions as exp
 from sqlglot.errors import SqlglotError
 
-from isolitmus.checker.locking.protocol_rules import Held
+from isolitmus.checker.locking.protocol_rules import LockRule
 from isolitmus.model.errors import Refused, SqlError, near
 from isolitmus.model.sql import expression as ex
 from isolitmus.model.sql import query as qu
@@ -35,20 +35,20 @@ from isolitmus.specs.sql.unsupported_pairs import OUTSIDE
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from isolitmus.checker.locking.protocol_rules import Rules
+    from isolitmus.checker.locking.protocol_rules import ProtocolRules
     from isolitmus.model.schema import Schema
     from isolitmus.model.sql.types import Type
     from isolitmus.specs.sql.source_text import Side
 
 __all__ = [
     "Lookup",
-    "Ordered",
+    "OrderedQuery",
     "ScanLocks",
     "SortOrder",
+    "read_scan_statement",
     "scan_hints",
     "scan_locks",
-    "scanned",
-    "statement",
+    "scanned_tables_of",
     "takes_hints",
 ]
 
@@ -76,7 +76,7 @@ class ScanLocks(NamedTuple):
 
     sight: str
     """What it sees (``rules``)."""
-    held: Held | None
+    held: LockRule | None
     """What it locks; None: nothing."""
     ranges: bool
     """Whether it locks the gaps between the rows that it comes to."""
@@ -142,12 +142,14 @@ def _hints(table: exp.Table, label: str) -> frozenset[str]:
     return found
 
 
-def takes_hints(rules: Rules) -> bool:
+def takes_hints(rules: ProtocolRules) -> bool:
     """Whether scans under a protocol may have hints: statements lock, or have a snapshot each."""
     return rules.see in {"current", "statement"} and not rules.threads
 
 
-def scan_locks(usual: ScanLocks, hints: frozenset[str], rules: Rules, *, writes: bool) -> ScanLocks:
+def scan_locks(
+    usual: ScanLocks, hints: frozenset[str], rules: ProtocolRules, *, writes: bool
+) -> ScanLocks:
     """What a scan with some hints sees and locks, where without them it is as ``usual``; Refused where a protocol has
     other locks than SQL Server.
     """
@@ -159,7 +161,7 @@ def scan_locks(usual: ScanLocks, hints: frozenset[str], rules: Rules, *, writes:
         )
     if "NOLOCK" in hints:
         return ScanLocks("current", None, ranges=False)
-    before = usual.held or Held("U" if writes else "S", rules.writes.granule, "next-asked")
+    before = usual.held or LockRule("U" if writes else "S", rules.writes.granule, "next-asked")
     until = (
         "commit"
         if hints & UNTIL_COMMIT or before.until == "commit"
@@ -180,7 +182,7 @@ SortOrder = tuple[tuple[int, bool], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Ordered(qu.Select):
+class OrderedQuery(qu.Select):
     """``SELECT … FROM t WHERE … ORDER BY day DESC LIMIT 1``."""
 
     order: SortOrder = ()
@@ -195,7 +197,9 @@ class Lookup(ex.Subquery):
     limit: int | None = None
 
 
-def statement(sql: str, schemas: Mapping[str, Schema], label: str = "SQL") -> st.Statement:
+def read_scan_statement(
+    sql: str, schemas: Mapping[str, Schema], label: str = "SQL"
+) -> st.Statement:
     """The statement of a text, on these tables; SqlError with the place for what is none. TOP and COUNT_BIG of
     Transact-SQL are read, too, and table hints (``hints``), with which the text stays as it is.
     """
@@ -266,7 +270,7 @@ class _Reader(InsertReader, RowsReader):
             self.place.refuse(
                 node, "ORDER BY and LIMIT are of rows, and this SELECT is an aggregate"
             )
-        return Ordered(
+        return OrderedQuery(
             found.table, found.items, found.where, found.grouped, order=order, limit=limit
         )
 
@@ -322,7 +326,7 @@ class _Reader(InsertReader, RowsReader):
         )  # fmt: skip
 
 
-def scanned(one: st.Statement) -> Iterator[str]:
+def scanned_tables_of(one: st.Statement) -> Iterator[str]:
     """The tables that a statement scans: its own first, then those of its subqueries from left to right."""
     yield from outer(one)
     yield from (lookup.table for lookup in lookups(one))

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from isolitmus.model.litmus import Litmus
 
-__all__ = ["can_be_carried_out", "session_tests"]
+__all__ = ["is_executable", "session_tests"]
 
 KEYS = (5, 15, 25, 35)
 """Keys that rows move to: before, between and after those that there are."""
@@ -36,7 +36,7 @@ def session_tests(transactions: int = 3) -> SearchStrategy[Litmus]:
     """Litmus tests of format locking: from two to so many transactions of one or two statements each, some of which
     stop at a row, and some roll back. The protocols of real databases can carry them out.
     """
-    return _tests(transactions).filter(can_be_carried_out)
+    return _tests(transactions).filter(is_executable)
 
 
 @st.composite
@@ -107,7 +107,7 @@ def _steps(draw: DrawFn, name: str, made: list[tuple[str, str]]) -> list[str]:
     return [*steps, f"{name}.commit"]
 
 
-def can_be_carried_out(test: Litmus) -> bool:
+def is_executable(test: Litmus) -> bool:
     """Whether no protocol of a database finds a step that cannot be: a scan that gives no such row."""
     for name in protocols("locking"):
         if not name.startswith("locking-"):

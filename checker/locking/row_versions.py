@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from isolitmus.model.schema import Index, Schema
     from isolitmus.model.sql.values import Row
 
-__all__ = ["AHEAD", "Entry", "Image", "Position", "Store", "Stored", "key_of"]
+__all__ = ["AHEAD", "IndexEntry", "Position", "RowImage", "RowStore", "StoredRow", "key_of"]
 
 
 @total_ordering
@@ -53,7 +53,7 @@ def key_of(index: Index | None, values: Row) -> tuple[_Key, ...]:
 
 
 @dataclass(slots=True)
-class Image:
+class RowImage:
     """One version of a row."""
 
     values: Row | None
@@ -83,7 +83,7 @@ class Image:
 
 
 @dataclass(slots=True)
-class Stored:
+class StoredRow:
     """A row."""
 
     table: str
@@ -92,22 +92,22 @@ class Stored:
     """What it is called."""
     number: int
     """Its number in its table, from 0, as it came."""
-    versions: list[Image] = field(default_factory=list)
+    versions: list[RowImage] = field(default_factory=list)
     """Its versions, the last of which is what is there."""
     taken: dict[str, str] = field(default_factory=dict)
     """The indexes out of which its entry has been taken before the row itself is written, and by whom."""
 
     @property
-    def current(self) -> Image:
+    def current(self) -> RowImage:
         """What is there, committed or not."""
         return next(v for v in reversed(self.versions) if v.undone is None)
 
     @property
-    def last(self) -> Image | None:
+    def last(self) -> RowImage | None:
         """What was committed last; None if nothing was."""
         return next((v for v in reversed(self.versions) if v.committed is not None), None)
 
-    def seen(self, sight: str, at: int, who: str) -> Image | None:
+    def seen(self, sight: str, at: int, who: str) -> RowImage | None:
         """What somebody sees of it: his own version, or what a ``sight`` is at a time; None: nothing."""
         current = self.current if any(v.undone is None for v in self.versions) else None
         if current is None or current.writer == who or sight == "current":
@@ -118,19 +118,19 @@ class Stored:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class IndexEntry:
     """A place in an index at which a row stands; ``ghost``: it stood there until somebody who has not
     committed moved it, or took it out.
     """
 
     position: Position
-    row: Stored
+    row: StoredRow
     ghost: bool = False
     values: Row = ()
     """Of an entry of an index over a heap, what the row was when it was put there."""
 
 
-class Store:
+class RowStore:
     """The tables while a schedule is carried out; ``now`` counts what was written and committed."""
 
     def __init__(
@@ -140,14 +140,14 @@ class Store:
         """Whether a new version of a row stands behind all others, and the row is where that is."""
         self.schemas = tables
         self.now = 0
-        self.rows: dict[str, list[Stored]] = {name: [] for name in tables}
+        self.rows: dict[str, list[StoredRow]] = {name: [] for name in tables}
         for name in tables:
             state = database.get(name)
             for file in () if state is None else state.files:
                 for row in file.rows:
                     place = len(self.rows[name])
-                    version = Image(row.values, "", 0, 0, None, place, place)
-                    self.rows[name].append(Stored(name, row.id, place, [version]))
+                    version = RowImage(row.values, "", 0, 0, None, place, place)
+                    self.rows[name].append(StoredRow(name, row.id, place, [version]))
         self.pages = {
             (name, index): [e.position for e in self.entries(name, index, "current", 0, "")]
             for name, schema in tables.items()
@@ -163,18 +163,18 @@ class Store:
         who: str,
         *,
         ghosts: bool = False,
-    ) -> list[Entry]:
+    ) -> list[IndexEntry]:
         """What somebody sees in an index, in its order; with ``ghosts`` also where rows stood that somebody
         has moved or taken out and not committed.
         """
-        found: list[Entry] = []
+        found: list[IndexEntry] = []
         for row in self.rows[table]:
             version = row.seen(sight, at, who)
             places = set()
             if version is not None and version.values is not None:
                 position = key_of(index, version.values), self.behind(index, row, version)
                 places.add(position)
-                found.append(Entry(position, row))
+                found.append(IndexEntry(position, row))
             if (
                 ghosts
                 and version is not None
@@ -185,10 +185,10 @@ class Store:
                 if last is not None and last.values is not None:
                     position = key_of(index, last.values), row.number
                     if position not in places:
-                        found.append(Entry(position, row, ghost=True))
+                        found.append(IndexEntry(position, row, ghost=True))
         return sorted(found, key=lambda entry: entry.position)
 
-    def behind(self, index: Index | None, row: Stored, version: Image) -> int:
+    def behind(self, index: Index | None, row: StoredRow, version: RowImage) -> int:
         """Where a row stands among those of the same key."""
         if not self.appends:
             return row.number
@@ -198,7 +198,7 @@ class Store:
         """The keys of a row in the indexes of its table."""
         return tuple(key_of(index, values) for index in self.schemas[table].indexes)
 
-    def versions(self, table: str) -> list[tuple[Stored, Image]]:
+    def versions(self, table: str) -> list[tuple[StoredRow, RowImage]]:
         """All versions of the rows of a table, also those that were undone, in the order in which they came."""
         found = [
             (row, version)
@@ -208,10 +208,10 @@ class Store:
         ]
         return sorted(found, key=lambda each: each[1].place)
 
-    def standing(self, table: str, index: Index | None) -> list[Entry]:
+    def standing(self, table: str, index: Index | None) -> list[IndexEntry]:
         """All that stands in a heap or in an index over it, in its order: also, as ghosts, what was taken out."""
         name = "" if index is None else index.name
-        found: dict[object, Entry] = {}
+        found: dict[object, IndexEntry] = {}
         for row in self.rows[table]:
             current = next((v for v in reversed(row.versions) if v.undone is None), None)
             for version in row.versions:
@@ -224,28 +224,28 @@ class Store:
                     or name in row.taken
                     or key_of(index, current.values) != key
                 )
-                entry = Entry((key, row.number), row, ghost, version.values)
+                entry = IndexEntry((key, row.number), row, ghost, version.values)
                 unique = index is not None and index.unique
                 known = found.get(key if unique else entry.position)
                 if known is None or known.ghost:  # who comes where a ghost is takes its place
                     found[key if unique else entry.position] = entry
         return sorted(found.values(), key=lambda entry: entry.position)
 
-    def insert(self, table: str, values: Row, writer: str) -> Stored:
+    def insert(self, table: str, values: Row, writer: str) -> StoredRow:
         """A new row."""
         number = len(self.rows[table])
         own = sum(row.id.rpartition(".")[0] == writer for row in self.rows[table])
-        row = Stored(table, f"{writer}.{own}", number)
+        row = StoredRow(table, f"{writer}.{own}", number)
         self.rows[table].append(row)
         self.write(row, values, writer)
         return row
 
-    def put(self, image: Image, index: Index) -> None:
+    def put(self, image: RowImage, index: Index) -> None:
         """Put an entry of a new row into an index over its heap."""
         self.now += 1
         image.put[index.name] = self.now
 
-    def write(self, row: Stored, values: Row | None, writer: str) -> None:
+    def write(self, row: StoredRow, values: Row | None, writer: str) -> None:
         """Another version of a row, which its writer has locked."""
         self.now += 1
         place = sum(len(other.versions) for other in self.rows[row.table])
@@ -257,10 +257,10 @@ class Store:
             and self.keys(row.table, old.values) == self.keys(row.table, values)
         )
         root = old.root if stays and old is not None else place
-        row.versions.append(Image(values, writer, self.now, None, None, place, root))
+        row.versions.append(RowImage(values, writer, self.now, None, None, place, root))
         row.taken.clear()
 
-    def wrote(self, writer: str) -> list[Stored]:
+    def wrote(self, writer: str) -> list[StoredRow]:
         """The rows that somebody has put, changed or taken out, of which nothing need be left."""
         return [
             row
@@ -284,7 +284,7 @@ class Store:
             for row in rows:
                 row.taken = {index: who for index, who in row.taken.items() if who != writer}
 
-    def _open(self, writer: str) -> Iterator[Image]:
+    def _open(self, writer: str) -> Iterator[RowImage]:
         for rows in self.rows.values():
             for row in rows:
                 for version in row.versions:
@@ -300,7 +300,7 @@ class Store:
         return {name: TableState(tuple(_files(rows))) for name, rows in self.rows.items()}
 
 
-def _files(rows: Iterable[Stored]) -> Iterator[File]:
+def _files(rows: Iterable[StoredRow]) -> Iterator[File]:
     """Each row is a file of its own, in the order in which they came."""
     for row in rows:
         last = row.last

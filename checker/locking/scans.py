@@ -23,26 +23,32 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator, Sequence
 
     from isolitmus.checker.locking.lock_table import LockTable
-    from isolitmus.checker.locking.protocol_rules import Held, Rules
-    from isolitmus.checker.locking.row_versions import Entry, Image, Position, Store, Stored
+    from isolitmus.checker.locking.protocol_rules import LockRule, ProtocolRules
+    from isolitmus.checker.locking.row_versions import (
+        IndexEntry,
+        Position,
+        RowImage,
+        RowStore,
+        StoredRow,
+    )
     from isolitmus.checker.locking.serializable_snapshots import SireadMarks
     from isolitmus.model.schema import Column, Index
     from isolitmus.model.sql.values import Row
 
-    Going = Generator["Lock | Got | Hit | Passed", None, None]
+    Going = Generator["Lock | LockGranted | MatchingRow | PassedEntry", None, None]
 
 __all__ = [
     "OVER",
-    "Got",
-    "Hit",
-    "Passed",
+    "EmittedRow",
+    "LockGranted",
+    "MatchingRow",
+    "PassedEntry",
     "ScanPlan",
-    "Shared",
-    "Trace",
-    "Visit",
+    "ScanTrace",
+    "SharedState",
     "WatchedScan",
-    "page",
-    "true",
+    "all_true",
+    "index_page",
 ]
 
 
@@ -56,12 +62,12 @@ class WatchedScan:
     """The transaction."""
     table: str
     """What is scanned."""
-    sees: Callable[[Stored], Image | None]
+    sees: Callable[[StoredRow], RowImage | None]
     """The version of a row that it sees."""
-    left: list[tuple[Stored, Image]] = field(default_factory=list)
+    left: list[tuple[StoredRow, RowImage]] = field(default_factory=list)
     """The entries, each with the first version of its chain."""
 
-    def begin(self, store: Store, index: Index | None, asks: Callable[[Image], bool]) -> None:
+    def begin(self, store: RowStore, index: Index | None, asks: Callable[[RowImage], bool]) -> None:
         """The scan begins, by an index whose entries it ``asks`` for, or by none."""
         every = store.versions(self.table)
         if index is None:
@@ -73,7 +79,7 @@ class WatchedScan:
         self.left = [(row, v) for row, v in every if v.root == v.place and asks(v)]
         self.left.sort(key=lambda entry: (key_of(index, entry[1].values or ()), entry[1].place))
 
-    def upto(self, row: Stored | None) -> None:
+    def upto(self, row: StoredRow | None) -> None:
         """The scan comes to a row; None: to its end."""
         if row is not None and not any(of is row for of, _ in self.left):
             return
@@ -87,7 +93,7 @@ class WatchedScan:
                         return
                     break
 
-    def meet(self, row: Stored, image: Image) -> bool:
+    def meet(self, row: StoredRow, image: RowImage) -> bool:
         """Come to a version; whether it is seen."""
         seen = self.sees(row) is image
         later = row.versions[row.versions.index(image) + 1 :]
@@ -101,17 +107,17 @@ KEPT = ("read", "statement", "commit")
 
 
 @dataclass(slots=True)
-class Visit:
+class EmittedRow:
     """A row that a scan emitted: the version that it read, where that stood, and when."""
 
-    row: Stored
-    version: Image
+    row: StoredRow
+    version: RowImage
     position: Position
     at: int
 
 
 @dataclass(slots=True)
-class Trace:
+class ScanTrace:
     """What a scan did: which rows it emitted, and when it had come how far."""
 
     statement: int
@@ -132,7 +138,7 @@ class Trace:
     """What it sees (``rules``)."""
     began: int
     """The time of its snapshot; without one, when it began."""
-    visits: list[Visit] = field(default_factory=list)
+    visits: list[EmittedRow] = field(default_factory=list)
     """The rows that it emitted, in order."""
     passed: list[tuple[Position | None, int]] = field(default_factory=list)
     """Positions, each with when the scan came there; None: to its end."""
@@ -141,7 +147,7 @@ class Trace:
     watch: WatchedScan | None = None
     """What it comes by, where it is remembered what was read."""
 
-    def look_again(self, row: Stored, version: Image | None, at: int) -> bool:
+    def look_again(self, row: StoredRow, version: RowImage | None, at: int) -> bool:
         """Whether a row, of which there is another version than the one that was emitted, is still asked for; from
         then on that version is what was read.
         """
@@ -155,46 +161,46 @@ class Trace:
 
     def asks(self, values: Row | None) -> bool:
         """Whether it is about a row with these values."""
-        return values is not None and true(self.matches, (*self.outer, values))
+        return values is not None and all_true(self.matches, (*self.outer, values))
 
 
 @dataclass(frozen=True, slots=True)
-class Hit:
+class MatchingRow:
     """A row that a scan has come to, and that it is about."""
 
-    row: Stored
-    version: Image
+    row: StoredRow
+    version: RowImage
     values: Row
-    trace: Trace
+    trace: ScanTrace
 
 
 @dataclass(frozen=True, slots=True)
-class Passed:
+class PassedEntry:
     """A scan has come to an entry of a row that it is not about, or (None) to its end."""
 
     position: Position | None
 
 
 @dataclass(frozen=True, slots=True)
-class Got:
+class LockGranted:
     """A lock was given (over heaps): before the next thing is done, another who goes on too may do one."""
 
     waited: bool
     """Whether it had to be waited for."""
 
 
-OVER = Passed(None)
+OVER = PassedEntry(None)
 
 
 @dataclass(slots=True)
-class Shared:
+class SharedState:
     """What the transactions of a run share."""
 
-    store: Store
+    store: RowStore
     """The rows."""
     locks: LockTable
     """Who holds what, and who waits."""
-    rules: Rules
+    rules: ProtocolRules
     """The clauses of the protocol."""
     overlaps: SireadMarks | None = None
     """What has been read, where snapshots are kept serializable."""
@@ -218,7 +224,7 @@ class ScanPlan:
     """What it sees (``rules``)."""
     at: int
     """The time of its snapshot; without one, when it begins."""
-    held: Held | None
+    held: LockRule | None
     """What it locks; None: nothing."""
     statement: int
     """The number of its statement in the transaction, from 1."""
@@ -231,7 +237,7 @@ class ScanPlan:
     skips: bool = False
     """Whether it passes over what others have locked."""
 
-    def scan(self, work: Shared, traces: list[Trace]) -> Going:
+    def scan(self, work: SharedState, traces: list[ScanTrace]) -> Going:
         """A lock where it has to wait for one, and each entry that it comes to."""
         trace = self.trace(work)
         traces.append(trace)
@@ -267,12 +273,12 @@ class ScanPlan:
                 if self.held.until == "read":
                     work.locks.release(mine)
                 mine = None
-            come: Hit | Passed = Passed(cursor)
+            come: MatchingRow | PassedEntry = PassedEntry(cursor)
             passing = entry.ghost or entry.row.id in self.passing or version is None
             if not passing and version is not None and trace.asks(version.values):
                 assert version.values is not None
-                trace.visits.append(Visit(entry.row, version, cursor, work.store.now))
-                come = Hit(entry.row, version, version.values, trace)
+                trace.visits.append(EmittedRow(entry.row, version, cursor, work.store.now))
+                come = MatchingRow(entry.row, version, version.values, trace)
             try:
                 yield come
             except GeneratorExit:
@@ -283,7 +289,7 @@ class ScanPlan:
         self.gap(work, beyond)
 
     def kept_from(
-        self, wanted: Lock, entry: Entry, cursor: Position | None
+        self, wanted: Lock, entry: IndexEntry, cursor: Position | None
     ) -> Generator[Lock, None, Position | None]:
         """Wait at an entry that others have locked, or pass over it; where the scan is then."""
         if self.skips:
@@ -292,17 +298,17 @@ class ScanPlan:
         return cursor
 
     def come(
-        self, store: Store, cursor: Position | None, watch: WatchedScan | None
-    ) -> tuple[Entry | None, Position | None]:
+        self, store: RowStore, cursor: Position | None, watch: WatchedScan | None
+    ) -> tuple[IndexEntry | None, Position | None]:
         """Go to the next entry, by all that is remembered."""
         entry, beyond = self.next(store, cursor)
         if watch is not None:
             watch.upto(None if entry is None else entry.row)
         return entry, beyond
 
-    def trace(self, work: Shared) -> Trace:
+    def trace(self, work: SharedState) -> ScanTrace:
         """What is to be told of it."""
-        return Trace(
+        return ScanTrace(
             self.statement,
             self.table,
             self.index,
@@ -314,7 +320,9 @@ class ScanPlan:
             self.at,
         )
 
-    def next(self, store: Store, cursor: Position | None) -> tuple[Entry | None, Position | None]:
+    def next(
+        self, store: RowStore, cursor: Position | None
+    ) -> tuple[IndexEntry | None, Position | None]:
         """The next entry in its range; if there is none, where the first one beyond is."""
         ghosts = self.held is not None
         bounds = list(self.range())
@@ -325,20 +333,20 @@ class ScanPlan:
             if cursor is not None and entry.position <= cursor:
                 continue
             values = self.standing(entry)
-            if true(bounds, (*self.outer, values)):
+            if all_true(bounds, (*self.outer, values)):
                 return entry, None
             if inside or cursor is not None or self.past(entry, bounds):
                 return None, entry.position
         return None, None
 
-    def standing(self, entry: Entry) -> Row:
+    def standing(self, entry: IndexEntry) -> Row:
         """The values by which an entry stands where it does."""
         version = entry.row.last if entry.ghost else entry.row.seen(self.sight, self.at, self.who)
         assert version is not None
         assert version.values is not None
         return version.values
 
-    def past(self, entry: Entry, bounds: Sequence[ex.Expr]) -> bool:
+    def past(self, entry: IndexEntry, bounds: Sequence[ex.Expr]) -> bool:
         """Whether an entry outside the range comes after all of it."""
         if self.index is None or not bounds:
             return False
@@ -372,16 +380,16 @@ class ScanPlan:
         assert isinstance(column, ex.ColumnRef)
         return self.index.descending[self.index.columns.index(column.index)]
 
-    def watched(self, work: Shared) -> WatchedScan | None:
+    def watched(self, work: SharedState) -> WatchedScan | None:
         """What it comes by, from now on; None where nobody remembers that."""
         if work.overlaps is None:
             return None
 
-        def sees(row: Stored) -> Image | None:
+        def sees(row: StoredRow) -> RowImage | None:
             return row.seen(self.sight, self.at, self.who)
 
-        def asks(image: Image) -> bool:
-            return image.values is not None and true(asked, (*self.outer, image.values))
+        def asks(image: RowImage) -> bool:
+            return image.values is not None and all_true(asked, (*self.outer, image.values))
 
         asked = [part for part in self.where if self.of_index(part)]
         watch = WatchedScan(work.overlaps, self.who, self.table, sees)
@@ -432,7 +440,7 @@ class ScanPlan:
 
     # Locks
 
-    def place(self, work: Shared, entry: Entry) -> Resource:
+    def place(self, work: SharedState, entry: IndexEntry) -> Resource:
         """What is locked for an entry."""
         granule = "row" if self.held is None else self.held.granule
         if self.held is not None and self.escalates(work):
@@ -440,10 +448,10 @@ class ScanPlan:
         if granule == "table":
             return Resource("table", self.table)
         if granule == "page":
-            return page(work, self.table, self.index, entry.position)
+            return index_page(work, self.table, self.index, entry.position)
         return Resource("row", self.table, entry.row.id)
 
-    def escalates(self, work: Shared) -> bool:
+    def escalates(self, work: SharedState) -> bool:
         """Whether so many rows are locked that the table is locked instead, if that is to be had."""
         most = work.rules.escalate
         if most is None or self.held is None or self.held.granule == "table":
@@ -467,7 +475,7 @@ class ScanPlan:
         if self.held is not None and self.held.until == "statement":
             self.until_statement.append(lock)
 
-    def gap(self, work: Shared, at: Position | None) -> None:
+    def gap(self, work: SharedState, at: Position | None) -> None:
         """Lock the gap before a position, with next-key locks."""
         if not self.ranges or self.held is None:
             return
@@ -478,7 +486,7 @@ class ScanPlan:
         work.locks.grant(Lock(self.who, Resource("gap", self.table, name, low, at), "S"))
 
 
-def page(work: Shared, table: str, index: Index | None, at: Position) -> Resource:
+def index_page(work: SharedState, table: str, index: Index | None, at: Position) -> Resource:
     """The page of an index at a position: of so many of the entries that were there first."""
     first = work.store.pages[table, index]
     rank = max(sum(position <= at for position in first) - 1, 0)
@@ -486,6 +494,6 @@ def page(work: Shared, table: str, index: Index | None, at: Position) -> Resourc
     return Resource("page", table, f"{name}:{rank // work.rules.page}")
 
 
-def true(parts: Sequence[ex.Expr], rows: Sequence[Row]) -> bool:
+def all_true(parts: Sequence[ex.Expr], rows: Sequence[Row]) -> bool:
     """Whether all of some conditions are TRUE."""
     return all(evaluate(part, rows) is True for part in parts)

@@ -18,10 +18,10 @@ from isolitmus.model.sql.types import EvaluationError
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
-    from isolitmus.checker.locking.protocol_rules import Rules
-    from isolitmus.checker.locking.row_versions import Image, Stored
+    from isolitmus.checker.locking.protocol_rules import ProtocolRules
+    from isolitmus.checker.locking.row_versions import RowImage, StoredRow
 
-__all__ = ["WRITE_CONFLICT", "Overlapping", "SireadMarks"]
+__all__ = ["WRITE_CONFLICT", "OverlappingTransaction", "SireadMarks"]
 
 WRITE_CONFLICT = "SerializationFailure"
 """What a transaction ends with that wants to write what was changed since its snapshot, or that others would have to
@@ -34,7 +34,7 @@ ReadMark = tuple[str, str, int]
 
 
 @dataclass(slots=True, eq=False)
-class Overlapping:
+class OverlappingTransaction:
     """A transaction, as far as others that overlap with it have to know."""
 
     name: str
@@ -57,9 +57,9 @@ class Overlapping:
     """The next number that a writer would have got when it committed."""
     first_out: int | None = None
     """Once it has committed: the number of the first commit, before its own, among those before which it comes."""
-    outs: list[Overlapping] = field(default_factory=list)
+    outs: list[OverlappingTransaction] = field(default_factory=list)
     """Those that it comes before: it read what they wrote otherwise."""
-    ins: list[Overlapping] = field(default_factory=list)
+    ins: list[OverlappingTransaction] = field(default_factory=list)
     """Those that come before it."""
     marks: list[ReadMark] = field(default_factory=list)
     """What it has read."""
@@ -81,11 +81,11 @@ class Overlapping:
 class SireadMarks:
     """The transactions that are under way, and those that have committed since the first of them began."""
 
-    def __init__(self, rules: Rules) -> None:
+    def __init__(self, rules: ProtocolRules) -> None:
         self.rules = rules
-        self.going: dict[str, Overlapping] = {}
-        self.known: list[Overlapping] = []
-        self.marked: dict[ReadMark, list[Overlapping]] = {}
+        self.going: dict[str, OverlappingTransaction] = {}
+        self.known: list[OverlappingTransaction] = []
+        self.marked: dict[ReadMark, list[OverlappingTransaction]] = {}
         self.writers: frozenset[str] = frozenset()
         self.running: dict[str, int] = {}
         self.commits = 0
@@ -101,7 +101,7 @@ class SireadMarks:
     def begin(self, name: str) -> None:
         """A transaction takes its snapshot."""
         oldest = min(self.running.values(), default=self.next)
-        self.going[name] = Overlapping(name, oldest, self.commits, self.writers)
+        self.going[name] = OverlappingTransaction(name, oldest, self.commits, self.writers)
         self._oldest = oldest if self._oldest is None else self._oldest
 
     def numbered(self, name: str) -> None:
@@ -127,7 +127,7 @@ class SireadMarks:
         if "indexes" in self.rules.siread:
             self._mark(self.going[name], (table, f"index {index}", 0))
 
-    def version(self, name: str, image: Image, writer: str | None, *, seen: bool) -> None:
+    def version(self, name: str, image: RowImage, writer: str | None, *, seen: bool) -> None:
         """A version of a row is met, which is ``seen`` or not, and the ``writer`` of the next one (None: there is none).
 
         EvaluationError if that is no longer possible.
@@ -138,7 +138,7 @@ class SireadMarks:
         if other and other != name:
             self._out(one, other)
 
-    def read(self, name: str, row: Stored, image: Image) -> None:
+    def read(self, name: str, row: StoredRow, image: RowImage) -> None:
         """A version of a row was found by an index and is seen."""
         one = self.going[name]
         around: tuple[ReadMark, ...] = ((row.table, "table", 0), (row.table, "page", 0))
@@ -154,7 +154,7 @@ class SireadMarks:
             for mark in rows:
                 self._unmark(one, mark)
 
-    def _out(self, one: Overlapping, name: str) -> None:
+    def _out(self, one: OverlappingTransaction, name: str) -> None:
         """What is read was written, or is no longer what it was, by somebody: an edge, if he was not there before."""
         every = (*self.going.values(), *self.known)
         other = next((o for o in every if o.name == name), None)
@@ -164,7 +164,7 @@ class SireadMarks:
 
     # Writes
 
-    def changes(self, name: str, row: Stored, image: Image) -> None:
+    def changes(self, name: str, row: StoredRow, image: RowImage) -> None:
         """A row of which this is the newest version is changed or deleted."""
         table = row.table
         self._met(name, ((table, "row", image.place), (table, "page", 0), (table, "table", 0)))
@@ -192,7 +192,12 @@ class SireadMarks:
 
     # Edges
 
-    def _edge(self, me: Overlapping, reader: Overlapping, writer: Overlapping) -> None:
+    def _edge(
+        self,
+        me: OverlappingTransaction,
+        reader: OverlappingTransaction,
+        writer: OverlappingTransaction,
+    ) -> None:
         """One comes before another; EvaluationError if ``me`` has to end for it."""
         if self._dangerous(reader, writer):
             if writer is me or writer.committed is not None:
@@ -201,7 +206,7 @@ class SireadMarks:
         reader.outs.append(writer)
         writer.ins.append(reader)
 
-    def _dangerous(self, reader: Overlapping, writer: Overlapping) -> bool:
+    def _dangerous(self, reader: OverlappingTransaction, writer: OverlappingTransaction) -> bool:
         """Whether the edge makes one of the two a pivot behind which somebody was the first to commit."""
         if writer.committed is not None and writer.first_out is not None:
             return True
@@ -220,7 +225,7 @@ class SireadMarks:
             for one in reader.ins
         )
 
-    def _doomed(self, one: Overlapping) -> None:
+    def _doomed(self, one: OverlappingTransaction) -> None:
         if one.doomed:
             raise _failure(one.name)
 
@@ -264,7 +269,7 @@ class SireadMarks:
             self._forget(one)
             self._over(one)
 
-    def _over(self, one: Overlapping) -> None:
+    def _over(self, one: OverlappingTransaction) -> None:
         """Once all that saw as far back as the oldest snapshot are over, those are forgotten that ended before the others began."""
         del self.going[one.name]
         self.running.pop(one.name, None)
@@ -274,7 +279,7 @@ class SireadMarks:
         while self.known and (self._oldest is None or self.known[0].next <= self._oldest):
             self._forget(self.known.pop(0))
 
-    def _forget(self, one: Overlapping) -> None:
+    def _forget(self, one: OverlappingTransaction) -> None:
         for mark in list(one.marks):
             self._unmark(one, mark)
         for out in list(one.outs):
@@ -284,19 +289,19 @@ class SireadMarks:
 
     # Marks
 
-    def _mark(self, one: Overlapping, mark: ReadMark) -> None:
+    def _mark(self, one: OverlappingTransaction, mark: ReadMark) -> None:
         if mark not in one.marks:
             one.marks.append(mark)
             self.marked.setdefault(mark, []).append(one)
 
-    def _unmark(self, one: Overlapping, mark: ReadMark) -> None:
+    def _unmark(self, one: OverlappingTransaction, mark: ReadMark) -> None:
         one.marks.remove(mark)
         self.marked[mark].remove(one)
         if not self.marked[mark]:
             del self.marked[mark]
 
 
-def _cut(reader: Overlapping, writer: Overlapping) -> None:
+def _cut(reader: OverlappingTransaction, writer: OverlappingTransaction) -> None:
     """Forget an edge."""
     reader.outs.remove(writer)
     writer.ins.remove(reader)

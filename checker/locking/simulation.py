@@ -11,12 +11,12 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from isolitmus.checker.locking.events import DEADLOCK, done_so_far
-from isolitmus.checker.locking.lock_table import Lock, LockTable, Resource, doomed
+from isolitmus.checker.locking.lock_table import Lock, LockTable, Resource, find_deadlock_victim
 from isolitmus.checker.locking.query_plans import lookups
-from isolitmus.checker.locking.row_versions import Store
-from isolitmus.checker.locking.scans import Got, Hit, Passed, Shared
+from isolitmus.checker.locking.row_versions import RowStore
+from isolitmus.checker.locking.scans import LockGranted, MatchingRow, PassedEntry, SharedState
 from isolitmus.checker.locking.serializable_snapshots import WRITE_CONFLICT, SireadMarks
-from isolitmus.checker.locking.statement_execution import UnderWay
+from isolitmus.checker.locking.statement_execution import RunningTransaction
 from isolitmus.model.display import count_of
 from isolitmus.model.errors import WaitsForEver
 from isolitmus.model.execution import Event, Execution
@@ -28,25 +28,25 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator, Sequence
 
     from isolitmus.checker.locking.lock_table import Circle
-    from isolitmus.checker.locking.protocol_rules import Rules
+    from isolitmus.checker.locking.protocol_rules import ProtocolRules
     from isolitmus.model.execution import Database
     from isolitmus.model.litmus import Litmus
     from isolitmus.model.schedule import Step
     from isolitmus.model.sql.statement import Statement
     from isolitmus.model.sql.values import Row
 
-__all__ = ["LitmusUnderWay", "SessionUnderWay"]
+__all__ = ["SessionSimulation", "Simulation"]
 
 
 @dataclass(slots=True)
-class SessionUnderWay:
+class SessionSimulation:
     """A transaction with its client: what it has been asked for and has not done yet."""
 
-    transaction: UnderWay
+    transaction: RunningTransaction
     """What it has read and written."""
     statements: tuple[Statement, ...]
     """What it consists of."""
-    going: Iterator[Lock | Got | Hit | Passed | None]
+    going: Iterator[Lock | LockGranted | MatchingRow | PassedEntry | None]
     """What is left of it."""
     steps: list[Step] = field(default_factory=list)
     """What it has been asked for and has not done."""
@@ -60,9 +60,9 @@ class SessionUnderWay:
     """Of all waits so far, which was its last."""
     ran: int = 0
     """How many of its statements are over."""
-    turns: list[Lock | Got | Hit | Passed | None] = field(default_factory=list)
+    turns: list[Lock | LockGranted | MatchingRow | PassedEntry | None] = field(default_factory=list)
     """All that its plan did so far."""
-    came: list[Hit | Passed | None] = field(default_factory=list)
+    came: list[MatchingRow | PassedEntry | None] = field(default_factory=list)
     """The steps of its plan so far; None: a statement was over."""
     emitted: list[Row] = field(default_factory=list)
     """The rows that its scans came to and were about."""
@@ -84,21 +84,21 @@ class SessionUnderWay:
         return self.ran == len(self.statements) and bool(self.steps)
 
 
-class LitmusUnderWay:
+class Simulation:
     """A litmus test under way."""
 
     beyond: str
     """Which step comes where its transaction gives no such row; empty: none."""
-    choose: Callable[[LitmusUnderWay, Sequence[SessionUnderWay]], int]
+    choose: Callable[[Simulation, Sequence[SessionSimulation]], int]
     """Who of several goes on that could: by default who has gone on longest, then who has waited longest."""
 
-    def __init__(self, litmus: Litmus, database: Database, rules: Rules) -> None:
+    def __init__(self, litmus: Litmus, database: Database, rules: ProtocolRules) -> None:
         self.litmus = litmus
         appends = rules.updates == "append"
         overlaps = SireadMarks(rules) if rules.siread else None
-        store = Store(database, litmus.tables, appends=appends)
+        store = RowStore(database, litmus.tables, appends=appends)
         locks = LockTable(heap=rules.keep == "heaps", versions=appends)
-        self.work = Shared(store, locks, rules, overlaps)
+        self.work = SharedState(store, locks, rules, overlaps)
         self.beyond = ""
         self.waited = 0
         self.before = 0
@@ -106,12 +106,12 @@ class LitmusUnderWay:
         self.choose = lambda _, __: 0
         self.states: list[Database] = [self.work.store.database()]
         self.events: list[Event] = []
-        self.sessions: dict[str, SessionUnderWay] = {}
+        self.sessions: dict[str, SessionSimulation] = {}
         for name, transaction in litmus.transactions.items():
             client = litmus.client(name)
-            one = UnderWay(name, self.work, client.scan, client.each)
+            one = RunningTransaction(name, self.work, client.scan, client.each)
             parts = statements_of(transaction)
-            self.sessions[name] = SessionUnderWay(one, parts, _going(one, parts))
+            self.sessions[name] = SessionSimulation(one, parts, _going(one, parts))
 
     def execution(self) -> Execution:
         """All of it."""
@@ -144,7 +144,7 @@ class LitmusUnderWay:
         """Let go on who need not wait, first who has waited longest: all who do not wait any more with what they
         waited in, then one with the next that it was asked for.
         """
-        asked: SessionUnderWay | None = None
+        asked: SessionSimulation | None = None
         while True:
             self.settle(asked)
             for session in self.sessions.values():
@@ -157,13 +157,13 @@ class LitmusUnderWay:
                 return
             asked = min(able, key=lambda session: session.since or self.waited + 1)
 
-    def settle(self, asked: SessionUnderWay | None) -> None:
+    def settle(self, asked: SessionSimulation | None) -> None:
         """Let somebody do what he was asked for, and then whoever need not wait any more what he waited in, each in a
         thread of his own, until nobody gets any further.
         """
         locks = self.work.locks
         self.before, self.left = self.waited, []
-        moving: list[SessionUnderWay] = []
+        moving: list[SessionSimulation] = []
         while asked is not None and (self.move(asked) or asked.through):
             if locks.heap and asked.scans_again and self.freed():
                 moving.append(asked)  # it has so much to do that others may be faster
@@ -180,12 +180,12 @@ class LitmusUnderWay:
                 locks.waiting.remove(free)  # it had its place in the queue until now
         locks.raced = False
 
-    def freed(self) -> list[SessionUnderWay]:
+    def freed(self) -> list[SessionSimulation]:
         """Those who wait and need not any more, first who has waited longest."""
         locks = self.work.locks
         return [self.sessions[lock.owner] for lock in locks.waiting if not locks.behind(lock)]
 
-    def move(self, session: SessionUnderWay) -> bool:
+    def move(self, session: SessionSimulation) -> bool:
         """Do one thing that a transaction was asked for; whether it goes on by itself: it has not come as far as
         its step says, or to the end of a statement, and need not wait.
         """
@@ -211,12 +211,12 @@ class LitmusUnderWay:
         if isinstance(event, Lock):
             self.wait(session, step, event)
             return False
-        if isinstance(event, Got):
+        if isinstance(event, LockGranted):
             return True
         session.came.append(event)
         if event is None:
             session.ran += 1
-        elif isinstance(event, Hit):
+        elif isinstance(event, MatchingRow):
             session.emitted.append(event.values)
         return event is not None
 
@@ -236,7 +236,7 @@ class LitmusUnderWay:
         places = tuple((image.place, image.root) for image in every)
         return places, None if overlaps is None else overlaps.state(), left
 
-    def reached(self, session: SessionUnderWay, step: Step) -> bool:
+    def reached(self, session: SessionSimulation, step: Step) -> bool:
         """Whether a transaction has come as far as a step says."""
         match step.action:
             case "scan":
@@ -265,14 +265,14 @@ class LitmusUnderWay:
             case _:
                 return True
 
-    def wait(self, session: SessionUnderWay, step: Step, wanted: Lock) -> None:
+    def wait(self, session: SessionSimulation, step: Step, wanted: Lock) -> None:
         """Put a transaction into the queue; if it then waits for itself, one of those in the circle ends."""
         locks, name = self.work.locks, session.transaction.name
         locks.wait(wanted)
         self.waited += 1
         session.wants, session.at, session.since = wanted, str(step), self.waited
         if self.work.rules.victim == "fewest-locks":
-            found = doomed(locks, name)
+            found = find_deadlock_victim(locks, name)
             if found is not None:
                 self.broken(*found)
             return
@@ -286,7 +286,7 @@ class LitmusUnderWay:
             self.tell(self.sessions[name], behind)
         self.end(self.sessions[victim], conflict=DEADLOCK)
 
-    def tell(self, session: SessionUnderWay, behind: tuple[str, ...]) -> None:
+    def tell(self, session: SessionSimulation, behind: tuple[str, ...]) -> None:
         """A transaction waits, which anybody sees once nobody goes on; of a deadlock it is told."""
         assert session.wants is not None
         told = session.wants, behind if session.wants in self.work.locks.loose else ()
@@ -316,7 +316,7 @@ class LitmusUnderWay:
         first = session.wants in locks.loose or not locks.ahead_at(session.wants)
         return first and any(one in self.left for one in session.waits[-1].behind)
 
-    def commit(self, session: SessionUnderWay) -> None:
+    def commit(self, session: SessionSimulation) -> None:
         """What it wrote is there for all; what it held is free."""
         name, store = session.transaction.name, self.work.store
         try:
@@ -342,7 +342,7 @@ class LitmusUnderWay:
 
     def end(
         self,
-        session: SessionUnderWay,
+        session: SessionSimulation,
         *,
         error: EvaluationError | None = None,
         conflict: str | None = None,
@@ -356,7 +356,7 @@ class LitmusUnderWay:
             self.work.overlaps.undo(name)
         self.over(session, Event(name, done, 0, conflict=conflict, rolled_back=rolled_back))
 
-    def over(self, session: SessionUnderWay, event: Event) -> None:
+    def over(self, session: SessionSimulation, event: Event) -> None:
         session.ended, session.wants = True, None
         if session.versions is not None:
             session.versions = session.versions[0], len(self.states) - 1
@@ -377,8 +377,8 @@ def _instead(step: Step, came: int, *, over: bool) -> str:
 
 
 def _going(
-    one: UnderWay, parts: tuple[Statement, ...]
-) -> Iterator[Lock | Got | Hit | Passed | None]:
+    one: RunningTransaction, parts: tuple[Statement, ...]
+) -> Iterator[Lock | LockGranted | MatchingRow | PassedEntry | None]:
     """The statements one after another; None after each."""
     for part in parts:
         yield from one.run(part)

@@ -12,18 +12,18 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from isolitmus.checker.locking.heaps import HeapScan, InPlace, Upkeep, opened
+from isolitmus.checker.locking.heaps import HeapScan, IndexUpkeep, RowWriter, open_heap
 from isolitmus.checker.locking.lock_table import Lock, Resource
 from isolitmus.checker.locking.query_plans import (
     Lookup,
-    Ordered,
+    OrderedQuery,
     ScanLocks,
     lookups,
     outer,
     scan_hints,
     scan_locks,
 )
-from isolitmus.checker.locking.scans import OVER, Hit, Passed, ScanPlan, Trace
+from isolitmus.checker.locking.scans import OVER, MatchingRow, PassedEntry, ScanPlan, ScanTrace
 from isolitmus.checker.locking.serializable_snapshots import WRITE_CONFLICT
 from isolitmus.model.sql import expression as ex
 from isolitmus.model.sql import query as qu
@@ -36,14 +36,14 @@ if TYPE_CHECKING:
     from collections.abc import Generator, Iterator, Mapping, Sequence
 
     from isolitmus.checker.locking.query_plans import SortOrder
-    from isolitmus.checker.locking.row_versions import Image, Stored
-    from isolitmus.checker.locking.scans import Going, Got, Shared
+    from isolitmus.checker.locking.row_versions import RowImage, StoredRow
+    from isolitmus.checker.locking.scans import Going, LockGranted, SharedState
     from isolitmus.model.schema import Index
     from isolitmus.model.sql.values import Row, Value
 
-    Keeper = Upkeep | InPlace
+    Keeper = IndexUpkeep | RowWriter
 
-__all__ = ["UnderWay"]
+__all__ = ["RunningTransaction"]
 
 TOO_LARGE = "OutOfRange"
 """What is said of a number that does not fit into its type, or into the column that it is stored in."""
@@ -51,12 +51,12 @@ BY_ZERO = "DivisionByZero"
 
 
 @dataclass(slots=True)
-class UnderWay:
+class RunningTransaction:
     """A transaction under way: what it has read, found and written so far."""
 
     name: str
     """What the litmus test calls it."""
-    work: Shared
+    work: SharedState
     """What it shares with the others."""
     scan: str | tuple[str, ...]
     """By which indexes it goes (``model.litmus``)."""
@@ -66,7 +66,7 @@ class UnderWay:
     """When its first statement began; None: none has."""
     rows: list[Row] | None = None
     """What its queries have given; None: it has had none."""
-    traces: list[Trace] = field(default_factory=list)
+    traces: list[ScanTrace] = field(default_factory=list)
     """Its scans, in the order in which they began."""
     number: int = 0
     """The statement that it is at, from 1."""
@@ -151,10 +151,10 @@ class UnderWay:
             yield from self.opens(access)
         yield from access.scan(self.work, self.traces)
 
-    def opens(self, access: HeapScan) -> Iterator[Lock | Got]:
+    def opens(self, access: HeapScan) -> Iterator[Lock | LockGranted]:
         """Open a heap for a scan, as far as the statement has not opened it for that before."""
         if access.k not in self._covered:
-            covered = yield from opened(self.work, self.name, access.table, access.mode)
+            covered = yield from open_heap(self.work, self.name, access.table, access.mode)
             self._covered[access.k] = covered
             reads = self.work.rules.reads
             if access.mode == "IS" and (reads is None or reads.until != "commit"):
@@ -165,7 +165,7 @@ class UnderWay:
 
     def once(
         self, parts: Sequence[ex.Expr], ks: Mapping[Lookup, int]
-    ) -> Generator[Lock | Got | Hit | Passed, None, tuple[ex.Expr, ...]]:
+    ) -> Generator[Lock | LockGranted | MatchingRow | PassedEntry, None, tuple[ex.Expr, ...]]:
         """Expressions with the values of their subqueries that depend on nothing, if these are evaluated once, and
         first: where it is remembered what was read, that is when a row wants them.
         """
@@ -180,7 +180,7 @@ class UnderWay:
 
     def settled(
         self, one: ex.Expr, rows: tuple[Row, ...], ks: Mapping[Lookup, int]
-    ) -> Generator[Lock | Got | Hit | Passed, None, ex.Expr]:
+    ) -> Generator[Lock | LockGranted | MatchingRow | PassedEntry, None, ex.Expr]:
         """An expression with the values of all its subqueries at a row."""
         known: dict[Lookup, ex.Expr] = {}
         for lookup in ex.subqueries(one):
@@ -196,7 +196,7 @@ class UnderWay:
 
     def value(
         self, lookup: Lookup, around: tuple[Row, ...], k: int
-    ) -> Generator[Lock | Got | Hit | Passed, None, ex.Expr]:
+    ) -> Generator[Lock | LockGranted | MatchingRow | PassedEntry, None, ex.Expr]:
         """What a subquery gives where the rows around it are these."""
         access = self.access(k, lookup.table, ex.conjuncts(lookup.where), around, writes=False)
         limit = 1 if lookup.kind == "exists" else lookup.limit
@@ -222,7 +222,7 @@ class UnderWay:
         going = self.found(access)
         for hit in going if limit != 0 else ():
             yield hit
-            if isinstance(hit, Hit):
+            if isinstance(hit, MatchingRow):
                 rows.append(hit.values)
                 if streams and limit is not None and len(rows) >= limit:
                     break
@@ -250,14 +250,18 @@ class UnderWay:
         items = yield from self.once(branch.items, ks)
         pushed = [part for part in where if not ex.subqueries(part)]
         rest = [part for part in where if ex.subqueries(part)]
-        order, limit = (branch.order, branch.limit) if isinstance(branch, Ordered) else ((), None)
+        order, limit = (
+            (branch.order, branch.limit) if isinstance(branch, OrderedQuery) else ((), None)
+        )
         access = self.access(0, branch.table, pushed, (), writes=False)
         streams = not order or _goes(access.index, order)
         kept: list[Row] = []
         going = self.found(access)
         for hit in going if limit != 0 else ():
             yield hit
-            if not isinstance(hit, Hit) or not (yield from self.all(rest, (hit.values,), ks)):
+            if not isinstance(hit, MatchingRow) or not (
+                yield from self.all(rest, (hit.values,), ks)
+            ):
                 continue
             kept.append(hit.values)
             if streams and not branch.grouped:
@@ -281,7 +285,7 @@ class UnderWay:
 
     def items(
         self, items: Sequence[ex.Expr], rows: tuple[Row, ...], ks: Mapping[Lookup, int]
-    ) -> Generator[Lock | Got | Hit | Passed, None, Row]:
+    ) -> Generator[Lock | LockGranted | MatchingRow | PassedEntry, None, Row]:
         """The values of some expressions at a row."""
         values: list[Value] = []
         for item in items:
@@ -291,14 +295,14 @@ class UnderWay:
 
     def holds(
         self, part: ex.Expr, rows: tuple[Row, ...], ks: Mapping[Lookup, int]
-    ) -> Generator[Lock | Got | Hit | Passed, None, bool]:
+    ) -> Generator[Lock | LockGranted | MatchingRow | PassedEntry, None, bool]:
         """Whether a condition is TRUE at a row."""
         settled = yield from self.settled(part, rows, ks)
         return evaluate(settled, rows) is True
 
     def all(
         self, parts: Sequence[ex.Expr], rows: tuple[Row, ...], ks: Mapping[Lookup, int]
-    ) -> Generator[Lock | Got | Hit | Passed, None, bool]:
+    ) -> Generator[Lock | LockGranted | MatchingRow | PassedEntry, None, bool]:
         """Whether conditions are TRUE at a row; what comes after one that is not is not evaluated."""
         for part in parts:
             if not (yield from self.holds(part, rows, ks)):
@@ -317,7 +321,7 @@ class UnderWay:
         rows: list[Row] = []
         put = 0
         keeper = self.keeper(table)
-        heap = keeper if isinstance(keeper, Upkeep) else None
+        heap = keeper if isinstance(keeper, IndexUpkeep) else None
         later = heap is not None and any(one.table == table for one in _scanned(branch))
         for event in self.rows_of(branch, rows):
             while put < len(rows) and not later:
@@ -339,7 +343,7 @@ class UnderWay:
         found by an index whose entries move.
         """
         keeper = self.keeper(table)
-        heap = keeper if isinstance(keeper, Upkeep) else None
+        heap = keeper if isinstance(keeper, IndexUpkeep) else None
         found = ex.subqueries(*(value for _, value in sets or ()), where)
         ks = {lookup: k for k, lookup in enumerate(_lookups(found), 1)}
         values = yield from self.once([value for _, value in sets or ()], ks)
@@ -349,7 +353,7 @@ class UnderWay:
         rest = [part for part in parts if ex.subqueries(part)]
         pushed = [part for part in parts if not ex.subqueries(part)]
         asks = any(one.table == table for one in _lookups(ex.subqueries(*values, *rest)))
-        later: list[tuple[Stored, Row, Row | None]] = []
+        later: list[tuple[StoredRow, Row, Row | None]] = []
         access = self.access(0, table, pushed, (), writes=True)
         if heap is not None and isinstance(access, HeapScan):
             asks |= access.index is not None and any(
@@ -358,12 +362,14 @@ class UnderWay:
             yield from self.begins(access, heap, updates=sets is not None, later=asks)
         for hit in self.found(access):
             yield hit
-            if not isinstance(hit, Hit) or not (yield from self.all(rest, (hit.values,), ks)):
+            if not isinstance(hit, MatchingRow) or not (
+                yield from self.all(rest, (hit.values,), ks)
+            ):
                 continue
             if self.work.overlaps is not None:
                 self.work.overlaps.numbered(self.name)
             self.refuse_changed(hit, hit.row.last)  # whoever changes it anew is not waited for
-            if isinstance(keeper, InPlace):
+            if isinstance(keeper, RowWriter):
                 yield from keeper.exclusive(hit.row, hit.version)
             version = self.present(hit.row)
             self.refuse_changed(hit, version)
@@ -391,8 +397,8 @@ class UnderWay:
             yield from self.replaced(row, old, new, keeper)
 
     def begins(
-        self, access: HeapScan, heap: Upkeep, *, updates: bool, later: bool
-    ) -> Iterator[Lock | Got]:
+        self, access: HeapScan, heap: IndexUpkeep, *, updates: bool, later: bool
+    ) -> Iterator[Lock | LockGranted]:
         """Open a heap for the scan of an UPDATE, which has opened it already for what it writes, or of a DELETE, which
         does then; rows are changed as they are found, or later.
         """
@@ -402,7 +408,7 @@ class UnderWay:
         if not updates:
             yield from heap.open()
 
-    def refuse_changed(self, hit: Hit, now: Image | None) -> None:
+    def refuse_changed(self, hit: MatchingRow, now: RowImage | None) -> None:
         """An error if there is another version of a row now than was seen, where that is not looked at once more."""
         other = now is not hit.version and hit.version.writer != self.name
         if other and self.work.rules.changed == "refuse":
@@ -411,8 +417,8 @@ class UnderWay:
             )
 
     def replaced(
-        self, row: Stored, old: Row, new: Row | None, keeper: Keeper
-    ) -> Iterator[Lock | Got]:
+        self, row: StoredRow, old: Row, new: Row | None, keeper: Keeper
+    ) -> Iterator[Lock | LockGranted]:
         """Write a row that is locked."""
         overlaps, version = self.work.overlaps, self.present(row)
         if overlaps is not None and version is not None:
@@ -422,14 +428,14 @@ class UnderWay:
 
     # Writes
 
-    def present(self, row: Stored) -> Image | None:
+    def present(self, row: StoredRow) -> RowImage | None:
         """What there is of a row that is locked: nobody else writes it."""
         return row.seen("current", 0, self.name)
 
     def keeper(self, table: str) -> Keeper:
         """What writes rows of a table."""
         heaps = self.work.rules.keep == "heaps"
-        return (Upkeep if heaps else InPlace)(self.name, self.work, table)
+        return (IndexUpkeep if heaps else RowWriter)(self.name, self.work, table)
 
     def kept(self, table: str, values: Row) -> Row:
         """What the columns of a table keep of some values; an error if a number does not fit."""
@@ -439,7 +445,7 @@ class UnderWay:
             for column, value in zip(columns, values, strict=True)
         )
 
-    def put(self, values: Row, keeper: Keeper) -> Iterator[Lock | Got]:
+    def put(self, values: Row, keeper: Keeper) -> Iterator[Lock | LockGranted]:
         """Insert a row."""
         row = yield from keeper.insert(self.kept(keeper.table, values))
         self._written.add(row.id)

@@ -24,11 +24,11 @@ from bisect import bisect_left
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from isolitmus.checker.execution.commit_loop import observed_run, stages
-from isolitmus.checker.locking.final_state import Ends, table_rows
+from isolitmus.checker.execution.commit_loop import initial_stages, observed_run
+from isolitmus.checker.locking.final_state import FinalStates, table_rows
 from isolitmus.checker.locking.protocol_rules import rules_of
-from isolitmus.checker.locking.scans import Hit
-from isolitmus.checker.locking.simulation import LitmusUnderWay
+from isolitmus.checker.locking.scans import MatchingRow
+from isolitmus.checker.locking.simulation import Simulation
 from isolitmus.model.errors import StepBeyond, UndeterminedError, WaitsForEver
 from isolitmus.model.run import SeveralRuns
 from isolitmus.model.schedule import Schedule, Step
@@ -38,31 +38,41 @@ from isolitmus.specs.registries.formats import format_named
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator, Sequence
 
-    from isolitmus.checker.locking.protocol_rules import Rules
-    from isolitmus.checker.locking.row_versions import Stored
-    from isolitmus.checker.locking.scans import Trace
-    from isolitmus.checker.locking.simulation import SessionUnderWay
+    from isolitmus.checker.locking.protocol_rules import ProtocolRules
+    from isolitmus.checker.locking.row_versions import StoredRow
+    from isolitmus.checker.locking.scans import ScanTrace
+    from isolitmus.checker.locking.simulation import SessionSimulation
     from isolitmus.model.execution import Database, Execution
     from isolitmus.model.litmus import Litmus
     from isolitmus.model.spec import Spec
 
-__all__ = ["FreeWalk", "JudgedWalk", "judged_walks", "shown_by", "stepwise", "switches", "walks"]
+__all__ = [
+    "FreeWalk",
+    "JudgedWalk",
+    "count_switches",
+    "free_walks",
+    "judged_walks",
+    "run_stepwise",
+    "step_result",
+]
 
 DATED = ("statement", "transaction")
 """What is seen as of a time."""
 
 
-def walks(litmus: Litmus, protocol: Spec, ends: Ends) -> Callable[[], FreeWalk]:
+def free_walks(litmus: Litmus, protocol: Spec, ends: FinalStates) -> Callable[[], FreeWalk]:
     """What begins a walk through a litmus test, as often as it is called."""
-    database = stages(format_named(litmus.format), litmus.tables, litmus.init)[-1]
+    database = initial_stages(format_named(litmus.format), litmus.tables, litmus.init)[-1]
     rules = rules_of(protocol)
     return lambda: FreeWalk(litmus, database, rules, ends)
 
 
-class FreeWalk(LitmusUnderWay):
+class FreeWalk(Simulation):
     """A litmus test under way by steps that are chosen one by one (``searching.orders.Walk``)."""
 
-    def __init__(self, litmus: Litmus, database: Database, rules: Rules, ends: Ends) -> None:
+    def __init__(
+        self, litmus: Litmus, database: Database, rules: ProtocolRules, ends: FinalStates
+    ) -> None:
         super().__init__(litmus, database, rules)
         self.ends = ends
         self.chosen: list[Step | str] = []
@@ -116,7 +126,7 @@ class FreeWalk(LitmusUnderWay):
                 session.wants,
                 session.versions if versions else None,
                 tuple(map(rank.get, session.transaction.moments)),
-                tuple(map(shown_by, session.came)),
+                tuple(map(step_result, session.came)),
             )
             for name, session in self.sessions.items()
         )
@@ -136,32 +146,32 @@ class FreeWalk(LitmusUnderWay):
         return Schedule(tuple(kept))
 
 
-def _through(session: SessionUnderWay) -> bool:
+def _through(session: SessionSimulation) -> bool:
     """Whether the one statement of a transaction is over, and it can commit."""
     over = session.ran == len(session.statements) == 1
     return over and not session.ended and session.wants is None and not session.steps
 
 
-def shown_by(step: object) -> object:
+def step_result(step: object) -> object:
     """What a step has shown its transaction."""
-    if isinstance(step, Hit):
+    if isinstance(step, MatchingRow):
         return step.row.id, next(k for k, v in enumerate(step.row.versions) if v is step.version)
     return step
 
 
-def switches(path: tuple[str, ...]) -> int:
+def count_switches(path: tuple[str, ...]) -> int:
     """How often it is another's turn."""
     return sum(one != other for one, other in pairwise(path))
 
 
 def judged_walks(litmus: Litmus, protocol: Spec | None) -> Callable[[], JudgedWalk]:
     """What begins a walk through a litmus test, as often as it is called."""
-    database = stages(format_named(litmus.format), litmus.tables, litmus.init)[-1]
+    database = initial_stages(format_named(litmus.format), litmus.tables, litmus.init)[-1]
     rules = rules_of(protocol)
     return lambda: JudgedWalk(litmus, database, rules)
 
 
-class JudgedWalk(LitmusUnderWay):
+class JudgedWalk(Simulation):
     """A litmus test under way by steps that are chosen one by one (``model.format.Stepwise``)."""
 
     def state(self, *, judged: bool) -> Hashable:
@@ -180,7 +190,7 @@ class JudgedWalk(LitmusUnderWay):
             self.remembered(),
         )
 
-    def _times(self, stored: list[Stored]) -> Iterator[int]:
+    def _times(self, stored: list[StoredRow]) -> Iterator[int]:
         """The times that others are compared with."""
         for row in stored:
             yield from (v.committed for v in row.versions if v.committed is not None)
@@ -193,7 +203,7 @@ class JudgedWalk(LitmusUnderWay):
                 yield from trace.again.values()
 
 
-def _row(row: Stored, times: list[int]) -> Hashable:
+def _row(row: StoredRow, times: list[int]) -> Hashable:
     """A row with its versions, each with what came before it was written, committed and undone."""
 
     def before(time: int | None) -> int | None:
@@ -209,16 +219,16 @@ def _row(row: Stored, times: list[int]) -> Hashable:
     )
 
 
-def _session(session: SessionUnderWay, times: list[int]) -> Hashable:
+def _session(session: SessionSimulation, times: list[int]) -> Hashable:
     """How far a transaction has come, what it has still to do, and what it was shown when."""
     one = session.transaction
     seen = tuple(_trace(trace, times) for trace in one.traces) if times else ()
     moments = tuple(bisect_left(times, moment) for moment in one.moments) if times else ()
     steps = tuple((step.action, step.number) for step in session.steps)
-    return session.ended, session.wants, steps, tuple(map(shown_by, session.came)), moments, seen
+    return session.ended, session.wants, steps, tuple(map(step_result, session.came)), moments, seen
 
 
-def _trace(trace: Trace, times: list[int]) -> Hashable:
+def _trace(trace: ScanTrace, times: list[int]) -> Hashable:
     """What a scan did, and when."""
 
     def rank(time: int) -> int:
@@ -233,17 +243,17 @@ def _trace(trace: Trace, times: list[int]) -> Hashable:
     )  # fmt: skip
 
 
-def stepwise(litmus: Litmus, protocol: Spec | None) -> Execution:
+def run_stepwise(litmus: Litmus, protocol: Spec | None) -> Execution:
     """The execution of a litmus test under a protocol. A step to a row that a scan does not give under it ends
     the scan; StepBeyond if it does not give that without any locks either. SeveralRuns if it makes a difference
     whose thread is faster.
     """
-    database = stages(format_named(litmus.format), litmus.tables, litmus.init)[-1]
+    database = initial_stages(format_named(litmus.format), litmus.tables, litmus.init)[-1]
     rules = rules_of(protocol)
-    running = LitmusUnderWay(litmus, database, rules)
+    running = Simulation(litmus, database, rules)
     done = running.execution()
     if running.beyond and protocol is not None:  # under this protocol scans may give less
-        stepwise(litmus, None)
+        run_stepwise(litmus, None)
     elif running.beyond:
         file = litmus.path.name if litmus.path is not None else f"{litmus.name}.toml"
         raise StepBeyond(f"{Source(file, litmus.text).place('schedule')}: {running.beyond}")
@@ -264,7 +274,7 @@ class _Order:
         self.chosen: list[int] = []
         self.able: list[tuple[str, ...]] = []
 
-    def choose(self, running: LitmusUnderWay, able: Sequence[SessionUnderWay]) -> int:
+    def choose(self, running: Simulation, able: Sequence[SessionSimulation]) -> int:
         """Who goes on; _Known if that was looked at already."""
         at = len(self.chosen)
         if at >= len(self.begin):
@@ -290,7 +300,7 @@ def _refuse_raced(litmus: Litmus, database: Database, protocol: Spec, done: Exec
     left: list[tuple[int, ...]] = [()]
     while left:
         order = _Order(left.pop(), known)
-        running = LitmusUnderWay(litmus, database, rules_of(protocol))
+        running = Simulation(litmus, database, rules_of(protocol))
         running.choose = order.choose
         try:
             other = observed_run(litmus, running.execution(), protocol.name)
@@ -318,7 +328,7 @@ def _refuse_raced(litmus: Litmus, database: Database, protocol: Spec, done: Exec
         )
 
 
-def _state(running: LitmusUnderWay, able: Sequence[SessionUnderWay]) -> Hashable:
+def _state(running: Simulation, able: Sequence[SessionSimulation]) -> Hashable:
     """All that what comes next, and what there is to see at the end, depends on."""
     store, locks = running.work.store, running.work.locks
     rows = tuple(
@@ -329,7 +339,7 @@ def _state(running: LitmusUnderWay, able: Sequence[SessionUnderWay]) -> Hashable
     sessions = tuple(
         (
             tuple(one.steps), one.wants, one.at, one.told, one.since, one.ran, one.ended, tuple(one.waits),
-            tuple(map(shown_by, one.turns)),
+            tuple(map(step_result, one.turns)),
         )
         for one in running.sessions.values()
     )  # fmt: skip

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from isolitmus.checker.pg_isolation.permutation_run import CarriedPermutation, PgTransaction
+    from isolitmus.checker.pg_isolation.permutation_run import PermutationRun, PgTransaction
     from isolitmus.checker.pg_isolation.row_versions import RowScan
     from isolitmus.model.isolation_spec import Permutation
     from isolitmus.model.operations import Operation, Status
@@ -64,7 +64,7 @@ class PermutationHistory:
 
     permutation: Permutation
     """Its steps, and what was printed."""
-    carried: CarriedPermutation
+    carried: PermutationRun
     """What came of it, statement by statement."""
     history: History
     """Who read and wrote which rows; transactions are numbered by the order of their sessions."""
@@ -135,7 +135,7 @@ def permutation_histories(
 
 
 class _Builder:
-    def __init__(self, carried: CarriedPermutation) -> None:
+    def __init__(self, carried: PermutationRun) -> None:
         self.carried = carried
         by_session = sorted(carried.transactions, key=lambda t: (t.session, t.number))
         self.number = {t.number: place for place, t in enumerate(by_session, 1)}

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlglot import expressions as exp
 
-from isolitmus.checker.pg_isolation.row_versions import RowScan, RowVersions, SeenBy
+from isolitmus.checker.pg_isolation.row_versions import RowScan, RowVersions, SnapshotView
 from isolitmus.model.errors import RecordingError
 from isolitmus.specs.sql.pg_isolation_sql import Idle, OfRows, PgBegin, PgEnd, pg_statements
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "REFUSAL",
-    "CarriedPermutation",
+    "PermutationRun",
     "PgTransaction",
     "RowAccess",
     "SpecTables",
@@ -75,7 +75,7 @@ class PgTransaction:
     """Whether its snapshot waits until it is safe."""
     waited: int | None = None
     """How many had committed when it began to wait for its snapshot."""
-    seen: SeenBy | None = None
+    seen: SnapshotView | None = None
     """Its snapshot, once it has one."""
     status: Literal["open", "committed", "aborted"] = "open"
     """How it ended."""
@@ -88,7 +88,7 @@ class PgTransaction:
 
 
 @dataclass(frozen=True, slots=True)
-class CarriedPermutation:
+class PermutationRun:
     """What came of a permutation."""
 
     transactions: tuple[PgTransaction, ...]
@@ -129,7 +129,7 @@ class SpecTables:
             self._read[block] = pg_statements(block, self.spec.file)
         return self._read[block]
 
-    def carried(self, permutation: Permutation, *, supposed: bool = False) -> CarriedPermutation:
+    def carried(self, permutation: Permutation, *, supposed: bool = False) -> PermutationRun:
         """What came of a permutation; RecordingError says what is not known of it."""
         if permutation.problem:
             raise RecordingError(permutation.problem)
@@ -150,7 +150,7 @@ class _Carrier:
         self.supposed: set[int] = set()
         self.moments: list[tuple[int, Literal["start", "end"]]] = []
 
-    def carry(self, permutation: Permutation) -> CarriedPermutation:
+    def carry(self, permutation: Permutation) -> PermutationRun:
         printed = list(permutation.printed)
         for number, session in enumerate(self.spec.sessions):
             if session.setup is not None:
@@ -183,8 +183,8 @@ class _Carrier:
         for table, row, _ in self.versions.changed:
             written.setdefault(table, set()).add(row)
         scans = {each.scan for t in self.every for each in t.done if each.scan is not None}
-        everyone = SeenBy(0, frozenset(self.committed))
-        return CarriedPermutation(
+        everyone = SnapshotView(0, frozenset(self.committed))
+        return PermutationRun(
             tuple(self.every),
             tuple(self.moments),
             tuple(self.committed),
@@ -319,16 +319,16 @@ class _Carrier:
         """RecordingError if a transaction may have waited for another snapshot, too, and have seen the same."""
         first, transaction.waited = transaction.waited, None
         for count in range(len(self.committed) if first is None else first, len(self.committed)):
-            earlier = SeenBy(transaction.number, frozenset(self.committed[:count]))
+            earlier = SnapshotView(transaction.number, frozenset(self.committed[:count]))
             found = self.versions.query(statement, earlier)
             if printed_rows(found) == rows:
                 raise RecordingError(
                     f"{statement.place}: '{statement.text}' waited for a snapshot, and nothing says which it took"
                 )
 
-    def _snapshot(self, transaction: PgTransaction) -> SeenBy:
+    def _snapshot(self, transaction: PgTransaction) -> SnapshotView:
         if transaction.seen is None:
-            transaction.seen = SeenBy(transaction.number, frozenset(self.committed))
+            transaction.seen = SnapshotView(transaction.number, frozenset(self.committed))
         return transaction.seen
 
     def _finish(self, session: int, statement: PgEnd) -> None:

@@ -21,14 +21,14 @@ from isolitmus.specs.sql.pg_isolation_sql import Drops, MadeTable, OfRows, table
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-__all__ = ["RowScan", "RowVersions", "SeenBy"]
+__all__ = ["RowScan", "RowVersions", "SnapshotView"]
 
 
 SEEN = "list_contains(getvariable('makers'), _by)"
 """Whether a version is of those that are seen, as ``_asked`` says."""
 
 
-class SeenBy(NamedTuple):
+class SnapshotView(NamedTuple):
     """What a transaction sees: its number, and who had committed when it took its snapshot."""
 
     number: int
@@ -56,7 +56,7 @@ class RowVersions:
     >>> versions = RowVersions()
     >>> made, filled, query = pg_statements(SqlBlock("CREATE TABLE t (i int); INSERT INTO t VALUES (7); SELECT i FROM t", 1), "h")
     >>> versions.prepare([made, filled])
-    >>> versions.query(query, SeenBy(1, frozenset()))
+    >>> versions.query(query, SnapshotView(1, frozenset()))
     [(7,)]
     """
 
@@ -74,7 +74,7 @@ class RowVersions:
 
     def prepare(self, statements: Iterable[MadeTable | Drops | OfRows]) -> None:
         """Make and fill the tables, before any permutation."""
-        nobody = SeenBy(0, frozenset())
+        nobody = SnapshotView(0, frozenset())
         for statement in statements:
             match statement:
                 case MadeTable(name, ()) if name not in self._tables:
@@ -115,11 +115,11 @@ class RowVersions:
             self.changed.clear()
             self._next = before
 
-    def query(self, statement: OfRows, by: SeenBy) -> list[tuple[Any, ...]]:
+    def query(self, statement: OfRows, by: SnapshotView) -> list[tuple[Any, ...]]:
         """The rows that a query gives."""
         return self._asked(by, statement, 0, lambda: self._seen(statement.tree)).fetchall()
 
-    def scanned(self, statement: OfRows, by: SeenBy) -> list[RowScan]:
+    def scanned(self, statement: OfRows, by: SnapshotView) -> list[RowScan]:
         """What a statement reads."""
         found = []
         number = 0  # of the statement itself
@@ -154,7 +154,7 @@ class RowVersions:
         )
         return {(row, by): holds for row, by, holds in found.fetchall()}
 
-    def change(self, statement: OfRows, by: SeenBy) -> None:
+    def change(self, statement: OfRows, by: SnapshotView) -> None:
         """Carry out INSERT, UPDATE or DELETE; RecordingError for what PostgreSQL would not have let it do."""
         match statement.tree:
             case exp.Insert() as tree:
@@ -171,7 +171,7 @@ class RowVersions:
                 f'UPDATE "{name}" SET _gone = NULL WHERE _gone = {number} AND _by <> {number}'
             )
 
-    def digest(self, name: str, by: SeenBy) -> tuple[int, int]:
+    def digest(self, name: str, by: SnapshotView) -> tuple[int, int]:
         """How many rows a table has, and a number that is the same for the same rows in any order."""
 
         def made() -> exp.Expr:
@@ -186,7 +186,7 @@ class RowVersions:
         """The names of the tables."""
         return tuple(self._tables)
 
-    def _insert(self, tree: exp.Insert, statement: OfRows, by: SeenBy) -> None:
+    def _insert(self, tree: exp.Insert, statement: OfRows, by: SnapshotView) -> None:
         into = tree.this
         table = into.this if isinstance(into, exp.Schema) else into
         name = self._known(table, statement)
@@ -206,7 +206,7 @@ class RowVersions:
             self.changed += [(name, row, by.number) for row in rows]
             self._refuse_doubles(name, statement, by)
 
-    def _replace(self, tree: exp.Expr, statement: OfRows, by: SeenBy) -> None:
+    def _replace(self, tree: exp.Expr, statement: OfRows, by: SnapshotView) -> None:
         name = self._known(tree.this, statement)
         columns = self._tables[name].names
         sets = {each.this.name.lower(): each.expression for each in tree.expressions}
@@ -239,7 +239,7 @@ class RowVersions:
             self.changed += [(name, row, by.number) for row in rows]
             self._refuse_doubles(name, statement, by)
 
-    def _refuse_doubles(self, name: str, statement: OfRows, by: SeenBy) -> None:
+    def _refuse_doubles(self, name: str, statement: OfRows, by: SnapshotView) -> None:
         for key in self._tables[name].keys:
             same = " AND ".join(f'a."{column}" = b."{column}"' for column in key)
             found = self._run(
@@ -276,7 +276,7 @@ class RowVersions:
 
     def _asked(
         self,
-        by: SeenBy,
+        by: SnapshotView,
         of: OfRows | str,
         number: int,
         make: Callable[[], exp.Expr],

@@ -38,8 +38,8 @@ from isolitmus.checker.prove.formula_semantics import (
     RelationFormula,
     TableVocabulary,
     Z3Expr,
-    contained,
-    demands,
+    inclusion_formula,
+    spec_formula,
 )
 from isolitmus.checker.prove.premises import EVERY_VERSION_READ, PREMISES
 from isolitmus.model.spec import Fold
@@ -85,7 +85,7 @@ class Theory:
     def __init__(self, question: Question, domain: Domain) -> None:
         self.tables = TableVocabulary(domain)
         self.formulas = Formulas(self.tables)
-        self.facts = [*domain.facts, *self.tables.facts, *demands(self.formulas, question.a)]
+        self.facts = [*domain.facts, *self.tables.facts, *spec_formula(self.formulas, question.a)]
         self._fold = Fold(self.formulas, question.b.definitions)
         names = question.a.needs | question.b.needs
         self.sets = [name for name in SETS if name in names and name != "Writer"]
@@ -177,7 +177,9 @@ def _irreflexive(axiom: Axiom) -> FormulaClaim:
 
 
 def _steps(axiom: Axiom, order: str) -> FormulaClaim:
-    return lambda theory: contained(theory.tables, theory.relation(axiom), theory.order(order))
+    return lambda theory: inclusion_formula(
+        theory.tables, theory.relation(axiom), theory.order(order)
+    )
 
 
 def _leaps(axiom: Axiom, order: str) -> FormulaClaim:
@@ -407,7 +409,7 @@ def _log(order: str) -> Lemma:
 
     def hence(theory: Theory) -> Z3Expr:
         tables = theory.tables
-        return contained(tables, tables.relation("log"), theory.order(order))
+        return inclusion_formula(tables, tables.relation("log"), theory.order(order))
 
     words = f"two writers are in the order by {order} as in the log, if those between are"
     return Lemma("whole-log", words, frozenset({"gapless"}), claim, hence)

@@ -44,15 +44,15 @@ __all__ = [
     "ROW",
     "TRANSACTION",
     "VERSION",
+    "BoundedDomain",
     "Domain",
-    "Everything",
-    "Few",
     "Formulas",
     "RelationFormula",
     "SetFormula",
     "TableVocabulary",
-    "contained",
-    "demands",
+    "UnboundedDomain",
+    "inclusion_formula",
+    "spec_formula",
 ]
 
 Z3Expr = Any
@@ -87,7 +87,7 @@ def sort(name: str, context: Z3Expr) -> Z3Expr:
     return z3.IntSort(context) if name == VERSION else z3.DeclareSort(name, context)
 
 
-class Everything:
+class UnboundedDomain:
     """Any number of transactions, rows, files, predicates and versions; ``transactions``: at most so
     many of these, and then what is said of all is spelt out.
     """
@@ -133,7 +133,7 @@ class Everything:
         return version == version  # noqa: PLR0124
 
 
-class Few:
+class BoundedDomain:
     """So many transactions, rows and files, one predicate, and the versions from 0 to as many as
     there are transactions.
     """
@@ -174,7 +174,9 @@ SetFormula = Callable[[Z3Expr], Z3Expr]
 T = TRANSACTION
 
 
-def contained(tables: TableVocabulary, inner: RelationFormula, outer: RelationFormula) -> Z3Expr:
+def inclusion_formula(
+    tables: TableVocabulary, inner: RelationFormula, outer: RelationFormula
+) -> Z3Expr:
     """The formula that one relation lies in the other."""
     return tables.domain.forall((T, T), lambda i, j: tables.z3.Implies(inner(i, j), outer(i, j)))
 
@@ -207,7 +209,7 @@ class Formulas:
         before = self._fresh(f"before by {name}")
         irreflexive = self.tables.domain.forall((T,), lambda i: z3.Not(before(i, i)))
         self.facts += [irreflexive, _transitive(self.tables, before)]
-        self.facts += [contained(self.tables, part, before) for part in inside]
+        self.facts += [inclusion_formula(self.tables, part, before) for part in inside]
         self.orders[name] = before
 
     def _fresh(self, name: str) -> RelationFormula:
@@ -244,10 +246,14 @@ class Formulas:
     def plus(self, a: RelationFormula) -> RelationFormula:
         self._closures += 1
         closure = self._fresh(f"closure {self._closures}")
-        self.facts += [contained(self.tables, a, closure), _transitive(self.tables, closure)]
+        self.facts += [
+            inclusion_formula(self.tables, a, closure),
+            _transitive(self.tables, closure),
+        ]
         self.facts += [
             self.tables.z3.Implies(
-                contained(self.tables, a, order), contained(self.tables, closure, order)
+                inclusion_formula(self.tables, a, order),
+                inclusion_formula(self.tables, closure, order),
             )
             for order in self.orders.values()
         ]
@@ -287,7 +293,7 @@ class _IdentityFormula:
         return z3.And(i == j, self.on(i))
 
 
-def demands(formulas: Formulas, spec: Spec) -> list[Z3Expr]:
+def spec_formula(formulas: Formulas, spec: Spec) -> list[Z3Expr]:
     """What a spec says of a history that it admits; its orders are added to ``formulas.orders``.
 
     A transaction that it shows as a no-op is not recorded, and so no writer.

@@ -34,15 +34,15 @@ from isolitmus.checker.prove.sentences import (
     SAME,
     Closures,
     Sentence,
-    branches_of,
-    composed,
-    kind_of,
-    of_law,
-    question,
-    restricted,
-    with_orders,
+    compose,
+    law_sentence,
+    node_kind,
+    question_text,
+    replace_orders,
+    restrict,
+    union_branches,
 )
-from isolitmus.checker.solver.circuits import answer
+from isolitmus.checker.solver.circuits import ask_solver
 from isolitmus.checker.solver.refutation import Refutation
 from isolitmus.model.budget import Budget
 from isolitmus.model.errors import Limit
@@ -55,7 +55,13 @@ if TYPE_CHECKING:
 
     from isolitmus.model.spec import Axiom, CatExpr, Spec
 
-__all__ = ["Derivation", "TheoryOfLaws", "derive", "initial_first", "said_of"]
+__all__ = [
+    "Derivation",
+    "TheoryOfLaws",
+    "axiom_sentence",
+    "derive_inclusion",
+    "initial_transaction_law",
+]
 
 CORE = 1_500_000
 """And on which facts a question takes; if that does not suffice, it has all."""
@@ -77,11 +83,11 @@ class TheoryOfLaws:
         self.known: dict[tuple[CatExpr, int], _Excluded] = {}
         used = a.needs | b.needs
         laws = (*LAWS, *(TIMED if "time" in used else ()))
-        said = [said_of(a, axiom) for axiom in a.demands]
-        asked = [said_of(b, axiom) for axiom in b.demands]
+        said = [axiom_sentence(a, axiom) for axiom in a.demands]
+        asked = [axiom_sentence(b, axiom) for axiom in b.demands]
         closures = Closures([*(r for law in laws for r in law.relations), *said, *asked])
         self.steps = {*closures.steps}
-        self.facts += map(of_law, laws)
+        self.facts += map(law_sentence, laws)
         self.nodes()
         if "co" in a.bound:
             self.supposed()
@@ -100,7 +106,7 @@ class TheoryOfLaws:
             self.missing_later(axiom, expr)
         for closure in closures.closures:
             for name, order in self.orders.items():
-                later = Binary("\\", composed(closure, MISSED), order)
+                later = Binary("\\", compose(closure, MISSED), order)
                 self.lemma(
                     later, f"{closure} and then missing a version goes along with {name}", later
                 )
@@ -111,12 +117,12 @@ class TheoryOfLaws:
 
     def nodes(self) -> None:
         """What there is."""
-        one = Binary("\\", composed(Bracket(INITIAL), EVERY, Bracket(INITIAL)), SAME)
+        one = Binary("\\", compose(Bracket(INITIAL), EVERY, Bracket(INITIAL)), SAME)
         self.none("there is one initial transaction", one)
         served, external = Name("Served"), Name("External")
         self.none(
             "a read that has a source is served",
-            Binary("\\", Name("rf"), composed(Name("rf"), Bracket(served))),
+            Binary("\\", Name("rf"), compose(Name("rf"), Bracket(served))),
         )
         self.none("what is served is from outside", Bracket(Binary("\\", served, external)))
 
@@ -125,22 +131,24 @@ class TheoryOfLaws:
         co, vis = Name("co"), Name("vis")
         among = Bracket(COMMITTED)
         self.order("co", co, among)
-        self.none("co is of those that committed", Binary("\\", co, composed(among, co, among)))
-        self.none("co begins with the initial transaction", Binary("\\", initial_first(), co))
+        self.none("co is of those that committed", Binary("\\", co, compose(among, co, among)))
+        self.none(
+            "co begins with the initial transaction", Binary("\\", initial_transaction_law(), co)
+        )
         if "vis" in self.a.bound:
             self.none("vis is a part of co", Binary("\\", vis, co))
-            self.none("vis is a prefix of co", Binary("\\", composed(co, vis), vis))
-            seen = Binary("\\", composed(Bracket(INITIAL), co), vis)
+            self.none("vis is a prefix of co", Binary("\\", compose(co, vis), vis))
+            seen = Binary("\\", compose(Bracket(INITIAL), co), vis)
             self.none("everybody sees the initial transaction", seen)
 
     def demand(self, axiom: Axiom, expr: CatExpr) -> None:
         """What an axiom of the level says."""
         words = f"{axiom.name} of {self.a.name}"
         co, among = Name("co"), Bracket(COMMITTED)
-        if axiom.test == "acyclic" and co in branches_of(expr):
-            for case in branches_of(expr):
+        if axiom.test == "acyclic" and co in union_branches(expr):
+            for case in union_branches(expr):
                 if case != co:
-                    self.none(words, Binary("\\", composed(among, case, among), co))
+                    self.none(words, Binary("\\", compose(among, case, among), co))
         elif axiom.test == "acyclic":
             self.total(f"the order of {axiom.name}", expr, words)
         else:
@@ -149,9 +157,9 @@ class TheoryOfLaws:
     def order(self, name: str, order: CatExpr, of: CatExpr) -> None:
         """A total order of some nodes."""
         self.none(f"{name} leads nobody back", Binary("&", order, SAME))
-        self.none(f"{name} goes on", Binary("\\", composed(order, order), order))
-        either = composed(order, Unary("^-1", order), SAME, op="|")
-        self.none(f"{name} is total", Binary("\\", composed(of, EVERY, of), either))
+        self.none(f"{name} goes on", Binary("\\", compose(order, order), order))
+        either = compose(order, Unary("^-1", order), SAME, op="|")
+        self.none(f"{name} is total", Binary("\\", compose(of, EVERY, of), either))
         self.orders[name] = order
 
     def total(self, name: str, inside: CatExpr, words: str) -> None:
@@ -161,8 +169,8 @@ class TheoryOfLaws:
         order = Name(name)
         self.order(name, order, ALL)
         self.none(words, Binary("\\", inside, order))
-        if kind_of(self.a) == "transactions":
-            first = Binary("\\", composed(Bracket(INITIAL), EVERY), Binary("|", order, SAME))
+        if node_kind(self.a) == "transactions":
+            first = Binary("\\", compose(Bracket(INITIAL), EVERY), Binary("|", order, SAME))
             self.none(f"{name} begins with the initial transaction", first)
 
     def never_back(self, expr: CatExpr) -> None:
@@ -177,9 +185,9 @@ class TheoryOfLaws:
         words = f"the steps of {closure} are in {other}"
         then = Binary("\\", closure, other)
         if not self.lemma(Binary("\\", closure.operand, other), words, then):
-            more = Binary("|", other, composed(Bracket(INITIAL), EVERY))
+            more = Binary("|", other, compose(Bracket(INITIAL), EVERY))
             goes_on = self.refuted(
-                Binary("\\", composed(more, more), more), BRIEF, words, lemma=True
+                Binary("\\", compose(more, more), more), BRIEF, words, lemma=True
             )
             if goes_on is not None:
                 then = Binary("\\", closure, more)
@@ -188,8 +196,8 @@ class TheoryOfLaws:
     def missing_later(self, axiom: Axiom, expr: CatExpr) -> None:
         """What is said of who misses a version, said of who misses a later one, if that follows."""
         order = self.orders.get(f"the order of {axiom.name}")
-        for case in branches_of(expr):
-            later = with_orders(case, {"rw": MISSED})
+        for case in union_branches(expr):
+            later = replace_orders(case, {"rw": MISSED})
             if later == case or (axiom.test == "acyclic" and order is None):
                 continue
             if order is not None:
@@ -213,7 +221,7 @@ class TheoryOfLaws:
     ) -> list[Refutation] | None:
         """The questions whether the goal relates something, case by case, if none has an answer."""
         steps: list[Refutation] = []
-        for case in branches_of(goal):
+        for case in union_branches(goal):
             asked = self.excluded(case, trial, lemma=lemma)
             if asked is None:
                 return None
@@ -229,8 +237,8 @@ class TheoryOfLaws:
         denied = Sentence.some(f"denied: {case} relates nothing", case)
         for facts in self.choices(lemma=lemma):
             solver = _solver(*trial)
-            solver.from_string(question([*facts, denied]))
-            if answer(solver, (), self.budget) == "unsat":
+            solver.from_string(question_text([*facts, denied]))
+            if ask_solver(solver, (), self.budget) == "unsat":
                 found = self.known[case, len(self.facts)] = _Excluded(facts, denied)
                 return found
         return None
@@ -264,14 +272,14 @@ class _Excluded:
         import z3
 
         solver = _solver(CORE)
-        whole = z3.parse_smt2_string(question([*self.known, self.denied]), ctx=solver.ctx)
+        whole = z3.parse_smt2_string(question_text([*self.known, self.denied]), ctx=solver.ctx)
         for k, said in enumerate(whole):
             solver.assert_and_track(said, f"fact {k}")
-        if answer(solver) != "unsat":
-            return (question([*self.known, self.denied]),)
+        if ask_solver(solver) != "unsat":
+            return (question_text([*self.known, self.denied]),)
         took = {str(one) for one in solver.unsat_core()}
         known = [one for k, one in enumerate(self.known) if f"fact {k}" in took]
-        return (question([*known, self.denied]),)
+        return (question_text([*known, self.denied]),)
 
 
 def _solver(units: int = 0, chance: int = 0) -> Any:
@@ -283,14 +291,14 @@ def _solver(units: int = 0, chance: int = 0) -> Any:
     return solver
 
 
-def said_of(spec: Spec, axiom: Axiom) -> CatExpr:
+def axiom_sentence(spec: Spec, axiom: Axiom) -> CatExpr:
     """What an axiom is about, in frames whose nodes are all operations."""
-    return restricted(unfold(axiom.expr, spec.definitions), kind_of(spec))
+    return restrict(unfold(axiom.expr, spec.definitions), node_kind(spec))
 
 
-def initial_first() -> CatExpr:
+def initial_transaction_law() -> CatExpr:
     """From the initial transaction to all others that committed."""
-    return composed(Bracket(INITIAL), EVERY, Bracket(Binary("\\", COMMITTED, INITIAL)))
+    return compose(Bracket(INITIAL), EVERY, Bracket(Binary("\\", COMMITTED, INITIAL)))
 
 
 TRIALS = tuple(
@@ -326,13 +334,13 @@ class Derivation:
         return "the laws of histories" + (f", with {self.order} as co" if self.order else "")
 
 
-def derive(a: Spec, b: Spec, budget: Budget | None = None) -> Derivation | None:
+def derive_inclusion(a: Spec, b: Spec, budget: Budget | None = None) -> Derivation | None:
     """Why ``a`` admits no history that ``b`` forbids; None if that is not derived, also once the budget is spent.
 
     >>> from isolitmus.specs import level
-    >>> print(derive(level("serializable"), level("serializable-crooks")))
+    >>> print(derive_inclusion(level("serializable"), level("serializable-crooks")))
     the laws of histories, with the order of serial-order as co
-    >>> derive(level("serializable-crooks"), level("serializable"))
+    >>> derive_inclusion(level("serializable-crooks"), level("serializable"))
     """
     if any(not spec.needs <= SPOKEN or spec.silences for spec in (a, b)):
         return None
@@ -379,36 +387,36 @@ def _choices(theory: TheoryOfLaws, b: Spec) -> Iterator[tuple[str, CatExpr | Non
         yield "co", Name("co")
     else:
         for name, order in theory.orders.items():
-            yield name, composed(Bracket(COMMITTED), order, Bracket(COMMITTED))
+            yield name, compose(Bracket(COMMITTED), order, Bracket(COMMITTED))
 
 
 def _claims(
     theory: TheoryOfLaws, b: Spec, by: str, co: CatExpr | None
 ) -> Iterator[tuple[str, WaysToAxiom]]:
     """What is to be shown, with ways to it."""
-    asked = [(axiom, said_of(b, axiom)) for axiom in b.demands]
+    asked = [(axiom, axiom_sentence(b, axiom)) for axiom in b.demands]
     supposed: dict[str, CatExpr] = {}
     if co is not None:
         supposed["co"] = co
-        if kind_of(b) != "transactions" and by != "co":
+        if node_kind(b) != "transactions" and by != "co":
             yield (
                 "that co begins with the initial transaction",
-                [("", [Binary("\\", initial_first(), co)])],
+                [("", [Binary("\\", initial_transaction_law(), co)])],
             )
     if co is not None and "vis" in b.bound:
         least = [
-            with_orders(expr.left, supposed)
+            replace_orders(expr.left, supposed)
             for axiom, expr in asked
             if axiom.test == "empty" and isinstance(expr, Binary) and expr.right == Name("vis")
         ]
-        vis: CatExpr = composed(Bracket(INITIAL), co)
+        vis: CatExpr = compose(Bracket(INITIAL), co)
         if least:
             before = Binary("|", co, Bracket(COMMITTED))
-            vis = Binary("|", vis, composed(before, composed(*least, op="|"), Bracket(COMMITTED)))
+            vis = Binary("|", vis, compose(before, compose(*least, op="|"), Bracket(COMMITTED)))
         supposed["vis"] = vis
         yield "that vis is a part of co", [("", [Binary("\\", vis, co)])]
     for axiom, expr in asked:
-        said = with_orders(expr, supposed)
+        said = replace_orders(expr, supposed)
         match axiom.test:
             case "empty":
                 yield axiom.name, [("", [said])]
@@ -417,5 +425,5 @@ def _claims(
             case "acyclic":
                 own = sorted(theory.orders, key=lambda one: one != by)
                 ways: WaysToAxiom = [(one, [Binary("\\", said, theory.orders[one])]) for one in own]
-                further = Binary("\\", composed(said, said), said)
+                further = Binary("\\", compose(said, said), said)
                 yield axiom.name, [*ways, ("", [Binary("&", said, SAME), further])]

@@ -16,7 +16,7 @@ from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from isolitmus.checker.delta.frame import delta_frame
-from isolitmus.checker.delta.metadata_changes import item, with_definitions
+from isolitmus.checker.delta.metadata_changes import add_definition_reads, definition_item
 from isolitmus.checker.prove.formula_semantics import (
     FILE,
     PREDICATE,
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from isolitmus.model.delta.footprint import Footprint
     from isolitmus.model.execution import Execution
 
-__all__ = ["EVERY_VERSION_READ", "PREMISES", "Premise", "violated_premises"]
+__all__ = ["EVERY_VERSION_READ", "PREMISES", "Premise", "find_violated_premises"]
 
 T = TRANSACTION
 
@@ -361,13 +361,13 @@ EVERY_VERSION_READ = (
 """What is assumed on top if every version is read."""
 
 
-def violated_premises(done: Execution, premises: Sequence[Premise]) -> tuple[Premise, ...]:
+def find_violated_premises(done: Execution, premises: Sequence[Premise]) -> tuple[Premise, ...]:
     """The premises that do not hold in what took effect in an execution on one table.
 
     >>> from isolitmus.checker.prove.premises import PREMISES
     >>> from isolitmus.checker.execution.commit_loop import execute
     >>> from isolitmus.specs import litmus
-    >>> [premise.name for premise in violated_premises(execute(litmus("set-from-subquery")), PREMISES)]
+    >>> [premise.name for premise in find_violated_premises(execute(litmus("set-from-subquery")), PREMISES)]
     ['read-files', 'read-predicates']
     """
     tables: Any = _Executed(done)
@@ -422,7 +422,7 @@ class _Executed:
     z3 = _Logic
 
     def __init__(self, done: Execution) -> None:
-        self.events = with_definitions([e for e in done.events if not e.aborted])
+        self.events = add_definition_reads([e for e in done.events if not e.aborted])
         self.frame = delta_frame(self.events, reasons=False)
         footprints = [e.effect.footprint for e in self.events if e.effect.footprint is not None]
         width = max((len(f.schema.columns) for f in footprints), default=0)
@@ -433,7 +433,7 @@ class _Executed:
         self.rows = [{row.id: widen_row(row.values, width) for _, row in rows} for rows in stored]
         self.files = [{(path, row.id) for path, row in rows} for rows in stored]
         self.written = [{w.id: w for w in event.effect.writes} for event in self.events]
-        self.items = {item(table) for table in done.states[-1]}
+        self.items = {definition_item(table) for table in done.states[-1]}
         reads = [len(event.effect.reads) for event in self.events]
         self.domain = _Ranges(
             {

@@ -20,12 +20,12 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from isolitmus.checker.delta.frame import delta_frame
 from isolitmus.checker.execution.commit_loop import execute, unfit_table
-from isolitmus.checker.judge.compiled_semantics import admission
+from isolitmus.checker.judge.compiled_semantics import compile_spec
 from isolitmus.checker.judge.read_nodes import needs_reads
 from isolitmus.checker.prove.arguments import Question, Theory, arguments
-from isolitmus.checker.prove.formula_semantics import Everything, Few, Z3Expr
-from isolitmus.checker.prove.premises import violated_premises
-from isolitmus.checker.solver.circuits import answer as answer_of
+from isolitmus.checker.prove.formula_semantics import BoundedDomain, UnboundedDomain, Z3Expr
+from isolitmus.checker.prove.premises import find_violated_premises
+from isolitmus.checker.solver.circuits import ask_solver as answer_of
 from isolitmus.checker.solver.refutation import Refutation
 from isolitmus.model.budget import Budget
 from isolitmus.model.display import ReadableRepr, first_lines
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from isolitmus.checker.prove.formula_semantics import Domain
     from isolitmus.checker.prove.premises import Premise
 
-__all__ = ["Outside", "Proof", "ProofStep", "outside", "prove", "statements"]
+__all__ = ["OutsideTest", "Proof", "ProofStep", "outside_tests", "prove", "scope_of_statements"]
 
 DEPENDENCIES = ("wr", "ww", "rw")
 
@@ -210,7 +210,7 @@ class _Obligation:
         """The question whether the lemma fails although what it took holds."""
 
         def text() -> tuple[str]:
-            solver, tools, _ = self.denied(Everything(self.question.transactions))
+            solver, tools, _ = self.denied(UnboundedDomain(self.question.transactions))
             solver.add(*(tool for tool in tools if str(tool) in took))
             return (f"(set-logic ALL)\n{solver.to_smt2()}",)
 
@@ -227,7 +227,7 @@ class _Obligation:
         ``units``, if so much work is enough.
         """
         part = self.part
-        solver, tools, _ = self.denied(Everything(self.question.transactions))
+        solver, tools, _ = self.denied(UnboundedDomain(self.question.transactions))
         solver.set("rlimit", units)
         answer = _ask(solver, tools, part)
         if answer != "unsat":
@@ -247,7 +247,7 @@ class _Obligation:
         for transactions, rows, files in SMALL:
             if most is not None and transactions > most:
                 break
-            domain = Few(transactions, rows, files)
+            domain = BoundedDomain(transactions, rows, files)
             solver, tools, theory = self.denied(domain)
             if _ask(solver, tools, part) == "sat":
                 return _words(theory, domain, solver.model())
@@ -280,7 +280,7 @@ def _of_tables(premise: Premise) -> Callable[[Theory], Z3Expr]:
     return lambda theory: premise.formula(theory.tables)
 
 
-def _words(theory: Theory, domain: Few, model: Z3Expr) -> tuple[str, ...]:
+def _words(theory: Theory, domain: BoundedDomain, model: Z3Expr) -> tuple[str, ...]:
     """A counterexample: its transactions in the order of the log, and how they depend."""
     tables = theory.tables
 
@@ -308,7 +308,7 @@ def _words(theory: Theory, domain: Few, model: Z3Expr) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class Outside:
+class OutsideTest:
     """A litmus test that a theorem does not speak of: its name, why, and whether the first spec admits there
     what the second forbids.
     """
@@ -322,11 +322,11 @@ class Outside:
         return {"litmus": self.litmus, "why": list(self.why), "fails": self.fails}
 
 
-def statements(premises: Sequence[Premise]) -> str:
+def scope_of_statements(premises: Sequence[Premise]) -> str:
     """What the premises make of "statements on one Delta table", what their reads are first.
 
     >>> from isolitmus.checker.prove.premises import PREMISES
-    >>> statements([p for p in PREMISES if p.name in ("read-files", "sessions")])
+    >>> scope_of_statements([p for p in PREMISES if p.name in ("read-files", "sessions")])
     'statements on one Delta table, whose reads are all tracked, each in a session of its own'
     """
     said = dict.fromkeys(premise.scope for premise in premises if premise.scope)
@@ -334,12 +334,12 @@ def statements(premises: Sequence[Premise]) -> str:
     return ", ".join(["statements on one Delta table", *first])
 
 
-def outside(question: Question, premises: Sequence[Premise]) -> tuple[Outside, ...]:
+def outside_tests(question: Question, premises: Sequence[Premise]) -> tuple[OutsideTest, ...]:
     """The litmus tests with statements that break one of the premises, or the bound, in what takes effect under the
     first spec; Disagreement if one refutes what was proved and breaks none.
     """
-    admits, permits = admission(question.a), admission(question.b)
-    found: list[Outside] = []
+    admits, permits = compile_spec(question.a), compile_spec(question.b)
+    found: list[OutsideTest] = []
     for name in litmus_names():
         test = litmus(name)
         if not isinstance(test, Litmus) or test.raw or unfit_table(test, question.a):
@@ -349,11 +349,11 @@ def outside(question: Question, premises: Sequence[Premise]) -> tuple[Outside, .
         fails = admits(seen) and not permits(seen)
         why = ["is about several tables"] if len(test.tables) > 1 else []
         if not why:
-            why = [p.outside or f"breaks {p.name}" for p in violated_premises(done, premises)]
+            why = [p.outside or f"breaks {p.name}" for p in find_violated_premises(done, premises)]
         if question.transactions is not None and seen.transactions > question.transactions:
             why.append(f"has more than {question.transactions} transactions")
         if why:
-            found.append(Outside(name, tuple(dict.fromkeys(why)), fails))
+            found.append(OutsideTest(name, tuple(dict.fromkeys(why)), fails))
         elif fails:
             raise Disagreement(
                 f"{name}: {question.a.name} admits it and {question.b.name} forbids it, though it breaks no"

@@ -26,11 +26,11 @@ from time import monotonic
 from typing import TYPE_CHECKING
 
 from isolitmus.checker.execution.commit_loop import execute
-from isolitmus.checker.judge.compiled_semantics import admission
+from isolitmus.checker.judge.compiled_semantics import compile_spec
 from isolitmus.checker.locking.protocol_rules import rules_of
 from isolitmus.checker.locking.query_plans import scan_hints
-from isolitmus.checker.prove.proof import Outside, Proof, ProofStep
-from isolitmus.checker.solver.circuits import answer
+from isolitmus.checker.prove.proof import OutsideTest, Proof, ProofStep
+from isolitmus.checker.solver.circuits import ask_solver
 from isolitmus.checker.universes.tables import of_format
 from isolitmus.model.errors import Disagreement, Refused
 from isolitmus.model.litmus import Litmus
@@ -51,11 +51,11 @@ if TYPE_CHECKING:
 
 __all__ = [
     "InductiveStep",
-    "assumed_of_scans",
-    "each_row_once",
     "outside_of_scans",
+    "prove_each_row_once",
     "prove_scans",
-    "scanned_statements",
+    "scan_assumptions",
+    "scope_of_scans",
 ]
 
 
@@ -69,13 +69,13 @@ class InductiveStep:
     counterexample: str = ""
 
 
-def each_row_once(*, moves: bool = False, stays: bool = True) -> tuple[InductiveStep, ...]:
+def prove_each_row_once(*, moves: bool = False, stays: bool = True) -> tuple[InductiveStep, ...]:
     """The parts of the proof that a scan emits a row exactly once; ``moves``: its key may change; ``stays`` False: it may
     be inserted and deleted, and then it is emitted at most once.
 
-    >>> all(step.holds for step in each_row_once()), all(step.holds for step in each_row_once(stays=False))
+    >>> all(step.holds for step in prove_each_row_once()), all(step.holds for step in prove_each_row_once(stays=False))
     (True, True)
-    >>> [step.sentence for step in each_row_once(moves=True) if not step.holds]
+    >>> [step.sentence for step in prove_each_row_once(moves=True) if not step.holds]
     ['a writer keeps that']
     """
     import z3
@@ -136,7 +136,7 @@ def _step(name: str, sentence: str, claim: z3.BoolRef) -> InductiveStep:
 
     solver = z3.Solver()
     solver.add(z3.Not(claim))
-    if answer(solver) == "unsat":
+    if ask_solver(solver) == "unsat":
         return InductiveStep(name, sentence, holds=True)
     return InductiveStep(name, sentence, holds=False, counterexample=str(solver.model()))
 
@@ -183,7 +183,7 @@ def prove_scans(question: Question, inside: Scope) -> Proof:
 def _induction(name: str, *, moves: bool, stays: bool) -> Iterator[ProofStep]:
     """The parts of the induction, up to the first that does not hold."""
     began = monotonic()
-    for part in each_row_once(moves=moves, stays=stays):
+    for part in prove_each_row_once(moves=moves, stays=stays):
         counterexample = () if part.holds else (part.counterexample.replace("\n", ""),)
         yield ProofStep(
             f"{name}-{part.name}", part.sentence, "holds" if part.holds else "fails",
@@ -193,7 +193,7 @@ def _induction(name: str, *, moves: bool, stays: bool) -> Iterator[ProofStep]:
             return
 
 
-def scanned_statements(inside: Scope) -> str:
+def scope_of_scans(inside: Scope) -> str:
     """What statements a proof is about."""
     keys = [
         f"{index.name} ({index.text(table.columns)})"
@@ -206,7 +206,7 @@ def scanned_statements(inside: Scope) -> str:
     return f"statements that leave the keys of {' and '.join(keys)} as they are"
 
 
-def assumed_of_scans(question: Question, inside: Scope) -> tuple[str, ...]:
+def scan_assumptions(question: Question, inside: Scope) -> tuple[str, ...]:
     """What a proof rests on."""
     index = " and ".join(sorted(_named([inside.scan]))) or "no index"
     order = "an entry of an index stands where its key says, and a scan takes entries in the order of their keys: no page of an index is split, and no scan goes by the order of pages"
@@ -219,12 +219,12 @@ def assumed_of_scans(question: Question, inside: Scope) -> tuple[str, ...]:
     return tuple(found)
 
 
-def outside_of_scans(question: Question) -> tuple[Outside, ...]:
+def outside_of_scans(question: Question) -> tuple[OutsideTest, ...]:
     """The litmus tests whose statements change a key by which scans go; Disagreement if one refutes what was proved
     and changes none.
     """
-    admits, permits = admission(question.a), admission(question.b)
-    found: list[Outside] = []
+    admits, permits = compile_spec(question.a), compile_spec(question.b)
+    found: list[OutsideTest] = []
     form = format_named(question.a.format or question.b.format or "")
     for name in litmus_names(form.log):
         test = litmus(name)
@@ -243,7 +243,7 @@ def outside_of_scans(question: Question) -> tuple[Outside, ...]:
         if question.transactions is not None and seen.transactions > question.transactions:
             why.append(f"has more than {question.transactions} transactions")
         if why:
-            found.append(Outside(name, tuple(why), fails))
+            found.append(OutsideTest(name, tuple(why), fails))
         elif fails:
             raise Disagreement(
                 f"{name}: {question.a.name} admits it and {question.b.name} forbids it, though it changes no key, and"

@@ -39,13 +39,13 @@ __all__ = [
     "SAME",
     "Closures",
     "Sentence",
-    "branches_of",
-    "composed",
-    "kind_of",
-    "of_law",
-    "question",
-    "restricted",
-    "with_orders",
+    "compose",
+    "law_sentence",
+    "node_kind",
+    "question_text",
+    "replace_orders",
+    "restrict",
+    "union_branches",
 ]
 
 SAME = Unary("?", Binary("\\", Name("so"), Name("so")))
@@ -69,7 +69,7 @@ class Sentence:
     @classmethod
     def none(cls, words: str, expr: CatExpr) -> Sentence:
         """That a relation relates nothing."""
-        texts = [_none(case) for case in branches_of(expr)]
+        texts = [_none(case) for case in union_branches(expr)]
         return cls(words, texts[0] if len(texts) == 1 else f"(and {' '.join(texts)})", [expr])
 
     @classmethod
@@ -78,7 +78,7 @@ class Sentence:
         return cls(words, f"(not {_none(expr)})", [expr])
 
 
-def of_law(law: Law) -> Sentence:
+def law_sentence(law: Law) -> Sentence:
     """A law as a sentence."""
     given = [_holds(relation(text), i, j, 0) for i, text, j in law.given]
     then = [_holds(relation(text), i, j, 0) for i, text, j in law.then]
@@ -87,7 +87,7 @@ def of_law(law: Law) -> Sentence:
     return Sentence(law.sentence, text, law.relations)
 
 
-def question(sentences: Sequence[Sentence]) -> str:
+def question_text(sentences: Sequence[Sentence]) -> str:
     """The text that asks whether all of these can be so at once."""
     exprs = [expr for one in sentences for expr in one.exprs]
     declared = dict.fromkeys(part for expr in exprs for part in _predicates(expr))
@@ -99,16 +99,18 @@ def question(sentences: Sequence[Sentence]) -> str:
     return "\n".join([*lines, "(check-sat)"]) + "\n"
 
 
-def branches_of(expr: CatExpr) -> list[CatExpr]:
+def union_branches(expr: CatExpr) -> list[CatExpr]:
     """Relations whose union is the expression: what is said of each is easier to use than of all."""
     match expr:
         case Binary("|", left, right) if expr.kind == "relation":
-            return [*branches_of(left), *branches_of(right)]
+            return [*union_branches(left), *union_branches(right)]
         case Binary("\\", left, right) if expr.kind == "relation":
-            return [Binary("\\", one, right) for one in branches_of(left)]
+            return [Binary("\\", one, right) for one in union_branches(left)]
         case Binary(";" | "&" as op, left, right) if expr.kind == "relation":
             return [
-                Binary(op, one, other) for one in branches_of(left) for other in branches_of(right)
+                Binary(op, one, other)
+                for one in union_branches(left)
+                for other in union_branches(right)
             ]
     return [expr]
 
@@ -258,32 +260,32 @@ FROM_INITIAL = frozenset({"so", "wr", "co", "vis"})
 """What leads from T0, where it is a node."""
 
 
-def kind_of(spec: Spec) -> NodeKind:
+def node_kind(spec: Spec) -> NodeKind:
     """What the nodes are where a spec is judged."""
     if needs_operations(spec):
         return "operations"
     return "reads" if needs_reads(spec) else "transactions"
 
 
-def composed(*parts: CatExpr, op: BinaryOp = ";") -> CatExpr:
+def compose(*parts: CatExpr, op: BinaryOp = ";") -> CatExpr:
     """One after the other."""
     return reduce(lambda left, right: Binary(op, left, right), parts)
 
 
-def with_orders(expr: CatExpr, orders: Mapping[str, CatExpr]) -> CatExpr:
+def replace_orders(expr: CatExpr, orders: Mapping[str, CatExpr]) -> CatExpr:
     """The expression with other relations instead of some names."""
     match expr:
         case Name(name):
             return orders.get(name, expr)
         case Bracket(operand):
-            return Bracket(with_orders(operand, orders))
+            return Bracket(replace_orders(operand, orders))
         case Unary(op, operand):
-            return Unary(op, with_orders(operand, orders))
+            return Unary(op, replace_orders(operand, orders))
         case Binary(op, left, right):
-            return Binary(op, with_orders(left, orders), with_orders(right, orders))
+            return Binary(op, replace_orders(left, orders), replace_orders(right, orders))
 
 
-def restricted(expr: CatExpr, kind: NodeKind) -> CatExpr:
+def restrict(expr: CatExpr, kind: NodeKind) -> CatExpr:
     """What an expression denotes in frames of a kind, without definitions."""
     if kind == "operations":
         return expr
@@ -294,26 +296,26 @@ def restricted(expr: CatExpr, kind: NodeKind) -> CatExpr:
         case Name():
             return expr
         case Bracket(operand):
-            return Bracket(restricted(operand, kind))
+            return Bracket(restrict(operand, kind))
         case Unary("~", operand):
-            return Binary("\\", there, restricted(operand, kind))
+            return Binary("\\", there, restrict(operand, kind))
         case Unary("?", operand):
-            return Binary("|", Bracket(there), restricted(operand, kind))
+            return Binary("|", Bracket(there), restrict(operand, kind))
         case Unary("*", operand):
-            return Binary("|", Bracket(there), Unary("+", restricted(operand, kind)))
+            return Binary("|", Bracket(there), Unary("+", restrict(operand, kind)))
         case Unary(op, operand):
-            return Unary(op, restricted(operand, kind))
+            return Unary(op, restrict(operand, kind))
         case Binary(op, left, right):
-            return Binary(op, restricted(left, kind), restricted(right, kind))
+            return Binary(op, restrict(left, kind), restrict(right, kind))
 
 
 def _restricted(name: str, kind: NodeKind) -> CatExpr:
     relation, served = Name(name), Bracket(Name("Served"))
     if kind == "transactions" and name in FROM_INITIAL:
         inside = Bracket(THERE[kind])
-        return composed(inside, relation, inside)
+        return compose(inside, relation, inside)
     if kind == "reads" and name == "in":
-        return composed(served, relation)
+        return compose(served, relation)
     if kind == "reads" and name == "po":
-        return composed(served, relation, served)
+        return compose(served, relation, served)
     return relation

@@ -31,7 +31,7 @@ from itertools import product
 from typing import TYPE_CHECKING
 
 from isolitmus.checker.judge.read_nodes import needs_reads
-from isolitmus.checker.judge.spec_properties import increasing
+from isolitmus.checker.judge.spec_properties import is_increasing
 from isolitmus.model.spec import Binary, Bracket, Name, Unary
 from isolitmus.model.spec_algebra import names_in, unfold
 from isolitmus.model.vocabulary import APART
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
     from isolitmus.model.spec import Axiom, CatExpr, Spec
 
-__all__ = ["ENDS", "Implication", "included", "structural"]
+__all__ = ["ENDS", "Implication", "derive_from_texts", "is_included"]
 
 WRITER = Bracket(Name("Writer"))
 PLAIN = frozenset({"Writer", "Reader"})
@@ -79,21 +79,21 @@ class Implication:
         return "; ".join(said) or "every axiom follows from that of its name"
 
 
-def structural(a: Spec, b: Spec, *, reads: bool = False) -> Implication | None:
+def derive_from_texts(a: Spec, b: Spec, *, reads: bool = False) -> Implication | None:
     """Why ``a`` admits nothing that ``b`` forbids, by their texts alone; None if these do not show it. ``reads``: in
     frames where reads are nodes whatever the spec.
 
     >>> from isolitmus.specs import level
-    >>> print(structural(level("snapshot-isolation"), level("prefix-consistency")))
+    >>> print(derive_from_texts(level("snapshot-isolation"), level("prefix-consistency")))
     commit-order follows from snapshot
-    >>> structural(level("prefix-consistency"), level("snapshot-isolation"))
+    >>> derive_from_texts(level("prefix-consistency"), level("snapshot-isolation"))
     """
     if not _same_orders(a, b):
         return None
     if (
         not reads
         and needs_reads(a) != needs_reads(b)
-        and not (needs_reads(a) and increasing(a) and increasing(b))
+        and not (needs_reads(a) and is_increasing(a) and is_increasing(b))
     ):
         return None
     known = not (reads or needs_reads(a) or needs_reads(b))
@@ -208,25 +208,25 @@ def _together(steps: list[CatExpr]) -> CatExpr:
 @lru_cache(1 << 14)
 def _known(inner: CatExpr, outer: Rest, *, plain: bool) -> bool:
     """``included``: levels have axioms in common."""
-    return included(inner, outer, plain=plain)
+    return is_included(inner, outer, plain=plain)
 
 
-def included(inner: CatExpr, outer: Iterable[CatExpr], *, plain: bool = False) -> bool:
+def is_included(inner: CatExpr, outer: Iterable[CatExpr], *, plain: bool = False) -> bool:
     """Whether a relation lies within the union of others in every frame, as far as their form shows it. Without
     definitions. ``plain``: in frames whose nodes are the transactions, each a writer or a reader.
 
     >>> so, wr = Name("so"), Name("wr")
-    >>> included(Binary(";", so, wr), [Unary("+", Binary("|", wr, so))])
+    >>> is_included(Binary(";", so, wr), [Unary("+", Binary("|", wr, so))])
     True
-    >>> included(Unary("+", so), [so])
+    >>> is_included(Unary("+", so), [so])
     False
     """
     match inner := _inverted(inner):
         case Binary("&", left, right):
             outer = list(outer)
-            if included(left, outer) or included(right, outer):
+            if is_included(left, outer) or is_included(right, outer):
                 return True
-        case Binary("\\", left, _) if included(left, outer := list(outer)):
+        case Binary("\\", left, _) if is_included(left, outer := list(outer)):
             return True
     outer = [_inverted(one) for one in outer]
     atoms = _atoms([inner, *outer])
@@ -337,15 +337,15 @@ def _within(a: CatExpr, b: CatExpr) -> bool:
         case Name(name), Name(whole) if APART.get(name) == whole:
             return True
         case _, Binary("&", left, right):
-            return included(a, [left]) and included(a, [right])
+            return is_included(a, [left]) and is_included(a, [right])
         case Binary("\\", left, right), Binary("\\", first, second):
-            return included(left, [first]) and included(second, [right])
+            return is_included(left, [first]) and is_included(second, [right])
         case Unary("^-1", one), Unary("^-1", other):
-            return included(one, [other])
+            return is_included(one, [other])
         case Binary("&", left, right), _:
-            return included(left, [b]) or included(right, [b])
+            return is_included(left, [b]) or is_included(right, [b])
         case Binary("\\", left, _), _:
-            return included(left, [b])
+            return is_included(left, [b])
     return False
 
 

@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from isolitmus.checker.render.colours import Theme
-    from isolitmus.checker.render.page_parts import Made
+    from isolitmus.checker.render.page_parts import PageOrigin
     from isolitmus.model.audit import Audit, CommitSpan, Finding, Overview
 
-__all__ = ["audit_page", "nothing_found", "overview_lines", "overview_svg", "when_written"]
+__all__ = ["audit_page", "commit_times", "nothing_found", "overview_lines", "overview_svg"]
 
 NEAR_MISSES_SHOWN = 5
 """So many near misses are said."""
@@ -34,11 +34,11 @@ LEFT, RIGHT = 126.0, WIDTH - 8.0
 """Where the oldest and the newest version of the picture stand; the names are to the left."""
 
 
-def when_written(overview: Overview) -> str:
+def commit_times(overview: Overview) -> str:
     """When the commits were made, after a comma; nothing if they do not say.
 
     >>> from isolitmus.model.audit import Overview
-    >>> when_written(Overview({}, {}, {}, 1767225600000, 1767312000000))
+    >>> commit_times(Overview({}, {}, {}, 1767225600000, 1767312000000))
     ', 2026-01-01 00:00 to 2026-01-02 00:00 UTC'
     """
     times = [_time(milliseconds) for milliseconds in (overview.first, overview.last)]
@@ -162,12 +162,12 @@ FINDINGS_SHOWN = 100
 """So many findings of a kind and certainty of one table stand on the page."""
 
 
-def audit_page(audits: Sequence[Audit], made: Made) -> str:
+def audit_page(audits: Sequence[Audit], made: PageOrigin) -> str:
     """The page: no script, nothing loaded from anywhere, every text escaped.
 
     >>> from isolitmus.model.audit import Audit
-    >>> from isolitmus.checker.render.page_parts import Made
-    >>> page = audit_page([Audit("<t>", 0, 4, ())], Made("isolitmus 1", "today", "isolitmus audit"))
+    >>> from isolitmus.checker.render.page_parts import PageOrigin
+    >>> page = audit_page([Audit("<t>", 0, 4, ())], PageOrigin("isolitmus 1", "today", "isolitmus audit"))
     >>> "&lt;t&gt;" in page, "5 commits" in page, "isolitmus 1, today" in page
     (True, True, True)
     """
@@ -187,7 +187,7 @@ def audit_page(audits: Sequence[Audit], made: Made) -> str:
         shown=FINDINGS_SHOWN,
         overview=overview_lines,
         nothing=nothing_found,
-        when=when_written,
+        when=commit_times,
         timeline=overview_svg,
     )
 

@@ -8,14 +8,14 @@ from itertools import permutations, zip_longest
 from typing import TYPE_CHECKING
 
 from isolitmus.checker.execution.dependency_graph import dependency_edges
-from isolitmus.checker.execution.serial_orders import gives, writers
-from isolitmus.checker.render.page_parts import Graph, figure, render_template
+from isolitmus.checker.execution.serial_orders import is_serial_order, writers
+from isolitmus.checker.render.page_parts import GraphFigure, figure, render_template
 from isolitmus.checker.render.run_panels import (
     ShownTable,
     at_every_version,
     column_names,
-    columned,
-    decision,
+    column_rows,
+    decision_words,
     panel_svg,
 )
 from isolitmus.checker.render.verdicts import serial_words
@@ -25,31 +25,31 @@ from isolitmus.specs.files.catalogue import protocol, spec
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from isolitmus.checker.execution.run_result import Judged
-    from isolitmus.checker.render.page_parts import Made
+    from isolitmus.checker.execution.run_result import RunResult
+    from isolitmus.checker.render.page_parts import PageOrigin
     from isolitmus.checker.search.separation_result import Separation
     from isolitmus.model.run import TransactionRun
     from isolitmus.model.sql.values import Rows
 
-__all__ = ["Advice", "Demonstration", "Replay", "demo_page"]
+__all__ = ["DemoAdvice", "DemoRun", "Demonstration", "demo_page"]
 
 TRIED = 4
 """Up to so many writers, the table that every serial order of them gives is shown."""
 
 
 @dataclass(frozen=True, slots=True)
-class Replay:
+class DemoRun:
     """A history under one protocol: what the model predicts, what an engine did (None: not run), and
     where they differ.
     """
 
-    predicted: Judged
-    observed: Judged | None
+    predicted: RunResult
+    observed: RunResult | None
     differences: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Advice:
+class DemoAdvice:
     """What one can do about a history."""
 
     title: str
@@ -72,7 +72,7 @@ class Demonstration:
 
     separation: Separation
     """The answer that it is of."""
-    replays: tuple[Replay, ...]
+    replays: tuple[DemoRun, ...]
     """It under protocols, predicted and observed."""
     title: str
     """What happens."""
@@ -80,7 +80,7 @@ class Demonstration:
     """What was promised."""
     matters: str
     """Why it matters."""
-    advice: tuple[Advice, ...] = ()
+    advice: tuple[DemoAdvice, ...] = ()
     """What can be done."""
 
 
@@ -133,7 +133,7 @@ BEFORE = {
 }
 
 
-def demo_page(findings: Sequence[Demonstration], headline: str, made: Made) -> str:
+def demo_page(findings: Sequence[Demonstration], headline: str, made: PageOrigin) -> str:
     """The page: no script, nothing loaded from anywhere, every text escaped."""
     replays = [replay for finding in findings for replay in finding.replays]
     return render_template(
@@ -152,7 +152,7 @@ def demo_page(findings: Sequence[Demonstration], headline: str, made: Made) -> s
         admitted=_admitted,
         at_end=_at_end,
         at_start=_at_start,
-        decision=decision,
+        decision=decision_words,
         graph=_graph,
         lines=_lines,
         panel=panel_svg,
@@ -169,25 +169,25 @@ def _hero(findings: Sequence[Demonstration]) -> Demonstration | None:
     return next(unexplained, next(iter(shown), None))
 
 
-def _at_start(judged: Judged) -> list[ShownTable]:
+def _at_start(judged: RunResult) -> list[ShownTable]:
     """The tables before anything starts."""
     names = column_names(judged.litmus, (), judged.executor)
-    return [columned(t, names[t], rows) for t, rows in judged.run.versions[0].items()]
+    return [column_rows(t, names[t], rows) for t, rows in judged.run.versions[0].items()]
 
 
-def _admitted(finding: Demonstration) -> Judged:
+def _admitted(finding: Demonstration) -> RunResult:
     """The run under the protocol that admits the history."""
     predicted = [replay.predicted for replay in finding.replays]
     return next((p for p in predicted if p.run.protocol == finding.separation.a), predicted[0])
 
 
-def _at_end(judged: Judged) -> list[ShownTable]:
+def _at_end(judged: RunResult) -> list[ShownTable]:
     """The tables when everything has ended."""
     names = column_names(judged.litmus, writers(judged.run), judged.executor)
-    return [columned(t, names[t], rows) for t, rows in judged.run.tables.items()]
+    return [column_rows(t, names[t], rows) for t, rows in judged.run.tables.items()]
 
 
-def _graph(finding: Demonstration) -> Graph:
+def _graph(finding: Demonstration) -> GraphFigure:
     """The dependency graph of the history as it was found, the cycle thick."""
     shown = _admitted(finding)
     assert shown.frame is not None
@@ -195,7 +195,7 @@ def _graph(finding: Demonstration) -> Graph:
     return figure(nodes, dependency_edges(shown.frame), finding.separation.violation)
 
 
-def _steps(judged: Judged) -> Iterator[_Step]:
+def _steps(judged: RunResult) -> Iterator[_Step]:
     """The schedule as it was carried out."""
     run = judged.run
     versions = list(at_every_version(judged.litmus, run, judged.executor))
@@ -230,7 +230,7 @@ def _end(done: TransactionRun) -> str:
             return f"tries to commit and is refused with {outcome}"
 
 
-def _trials(judged: Judged) -> list[_Trial]:
+def _trials(judged: RunResult) -> list[_Trial]:
     """What one would have got from the writers one after another, in every order."""
     names = writers(judged.run)
     if len(names) > TRIED:
@@ -243,13 +243,13 @@ def _trials(judged: Judged) -> list[_Trial]:
         tables = (
             None
             if given is None
-            else tuple(columned(t, called[t], rows, seen.get(t)) for t, rows in given.items())
+            else tuple(column_rows(t, called[t], rows, seen.get(t)) for t, rows in given.items())
         )
-        found.append(_Trial(order, tables, gives(executor, order, seen)))
+        found.append(_Trial(order, tables, is_serial_order(executor, order, seen)))
     return found
 
 
-def _lines(replay: Replay) -> Iterator[_ComparisonLine]:
+def _lines(replay: DemoRun) -> Iterator[_ComparisonLine]:
     """Predicted and observed side by side."""
     ours, theirs = replay.predicted, replay.observed
     seen = None if theirs is None else theirs.run
@@ -289,20 +289,20 @@ def _words(t: TransactionRun) -> str:
     return ", ".join([*parts, *(["blind"] if t.blind else [])])
 
 
-def _orders(judged: Judged) -> str:
+def _orders(judged: RunResult) -> str:
     return ", ".join(judged.serial.orders) or "none"
 
 
-def _levels(word: str, judged: Judged) -> str:
+def _levels(word: str, judged: RunResult) -> str:
     return ", ".join(name for name, v in judged.levels.items() if str(v) == word) or "none"
 
 
-def _by_conflicts(judged: Judged) -> str:
+def _by_conflicts(judged: RunResult) -> str:
     """The levels that forbid a run although a serial order explains all that was read, and the table."""
     return ", ".join(name for name, one in judged.explained.items() if one.reads) or "none"
 
 
-_JUDGEMENTS: Mapping[str, Callable[[Judged], str]] = {
+_JUDGEMENTS: Mapping[str, Callable[[RunResult], str]] = {
     "serial orders": _orders,
     "allowed by": partial(_levels, "allowed"),
     "forbidden by": partial(_levels, "forbidden"),
@@ -321,7 +321,7 @@ def _rows_line(
     called: tuple[str, Sequence[str]],
     ours: Rows | None,
     theirs: Rows | None,
-    ran: Judged | None,
+    ran: RunResult | None,
 ) -> _ComparisonLine:
     if ran is None:
         return _ComparisonLine(what, _cell(called, ours, ours), None)
@@ -332,5 +332,5 @@ def _cell(called: tuple[str, Sequence[str]], rows: Rows | None, other: Rows | No
     """Rows, those that the other side lacks marked: of two like rows against one, the second."""
     if not rows:
         return _Cell("nothing" if rows is None else "no rows")
-    table = columned(*called, rows, other or ())
+    table = column_rows(*called, rows, other or ())
     return _Cell("", replace(table, rows=tuple(r for r in table.rows if r.mark != "missing")))

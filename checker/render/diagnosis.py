@@ -15,7 +15,7 @@ from isolitmus.specs.files.exceptions_file import exception_table
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from isolitmus.checker.auditing.diagnosis import Diagnosis, ReplayedExample, StoppedBy
+    from isolitmus.checker.auditing.diagnosis import ConflictingCommits, Diagnosis, ReplayedExample
     from isolitmus.model.delta.conflict import ConflictException
     from isolitmus.model.delta.log import LogCommit
 
@@ -161,7 +161,7 @@ def example_lines(example: ReplayedExample, kind: str = "") -> Iterator[str]:
     yield f"  See it on Delta: isolitmus run {of.test} --protocol {example.under} --engine delta"
 
 
-def stopped_lines(found: StoppedBy) -> Iterator[str]:
+def stopped_lines(found: ConflictingCommits) -> Iterator[str]:
     """The commits for a person."""
     if not found.commits and found.ended is None:
         yield f"{found.table}: nothing was committed after version {found.after}: no conflict stopped your job"

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from isolitmus.checker.execution.commit_loop import refusals
-from isolitmus.checker.execution.run_diff import Comparison, comparison
-from isolitmus.checker.execution.run_result import Judged, Several
+from isolitmus.checker.execution.commit_loop import abort_violations
+from isolitmus.checker.execution.run_diff import RunDiff, compare_runs
+from isolitmus.checker.execution.run_result import PossibleRuns, RunResult
 from isolitmus.checker.execution.run_result import run as predict
 from isolitmus.checker.render.text_pictures import timeline
 from isolitmus.checker.render.verdicts import refusal_words, serial_words
@@ -27,16 +27,16 @@ if TYPE_CHECKING:
     from isolitmus.model.spec import Spec
     from isolitmus.model.verdict import Violation
 
-__all__ = ["Compared", "Predicted", "expected"]
+__all__ = ["ComparedRun", "PredictedRuns", "expected_protocols"]
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
+class ComparedRun:
     """A run with what it was compared with: the model's if it is another one's, what is expected."""
 
-    judged: Judged
-    beside: Comparison | None
-    model: Predicted
+    judged: RunResult
+    beside: RunDiff | None
+    model: PredictedRuns
     """What the model says of the test."""
     at_most: str = ""
     """Why what the model commits may still not be there (``at-most``)."""
@@ -123,29 +123,29 @@ class Compared:
         return {**self.judged.to_json(), **compared, "at_most": self.at_most or None}
 
 
-class Predicted:
+class PredictedRuns:
     """What the model says of a test under a protocol, to be held beside what engines do."""
 
     def __init__(self, test: Litmus, spec: Spec) -> None:
         self._test, self._spec = test, spec
-        self._known: tuple[Judged, Mapping[str, Violation]] | None = None
+        self._known: tuple[RunResult, Mapping[str, Violation]] | None = None
 
-    def beside(self, answer: Run | IsolitmusError | None) -> Compared | Several:
+    def beside(self, answer: Run | IsolitmusError | None) -> ComparedRun | PossibleRuns:
         """A run beside the model's (None: it is that one), or beside all that may be; raises the error if there is
         none, or what the model refuses the test with.
         """
         if isinstance(answer, IsolitmusError):
             raise answer
         try:
-            judged = self._predicted if answer is None else Judged(self._test, answer)
+            judged = self._predicted if answer is None else RunResult(self._test, answer)
             apart = answer is None or judged.apart
-            beside = None if apart else comparison(self._predicted.run, judged.run)
+            beside = None if apart else compare_runs(self._predicted.run, judged.run)
         except SeveralRuns as several:
-            return Several(self._test, several, answer)
-        return Compared(judged, beside, self, self._spec.at_most if answer is None else "")
+            return PossibleRuns(self._test, several, answer)
+        return ComparedRun(judged, beside, self, self._spec.at_most if answer is None else "")
 
     @property
-    def _predicted(self) -> Judged:
+    def _predicted(self) -> RunResult:
         return self._says[0]
 
     @property
@@ -154,15 +154,15 @@ class Predicted:
         return self._says[1]
 
     @property
-    def _says(self) -> tuple[Judged, Mapping[str, Violation]]:
+    def _says(self) -> tuple[RunResult, Mapping[str, Violation]]:
         if self._known is None:
             judged = predict(self._test, self._spec)
             assert judged.execution is not None
-            self._known = judged, refusals(judged.execution, self._spec)
+            self._known = judged, abort_violations(judged.execution, self._spec)
         return self._known
 
 
-def expected(test: Litmus, engine: str) -> list[Spec]:
+def expected_protocols(test: Litmus, engine: str) -> list[Spec]:
     """What an engine is asked for where nobody says: the protocols that a test expects something of, or
     those of its format if it expects nothing; and those of an engine of another format. If it implements
     none of them, all that it does implement.

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from isolitmus.checker.render.colours import Theme
     from isolitmus.model.reason import Edge
 
-__all__ = ["Arrow", "Box", "Curve", "Point", "aloud", "arrows", "graph_svg"]
+__all__ = ["Arrow", "Box", "Curve", "Point", "arrows", "edge_sentence", "graph_svg"]
 
 Point = tuple[float, float]
 
@@ -168,7 +168,7 @@ def graph_svg(nodes: Mapping[str, str], drawn: Sequence[Arrow], theme: Theme = "
     points = [curve.at(t / 8) for curve in curves.values() for t in range(9)]
     top = min([0.0] + [box.y - box.height / 2 for box in everything] + [y for _, y in points])
     bottom = max([0.0] + [box.y + box.height / 2 for box in everything] + [y for _, y in points])
-    described = "; ".join(aloud(e) for a in drawn for e in a.edges)
+    described = "; ".join(edge_sentence(e) for a in drawn for e in a.edges)
     parts = [
         *(_drawn(arrow, curves[arrow.number], boxes) for arrow in drawn),
         *(_node(name, texts[name], box) for name, box in boxes.items()),
@@ -256,11 +256,11 @@ def _label_place(arrow: Arrow, curve: Curve, taken: Sequence[Box]) -> tuple[Box,
     return box, ""
 
 
-def aloud(edge: Edge) -> str:
+def edge_sentence(edge: Edge) -> str:
     """An edge as it reads: source, verb and target; of one that is no base relation, its kind.
 
     >>> from isolitmus.model.reason import Edge
-    >>> aloud(Edge("a", "b", "rw", ""))
+    >>> edge_sentence(Edge("a", "b", "rw", ""))
     'a does not see b'
     """
     return f"{edge.source} {_verb(edge) or edge.kind} {edge.target}"

@@ -17,33 +17,33 @@ if TYPE_CHECKING:
     from isolitmus.model.litmus import Litmus
     from isolitmus.model.operations import Transaction
 
-__all__ = ["linear", "one_line_of"]
+__all__ = ["adya_notation", "one_line_of"]
 
 OPERATION = re.compile(r"(?<![\w:])([rw])\(")
 ENDS = {"committed": "c", "aborted": "a"}
 
 
-def linear(history: History) -> str:
+def adya_notation(history: History) -> str:
     """Adya's notation, each read after the write that it saw: ``History.parse`` reads it, with the sessions, the schedule and the sets, which stand behind it.
 
     >>> from isolitmus.specs import litmus
-    >>> linear(litmus("history-write-skew").history)
+    >>> adya_notation(litmus("history-write-skew").history)
     'r1(x0) r1(y0) w1(x1) r2(x0) r2(y0) w2(y2)'
-    >>> linear(litmus("history-write-cycle").history)
+    >>> adya_notation(litmus("history-write-cycle").history)
     'w1(x1) w1(y1) w2(x2) w2(y2) [x1 < x2] [y2 < y1]'
-    >>> linear(litmus("history-own-write-missed").history)
+    >>> adya_notation(litmus("history-own-write-missed").history)
     'w1(x1) r2(x0), T1 T2 in one session'
-    >>> linear(litmus("history-stale-read").history)
+    >>> adya_notation(litmus("history-stale-read").history)
     'w1(x1) r2(x0), in time T1 T2'
-    >>> linear(litmus("history-lost-update-in-time").history)
+    >>> adya_notation(litmus("history-lost-update-in-time").history)
     'b1 r1(x0) b2 w2(x2) c2 w1(x1) c1 [x2 < x1]'
-    >>> linear(litmus("history-fractured-read").history)
+    >>> adya_notation(litmus("history-fractured-read").history)
     'w1(x1) w1(y1) r2(x1) r2(y0)'
 
     Where reads and writes wait for each other in a circle, transactions stand apart.
 
     >>> from isolitmus.model import History
-    >>> linear(History.from_table({"T1": "r(x2) w(y1)", "T2": "r(y1) w(x2)"}))
+    >>> adya_notation(History.from_table({"T1": "r(x2) w(y1)", "T2": "r(y1) w(x2)"}))
     'T1: r(x2) w(y1); T2: r(y1) w(x2)'
     """
     parts = timed = [*_in_turn(history)]
@@ -135,6 +135,6 @@ def one_line_of(test: HistoryTest | Litmus) -> str:
     'delete.start insert delete.commit, where delete: DELETE FROM t WHERE part = 0; insert: INSERT INTO t VALUES (100, 0)'
     """
     if isinstance(test, HistoryTest):
-        return linear(test.history)
+        return adya_notation(test.history)
     sql = "; ".join(f"{name}: {one_line(one.sql)}" for name, one in test.transactions.items())
     return f"{test.schedule}, where {sql}"

@@ -15,8 +15,17 @@ if TYPE_CHECKING:
     from isolitmus.checker.search.lattice import Covering, Inclusion, Lattice, Lattices, Strength
 
 __all__ = [
-    "LEGEND", "SIGNS", "STANDS", "apart_words", "depending_lines", "equal_words", "forward_words", "lattice_lines",
-    "lattices_lines", "standing_words", "whereof",
+    "LEGEND",
+    "SIGNS",
+    "STANDS",
+    "apart_words",
+    "depending_lines",
+    "equal_words",
+    "forward_words",
+    "lattice_lines",
+    "lattices_lines",
+    "origin_words",
+    "standing_words",
 ]  # fmt: skip
 
 STANDS: Mapping[Strength, str] = {
@@ -151,10 +160,10 @@ def apart_words(one: Inclusion) -> str:
     """The history that tells a spec from one that it does not imply."""
     if one.test is None:
         return forward_words(one)
-    return f"{one.a} admits, {one.b} forbids{whereof(one)}: {one_line_of(one.test)}"
+    return f"{one.a} admits, {one.b} forbids{origin_words(one)}: {one_line_of(one.test)}"
 
 
-def whereof(one: Inclusion) -> str:
+def origin_words(one: Inclusion) -> str:
     """Where a history is from, if it need not be the smallest."""
     if one.smallest or one.test is None:
         return ""

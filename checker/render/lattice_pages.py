@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from isolitmus.checker.judge.history_verdict import check_history
 from isolitmus.checker.render.colours import DARK, LIGHT, coloured
-from isolitmus.checker.render.history_notation import linear, one_line_of
+from isolitmus.checker.render.history_notation import adya_notation, one_line_of
 from isolitmus.checker.render.lattice import (
     LEGEND,
     SIGNS,
@@ -17,7 +17,7 @@ from isolitmus.checker.render.lattice import (
     depending_lines,
     equal_words,
     forward_words,
-    whereof,
+    origin_words,
 )
 from isolitmus.checker.render.notebook import THEMES
 from isolitmus.checker.render.page_parts import render_template
@@ -27,7 +27,7 @@ from isolitmus.checker.search.lattice import node_name
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from isolitmus.checker.render.page_parts import Made
+    from isolitmus.checker.render.page_parts import PageOrigin
     from isolitmus.checker.search.lattice import Lattice, Lattices
     from isolitmus.model.litmus import HistoryTest
     from isolitmus.model.spec import Spec
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 __all__ = ["anomaly_verdicts", "lattices_html", "lattices_page", "levels_page"]
 
 
-def lattices_page(found: Lattices, made: Made) -> str:
+def lattices_page(found: Lattices, made: PageOrigin) -> str:
     """The page: of each universe the picture, the neighbours, and every pair. No script, every text escaped."""
     return render_template("lattices_page.html.j2", **_context(found), made=made)
 
@@ -99,8 +99,8 @@ def levels_page(
         depending=list(depending_lines(found)),
         axioms=lambda spec: list(axiom_lines(spec)),
         named=node_name,
-        linear=lambda test: linear(test.history),
-        told=lambda one: f"`{one_line_of(one.test)}`{whereof(one)}" if one.test else "",
+        linear=lambda test: adya_notation(test.history),
+        told=lambda one: f"`{one_line_of(one.test)}`{origin_words(one)}" if one.test else "",
         forward=forward_words,
         apart=apart_words,
         equal=equal_words,

@@ -8,11 +8,17 @@ from typing import TYPE_CHECKING
 from isolitmus.checker.execution.dependency_graph import dependency_edges
 from isolitmus.checker.execution.serial_orders import ModelExecutor
 from isolitmus.checker.render.colours import DARK, LIGHT, coloured
-from isolitmus.checker.render.page_parts import Graph, figure, render_template
+from isolitmus.checker.render.page_parts import GraphFigure, figure, render_template
 from isolitmus.checker.render.run_panels import at_every_version
 from isolitmus.checker.render.search_results import beside_lines
 from isolitmus.checker.render.timeline import timeline_svg
-from isolitmus.checker.render.verdicts import given, in_a_view, in_order, other_ways, serial_words
+from isolitmus.checker.render.verdicts import (
+    assumption_words,
+    order_words,
+    other_ways,
+    serial_words,
+    view_words,
+)
 from isolitmus.model.display import count_of
 from isolitmus.model.litmus import HistoryTest, Litmus
 from isolitmus.model.verdict import Allowed, Forbidden, Needs, Unknown
@@ -20,8 +26,8 @@ from isolitmus.model.verdict import Allowed, Forbidden, Needs, Unknown
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from isolitmus.checker.checks.history_check import Checked
-    from isolitmus.checker.execution.run_result import Judged
+    from isolitmus.checker.checks.history_check import HistoryVerdicts
+    from isolitmus.checker.execution.run_result import RunResult
     from isolitmus.checker.render.run_panels import ShownTable
     from isolitmus.checker.search.separation_result import Separation
     from isolitmus.model.reason import Edge
@@ -48,14 +54,14 @@ class _Fragment:
     timeline: str = ""
     versions: Sequence[Sequence[ShownTable]] = ()
     verdicts: Mapping[tuple[str, str], list[str]] = field(default_factory=dict)
-    graphs: Mapping[str, Graph] = field(default_factory=dict)
+    graphs: Mapping[str, GraphFigure] = field(default_factory=dict)
     assumed: Sequence[str] = ()
 
     def html(self) -> str:
         return render_template("notebook.html.j2", shown=self, themes=THEMES, coloured=coloured)
 
 
-def judged_html(judged: Judged) -> str:
+def judged_html(judged: RunResult) -> str:
     """A run: what became of each transaction, the table at every version, the verdicts and why.
 
     >>> from isolitmus.checker import run
@@ -77,7 +83,7 @@ def judged_html(judged: Judged) -> str:
         f"{test.name} on {done.engine} ({done.engine_version}) under {done.protocol}",
         [
             serial_words(judged.serial.orders, judged.serial.unexplained),
-            *(in_a_view(one) for one in judged.explained.values() if one.reads),
+            *(view_words(one) for one in judged.explained.values() if one.reads),
             *judged.differences,
         ],
         sql,
@@ -88,7 +94,7 @@ def judged_html(judged: Judged) -> str:
     ).html()
 
 
-def checked_html(checked: Checked) -> str:
+def checked_html(checked: HistoryVerdicts) -> str:
     """The verdicts on a history, each cycle as a graph.
 
     >>> from isolitmus.checker import check
@@ -101,7 +107,7 @@ def checked_html(checked: Checked) -> str:
         checked.name,
         [
             checked.counted,
-            *map(in_a_view, checked.explained.values()),
+            *map(view_words, checked.explained.values()),
         ],
         verdicts=_verdicts(checked.levels),
         graphs=_graphs({}, [], checked.levels),
@@ -121,7 +127,7 @@ def separation_html(separation: Separation) -> str:
         return _Fragment(title, lines, assumed=found.assumptions).html()
     title = f"{count_of(found.transactions or 0, 'transaction')} {between}"
     violations = {
-        f"Why {found.b} forbids it{given(violation)} ({violation.axiom})": violation
+        f"Why {found.b} forbids it{assumption_words(violation)} ({violation.axiom})": violation
         for violation in found.forbidden.violations
     }
     test, nodes, edges = found.litmus, found.graph.nodes, found.graph.edges
@@ -134,7 +140,7 @@ def separation_html(separation: Separation) -> str:
     if found.serial is not None:
         lines.append(serial_words(found.serial.orders, found.serial.unexplained))
     if found.explained is not None and found.explained.reads:
-        lines.append(in_a_view(found.explained))
+        lines.append(view_words(found.explained))
     return _Fragment(
         title,
         lines,
@@ -156,7 +162,7 @@ def _verdicts(levels: Mapping[str, Verdict]) -> dict[tuple[str, str], list[str]]
     for name, verdict in levels.items():
         match verdict:
             case Allowed():
-                more = in_order(verdict)
+                more = order_words(verdict)
             case Unknown(reason):
                 more = f": {reason}"
             case _:
@@ -167,7 +173,7 @@ def _verdicts(levels: Mapping[str, Verdict]) -> dict[tuple[str, str], list[str]]
 
 def _graphs(
     nodes: Mapping[str, str], edges: Sequence[Edge], levels: Mapping[str, Verdict]
-) -> dict[str, Graph]:
+) -> dict[str, GraphFigure]:
     """A graph for each cycle; levels that a cycle breaks alike share it."""
     shared: dict[tuple[bool, frozenset[Edge]], list[str]] = {}
     violations: dict[tuple[bool, frozenset[Edge]], Violation] = {}

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 
 from isolitmus.checker.render.colours import DARK, LIGHT
-from isolitmus.checker.render.graph_picture import aloud, arrows, graph_svg
+from isolitmus.checker.render.graph_picture import arrows, edge_sentence, graph_svg
 from isolitmus.checker.render.verdicts import because
 from isolitmus.model.display import capitalized, count_of
 from isolitmus.model.errors import visible
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from isolitmus.model.sql.values import Rows
     from isolitmus.model.verdict import Violation
 
-__all__ = ["ArrowReason", "Graph", "Made", "figure", "render_template"]
+__all__ = ["ArrowReason", "GraphFigure", "PageOrigin", "figure", "render_template"]
 
 
 POLICY = "the policy of this page"
@@ -37,7 +37,7 @@ STYLE_ATTRIBUTE = re.compile(r"<[^<>]* style=\"([^\"]*)\"")
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class PageOrigin:
     """What a page says of itself at its foot: by which release, when, and by which command."""
 
     release: str
@@ -58,7 +58,7 @@ class ArrowReason:
 
 
 @dataclass(frozen=True, slots=True)
-class Graph:
+class GraphFigure:
     """The picture of a dependency graph with the reason for every edge: first the argument, which
     goes round the cycle and ends with the conclusion, then the edges that have no part in it.
     """
@@ -71,7 +71,7 @@ class Graph:
 
 def figure(
     nodes: Mapping[str, str], edges: Iterable[Edge], violation: Violation | None = None
-) -> Graph:
+) -> GraphFigure:
     """The graph of these edges and those of the violation, whose cycle is thick.
 
     ``nodes`` are the transactions by name, with what to write into them.
@@ -102,11 +102,11 @@ def figure(
         for edge in arrow.edges
         if edge not in cycle
     )
-    return Graph(graph_svg(nodes, drawn), argument, conclusion, others)
+    return GraphFigure(graph_svg(nodes, drawn), argument, conclusion, others)
 
 
 def _plainly(edge: Edge) -> str:
-    return f"{aloud(edge)}: {edge.why}"
+    return f"{edge_sentence(edge)}: {edge.why}"
 
 
 def _meaning(edge: Edge) -> str:

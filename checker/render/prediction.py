@@ -15,8 +15,8 @@ from isolitmus.model.display import count_of
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from isolitmus.checker.render.page_parts import Made
-    from isolitmus.checker.workloads.prediction import JobPrediction, Meeting
+    from isolitmus.checker.render.page_parts import PageOrigin
+    from isolitmus.checker.workloads.prediction import JobPrediction, PairPrediction
     from isolitmus.checker.workloads.repairs import JobChange
     from isolitmus.model.workload import Workload
 
@@ -53,7 +53,7 @@ def prediction_head(workload: Workload, names: Sequence[str], protocol: str) -> 
     yield f"{'':<{max(map(len, names))}}  {cells}".rstrip()
 
 
-def grid_row(row: Sequence[Meeting]) -> str:
+def grid_row(row: Sequence[PairPrediction]) -> str:
     """One row of the grid: a statement that begins first and commits last, by each that commits meanwhile."""
     cells = "  ".join(f"{_sign(one):<{_width(one.winner)}}" for one in row)
     return f"{row[0].loser:<{max(len(one.winner) for one in row)}}  {cells}".rstrip()
@@ -107,7 +107,7 @@ def _named(loser: str, winner: str) -> str:
     return "another run of itself" if winner == loser else winner
 
 
-def _legend(meetings: Sequence[Meeting]) -> str:
+def _legend(meetings: Sequence[PairPrediction]) -> str:
     """What the signs of a grid mean."""
     letters = {sign for one in meetings for sign in _sign(one)}
     words = [f"{c.letter} {name}" for name, c in CONFLICTS.items() if c.letter in letters]
@@ -121,7 +121,7 @@ def _legend(meetings: Sequence[Meeting]) -> str:
     return "Rows begin first and commit last, columns commit meanwhile: " + ", ".join(words) + "."
 
 
-def _sign(meeting: Meeting) -> str:
+def _sign(meeting: PairPrediction) -> str:
     if meeting.word in SIGNS:
         return SIGNS[meeting.word]
     letters = (CONFLICTS[name].letter if name in CONFLICTS else "x" for name in meeting.examples)
@@ -129,7 +129,7 @@ def _sign(meeting: Meeting) -> str:
     return "".join(letters) + perhaps + ("!" if meeting.word == "always" else "")
 
 
-def _of(loser: str, meetings: Sequence[Meeting]) -> Iterator[str]:
+def _of(loser: str, meetings: Sequence[PairPrediction]) -> Iterator[str]:
     stopped = [m for m in meetings if m.word in ("always", "when", "unknown")]
     if not stopped:
         yield f"{loser} is never stopped."
@@ -146,7 +146,7 @@ def _listed(names: Sequence[str]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
-def meeting_words(meeting: Meeting) -> str:
+def meeting_words(meeting: PairPrediction) -> str:
     """When the loser is stopped, how, and what becomes of a retry."""
     condition = " and ".join(meeting.condition)
     if meeting.word == "unknown":
@@ -167,7 +167,7 @@ WORDS = {"apart": "never at a time", "unknown": "unknown", "never": "never"}
 
 
 def prediction_page(
-    prediction: JobPrediction, made: Made, changes: Sequence[JobChange] | None = None
+    prediction: JobPrediction, made: PageOrigin, changes: Sequence[JobChange] | None = None
 ) -> str:
     """The page: no script, nothing loaded from anywhere, every text escaped. ``changes``: what would end conflicts, if
     it was asked.
@@ -187,7 +187,7 @@ def prediction_page(
     )
 
 
-def _word(meeting: Meeting) -> str:
+def _word(meeting: PairPrediction) -> str:
     """What stands in a cell."""
     if meeting.word in WORDS:
         return WORDS[meeting.word]

@@ -13,9 +13,9 @@ from isolitmus.model.display import first_lines
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from isolitmus.checker.auditing.diagnosis import Diagnosis, StoppedBy
-    from isolitmus.checker.checks.history_check import Checked
-    from isolitmus.checker.execution.run_result import Judged
+    from isolitmus.checker.auditing.diagnosis import ConflictingCommits, Diagnosis
+    from isolitmus.checker.checks.history_check import HistoryVerdicts
+    from isolitmus.checker.execution.run_result import RunResult
     from isolitmus.checker.locking.interleavings import Interleavings
     from isolitmus.checker.search.lattice import Lattice, Lattices
     from isolitmus.checker.search.mutant_separation import MutantReport
@@ -162,13 +162,13 @@ def _separation_html(result: Separation) -> str:
     return separation_html(result)
 
 
-def _checked_html(result: Checked) -> str:
+def _checked_html(result: HistoryVerdicts) -> str:
     from isolitmus.checker.render.notebook import checked_html
 
     return checked_html(result)
 
 
-def _judged_html(result: Judged) -> str:
+def _judged_html(result: RunResult) -> str:
     from isolitmus.checker.render.notebook import judged_html
 
     return judged_html(result)
@@ -180,7 +180,7 @@ def _diagnosis_text(result: Diagnosis) -> str:
     return first_lines(diagnosis_lines(result), DIAGNOSIS)
 
 
-def _stopped_text(result: StoppedBy) -> str:
+def _stopped_text(result: ConflictingCommits) -> str:
     from isolitmus.checker.render.diagnosis import stopped_lines
 
     return first_lines(stopped_lines(result), DIAGNOSIS)
@@ -188,7 +188,7 @@ def _stopped_text(result: StoppedBy) -> str:
 
 RENDERERS: Mapping[tuple[str, str], Callable[[Any], str]] = {
     ("AbstractSweep", "text"): _abstract_sweep_text,
-    ("Checked", "html"): _checked_html,
+    ("HistoryVerdicts", "html"): _checked_html,
     ("DependencyGraph", "dot"): _graph_dot,
     ("DependencyGraph", "mermaid"): _graph_mermaid,
     ("DependencyGraph", "svg"): _graph_svg,
@@ -196,7 +196,7 @@ RENDERERS: Mapping[tuple[str, str], Callable[[Any], str]] = {
     ("Diagnosis", "text"): _diagnosis_text,
     ("HasseDiagram", "svg"): _hasse_svg,
     ("Interleavings", "text"): _interleavings_text,
-    ("Judged", "html"): _judged_html,
+    ("RunResult", "html"): _judged_html,
     ("Lattice", "text"): _lattice_text,
     ("Lattices", "html"): _lattices_html,
     ("Lattices", "text"): _lattices_text,
@@ -205,7 +205,7 @@ RENDERERS: Mapping[tuple[str, str], Callable[[Any], str]] = {
     ("Reason", "text"): _reason_text,
     ("Separation", "html"): _separation_html,
     ("Separation", "text"): _separation_text,
-    ("StoppedBy", "text"): _stopped_text,
+    ("ConflictingCommits", "text"): _stopped_text,
     ("Sweep", "text"): _sweep_text,
     ("Timeline", "mermaid"): _timeline_mermaid,
     ("Timeline", "svg"): _timeline_svg,

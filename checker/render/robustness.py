@@ -19,8 +19,8 @@ from isolitmus.specs.files.catalogue import protocol
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from isolitmus.checker.render.page_parts import Made
-    from isolitmus.checker.workloads.cycle_patterns import Danger
+    from isolitmus.checker.render.page_parts import PageOrigin
+    from isolitmus.checker.workloads.cycle_patterns import CyclePattern
     from isolitmus.checker.workloads.repairs import Repair
     from isolitmus.checker.workloads.robustness import Robustness
     from isolitmus.model.litmus import Litmus
@@ -154,7 +154,7 @@ def end_words(answer: Robustness) -> str:
     return f"All commit. {BROKEN[promise].format('; or '.join(worst.serial))}"
 
 
-def across_words(danger: Danger) -> str:
+def across_words(danger: CyclePattern) -> str:
     """What prevents a pattern that is about several tables; empty for one that is about one."""
     if len(danger.tables) < 2:
         return ""
@@ -214,7 +214,7 @@ def pair_words(pairs: Sequence[tuple[str, str]]) -> str:
 def robust_page(
     answers: Sequence[Robustness],
     repairs: Mapping[tuple[str, str], Sequence[Repair]],
-    made: Made,
+    made: PageOrigin,
 ) -> str:
     """The page: no script, nothing loaded from anywhere, every text escaped. ``repairs``: those of an answer, by
     promise and commit check, if they were asked for.

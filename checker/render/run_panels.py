@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from isolitmus.checker.execution.serial_orders import writers
-from isolitmus.checker.render.text_pictures import fate
+from isolitmus.checker.render.text_pictures import outcome_words
 from isolitmus.checker.render.timeline import (
     LINE,
     WIDTH,
@@ -30,7 +30,7 @@ from isolitmus.specs.files.catalogue import protocol
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from isolitmus.checker.execution.run_result import Judged
+    from isolitmus.checker.execution.run_result import RunResult
     from isolitmus.checker.execution.serial_orders import ModelExecutor
     from isolitmus.checker.render.colours import Theme
     from isolitmus.model.litmus import Litmus
@@ -44,9 +44,9 @@ __all__ = [
     "against_the_log",
     "at_every_version",
     "column_names",
-    "columned",
-    "conclusion",
-    "decision",
+    "column_rows",
+    "conclusion_words",
+    "decision_words",
     "panel_svg",
     "side_by_side_svg",
 ]
@@ -77,13 +77,13 @@ class ShownTable:
         return any(row.mark for row in self.rows)
 
 
-def columned(
+def column_rows(
     name: str, columns: Sequence[str], rows: Rows, other: Rows | None = None
 ) -> ShownTable:
     """The rows of a table; with ``other``, what that table has should be here, and nothing else: of two
     like rows against one the second is extra.
 
-    >>> table = columned("t", ["id"], ((1,), (2,)), ((2,), (None,)))
+    >>> table = column_rows("t", ["id"], ((1,), (2,)), ((2,), (None,)))
     >>> [(row.values, row.mark) for row in table.rows]
     [(('NULL',), 'missing'), (('1',), 'extra'), (('2',), '')]
     """
@@ -104,7 +104,7 @@ def _text(value: object) -> str:
     return "NULL" if value is None else str(value)
 
 
-def against_the_log(judged: Judged) -> tuple[ShownTable, ...]:
+def against_the_log(judged: RunResult) -> tuple[ShownTable, ...]:
     """The tables at the end of a run, marked where the same transactions, one after another in the order
     of the log, would have left others.
 
@@ -120,7 +120,7 @@ def against_the_log(judged: Judged) -> tuple[ShownTable, ...]:
     promised = judged.executor.after(order) or {}
     names = column_names(judged.litmus, order, judged.executor)
     return tuple(
-        columned(name, names[name], rows, promised.get(name))
+        column_rows(name, names[name], rows, promised.get(name))
         for name, rows in judged.run.tables.items()
     )
 
@@ -133,7 +133,7 @@ def at_every_version(
     for k, tables in enumerate(run.versions):
         names = column_names(litmus, writers(run, k), executor)
         yield tuple(
-            columned(name, names[name], rows, None if before is None else before.get(name))
+            column_rows(name, names[name], rows, None if before is None else before.get(name))
             for name, rows in tables.items()
         )
         before = tables
@@ -164,7 +164,7 @@ SIGN = 78
 """The room right of a table, for the sign of a marked row."""
 
 
-def side_by_side_svg(runs: Sequence[Judged], theme: Theme = "auto") -> str:
+def side_by_side_svg(runs: Sequence[RunResult], theme: Theme = "auto") -> str:
     """What several protocols make of one litmus test: its statements, and below them a panel for each run.
 
     >>> from isolitmus.checker import run
@@ -189,7 +189,7 @@ def side_by_side_svg(runs: Sequence[Judged], theme: Theme = "auto") -> str:
     return svg(_title(runs), _description(runs), (0, 0, width, bottom), parts, theme)
 
 
-def panel_svg(judged: Judged, theme: Theme = "auto") -> str:
+def panel_svg(judged: RunResult, theme: Theme = "auto") -> str:
     """One run: what its protocol makes of the schedule, the tables at the end, and which serial order
     gives them.
     """
@@ -197,12 +197,12 @@ def panel_svg(judged: Judged, theme: Theme = "auto") -> str:
     return svg(_title([judged]), _description([judged]), (0, 0, WIDTH, bottom), parts, theme)
 
 
-def decision(judged: Judged) -> str:
+def decision_words(judged: RunResult) -> str:
     """What the protocol does with the transactions, in a few words.
 
     >>> from isolitmus.checker import run
     >>> from isolitmus.specs import litmus, protocol
-    >>> decision(run(litmus("reorder"), protocol("delta-serializable")))
+    >>> decision_words(run(litmus("reorder"), protocol("delta-serializable")))
     'refuses delete: ConcurrentAppendException'
     """
     done = judged.run.transactions
@@ -215,7 +215,7 @@ def decision(judged: Judged) -> str:
     return f"refuses {'; '.join(f'{name}: {outcome}' for name, outcome in refused)}"
 
 
-def conclusion(judged: Judged) -> tuple[str, str]:
+def conclusion_words(judged: RunResult) -> tuple[str, str]:
     """Which serial order gives the tables, in words, and how good that is: ``good``, the order of the
     log does; ``other``, another one; ``bad``, none.
     """
@@ -238,18 +238,18 @@ def _in_turn(order: str) -> str:
     return ", then ".join(order.split())
 
 
-def _title(runs: Sequence[Judged]) -> str:
+def _title(runs: Sequence[RunResult]) -> str:
     return " beside ".join(protocol(one.run.protocol).title for one in runs)
 
 
-def _description(runs: Sequence[Judged]) -> str:
+def _description(runs: Sequence[RunResult]) -> str:
     """The whole picture in words."""
     litmus = runs[0].litmus
     statements = [f"{name}: {s.sql}" for name, s in litmus.transactions.items()]
     said = [
-        f"{protocol(one.run.protocol).title} {decision(one)}. "
+        f"{protocol(one.run.protocol).title} {decision_words(one)}. "
         + " ".join(f"{table.name} at the end: {_rows(table)}." for table in against_the_log(one))
-        + ("" if one.litmus.raw else f" {conclusion(one)[0]}")
+        + ("" if one.litmus.raw else f" {conclusion_words(one)[0]}")
         for one in runs
     ]
     return " ".join([*(f"{line}." for line in statements), f"Schedule: {litmus.schedule}.", *said])
@@ -260,7 +260,7 @@ def _rows(table: ShownTable) -> str:
     return "; ".join(f"{', '.join(row.values)}{words[row.mark]}" for row in table.rows) or "no rows"
 
 
-def _statements(judged: Judged, width: float) -> tuple[list[str], float]:
+def _statements(judged: RunResult, width: float) -> tuple[list[str], float]:
     """The name of each transaction, and what it does."""
     transactions = judged.litmus.transactions
     indent = max(text_width(name, 14) for name in transactions) + 14
@@ -275,16 +275,16 @@ def _statements(judged: Judged, width: float) -> tuple[list[str], float]:
     return parts, y + 8
 
 
-def _panel(judged: Judged) -> tuple[list[str], float]:
+def _panel(judged: RunResult) -> tuple[list[str], float]:
     """The parts of a panel whose top is 0, and where it ends."""
     parts = [label(2, 20, protocol(judged.run.protocol).title, "heading")]
     y = 22.0
-    for line in lines_of(decision(judged), WIDTH - 4, 12):
+    for line in lines_of(decision_words(judged), WIDTH - 4, 12):
         y += LINE
         parts.append(label(2, y, line, "decision"))
     done = judged.run.transactions
     fates = {
-        name: fate(judged.run, name)
+        name: outcome_words(judged.run, name)
         if t.outcome in TOOK_EFFECT
         else str(t)
         if t.outcome == SILENT
@@ -299,7 +299,7 @@ def _panel(judged: Judged) -> tuple[list[str], float]:
         parts += drawn
     if judged.litmus.raw:
         return parts, y
-    words, how = conclusion(judged)
+    words, how = conclusion_words(judged)
     sign = {"good": "✓", "other": "↷", "bad": "✕"}[how]
     y += 6
     for line in lines_of(f"{sign} {words}", WIDTH - 4, 13):
@@ -312,7 +312,7 @@ def _panel(judged: Judged) -> tuple[list[str], float]:
     return parts, y + 4
 
 
-def _marked(judged: Judged) -> str:
+def _marked(judged: RunResult) -> str:
     return (
         f"Marked: not what {_in_turn(' '.join(writers(judged.run)))}, the log’s order, would leave."
     )

@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from isolitmus.checker.render.text_pictures import run_lines, timeline
-from isolitmus.checker.render.verdicts import because, in_a_view, other_ways, serial_words
+from isolitmus.checker.render.verdicts import because, other_ways, serial_words, view_words
 from isolitmus.checker.universes.abstract import NAMES
 from isolitmus.model.display import count_of
 from isolitmus.model.litmus import HistoryTest, Litmus
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from isolitmus.checker.locking.interleavings import CountedEnd, Interleavings
     from isolitmus.checker.prove.proof import Proof
     from isolitmus.checker.search.mutant_separation import JudgedMutant, Kill, MutantReport
-    from isolitmus.checker.search.portrait import Abort, Portrait, Promise, Share
+    from isolitmus.checker.search.portrait import AbortShare, NeedlessAbort, Portrait, Promise
     from isolitmus.checker.search.separation_result import Separation
 
 __all__ = [
@@ -75,7 +75,7 @@ def separation_lines(answer: Separation) -> Iterator[str]:
         yield serial_words(answer.serial.orders, answer.serial.unexplained)
     beside = answer.explained
     if beside is not None and beside.reads:
-        yield in_a_view(beside)
+        yield view_words(beside)
 
 
 def beside_lines(answer: Separation) -> Iterator[str]:
@@ -198,7 +198,7 @@ def _promise(name: str, promise: Promise) -> Iterator[str]:
             yield f"  What to do: {_set(other)} aborts {what}."
 
 
-def _abort(abort: Abort) -> Iterator[str]:
+def _abort(abort: NeedlessAbort) -> Iterator[str]:
     found = abort.found
     if not found.found:
         verdict = "never" if found.found is False else "unknown whether"
@@ -242,7 +242,7 @@ def _indented_history(found: Separation) -> Iterator[str]:
     yield from (f"  {line}".rstrip() for line in lines)
 
 
-def _share(share: Share) -> str:
+def _share(share: AbortShare) -> str:
     silent = f"; on {count_of(share.silent, 'candidate')} it is silent" if share.silent else ""
     return (
         f"Of {share.scope} with {count_of(share.transactions, 'transaction')} {share.level} allows"

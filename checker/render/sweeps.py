@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from isolitmus.checker.render.colours import Theme
-    from isolitmus.checker.render.page_parts import Graph, Made
+    from isolitmus.checker.render.page_parts import GraphFigure, PageOrigin
     from isolitmus.checker.sweeps.abstract_sweep import AbstractSweep
     from isolitmus.checker.sweeps.table_sweep import Sweep
     from isolitmus.model.litmus import Litmus
@@ -134,18 +134,18 @@ class _Picture(NamedTuple):
     kind: FoundKind
     transactions: Mapping[str, str]
     timeline: str
-    graph: Graph | None
+    graph: GraphFigure | None
 
 
 def sweep_page(
-    page: SweepPage, tests: Sequence[Litmus], specs: Mapping[str, Spec], made: Made
+    page: SweepPage, tests: Sequence[Litmus], specs: Mapping[str, Spec], made: PageOrigin
 ) -> str:
     """The page: no script, nothing loaded from anywhere. ``tests`` are those of the kinds, in their order, ``specs``
     the protocols and levels by name.
 
-    >>> from isolitmus.checker.render.page_parts import Made
+    >>> from isolitmus.checker.render.page_parts import PageOrigin
     >>> one = CountedPair(2, 196, "p", "l", 102, 8, 0, 8)
-    >>> html = sweep_page(SweepPage("<t>", "s", ["A"], [one], [], []), [], {}, Made("isolitmus 1", "today", "x"))
+    >>> html = sweep_page(SweepPage("<t>", "s", ["A"], [one], [], []), [], {}, PageOrigin("isolitmus 1", "today", "x"))
     >>> "&lt;t&gt;" in html, "7.84 %" in html
     (True, True)
     """

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from isolitmus.model.run import Run
     from isolitmus.model.schedule import Schedule
 
-__all__ = ["denotations", "fate", "markdown", "run_lines", "timeline"]
+__all__ = ["denotations", "markdown_grid", "outcome_words", "run_lines", "timeline"]
 
 
 def run_lines(litmus: Litmus) -> list[str]:
@@ -61,12 +61,12 @@ def timeline(schedule: Schedule, run: Run | None = None) -> str:
         bar = "●" if start == end else f"├{'─' * (end - start - 1)}┤"
         line = f"{name:<{width}}  {' ' * start}{bar}"
         if run is not None:
-            line = f"{line:<{width + 4 * len(schedule.steps) + 2}}{fate(run, name)}"
+            line = f"{line:<{width + 4 * len(schedule.steps) + 2}}{outcome_words(run, name)}"
         lines.append(line.rstrip())
     return "\n".join(lines)
 
 
-def fate(run: Run, name: str) -> str:
+def outcome_words(run: Run, name: str) -> str:
     """What became of a transaction: the version it read, and the one it became or why it did not."""
     return str(run.transactions[name])
 
@@ -85,10 +85,10 @@ def denotations(values: Iterable[Denotation]) -> list[str]:
     return [f"{what:<{width}}  {items or 'nothing'}" for what, items in lines]
 
 
-def markdown(cells: Mapping[tuple[str, str], str]) -> Iterator[str]:
+def markdown_grid(cells: Mapping[tuple[str, str], str]) -> Iterator[str]:
     r"""The lines of a table: a row for each first part of the keys, a column for each second one.
 
-    >>> print(*markdown({("reorder", "model"): "aborted", ("skew", "delta"): "anomaly"}), sep="\n")
+    >>> print(*markdown_grid({("reorder", "model"): "aborted", ("skew", "delta"): "anomaly"}), sep="\n")
     | litmus test | model | delta |
     |---|---|---|
     | `reorder` | aborted |  |

@@ -14,7 +14,7 @@ from textwrap import wrap
 from typing import TYPE_CHECKING
 
 from isolitmus.checker.render.colours import PICTURE, picture_style
-from isolitmus.checker.render.text_pictures import fate
+from isolitmus.checker.render.text_pictures import outcome_words
 from isolitmus.model.errors import printable, visible
 from isolitmus.model.run import SILENT
 
@@ -127,7 +127,7 @@ def timeline_svg(schedule: Schedule, run: Run | None = None, theme: Theme = "aut
     2
     """
     names = dict.fromkeys(step.transaction for step in schedule.steps)
-    fates = {} if run is None else {name: fate(run, name) for name in names}
+    fates = {} if run is None else {name: outcome_words(run, name) for name in names}
     drawn, bottom = lanes(schedule, run, fates, 0)
     title = "A schedule" if run is None else f"A schedule under {run.protocol}"
     described = "; ".join([str(schedule), *(f"{name} {words}" for name, words in fates.items())])

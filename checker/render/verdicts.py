@@ -10,14 +10,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from isolitmus.checker.execution.serial_orders import NAMED_FORMS
-from isolitmus.checker.judge.anomalies import anomalies
+from isolitmus.checker.judge.anomalies import anomaly_names
 from isolitmus.model.verdict import Allowed, Forbidden, Silent, Unknown
 from isolitmus.specs.files.catalogue import spec as named
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from isolitmus.checker.checks.history_check import Checked
+    from isolitmus.checker.checks.history_check import HistoryVerdicts
     from isolitmus.checker.execution.serial_orders import Explanation
     from isolitmus.model.reason import Edge
     from isolitmus.model.spec import Spec
@@ -25,16 +25,16 @@ if TYPE_CHECKING:
     from isolitmus.specs.files.spec_catalogue import SpecLike
 
 __all__ = [
+    "assumption_words",
     "axiom_lines",
     "because",
     "check_lines",
-    "given",
-    "in_a_view",
     "other_ways",
     "refusal_words",
     "serial_words",
     "titled_words",
     "verdict_words",
+    "view_words",
 ]
 
 
@@ -72,7 +72,7 @@ def because(violation: Violation) -> list[str]:
     return [*(_sentence(edge, "before") for edge in edges), conclusion]
 
 
-def given(violation: Violation) -> str:
+def assumption_words(violation: Violation) -> str:
     """What a violation supposes, after a comma or a verb; nothing if it supposes nothing."""
     return f" if {' and '.join(map(str, violation.supposing))}" if violation.supposing else ""
 
@@ -131,9 +131,11 @@ def titled_words(verdict: Verdict, title: str, explained: Explanation | None = N
         case Forbidden(violations):
             lines = []
             for violation in violations:
-                lines.append(f"{title} forbids it{given(violation)} ({violation.axiom}):")
+                lines.append(
+                    f"{title} forbids it{assumption_words(violation)} ({violation.axiom}):"
+                )
                 lines += [f"  {line}" for line in because(violation)]
-            beside = [] if explained is None else [in_a_view(explained)]
+            beside = [] if explained is None else [view_words(explained)]
             return [*lines, *other_ways(verdict), *beside]
         case Silent(silences):
             lines = []
@@ -142,17 +144,17 @@ def titled_words(verdict: Verdict, title: str, explained: Explanation | None = N
                 lines += [f"  {_sentence(edge, 'stands beside')}" for edge in silence.cycle]
             return [*lines, "  so it is neither allowed nor forbidden"]
         case Allowed():
-            return [f"{title} allows it{in_order(verdict)}."]
+            return [f"{title} allows it{order_words(verdict)}."]
         case Unknown(reason):
             return [f"{title}: unknown, because {reason}."]
         case _:
             return [f"{title} {verdict}."]
 
 
-def in_order(verdict: Allowed) -> str:
+def order_words(verdict: Allowed) -> str:
     """The order that allows it, and that of each who has one alone.
 
-    >>> in_order(Allowed(("T1", "T2"), (("T1", "T3", "T2"), ("T2", "T4", "T1"))))
+    >>> order_words(Allowed(("T1", "T2"), (("T1", "T3", "T2"), ("T2", "T4", "T1"))))
     ', for example in the order T1 T2, and for each of the others in one of its own: T1 T3 T2; T2 T4 T1'
     """
     order = f", for example in the order {' '.join(verdict.witness)}" if verdict.witness else ""
@@ -185,17 +187,17 @@ def serial_words(orders: tuple[str, ...], unexplained: tuple[int, ...]) -> str:
     return f"{count} of the writers {verb}: {shown}{end}."
 
 
-def in_a_view(explained: Explanation) -> str:
+def view_words(explained: Explanation) -> str:
     """Beside a verdict by conflicts, what a serial order explains of the history, in one sentence.
 
     >>> from isolitmus.checker.execution.serial_orders import Explanation
-    >>> in_a_view(Explanation("write-serializable", (("a", "b"),), reads=True, versions=True))
+    >>> view_words(Explanation("write-serializable", (("a", "b"),), reads=True, versions=True))
     'Forbidden for its conflicts; the serial order a b explains every read of the writers and every \
 version of the table (write-serializable-view).'
-    >>> in_a_view(Explanation("serializable", (("a", "b"),)))
+    >>> view_words(Explanation("serializable", (("a", "b"),)))
     'Forbidden for its conflicts; no serial order explains every read, a b gives the last table \
 (serializable-state).'
-    >>> in_a_view(Explanation("log-serializable", ()))
+    >>> view_words(Explanation("log-serializable", ()))
     'Forbidden for its conflicts, and the order of the log gives another table.'
     """
     e = explained
@@ -250,7 +252,7 @@ def axiom_lines(spec: Spec) -> Iterator[str]:
         yield f"{one.name}: nothing is said of what is related by {one.expr}"
 
 
-def check_lines(checked: Checked, *, every: bool = False) -> Iterator[str]:
+def check_lines(checked: HistoryVerdicts, *, every: bool = False) -> Iterator[str]:
     """The verdicts and why; ``every``: the strongest levels that hold, the weakest that fail, and why these do.
 
     >>> from isolitmus.checker import check
@@ -279,7 +281,7 @@ def check_lines(checked: Checked, *, every: bool = False) -> Iterator[str]:
         yield f"Assumed, because the history does not say: {'; '.join(checked.assumptions)}."
 
 
-def _standing(checked: Checked) -> Iterator[str]:
+def _standing(checked: HistoryVerdicts) -> Iterator[str]:
     verdicts = {name: str(verdict) for name, verdict in checked.levels.items()}
     standing = checked.standing
     for word, verdict, extreme, all_of in (
@@ -302,9 +304,9 @@ def _standing(checked: Checked) -> Iterator[str]:
         )
 
 
-def _called(checked: Checked, name: str) -> str:
+def _called(checked: HistoryVerdicts, name: str) -> str:
     """The anomalies that a level forbids: one of them in any case."""
-    found = anomalies(checked.levels[name])
+    found = anomaly_names(checked.levels[name])
     return f" ({' or '.join(found)})" if found else ""
 
 

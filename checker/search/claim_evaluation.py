@@ -11,8 +11,8 @@ from functools import cache
 from typing import TYPE_CHECKING, Literal
 
 from isolitmus.checker.execution.commit_loop import ENGINE as MODEL
-from isolitmus.checker.execution.run_diff import held_against
-from isolitmus.checker.execution.run_result import Judged, run
+from isolitmus.checker.execution.run_diff import compare_with_expectation
+from isolitmus.checker.execution.run_result import RunResult, run
 from isolitmus.checker.search.separation import ABSTRACT, separate
 from isolitmus.checker.search.unbounded_separation import separate_unbounded
 from isolitmus.checker.sweeps.table_sweep import sweep
@@ -41,27 +41,34 @@ if TYPE_CHECKING:
     from isolitmus.model.scope import Scope
     from isolitmus.model.spec import Spec
 
-__all__ = ["asked", "carried", "cases", "cell_figures", "cell_places", "held_figures"]
+__all__ = [
+    "answer_evidence",
+    "answer_from_figures",
+    "answer_from_runs",
+    "cell_places",
+    "count_cells",
+    "evidence_cases",
+]
 
 
-def asked(evidence: ClaimEvidence) -> ClaimAnswer:
+def answer_evidence(evidence: ClaimEvidence) -> ClaimAnswer:
     """What the model answers to a piece of evidence.
 
     >>> from isolitmus.specs.files.claims_file import claim
-    >>> for_, against = asked(claim("D33").evidence[0]), asked(claim("D39").evidence[0])
+    >>> for_, against = answer_evidence(claim("D33").evidence[0]), answer_evidence(claim("D39").evidence[0])
     >>> for_.agrees, against.agrees, against.against
     (True, False, ('delete: expected committed, got ConcurrentAppendException',))
     """
     try:
-        tests = cases(evidence.question)
+        tests = evidence_cases(evidence.question)
         if tests:
-            return carried(evidence, MODEL, [run(test, spec).run for test, spec in tests])
-        return held_figures(evidence, MODEL, _figures(evidence.question))
+            return answer_from_runs(evidence, MODEL, [run(test, spec).run for test, spec in tests])
+        return answer_from_figures(evidence, MODEL, _figures(evidence.question))
     except IsolitmusError as error:
         return ClaimAnswer(MODEL, unknown=str(error))
 
 
-def cases(question: ClaimQuestion) -> list[tuple[Litmus, Spec]]:
+def evidence_cases(question: ClaimQuestion) -> list[tuple[Litmus, Spec]]:
     """The litmus tests that a question asks about, each with its protocol; none if it is no such question."""
     match question:
         case AskedRun(name, protocol):
@@ -91,7 +98,7 @@ def cell_places(cells: AskedCells) -> list[MatrixPlace]:
     ]
 
 
-def carried(
+def answer_from_runs(
     evidence: ClaimEvidence, engine: str, runs: Sequence[Run | IsolitmusError]
 ) -> ClaimAnswer:
     """What an engine answers that has carried out the litmus tests of a piece of evidence (``cases``)."""
@@ -101,23 +108,23 @@ def carried(
     done = [r for r in runs if not isinstance(r, IsolitmusError)]
     question = evidence.question
     if isinstance(question, AskedCells):
-        return held_figures(
-            evidence, engine, cell_figures(question, [r.transactions["a"].outcome for r in done])
+        return answer_from_figures(
+            evidence, engine, count_cells(question, [r.transactions["a"].outcome for r in done])
         )
-    ((test, _),) = cases(question)
-    judged = Judged(test, done[0])
+    ((test, _),) = evidence_cases(question)
+    judged = RunResult(test, done[0])
     lost = [name for name, t in judged.run.transactions.items() if t.outcome == "unknown"]
     if lost and engine != MODEL:
         return ClaimAnswer(engine, unknown=f"nobody can tell what became of {', '.join(lost)}")
     claimed, recorded = (
-        held_against(wanted, judged).differences
+        compare_with_expectation(wanted, judged).differences
         for wanted in (evidence.claimed, evidence.recorded)
         if isinstance(wanted, Expectation)
     )
     return ClaimAnswer(engine, claimed, recorded)
 
 
-def held_figures(
+def answer_from_figures(
     evidence: ClaimEvidence, engine: str, figures: Mapping[str, Figure]
 ) -> ClaimAnswer:
     """What an engine answers whose figures are these."""
@@ -146,7 +153,7 @@ def _told(name: str, figures: Mapping[str, Figure]) -> str:
 # Figures
 
 
-def cell_figures(question: AskedCells, outcomes: Sequence[str]) -> Mapping[str, Figure]:
+def count_cells(question: AskedCells, outcomes: Sequence[str]) -> Mapping[str, Figure]:
     """How many cases end how, in all and by the statement that is parked, from the outcome of each (``cell_places``)."""
     counts: Counter[str] = Counter()
     for place, outcome in zip(cell_places(question), outcomes, strict=True):

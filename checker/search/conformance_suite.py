@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from isolitmus.checker.execution.run_result import run
-from isolitmus.checker.search.mutant_separation import AskedTest, kills_of
+from isolitmus.checker.search.mutant_separation import AskedTest, find_kills
 from isolitmus.model.errors import Disagreement, IsolitmusError
 from isolitmus.model.litmus import Expectation, Litmus, expectation_lines
 from isolitmus.model.toml_text import is_bare_key, quoted
@@ -29,11 +29,11 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Suite",
-    "caught",
-    "expected_alone",
-    "fewest",
     "index_text",
+    "is_caught",
+    "smallest_hitting_set",
     "smallest_suite",
+    "with_single_expectation",
     "write_suite",
 ]
 
@@ -54,10 +54,10 @@ class Suite:
         )
 
 
-def fewest(sets: Collection[Collection[str]]) -> list[str]:
+def smallest_hitting_set(sets: Collection[Collection[str]]) -> list[str]:
     """As few names as possible that have one in each of these sets, sorted.
 
-    >>> fewest([["a", "b"], ["b", "c"], ["c", "d"], ["d"]])
+    >>> smallest_hitting_set([["a", "b"], ["b", "c"], ["c", "d"], ["d"]])
     ['b', 'd']
     """
     from pysat.examples.hitman import Hitman
@@ -82,12 +82,12 @@ def smallest_suite(report: MutantReport) -> Suite:
         raise IsolitmusError(
             f"no mutant of {report.spec.name} was told apart, so there is no suite"
         )
-    names = fewest([[kill.name for kill in one.kills] for one in report.told])
+    names = smallest_hitting_set([[kill.name for kill in one.kills] for one in report.told])
     by_name = {kill.name: kill for one in report.told for kill in one.kills}
     return Suite(report, tuple(by_name[name] for name in names))
 
 
-def expected_alone(test: Litmus, suite: Suite) -> Litmus:
+def with_single_expectation(test: Litmus, suite: Suite) -> Litmus:
     """The test with what the protocol makes of it as all that it expects, read back from its text."""
     spec = suite.report.spec
     done = run(test, spec).run
@@ -135,15 +135,15 @@ def write_suite(suite: Suite, folder: Path) -> list[str]:
     tests = []
     for kill in suite.tests:
         assert isinstance(kill.test, Litmus)
-        test = expected_alone(kill.test, suite)
+        test = with_single_expectation(kill.test, suite)
         if run(test, spec).expected != "met":
             raise Disagreement(f"{test.name}: {spec.name} does not do as its file expects")
         asked = AskedTest(test, spec)
         for number in suite.tells(kill.name):
-            if not any(kills_of(told[number], [asked])):
+            if not any(find_kills(told[number], [asked])):
                 raise Disagreement(f"{test.name}: from its text it does not tell mutant {number}")
         tests.append(test)
-    missed = [number for number, mutant in told.items() if not caught(mutant, tests, spec.name)]
+    missed = [number for number, mutant in told.items() if not is_caught(mutant, tests, spec.name)]
     folder.mkdir(parents=True, exist_ok=True)
     for test in tests:
         write_whole(folder / f"{test.name}.toml", test.text)
@@ -151,7 +151,7 @@ def write_suite(suite: Suite, folder: Path) -> list[str]:
     return [f"{test.name}.toml" for test in tests]
 
 
-def caught(mutant: Mutant, tests: Iterable[Litmus], name: str) -> bool:
+def is_caught(mutant: Mutant, tests: Iterable[Litmus], name: str) -> bool:
     """Whether a client that checks commits by a mutant fails in one of some tests, which expect what the protocol of
     this name does.
     """

@@ -10,10 +10,10 @@ from dataclasses import replace
 from itertools import permutations
 from typing import TYPE_CHECKING
 
-from isolitmus.checker.search.portrait import UNIVERSE, needless, portray
+from isolitmus.checker.search.portrait import UNIVERSE, needless_abort_specs, portray
 from isolitmus.checker.search.separation import separate
-from isolitmus.checker.sweeps.table_sweep import example, sweep_work, tallied
-from isolitmus.checker.universes.recheck import expecting
+from isolitmus.checker.sweeps.table_sweep import example, sweep_work, tally_sweep
+from isolitmus.checker.universes.recheck import with_expectations
 from isolitmus.model.budget import Budget
 from isolitmus.model.errors import IsolitmusError
 from isolitmus.model.litmus import Litmus
@@ -31,17 +31,24 @@ if TYPE_CHECKING:
 
     Tell = Callable[[str], None]
 
-__all__ = ["distinct", "everything", "of_portrait", "of_scope", "of_specs", "of_sweep"]
+__all__ = [
+    "discover_all",
+    "distinct_tests",
+    "first_found_tests",
+    "portrait_tests",
+    "scope_tests",
+    "separation_tests",
+]
 
 SECONDS = 20.0
 """After so long a search that goes beyond those of the portraits has found nothing."""
 
 
-def distinct(tests: Iterable[Litmus]) -> Iterator[Litmus]:
+def distinct_tests(tests: Iterable[Litmus]) -> Iterator[Litmus]:
     """The tests without those that carry out what one before them does.
 
     >>> from isolitmus.specs import litmus
-    >>> [test.name for test in distinct([litmus("reorder"), litmus("reorder")])]
+    >>> [test.name for test in distinct_tests([litmus("reorder"), litmus("reorder")])]
     ['reorder']
     """
     seen: set[Hashable] = set()
@@ -52,7 +59,7 @@ def distinct(tests: Iterable[Litmus]) -> Iterator[Litmus]:
             yield test
 
 
-def everything(names: Sequence[str], tell: Tell = lambda _: None) -> Iterator[Litmus]:
+def discover_all(names: Sequence[str], tell: Tell = lambda _: None) -> Iterator[Litmus]:
     """Each history once that the catalogue's searches find about these protocols: their portraits, what
     separates two levels, or one of them from any other spec, in the universe of portraits, and what
     sweeps of each scope find. Takes minutes; ``tell`` is told what is being asked.
@@ -61,39 +68,39 @@ def everything(names: Sequence[str], tell: Tell = lambda _: None) -> Iterator[Li
     def found() -> Iterator[Litmus]:
         for name in names:
             tell(f"the portrait of {name}")
-            yield from of_portrait(portray(protocol(name), tell))
+            yield from portrait_tests(portray(protocol(name), tell))
         for a, b in permutations(map(spec, (*levels(), *protocols())), 2):
             if not {a.name, b.name} & {*names} and not {a.name, b.name} <= {*levels()}:
                 continue
             tell(f"what {a.name} admits and {b.name} forbids")
-            yield from of_specs(a, b)
+            yield from separation_tests(a, b)
         for inside in map(scope, scopes()):
             engine = [one for one in map(protocol, names) if one.format == inside.format]
             for n in inside.transactions if engine else ():
                 tell(f"scope {inside.name}, {n} transactions")
-                yield from of_scope(inside, n, engine)
+                yield from scope_tests(inside, n, engine)
 
-    return distinct(found())
+    return distinct_tests(found())
 
 
-def of_portrait(portrait: Portrait) -> Iterator[Litmus]:
+def portrait_tests(portrait: Portrait) -> Iterator[Litmus]:
     """The holes and needless aborts of a portrait, and the layouts in which it says that nothing aborts."""
     name, source = portrait.protocol, f"isolitmus show {portrait.protocol}"
     for promise in portrait.promises:
         kinds = (("hole", promise.hole), ("unexplained", promise.unexplained))
         for kind, answer in kinds:
             if answer is not None and isinstance(answer.litmus, Litmus) and not answer.ships:
-                found = expecting(answer.litmus, name, promise.level)
+                found = with_expectations(answer.litmus, name, promise.level)
                 yield _named(found, f"{name}-{kind}-{promise.level}", source)
     for abort in portrait.aborts:
         if isinstance(abort.found.litmus, Litmus):
             called = f"{name}-needless-{abort.exception}"
-            yield _named(expecting(abort.found.litmus, name), called, source)
+            yield _named(with_expectations(abort.found.litmus, name), called, source)
             for layout, test in abort.layouts.items():
                 yield _named(test, f"{called}-{layout}", source)
 
 
-def of_specs(a: SpecLike, b: SpecLike) -> Iterator[Litmus]:
+def separation_tests(a: SpecLike, b: SpecLike) -> Iterator[Litmus]:
     """The smallest history in the universe of portraits that ``a`` admits and ``b`` forbids, and, if
     ``a`` is a protocol, the smallest that no serial order explains either; none if that universe has not
     what they look at.
@@ -114,18 +121,18 @@ def of_specs(a: SpecLike, b: SpecLike) -> Iterator[Litmus]:
         if not isinstance(answer.litmus, Litmus):
             return
         more = "-unexplained" if unexplained else ""
-        found = expecting(answer.litmus, a.name, b.name)
+        found = with_expectations(answer.litmus, a.name, b.name)
         yield _named(found, found.name + more, found.source)
 
 
-def of_sweep(done: Sweep, inside: Scope) -> Iterator[Litmus]:
+def first_found_tests(done: Sweep, inside: Scope) -> Iterator[Litmus]:
     """The first of what a sweep of a scope finds of each protocol and level."""
     for (admits, forbids), test in done.smallest.items():
-        found = expecting(test, admits, forbids)
+        found = with_expectations(test, admits, forbids)
         yield _of_sweep(found, inside, done.transactions, f"{admits}-not-{forbids}")
 
 
-def of_scope(inside: Scope, n: int, engine: Sequence[SpecLike]) -> Iterator[Litmus]:
+def scope_tests(inside: Scope, n: int, engine: Sequence[SpecLike]) -> Iterator[Litmus]:
     """What sweeps of a scope find with n transactions: the first needless abort with each exception of the
     engine's protocols, and the first table that no serial order gives, where they do not keep a promise;
     and the first candidate that one spec admits and another forbids, of any two in the catalogue.
@@ -143,7 +150,7 @@ def _needless(inside: Scope, n: int, under: Spec, promised: Spec) -> Iterator[Li
     called: dict[tuple[str, str], str] = {}
     pairs = []
     for exception in exceptions:
-        silent, alone = needless(under, promised, exception)
+        silent, alone = needless_abort_specs(under, promised, exception)
         silent = replace(silent, name=f"{promised.name}-before-{exception}")
         alone = replace(alone, name=f"{under.name}-{exception}")
         called[silent.name, alone.name] = f"{under.name}-needless-{exception}"
@@ -152,7 +159,7 @@ def _needless(inside: Scope, n: int, under: Spec, promised: Spec) -> Iterator[Li
 
 
 def _unexplained(inside: Scope, n: int, under: Spec, promised: Spec) -> Iterator[Litmus]:
-    counted = tallied(sweep_work(inside, n, protocols=[under], levels=[promised]))
+    counted = tally_sweep(sweep_work(inside, n, protocols=[under], levels=[promised]))
     if not counted.of[under.name].unexplained:
         return
     answer = separate(
@@ -161,7 +168,7 @@ def _unexplained(inside: Scope, n: int, under: Spec, promised: Spec) -> Iterator
     answer = answer.with_catalogue()
     if isinstance(answer.litmus, Litmus):
         called = f"{inside.name}-{n}-{under.name}-unexplained-{promised.name}"
-        yield _named(expecting(answer.litmus, under.name), called, answer.litmus.source)
+        yield _named(with_expectations(answer.litmus, under.name), called, answer.litmus.source)
 
 
 def _firsts(
@@ -175,7 +182,7 @@ def _firsts(
     ``called`` something, if they are among them.
     """
     work = sweep_work(inside, n, protocols=admitting, levels=forbidding)
-    tallies = tallied(work).of
+    tallies = tally_sweep(work).of
     found = {(a, b): first for a, tally in tallies.items() for b, first in tally.first.items()}
     pairs: dict[First, tuple[str, str]] = {}
     for pair in sorted(found, key=lambda pair: pair not in called):
@@ -183,7 +190,7 @@ def _firsts(
     for first, (admits, forbids) in pairs.items():
         test = example(work, first, admits, forbids)
         name = called.get((admits, forbids), f"{admits}-not-{forbids}")
-        yield _of_sweep(expecting(test, admits, forbids), inside, n, name)
+        yield _of_sweep(with_expectations(test, admits, forbids), inside, n, name)
 
 
 def _countable(asked: Spec, inside: Scope, n: int) -> bool:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from isolitmus.checker.prove.history_proof import derive
+from isolitmus.checker.prove.history_proof import derive_inclusion
 from isolitmus.checker.search.lattice import BY_TEXT
 from isolitmus.checker.search.separation import ABSTRACT, separate
 from isolitmus.checker.search.unbounded_separation import separate_unbounded
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from isolitmus.model.spec import Spec
     from isolitmus.specs.files.spec_catalogue import SpecLike
 
-__all__ = ["Certified", "certified"]
+__all__ = ["CertifiedLattice", "certify_lattice"]
 
 TRUSTED = (
     "the laws in the questions hold in the frame of every history; the tests look for counterexamples",
@@ -38,7 +38,7 @@ TRUSTED = (
 
 
 @dataclass(frozen=True, slots=True)
-class Certified:
+class CertifiedLattice:
     """What has a certificate, and what has none."""
 
     certificates: tuple[Certificate, ...]
@@ -63,19 +63,19 @@ class Certified:
         return "\n".join(lines) + "\n"
 
 
-def certified(
+def certify_lattice(
     found: Lattices,
     specs: Sequence[SpecLike],
     universe: Scope | None = None,
     budget: Budget | None = None,
-) -> Certified:
+) -> CertifiedLattice:
     """The certificates of all inclusions between neighbours, and between equals. ``universe``: the scope over tables that was
     searched, if it is not the usual one.
 
     >>> from isolitmus.checker import compare
     >>> from isolitmus.specs import level
     >>> two = [level("serializable"), level("serializable-crooks")]
-    >>> [one.name for one in certified(compare(two, "abstract"), two).certificates]
+    >>> [one.name for one in certify_lattice(compare(two, "abstract"), two).certificates]
     ['serializable-within-serializable-crooks']
     """
     by_name = {one.name: one for one in map(spec, specs)}
@@ -92,7 +92,7 @@ def certified(
                 alone = lattice.universe == ABSTRACT
                 name = made.name if alone else f"{made.name}-in-{lattice.universe}"
                 certificates.append(replace(made, name=name))
-    return Certified(tuple(certificates), tuple(without))
+    return CertifiedLattice(tuple(certificates), tuple(without))
 
 
 def _shown(lattice: Lattice) -> Iterator[Inclusion]:
@@ -129,7 +129,7 @@ def _certificate(
 def _by_texts(
     a: Spec, b: Spec, one: Inclusion, budget: Budget, *, of_histories: bool
 ) -> Certificate | str:
-    derived = derive(a, b, budget) if of_histories else None
+    derived = derive_inclusion(a, b, budget) if of_histories else None
     if derived is None:
         return (
             f"proved {one.proof}; what a comparison of regular languages shows (checker/prove/structural_implication.py), and what"

@@ -29,8 +29,8 @@ __all__ = [
     "Lattice",
     "Lattices",
     "Strength",
+    "history_size",
     "node_name",
-    "size_of",
 ]
 
 PROVED, SEARCHED = "implies", "implies as far as was searched"
@@ -281,12 +281,12 @@ def node_name(node: Sequence[str]) -> str:
     return " = ".join(node)
 
 
-def size_of(test: HistoryTest | Litmus) -> tuple[int, ...]:
+def history_size(test: HistoryTest | Litmus) -> tuple[int, ...]:
     """How large what tells two specs apart is: transactions, links of sessions, who aborted, reads and writes; of
     statements, how many.
 
     >>> from isolitmus.specs import litmus
-    >>> size_of(litmus("history-write-skew")), size_of(litmus("reorder"))
+    >>> history_size(litmus("history-write-skew")), history_size(litmus("reorder"))
     ((2, 0, 0, 6), (2, 3))
     """
     if not isinstance(test, HistoryTest):

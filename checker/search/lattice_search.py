@@ -27,11 +27,11 @@ from time import monotonic
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from isolitmus.checker.execution.commit_loop import judge_execution
-from isolitmus.checker.execution.worker_processes import process_pool, unheard
+from isolitmus.checker.execution.worker_processes import ignore_interrupts, process_pool
 from isolitmus.checker.judge.history_verdict import check_history
-from isolitmus.checker.prove.history_proof import derive
-from isolitmus.checker.prove.structural_implication import structural
-from isolitmus.checker.search.lattice import BY_TEXT, Inclusion, Lattice, Lattices, size_of
+from isolitmus.checker.prove.history_proof import derive_inclusion
+from isolitmus.checker.prove.structural_implication import derive_from_texts
+from isolitmus.checker.search.lattice import BY_TEXT, Inclusion, Lattice, Lattices, history_size
 from isolitmus.checker.search.separation import (
     ABSTRACT,
     ABSTRACT_SIZES,
@@ -40,7 +40,7 @@ from isolitmus.checker.search.separation import (
     separate,
 )
 from isolitmus.checker.universes import abstract
-from isolitmus.checker.universes.abstract import one_after_another
+from isolitmus.checker.universes.abstract import with_serial_time
 from isolitmus.checker.universes.catalogue_histories import shipped_histories
 from isolitmus.model.budget import Budget
 from isolitmus.model.display import count_of
@@ -64,7 +64,7 @@ if TYPE_CHECKING:
     from isolitmus.model.verdict import Verdict
     from isolitmus.specs.files.spec_catalogue import NameOrPath, SpecLike
 
-__all__ = ["Placing", "compare"]
+__all__ = ["LatticeSearch", "compare"]
 
 ANSWERS = {"allowed": True, "forbidden": False}
 PROOF_SECONDS = 5.0
@@ -95,7 +95,7 @@ class _Found(NamedTuple):
 
 
 @dataclass
-class Placing:
+class LatticeSearch:
     """One universe, what is known in it so far, and what is still to be asked."""
 
     specs: Sequence[Spec]
@@ -142,7 +142,7 @@ class Placing:
     def search(self) -> None:
         """Ask what is to be asked."""
         for first, second in permutations(self.specs, 2):
-            proof = structural(first, second, reads=self.reads)
+            proof = derive_from_texts(first, second, reads=self.reads)
             if proof is not None:
                 self.proofs[first.name, second.name] = f"{BY_TEXT}: {proof}"
         if self.universe == ABSTRACT:
@@ -267,7 +267,7 @@ class Placing:
         if self.pool is None or self.universe != ABSTRACT:
             return partial(_found, *question, self.budget, observed=self.observed)
         seconds = None if self.budget.seconds is None else self.budget.left
-        with unheard():
+        with ignore_interrupts():
             asked = self.pool.submit(
                 _found_within, question, seconds, self.budget.memory, observed=self.observed
             )
@@ -289,13 +289,13 @@ class Placing:
     def prove(self, one: Spec, other: Spec) -> bool:
         """Whether a theorem on tables says so, if it is found fast."""
         from isolitmus.checker.prove.arguments import Question
-        from isolitmus.checker.prove.proof import prove, statements
+        from isolitmus.checker.prove.proof import prove, scope_of_statements
 
         if format_named(same_format(one, other)).carry_out is not None:
             return False
         proof = prove(Question(one, other), budget=self.budget.within(PROOF_SECONDS))
         if proof.holds:
-            said = f"for any {statements(proof.premises)}"
+            said = f"for any {scope_of_statements(proof.premises)}"
             self.proofs[one.name, other.name] = said
             self.assumed |= dict.fromkeys(premise.sentence for premise in proof.premises)
         return proof.holds
@@ -348,7 +348,7 @@ class Placing:
                 and isinstance(test, HistoryTest)
                 and not test.history.schedule
             ):
-                timed = one_after_another(test.history)
+                timed = with_serial_time(test.history)
                 if timed is not None:
                     self.tell(replace(test, history=timed), None)
         elif execution is not None or test.path is None:
@@ -381,7 +381,7 @@ class Placing:
             if apart:
                 found = answer is not None and answer.litmus is not None
                 test = answer.litmus if found and answer is not None else None
-                least = min((one.test for one in apart), key=size_of)
+                least = min((one.test for one in apart), key=history_size)
                 smallest = found and answer is not None and answer.ships is None
                 known = Inclusion(a, b, holds=False, test=test or least, smallest=smallest)
             elif settled.has_edge(a, b):
@@ -454,7 +454,7 @@ def _found(
     first = _separated(one, other, universe, few, budget, observed=observed)
     if first.found is not False:
         return _Found(first)
-    derived = derive(one, other, budget)
+    derived = derive_inclusion(one, other, budget)
     if derived is not None:
         return _Found(first, str(derived))
     if len(few) == len(sizes):
@@ -515,7 +515,7 @@ def compare(
     form = format_named(same_format(*asked))
     inside: dict[str, Callable[[Spec], frozenset[str]]] = {}
     if universe in (None, ABSTRACT) and not any(one.format for one in asked):
-        inside[ABSTRACT] = abstract.names_for
+        inside[ABSTRACT] = abstract.available_names
     scopes: dict[str, Scope] = {}
     if universe != ABSTRACT:
         over = (
@@ -540,7 +540,9 @@ def compare(
         for where, some in fitting.items():
             if len(some) > 1:
                 searched = scopes.get(where, ABSTRACT)
-                placing = Placing(some, searched, transactions, budget, progress, pool, processes)
+                placing = LatticeSearch(
+                    some, searched, transactions, budget, progress, pool, processes
+                )
                 chosen = tuple(name for name in focus if name in {one.name for one in some})
                 lattices.append(placing.lattice(chosen))
         if pool is not None and budget.spent() is not None:

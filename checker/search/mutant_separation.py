@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from isolitmus.checker.execution.commit_loop import NO_OP, execute, observed_run
 from isolitmus.checker.execution.run_result import run
-from isolitmus.checker.judge.compiled_semantics import admission
-from isolitmus.checker.judge.graph_semantics import BitsetAlgebra, last_word, missing
+from isolitmus.checker.judge.compiled_semantics import compile_spec
+from isolitmus.checker.judge.graph_semantics import BitsetAlgebra, judge_commit, missing_names
 from isolitmus.checker.judge.history_verdict import check_history
 from isolitmus.checker.search.separation import ABSTRACT, separate
 from isolitmus.checker.universes import abstract
@@ -41,7 +41,7 @@ from isolitmus.specs.registries.formats import format_named
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from isolitmus.checker.execution.run_result import Judged
+    from isolitmus.checker.execution.run_result import RunResult
     from isolitmus.model.frame import Frame
     from isolitmus.model.relation import Relation
     from isolitmus.model.spec import Axiom, CatExpr, Label, Spec, Unsaid
@@ -53,10 +53,10 @@ __all__ = [
     "JudgedMutant",
     "Kill",
     "MutantReport",
-    "changed_exprs",
-    "kills_of",
+    "changed_expressions",
+    "find_kills",
     "separate_mutants",
-    "what_is_said",
+    "spec_answer",
 ]
 
 COLUMNS = ("spec", "mutant", "was", "becomes", "outcome", "by", "argument")
@@ -228,16 +228,16 @@ class AskedTest:
             self._attempts = []
             self.said = _ends(test, spec, self._attempts)
         else:
-            self.said = what_is_said(test, spec)
+            self.said = spec_answer(test, spec)
         self._before = [
-            (frame, Fold(BitsetAlgebra(frame), spec.definitions), last_word(frame, spec))
+            (frame, Fold(BitsetAlgebra(frame), spec.definitions), judge_commit(frame, spec))
             for frame in self._attempts or ()
         ]
 
     def may_differ(self, mutant: Mutant, changed: Sequence[Changed]) -> bool:
         """Whether a mutant of the spec, with what was ``changed``, may say something else; if not, it says the same."""
         return self._attempts is None or any(
-            _differ(fold, changed) and last_word(frame, mutant.spec) != said
+            _differ(fold, changed) and judge_commit(frame, mutant.spec) != said
             for frame, fold, said in self._before
         )
 
@@ -246,7 +246,7 @@ Changed = tuple["CatExpr | None", "CatExpr | None", bool]
 """An expression as it was and as it is now, None if it is not there; and whether it is of a set."""
 
 
-def changed_exprs(spec: SpecLike, mutant: SpecLike) -> list[Changed]:
+def changed_expressions(spec: SpecLike, mutant: SpecLike) -> list[Changed]:
     """Where a mutant, in which one statement is another or is gone, is another text."""
     spec, mutant = named(spec), named(mutant)
     found: list[Changed] = []
@@ -281,21 +281,21 @@ def _judge(
     ended = budget.spent()
     if ended is not None:
         return JudgedMutant(mutant, bound="nothing was asked", ended=str(ended))
-    kills = tuple(kills_of(mutant, tests))
+    kills = tuple(find_kills(mutant, tests))
     return JudgedMutant(mutant, kills) if kills else _searched(spec, mutant, budget, search)
 
 
-def kills_of(mutant: Mutant, tests: Iterable[AskedTest]) -> Iterator[Kill]:
+def find_kills(mutant: Mutant, tests: Iterable[AskedTest]) -> Iterator[Kill]:
     """The tests that a spec was asked of, of which the mutant says something else."""
     changed: dict[str, list[Changed]] = {}
     for asked in tests:
         of = asked.spec
         if of.name not in changed:
-            changed[of.name] = changed_exprs(of, mutant.spec)
+            changed[of.name] = changed_expressions(of, mutant.spec)
         if not asked.may_differ(mutant, changed[of.name]):
             continue
         test, said = asked.test, asked.said
-        other = what_is_said(test, mutant.spec)
+        other = spec_answer(test, mutant.spec)
         for who in said.keys() & other.keys():
             if said[who] != other[who]:
                 about = f"{who}: " if who else ""
@@ -312,17 +312,17 @@ def _tests(spec: Spec) -> Iterator[Litmus | HistoryTest]:
             yield test
 
 
-def what_is_said(test: Litmus | HistoryTest, spec: SpecLike) -> Mapping[str, str]:
+def spec_answer(test: Litmus | HistoryTest, spec: SpecLike) -> Mapping[str, str]:
     """What a spec says of a test: a protocol of each transaction how it ends and at what level it is recorded, one of an
     engine with locks also which rows its scans gave and for whom it waited, a level of an abstract history whether it is
     allowed, and of a test on tables so of what each protocol makes of it. Empty where it says nothing, or nobody knows.
 
     >>> from isolitmus.specs import level, protocol
-    >>> what_is_said(litmus("reorder"), protocol("delta-serializable"))
+    >>> spec_answer(litmus("reorder"), protocol("delta-serializable"))
     {'insert': 'committed at Serializable', 'delete': 'ConcurrentAppendException'}
-    >>> what_is_said(litmus("reorder"), level("log-serializable"))["under delta-write-serializable"]
+    >>> spec_answer(litmus("reorder"), level("log-serializable"))["under delta-write-serializable"]
     'forbidden'
-    >>> what_is_said(litmus("history-lost-update"), level("snapshot-isolation"))
+    >>> spec_answer(litmus("history-lost-update"), level("snapshot-isolation"))
     {'': 'forbidden'}
     """
     spec = named(spec)
@@ -331,11 +331,11 @@ def what_is_said(test: Litmus | HistoryTest, spec: SpecLike) -> Mapping[str, str
         return {"": verdict} if verdict in {"allowed", "forbidden", "silent"} else {}
     if is_commit_check(spec) or spec.clauses:
         return _ends(test, spec)
-    admits, permits = admission(spec), admission(without_silences(spec))
+    admits, permits = compile_spec(spec), compile_spec(without_silences(spec))
     found = {}
     for judged in _runs(test):
         frame = judged.frame_for(spec)
-        if frame is not None and not missing(frame, spec):
+        if frame is not None and not missing_names(frame, spec):
             word = "allowed" if admits(frame) else "silent" if permits(frame) else "forbidden"
             found[f"under {judged.run.protocol}"] = word
     return found
@@ -361,7 +361,7 @@ def _ends(test: Litmus, spec: Spec, attempts: list[Frame] | None = None) -> Mapp
 
 
 @cache
-def _runs_of(name: str, log: str) -> tuple[Judged, ...]:
+def _runs_of(name: str, log: str) -> tuple[RunResult, ...]:
     test = litmus(name)
     assert isinstance(test, Litmus)
     found = []
@@ -374,7 +374,7 @@ def _runs_of(name: str, log: str) -> tuple[Judged, ...]:
     return tuple(found)
 
 
-def _runs(test: Litmus) -> tuple[Judged, ...]:
+def _runs(test: Litmus) -> tuple[RunResult, ...]:
     """What the protocols of which a test of the catalogue expects something make of it."""
     return _runs_of(test.name, format_named(test.format).log)
 
@@ -410,6 +410,6 @@ def _universes(spec: Spec) -> list[Any]:
     """Where a spec can be asked: abstract histories, if their names will do, and its format's tables, if any ship."""
     form = format_named(spec.format or DELTA)
     tables = [named_scope(form.universe)] if form.universe else [None]
-    if not spec.needs <= abstract.names_for(spec):
+    if not spec.needs <= abstract.available_names(spec):
         return tables
     return [ABSTRACT, *tables] if spec.needs <= {*form.terms} else [ABSTRACT]

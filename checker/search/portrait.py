@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from isolitmus.checker.execution.commit_loop import execute, observed_run
 from isolitmus.checker.search.separation import separate
-from isolitmus.checker.sweeps.table_sweep import sweep_work, tallied
+from isolitmus.checker.sweeps.table_sweep import sweep_work, tally_sweep
 from isolitmus.model.budget import Budget
 from isolitmus.model.display import TextResult
 from isolitmus.model.errors import IsolitmusError, Limit
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     Tell = Callable[[str], None]
     from isolitmus.specs.files.spec_catalogue import SpecLike
 
-__all__ = ["Abort", "Portrait", "Promise", "Share", "needless", "portray"]
+__all__ = ["AbortShare", "NeedlessAbort", "Portrait", "Promise", "needless_abort_specs", "portray"]
 
 UNIVERSE = "table"
 SCOPES = ("two-partitions", "writers-partitioned", "writers-unpartitioned")
@@ -55,7 +55,7 @@ class Promise:
 
 
 @dataclass(frozen=True, slots=True)
-class Abort:
+class NeedlessAbort:
     """The smallest needless abort with an exception."""
 
     exception: str
@@ -73,7 +73,7 @@ class Abort:
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
+class AbortShare:
     """How many of a scope's candidates are needlessly aborted, and how many are holes."""
 
     scope: str
@@ -104,9 +104,9 @@ class Portrait(TextResult):
     """Where it was looked at, in words."""
     promises: tuple[Promise, ...]
     """The levels, each with the smallest hole."""
-    aborts: tuple[Abort, ...]
+    aborts: tuple[NeedlessAbort, ...]
     """The needless aborts, by exception."""
-    shares: tuple[Share, ...]
+    shares: tuple[AbortShare, ...]
     """How frequent both are, by scope."""
     uncounted: tuple[str, ...] = ()
     """Of which scopes a limit ended the count."""
@@ -174,8 +174,8 @@ def portray(
     spec = protocol(spec)
     budget = budget or Budget()
     promises: list[Promise] = []
-    aborts: list[Abort] = []
-    shares: list[Share] = []
+    aborts: list[NeedlessAbort] = []
+    shares: list[AbortShare] = []
     uncounted: list[str] = []
     for promised in map(level, spec.promises):
         tell(f"what it admits against {promised.name}")
@@ -209,20 +209,20 @@ def _promise(spec: Spec, promised: Spec, budget: Budget) -> Promise:
     return Promise(promised.name, hole, worst, _elsewhere(litmus, spec))
 
 
-def _abort(spec: Spec, promised: Spec, exception: str, budget: Budget) -> Abort:
-    silent, alone = needless(spec, promised, exception)
+def _abort(spec: Spec, promised: Spec, exception: str, budget: Budget) -> NeedlessAbort:
+    silent, alone = needless_abort_specs(spec, promised, exception)
     ask = partial(separate, universe=scope(UNIVERSE), shipped=False)
     found = ask(silent, alone, budget=_part(budget))
     litmus = found.litmus
     if not isinstance(litmus, Litmus):
         anything = with_axioms(spec, [], "anything")
         ever = ask(anything, alone, budget=_part(budget)).found is not False
-        return Abort(exception, promised.name, found, ever, {}, {})
+        return NeedlessAbort(exception, promised.name, found, ever, {}, {})
     layouts = dict(_layouts(litmus, spec))
-    return Abort(exception, promised.name, found, True, _elsewhere(litmus, spec), layouts)
+    return NeedlessAbort(exception, promised.name, found, True, _elsewhere(litmus, spec), layouts)
 
 
-def needless(spec: SpecLike, promised: SpecLike, exception: str) -> tuple[Spec, Spec]:
+def needless_abort_specs(spec: SpecLike, promised: SpecLike, exception: str) -> tuple[Spec, Spec]:
     """Two specs: what the first admits and the second forbids is a needless abort with the exception.
     The first is the level with the checks that stand before the exception, the second the exception's.
     """
@@ -267,7 +267,9 @@ def _partitioned(schema: Schema, name: str) -> Schema:
     return replace(schema, partitioned_by=(name,))
 
 
-def _shares(spec: Spec, promised: Spec, name: str, budget: Budget, tell: Tell) -> Iterator[Share]:
+def _shares(
+    spec: Spec, promised: Spec, name: str, budget: Budget, tell: Tell
+) -> Iterator[AbortShare]:
     inside = scope(name)
     for n in inside.transactions:
         tell(f"{inside.title}, {n} transactions")
@@ -275,8 +277,8 @@ def _shares(spec: Spec, promised: Spec, name: str, budget: Budget, tell: Tell) -
             work = sweep_work(inside, n, protocols=[spec, promised], levels=[promised, spec])
         except IsolitmusError:  # more candidates than a look should take
             continue
-        counts = tallied(work, budget).of
-        yield Share(
+        counts = tally_sweep(work, budget).of
+        yield AbortShare(
             inside.name,
             n,
             promised.name,

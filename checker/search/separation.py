@@ -16,12 +16,12 @@ from functools import partial
 from time import monotonic
 from typing import TYPE_CHECKING, Literal, Protocol
 
-from isolitmus.checker.execution.commit_loop import recorder
-from isolitmus.checker.prove.structural_implication import structural
+from isolitmus.checker.execution.commit_loop import recording_spec
+from isolitmus.checker.prove.structural_implication import derive_from_texts
 from isolitmus.checker.search.separation_result import TABLE_ASSUMPTIONS, By, Separation
 from isolitmus.checker.solver.refutation import Certificate
 from isolitmus.checker.universes import abstract
-from isolitmus.checker.universes.abstract import names_for
+from isolitmus.checker.universes.abstract import available_names
 from isolitmus.checker.universes.catalogue_histories import shipped_history, shipped_run
 from isolitmus.checker.universes.recheck import recheck_candidate, recheck_history
 from isolitmus.checker.universes.tables import Witnesses, of_format
@@ -41,13 +41,13 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from isolitmus.checker.solver.refutation import Refutation
-    from isolitmus.checker.universes.catalogue_histories import Shipped
+    from isolitmus.checker.universes.catalogue_histories import ShippedTest
     from isolitmus.checker.universes.tables import Candidate
     from isolitmus.model.history import History
     from isolitmus.model.scope import Scope
     from isolitmus.specs.files.spec_catalogue import NameOrPath, SpecLike
 
-__all__ = ["ABSTRACT", "TABLE", "same_format", "scope_words", "separate", "triviality"]
+__all__ = ["ABSTRACT", "TABLE", "find_triviality", "same_format", "scope_words", "separate"]
 
 ABSTRACT: Literal["abstract"] = "abstract"
 TABLE = "table"
@@ -104,11 +104,11 @@ def separate(
         universe = named_scope(universe)
     form = same_format(a, b)
     if universe is None:
-        said = all(one.needs <= abstract.names_for(one) for one in (a, b))
+        said = all(one.needs <= abstract.available_names(one) for one in (a, b))
         universe = ABSTRACT if said and not unexplained else _that_ships(form)
     search: _UniverseSearch
     if universe == ABSTRACT:
-        vary = abstract.varied(a, b, sessions=sessions, aborts=aborts, observed=observed)
+        vary = abstract.variation_for(a, b, sessions=sessions, aborts=aborts, observed=observed)
         search = _Histories(
             a, b, by, vary, unexplained=unexplained, sessions=sessions, aborts=aborts
         )
@@ -272,7 +272,7 @@ class _UniverseSearch(Protocol):
     def among(self) -> str: ...
     @property
     def confined(self) -> bool: ...
-    def shipped(self) -> Shipped | None: ...
+    def shipped(self) -> ShippedTest | None: ...
     def silent(self, sizes: Sequence[int]) -> tuple[str, int | None]: ...
     def find(self, n: int) -> tuple[Confirm | None, int]: ...
 
@@ -300,7 +300,7 @@ class _Tables:
         _require(a, form.terms.keys(), "searches of tables do")
         _require(b, form.terms.keys(), "searches of tables do")
         kept = scope.noops == "keep"
-        self.recorder = recorder(a, b) if kept else None
+        self.recorder = recording_spec(a, b) if kept else None
         if kept and self.recorder is None and a.format is None and b.format is None:
             self.assumptions = (*TABLE_ASSUMPTIONS, ALL_RECORDED)
         self.solver = None if form.solver is None else form.solver()
@@ -309,7 +309,7 @@ class _Tables:
         elif self.recorder is not None:
             why = f"{self.recorder.name} does not record every commit that finds nothing to do"
         else:
-            why = self.solver.unfit(scope)
+            why = self.solver.unsupported_scope(scope)
         if by == "symbolic" and why is not None:
             raise IsolitmusError(f"a solver cannot search this exactly: {why}; try --by exhaustive")
         self.a, self.b, self.scope, self.unexplained = a, b, scope, unexplained
@@ -355,9 +355,9 @@ class _Tables:
         )
 
 
-def _shipped(a: Spec, b: Spec, *, sessions: bool, aborts: bool) -> Shipped | None:
+def _shipped(a: Spec, b: Spec, *, sessions: bool, aborts: bool) -> ShippedTest | None:
     """The smallest history of the catalogue; none is asked where the texts imply that there is none."""
-    if structural(a, b) is not None:
+    if derive_from_texts(a, b) is not None:
         return None
     return shipped_history(a, b, sessions=sessions, aborts=aborts)
 
@@ -378,7 +378,7 @@ class _Histories:
         a: Spec,
         b: Spec,
         by: By | None,
-        vary: abstract.Varied,
+        vary: abstract.Variation,
         *,
         unexplained: bool,
         sessions: bool,
@@ -389,8 +389,8 @@ class _Histories:
                 "--unexplained asks for statements, which universe 'abstract' does not have;"
                 " try --universe table"
             )
-        _require(a, abstract.names_for(a), "abstract histories do")
-        _require(b, abstract.names_for(b), "abstract histories do")
+        _require(a, abstract.available_names(a), "abstract histories do")
+        _require(b, abstract.available_names(b), "abstract histories do")
         self.reticent = bool(a.silences or b.silences)
         self.a, self.b = with_silences_as_axioms(a), without_silences(b)
         self.vary = vary
@@ -456,18 +456,18 @@ NOTHING = Spec(
 """What allows no history in which anything happens."""
 
 
-def triviality(spec: SpecLike, *, budget: Budget | None = None) -> str | None:
+def find_triviality(spec: SpecLike, *, budget: Budget | None = None) -> str | None:
     """That a spec allows every history that a search looks at, or none of them, in a sentence with the bound; None if
     it does neither, if it asks for what abstract histories do not have, or once the budget is spent.
 
     >>> from isolitmus.specs.language.parser import read
-    >>> print(triviality(read('"Slip" acyclic so & wr as slip', "slip")))
+    >>> print(find_triviality(read('"Slip" acyclic so & wr as slip', "slip")))
     slip allows every history: it forbids none up to 3 transactions in universe 'abstract' (at most 3 keys), and none of the catalogue
-    >>> triviality(read('"Sound" acyclic wr as order', "sound")) is None
+    >>> find_triviality(read('"Sound" acyclic wr as order', "sound")) is None
     True
     """
     spec = named(spec)
-    if not spec.needs <= names_for(spec):
+    if not spec.needs <= available_names(spec):
         return None
     for a, b, says in (
         (EVERYTHING, spec, "allows every history: it forbids none"),

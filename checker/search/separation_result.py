@@ -6,16 +6,16 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from isolitmus.checker.execution.commit_loop import execution_frame, observed_run
-from isolitmus.checker.execution.serial_orders import explanations
+from isolitmus.checker.execution.serial_orders import strongest_explanations
 from isolitmus.model.dependency_graph import GraphResult
 from isolitmus.model.display import PageResult, TextResult, count_of
 from isolitmus.model.litmus import Litmus
 
 if TYPE_CHECKING:
-    from isolitmus.checker.execution.serial_orders import Explanation, Serial
-    from isolitmus.checker.prove.proof import Outside, Proof
+    from isolitmus.checker.execution.serial_orders import Explanation, SerialOrders
+    from isolitmus.checker.prove.proof import OutsideTest, Proof
     from isolitmus.checker.solver.refutation import Certificate
-    from isolitmus.checker.universes.catalogue_histories import Shipped
+    from isolitmus.checker.universes.catalogue_histories import ShippedTest
     from isolitmus.model.dependency_graph import DependencyGraph
     from isolitmus.model.execution import Execution
     from isolitmus.model.litmus import HistoryTest
@@ -69,7 +69,7 @@ class Separation(TextResult, PageResult, GraphResult):
     """What ``b`` says of it."""
     execution: Execution | None = None
     """On tables, how it was carried out under ``a``."""
-    serial: Serial | None = None
+    serial: SerialOrders | None = None
     """On tables, the serial orders that explain its table."""
     proof: Proof | None = None
     """The attempt at a proof, where one was made."""
@@ -80,9 +80,9 @@ class Separation(TextResult, PageResult, GraphResult):
     silent: int | None = None
     """How many candidates are neither found nor refuted because ``a`` or ``b`` is silent on them, where nothing was
     found; a solver counts no further than to a hundred. None: not counted."""
-    outside: tuple[Outside, ...] = ()
+    outside: tuple[OutsideTest, ...] = ()
     """The litmus tests that a proof does not speak of."""
-    beside: Shipped | None = None
+    beside: ShippedTest | None = None
     """A test of the catalogue that ``a`` admits and ``b`` forbids, outside of what was searched; None: the catalogue has
     none, or was not asked."""
     is_beside_larger: bool = False
@@ -95,14 +95,16 @@ class Separation(TextResult, PageResult, GraphResult):
         """What a serial order explains of what was found on tables, if ``b`` judges conflicts."""
         if not isinstance(self.litmus, Litmus) or self.execution is None:
             return None
-        return explanations(self.litmus, self.execution, [self.b], self.serial).get(self.b)
+        return strongest_explanations(self.litmus, self.execution, [self.b], self.serial).get(
+            self.b
+        )
 
     @property
     def file(self) -> Litmus | HistoryTest | None:
         """What was found as a file has it: with what the model predicts of it."""
-        from isolitmus.checker.universes.recheck import expecting
+        from isolitmus.checker.universes.recheck import with_expectations
 
-        return None if self.litmus is None else expecting(self.litmus, self.a, self.b)
+        return None if self.litmus is None else with_expectations(self.litmus, self.a, self.b)
 
     @property
     def proved(self) -> bool:
@@ -170,13 +172,13 @@ class Separation(TextResult, PageResult, GraphResult):
     @property
     def graph(self) -> DependencyGraph:
         """The graph of what was found, in which the cycle stands out that ``b`` forbids; of nothing, nothing."""
-        from isolitmus.checker.execution.dependency_graph import between, graph
+        from isolitmus.checker.execution.dependency_graph import graph, transaction_graph
         from isolitmus.model.dependency_graph import DependencyGraph
 
         if self.litmus is None or self.violation is None:
             return DependencyGraph({})
         if isinstance(self.litmus, Litmus) and self.execution is not None:
-            of = between(self.litmus, execution_frame(self.execution))
+            of = transaction_graph(self.litmus, execution_frame(self.execution))
         else:
             of = graph(self.litmus)
         return of.around(self.violation.cycle)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from isolitmus.checker.prove.arguments import Question
-    from isolitmus.checker.prove.proof import Outside, Proof
+    from isolitmus.checker.prove.proof import OutsideTest, Proof
     from isolitmus.model.scope import Scope
     from isolitmus.specs.files.spec_catalogue import NameOrPath, SpecLike
 
@@ -156,20 +156,20 @@ class _Tried(NamedTuple):
     """Of which statements."""
     assumed: tuple[str, ...]
     """What it rests on."""
-    outside: Callable[[], tuple[Outside, ...]]
+    outside: Callable[[], tuple[OutsideTest, ...]]
     """The litmus tests that it does not speak of."""
 
 
 def _of_tables(question: Question, budget: Budget) -> _Tried:
-    from isolitmus.checker.prove.proof import outside, prove, statements
+    from isolitmus.checker.prove.proof import outside_tests, prove, scope_of_statements
 
     proof = prove(question, budget=budget)
     return _Tried(
         proof,
         TABLE,
-        statements(proof.premises),
+        scope_of_statements(proof.premises),
         tuple(premise.sentence for premise in proof.premises),
-        lambda: outside(question, proof.premises),
+        lambda: outside_tests(question, proof.premises),
     )
 
 
@@ -179,7 +179,7 @@ def _of_scans(question: Question, inside: Scope) -> _Tried:
     return _Tried(
         scans.prove_scans(question, inside),
         inside.name,
-        scans.scanned_statements(inside),
-        scans.assumed_of_scans(question, inside),
+        scans.scope_of_scans(inside),
+        scans.scan_assumptions(question, inside),
         lambda: scans.outside_of_scans(question),
     )

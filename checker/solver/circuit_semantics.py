@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from isolitmus.checker.solver.circuits import Gates
     from isolitmus.model.spec import Spec
 
-__all__ = ["admit", "forbid"]
+__all__ = ["assert_admitted", "assert_forbidden"]
 
 
-def admit(gates: Gates, frames: Matrices[int], spec: Spec) -> None:
+def assert_admitted(gates: Gates, frames: Matrices[int], spec: Spec) -> None:
     """Add clauses: the frame satisfies every axiom of the spec, which is silent on nothing in it.
 
     >>> from isolitmus.checker.solver.circuits import Gates
@@ -30,7 +30,7 @@ def admit(gates: Gates, frames: Matrices[int], spec: Spec) -> None:
     >>> gates = Gates()
     >>> ab, ba = gates.new(), gates.new()
     >>> frames = Matrices(gates, [1, 1], {"rw": [{1: ab}, {0: ba}]}, {})
-    >>> admit(gates, frames, read('"A" acyclic rw as order', "a"))
+    >>> assert_admitted(gates, frames, read('"A" acyclic rw as order', "a"))
     >>> Solver(gates).check([ab, ba]) is None, Solver(gates).check([ab])[ba]
     (True, False)
     """
@@ -50,7 +50,7 @@ def admit(gates: Gates, frames: Matrices[int], spec: Spec) -> None:
                     _rank(gates, relation, nodes)
 
 
-def forbid(gates: Gates, frames: Matrices[int], spec: Spec, *, unless: int = -1) -> None:
+def assert_forbidden(gates: Gates, frames: Matrices[int], spec: Spec, *, unless: int = -1) -> None:
     """Add clauses: the frame breaks some axiom of the spec, whatever it is silent on, or ``unless`` holds."""
     fold = Fold(frames, spec.definitions)
     broken: list[int] = [unless]

@@ -21,7 +21,7 @@ from isolitmus.model.errors import Limit, MemoryLimit
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-__all__ = ["Gates", "Model", "Solver", "answer"]
+__all__ = ["Gates", "Model", "Solver", "ask_solver"]
 
 
 class Gates:
@@ -131,7 +131,7 @@ class Gates:
         return count
 
 
-def answer(solver: Any, assumptions: Sequence[Any] = (), budget: Budget | None = None) -> str:
+def ask_solver(solver: Any, assumptions: Sequence[Any] = (), budget: Budget | None = None) -> str:
     """What one of Z3's solvers says: sat, unsat, or unknown, if it has a limit of its own.
 
     KeyboardInterrupt at a Ctrl-C, which Z3 catches itself and takes for an unknown; a Limit once the budget is
@@ -202,7 +202,7 @@ class Solver:
     def check(self, assumptions: Sequence[int] = ()) -> Model | None:
         """A model in which the assumptions hold, or None if there is none."""
         self._load()
-        said = answer(self.z3, [*map(self._literal, assumptions)], self._budget)
+        said = ask_solver(self.z3, [*map(self._literal, assumptions)], self._budget)
         if said == "unknown":
             raise Limit(f"the solver gave up: {self.z3.reason_unknown()}")
         return Model(self) if said == "sat" else None

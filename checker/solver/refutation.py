@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from isolitmus.checker.solver.circuits import Gates
     from isolitmus.model.spec import Spec
 
-__all__ = ["Certificate", "Refutation", "refuted_clauses"]
+__all__ = ["Certificate", "Refutation", "refute_clauses"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,7 +29,7 @@ class Refutation:
     >>> a = gates.new()
     >>> gates.add(a), gates.add(-a)
     (None, None)
-    >>> one = refuted_clauses("contradiction", "a is not both", gates)
+    >>> one = refute_clauses("contradiction", "a is not both", gates)
     >>> [name for name, text in one.files()], one.checked
     (['contradiction.cnf', 'contradiction.drat'], 'drat-trim contradiction.cnf contradiction.drat')
     """
@@ -65,7 +65,7 @@ class Refutation:
             yield f"{self.name}.drat", text
 
 
-def refuted_clauses(
+def refute_clauses(
     name: str, says: str, gates: Gates, apart: Mapping[tuple[int, ...], str] | None = None
 ) -> Refutation:
     """The clauses of gates as they are now, of which a solver says that no model has them, but for those that are

@@ -13,26 +13,30 @@ from hypothesis import strategies as st
 
 from isolitmus.checker.delta.random_tests import (
     COLUMNS,
-    any_tests,
+    is_readable,
     predicates,
-    readable,
     rows_of_t,
     schedules,
+    table_tests,
     tables,
     transactions,
 )
-from isolitmus.checker.locking.random_tests import can_be_carried_out, session_tests
-from isolitmus.checker.strategies.abstract_histories import Between, any_histories, grown_histories
+from isolitmus.checker.locking.random_tests import is_executable, session_tests
+from isolitmus.checker.strategies.abstract_histories import (
+    HistoryConstraints,
+    any_histories,
+    grown_histories,
+)
 from isolitmus.checker.strategies.level_tests import (
     ROWS,
     BetweenLevels,
-    drawn_between,
+    draw_between,
     note_coverage,
     note_overlap,
 )
-from isolitmus.checker.strategies.session_strategies import OwnSessions
-from isolitmus.checker.strategies.table_strategies import OwnTable
-from isolitmus.checker.strategies.workload_strategies import OwnJobs
+from isolitmus.checker.strategies.session_strategies import SessionDomain
+from isolitmus.checker.strategies.table_strategies import TableDomain
+from isolitmus.checker.strategies.workload_strategies import WorkloadDomain
 from isolitmus.model.errors import IsolitmusError
 from isolitmus.model.schema import Schema
 from isolitmus.specs.files.catalogue import spec
@@ -53,12 +57,12 @@ if TYPE_CHECKING:
 __all__ = [
     "COLUMNS",
     "histories",
+    "is_readable",
     "jobs",
     "litmus_tests",
     "locking_tests",
     "note_coverage",
     "predicates",
-    "readable",
     "schedules",
     "tables",
     "transactions",
@@ -126,11 +130,11 @@ def litmus_tests(
     """
     asked = _asked(level, forbidden_by)
     if table is None and asked is None:
-        return any_tests(
+        return table_tests(
             least=least, most=most, partitioned=partitioned, tracked=tracked, sessions=sessions
         ).map(note_overlap)
     if table is not None:
-        own = OwnTable.of(table, statements, rows)
+        own = TableDomain.of(table, statements, rows)
     else:
         own = _any_table(partitioned=partitioned is not False, tracked=tracked)
     lists = st.lists(own.transactions(sessions=sessions), min_size=least, max_size=most)
@@ -138,7 +142,7 @@ def litmus_tests(
         inits = st.lists(own.rows, min_size=1, max_size=ROWS)
         return st.builds(own.litmus, lists, inits).map(note_overlap)
     cores = [] if asked.forbidden_by is None else own.cores(asked, least=least, most=most)
-    return drawn_between(asked, own, lists, cores, least=least, most=most)
+    return draw_between(asked, own, lists, cores, least=least, most=most)
 
 
 def jobs(
@@ -167,13 +171,13 @@ def jobs(
     >>> print(find(tests, lambda test: "erase" in test.transactions).transactions["erase"].sql)
     DELETE FROM orders WHERE customer = 7 AND day < DATE '2026-01-02'
     """
-    own = OwnJobs(as_workload(workload), values or {}, rows or {})
+    own = WorkloadDomain(as_workload(workload), values or {}, rows or {})
     runs = own.runs.flatmap(lambda run: st.lists(run, min_size=least, max_size=most))
     asked = _asked(level, forbidden_by)
     if asked is None:
         return st.builds(own.litmus, runs, st.lists(own.rows, max_size=ROWS)).map(note_overlap)
     cores = [] if asked.forbidden_by is None else own.cores(asked, least=least, most=most)
-    return drawn_between(asked, own, runs, cores, least=least, most=most)
+    return draw_between(asked, own, runs, cores, least=least, most=most)
 
 
 def locking_tests(
@@ -209,7 +213,7 @@ def locking_tests(
     asked = _asked(level, forbidden_by)
     if table is None and asked is None:
         return session_tests(most).filter(lambda test: len(test.transactions) >= least)
-    own = OwnSessions.of(
+    own = SessionDomain.of(
         THREE_ROWS if table is None else table,
         BOTH if index is None and table is None else index or {},
         statements or (AT_ROWS if table is None else ()),
@@ -218,9 +222,9 @@ def locking_tests(
     lists = st.lists(own.sessions(), min_size=least, max_size=most)
     if asked is None:
         inits = st.lists(own.rows, min_size=1, max_size=ROWS, unique=True)
-        return st.builds(own.litmus, lists, inits).filter(can_be_carried_out)
+        return st.builds(own.litmus, lists, inits).filter(is_executable)
     cores = [] if asked.forbidden_by is None else own.cores(asked, least=least)
-    return drawn_between(asked, own, lists, cores, least=least, most=most)
+    return draw_between(asked, own, lists, cores, least=least, most=most)
 
 
 def _asked(level: SpecLike | None, forbidden_by: SpecLike | None) -> BetweenLevels | None:
@@ -238,13 +242,13 @@ def _without_level(forbidden_by: SpecLike) -> IsolitmusError:
     )
 
 
-def _any_table(*, partitioned: bool, tracked: bool) -> OwnTable:
+def _any_table(*, partitioned: bool, tracked: bool) -> TableDomain:
     """The table ``t`` with statements of every kind, first those that conflict most."""
     schema = Schema("t", COLUMNS, ("part",) if partitioned else ())
     kinds = transactions(partitioned=partitioned, tracked=tracked)
     plain = tuple(read_statement(sql, {"t": schema}) for sql in PLAIN)
-    others = kinds.map(lambda sql: readable(sql, {"t": schema}))
-    return OwnTable(schema, st.one_of(st.sampled_from(plain), others), rows_of_t(), plain)
+    others = kinds.map(lambda sql: is_readable(sql, {"t": schema}))
+    return TableDomain(schema, st.one_of(st.sampled_from(plain), others), rows_of_t(), plain)
 
 
 def histories(
@@ -281,5 +285,5 @@ def histories(
             "predicates and observed are drawn without a level; leave them out, or level"
         )
     forbids = None if forbidden_by is None else spec(forbidden_by)
-    asked = Between(spec(level), forbids)
+    asked = HistoryConstraints(spec(level), forbids)
     return grown_histories(asked, least=least, most=most, keys=keys)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from hypothesis import strategies as st
 
 from isolitmus.checker.judge.history_verdict import check_history
-from isolitmus.checker.universes.abstract import TIMES, names_for
+from isolitmus.checker.universes.abstract import TIMES, available_names
 from isolitmus.checker.universes.abstract_solver import search
 from isolitmus.model.budget import Budget
 from isolitmus.model.display import count_of
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from isolitmus.model.spec import Spec
     from isolitmus.model.verdict import Verdict
 
-__all__ = ["Between", "any_histories", "grown_histories"]
+__all__ = ["HistoryConstraints", "any_histories", "grown_histories"]
 
 MOVES = 5
 """So many moves are drawn for each transaction, at most."""
@@ -78,7 +78,7 @@ def any_histories(
     )
 
 
-class Between(NamedTuple):
+class HistoryConstraints(NamedTuple):
     """What is asked of drawn histories."""
 
     level: Spec
@@ -113,7 +113,9 @@ class _Move(NamedTuple):
     """Whose version it reads, whose session it continues."""
 
 
-def grown_histories(of: Between, *, least: int, most: int, keys: str) -> st.SearchStrategy[History]:
+def grown_histories(
+    of: HistoryConstraints, *, least: int, most: int, keys: str
+) -> st.SearchStrategy[History]:
     """Histories of committed transactions of which holds what is asked. IsolitmusError if there is none of this size."""
     _refuse_what_lacks(of.level, *([] if of.forbidden_by is None else [of.forbidden_by]))
     moves = st.builds(
@@ -135,7 +137,7 @@ def grown_histories(of: Between, *, least: int, most: int, keys: str) -> st.Sear
 @st.composite
 def _grown(
     draw: DrawFn,
-    of: Between,
+    of: HistoryConstraints,
     moves: st.SearchStrategy[list[_Move]],
     core: History | None,
     *,
@@ -210,7 +212,9 @@ def _continued(history: History, number: int, other: int) -> History | None:
 
 def _refuse_what_lacks(*specs: Spec) -> None:
     """A level that needs what drawn histories do not have admits none but the empty one."""
-    lacking = sorted({name for spec in specs for name in spec.needs - (names_for(spec) - TIMES)})
+    lacking = sorted(
+        {name for spec in specs for name in spec.needs - (available_names(spec) - TIMES)}
+    )
     if lacking:
         who = f"{' and '.join(spec.name for spec in specs)} need{'s' * (len(specs) == 1)}"
         raise IsolitmusError(f"{who} {', '.join(lacking)}, which drawn histories do not have")

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from isolitmus.checker.execution.commit_loop import execute, judge_execution
 from isolitmus.checker.search.separation import separate
-from isolitmus.checker.universes.recheck import verdict_of
+from isolitmus.checker.universes.recheck import judge_candidate
 from isolitmus.checker.universes.schedules import Times
 from isolitmus.model.budget import Budget
 from isolitmus.model.display import count_of
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from hypothesis.strategies import DrawFn, SearchStrategy
 
-    from isolitmus.checker.execution.run_result import Judged
+    from isolitmus.checker.execution.run_result import RunResult
     from isolitmus.model.schema import Schema
     from isolitmus.model.spec import Spec
     from isolitmus.model.sql.statement import Statement
@@ -46,14 +46,14 @@ __all__ = [
     "BetweenLevels",
     "SmallestTest",
     "TestDomain",
-    "completed",
-    "drawn_between",
+    "complete_test",
+    "draw_between",
     "note_coverage",
     "note_overlap",
+    "read_times",
     "samples",
-    "searched",
-    "times_in",
-    "too_few",
+    "search_smallest",
+    "too_few_tests",
 ]
 
 SECONDS = 60.0
@@ -124,12 +124,12 @@ class BetweenLevels(NamedTuple):
             if fails or not isinstance(judge_execution(execution, self.level), Allowed):
                 return False
             other = self.forbidden_by
-            return other is None or isinstance(verdict_of(test, execution, other), Forbidden)
+            return other is None or isinstance(judge_candidate(test, execution, other), Forbidden)
         except IsolitmusError:  # a part that the model cannot compute: neither is known
             return False
 
 
-def drawn_between(
+def draw_between(
     asked: BetweenLevels,
     domain: TestDomain[Part],
     parts: SearchStrategy[Sequence[Part]],
@@ -198,7 +198,7 @@ def _grown(
     return note_overlap(domain.litmus(parts, rows))
 
 
-def completed(
+def complete_test(
     asked: BetweenLevels,
     domain: TestDomain[Part],
     core: SmallestTest[Part],
@@ -227,7 +227,7 @@ def completed(
     return SmallestTest(tuple(parts), tuple(rows), core.more)
 
 
-def searched(
+def search_smallest(
     asked: BetweenLevels,
     tables: Mapping[str, Schema],
     statements: Iterable[Statement],
@@ -278,7 +278,7 @@ def _scope(
     )  # fmt: skip
 
 
-def too_few(asked: BetweenLevels, least: int) -> IsolitmusError:
+def too_few_tests(asked: BetweenLevels, least: int) -> IsolitmusError:
     """The error where tests between the levels are known, and none with so many transactions."""
     assert asked.forbidden_by is not None
     return IsolitmusError(
@@ -300,11 +300,11 @@ def _in_scope(statement: Statement) -> bool:
     return True
 
 
-def times_in(test: Litmus) -> dict[str, Times]:
+def read_times(test: Litmus) -> dict[str, Times]:
     """When each transaction of a test starts and ends, by the places of its steps in the schedule.
 
     >>> from isolitmus.specs import litmus
-    >>> times_in(litmus("reorder"))["delete"]
+    >>> read_times(litmus("reorder"))["delete"]
     Times(start=0, long=2, early=0)
     """
     at: dict[str, list[int]] = {}
@@ -351,7 +351,7 @@ def note_overlap(test: Litmus) -> Litmus:
     return test
 
 
-def note_coverage(done: Judged, *levels: SpecLike) -> Judged:
+def note_coverage(done: RunResult, *levels: SpecLike) -> RunResult:
     """A run, as it is; Hypothesis' statistics say of how many examples what ended their transactions, and what is anomalous:
     which of the levels forbid the run (by default those that its protocol promises), and whether no serial order gives its
     tables. They are printed by ``pytest --hypothesis-show-statistics``.

@@ -9,18 +9,22 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 
 from hypothesis import strategies as st
 
-from isolitmus.checker.execution.commit_loop import stages
-from isolitmus.checker.locking.query_plans import scanned
+from isolitmus.checker.execution.commit_loop import initial_stages
+from isolitmus.checker.locking.query_plans import scanned_tables_of
 from isolitmus.checker.search.separation import separate
 from isolitmus.checker.strategies.level_tests import (
     SECONDS,
     BetweenLevels,
     SmallestTest,
-    completed,
+    complete_test,
     samples,
-    too_few,
+    too_few_tests,
 )
-from isolitmus.checker.strategies.table_strategies import constants, declared, own_rows
+from isolitmus.checker.strategies.table_strategies import (
+    constants_in,
+    read_declaration,
+    table_rows_for,
+)
 from isolitmus.model.budget import Budget
 from isolitmus.model.errors import IsolitmusError
 from isolitmus.model.litmus import Litmus
@@ -41,7 +45,7 @@ if TYPE_CHECKING:
     from isolitmus.model.scope import Scope
     from isolitmus.model.sql.statement import Statement
 
-__all__ = ["OwnSessions", "SessionPart"]
+__all__ = ["SessionDomain", "SessionPart"]
 
 FORM = "locking"
 FACTOR = 10
@@ -66,7 +70,7 @@ class SessionPart(NamedTuple):
 
 
 @dataclass(frozen=True)
-class OwnSessions:
+class SessionDomain:
     """A table with indexes, and strategies for statements and rows: a ``TestDomain`` of drawn tests."""
 
     schema: Schema
@@ -88,16 +92,16 @@ class OwnSessions:
         index: Mapping[str, str],
         statements: Sequence[str | SearchStrategy[str]],
         rows: SearchStrategy[str] | None,
-    ) -> OwnSessions:
+    ) -> SessionDomain:
         """A table with statements, texts or strategies that draw such; IsolitmusError for what is wrong with them."""
         if not statements:
             raise IsolitmusError(
                 "a table of one's own needs statements=[…], SQL texts or strategies"
             )
-        schema = declared(table)
+        schema = read_declaration(table)
         texts = tuple(s for s in statements if isinstance(s, str))
         every = st.one_of([st.just(s) if isinstance(s, str) else s for s in statements])
-        drawn = own_rows(schema, constants(texts)) if rows is None else rows
+        drawn = table_rows_for(schema, constants_in(texts)) if rows is None else rows
         own = cls(schema, dict(index), every, texts, drawn)
         for text in texts:
             own.litmus([own.alone(text)], [])
@@ -131,7 +135,7 @@ class OwnSessions:
 
     def scans(self, sql: str) -> bool:
         """Whether a statement scans a table."""
-        return any(scanned(self.statement(sql)))
+        return any(scanned_tables_of(self.statement(sql)))
 
     def litmus(self, parts: Sequence[SessionPart], rows: Sequence[str]) -> Litmus:
         """A litmus test of these transactions, on a table with these rows, each of one commit."""
@@ -182,11 +186,11 @@ class OwnSessions:
             answer = separate(asked.level, asked.forbidden_by, scope, shipped=False, budget=budget)
             if isinstance(answer.litmus, Litmus):
                 core = self._core(answer.litmus)
-                whole = completed(asked, self, core, map(self.alone, known), least)
+                whole = complete_test(asked, self, core, map(self.alone, known), least)
                 if whole is not None and whole.parts not in [one.parts for one in found]:
                     found.append(whole)
         if not found:
-            raise too_few(asked, least)
+            raise too_few_tests(asked, least)
         return found
 
     def alone(self, sql: str) -> SessionPart:
@@ -217,7 +221,7 @@ class OwnSessions:
         pairs = permutations(known, 2) if len(known) <= FEW else pairwise(known)
         for rows in (*((row,) for row in known), *pairs):
             with suppress(IsolitmusError):
-                stages(form, schemas, [self.statement(self._init(row)) for row in rows])
+                initial_stages(form, schemas, [self.statement(self._init(row)) for row in rows])
                 found.append(list(rows))
         return found
 
@@ -247,7 +251,7 @@ class OwnSessions:
 
 
 @st.composite
-def _sessions(draw: DrawFn, own: OwnSessions) -> SessionPart:
+def _sessions(draw: DrawFn, own: SessionDomain) -> SessionPart:
     sql = draw(own.statements)
     scans = own.scans(sql)
     scan = draw(st.sampled_from(own.indexes)) if scans else ""

@@ -14,11 +14,11 @@ from sqlglot import expressions as exp
 
 from isolitmus.checker.strategies.level_tests import (
     SmallestTest,
-    completed,
+    complete_test,
+    read_times,
     samples,
-    searched,
-    times_in,
-    too_few,
+    search_smallest,
+    too_few_tests,
 )
 from isolitmus.checker.universes.schedules import TIMES, Times, schedule_at
 from isolitmus.model.errors import IsolitmusError, UndeterminedError
@@ -42,7 +42,14 @@ if TYPE_CHECKING:
     from isolitmus.model.sql.types import Type
     from isolitmus.model.sql.values import Value
 
-__all__ = ["OwnTable", "OwnTransaction", "constants", "declared", "own_rows", "values_for"]
+__all__ = [
+    "TableDomain",
+    "TableTransaction",
+    "constants_in",
+    "read_declaration",
+    "table_rows_for",
+    "values_for",
+]
 
 FRACTION = re.compile(r"[0-9]*\.[0-9]+")
 
@@ -58,7 +65,7 @@ FEW: dict[Type, tuple[Value, ...]] = {
 """Values of each type that is no number, the simplest first."""
 
 
-class OwnTransaction(NamedTuple):
+class TableTransaction(NamedTuple):
     """A transaction on a table of one's own."""
 
     statement: Statement
@@ -70,7 +77,7 @@ class OwnTransaction(NamedTuple):
 
 
 @dataclass(frozen=True)
-class OwnTable:
+class TableDomain:
     """A table, and strategies for its statements and rows: a ``TestDomain`` of drawn tests."""
 
     schema: Schema
@@ -91,7 +98,7 @@ class OwnTable:
         table: str | Schema,
         statements: Sequence[str | SearchStrategy[str]],
         rows: SearchStrategy[str] | None = None,
-    ) -> OwnTable:
+    ) -> TableDomain:
         """A table, as it is or from its CREATE TABLE, with statements, texts or strategies that draw such.
 
         IsolitmusError, with the place, for what is not modelled: of texts at once, of what is drawn when it is.
@@ -100,7 +107,7 @@ class OwnTable:
             raise IsolitmusError(
                 "a table of one's own needs statements=[…], SQL texts or strategies"
             )
-        schema = declared(table)
+        schema = read_declaration(table)
         schemas = {schema.name: schema}
 
         def read(sql: str) -> Statement:
@@ -112,17 +119,17 @@ class OwnTable:
         return cls(
             schema,
             st.one_of(every),
-            own_rows(schema, constants(texts)) if rows is None else rows,
+            table_rows_for(schema, constants_in(texts)) if rows is None else rows,
             tuple(known.values()),
             len(texts) < len(statements),
         )
 
-    def transactions(self, *, sessions: bool = False) -> SearchStrategy[OwnTransaction]:
+    def transactions(self, *, sessions: bool = False) -> SearchStrategy[TableTransaction]:
         """A transaction; with ``sessions`` it may share one with others."""
         of = st.integers(0, 2 if sessions else 0)
-        return st.builds(OwnTransaction, self.statements, TIMES, of)
+        return st.builds(TableTransaction, self.statements, TIMES, of)
 
-    def litmus(self, parts: Sequence[OwnTransaction], rows: Sequence[str]) -> Litmus:
+    def litmus(self, parts: Sequence[TableTransaction], rows: Sequence[str]) -> Litmus:
         """A litmus test of these transactions, on a table with these rows, each of one commit."""
         names = [f"t{k}" for k in range(1, len(parts) + 1)]
         named = dict(zip(names, parts, strict=True))
@@ -146,21 +153,21 @@ class OwnTable:
             self._inits[row] = read_statement(sql, self.schemas)
         return self._inits[row]
 
-    def later(self, part: OwnTransaction, by: int) -> OwnTransaction:
+    def later(self, part: TableTransaction, by: int) -> TableTransaction:
         """A transaction that starts so much later."""
         return part._replace(times=part.times._replace(start=part.times.start + by))
 
-    def ends(self, part: OwnTransaction) -> int:
+    def ends(self, part: TableTransaction) -> int:
         """When it commits."""
         return part.times.end
 
-    def instead(self, part: OwnTransaction, other: OwnTransaction) -> OwnTransaction | None:
+    def instead(self, part: TableTransaction, other: TableTransaction) -> TableTransaction | None:
         """The statement of the other one at the times of the first."""
         return part._replace(statement=other.statement)
 
     def cores(
         self, asked: BetweenLevels, *, least: int, most: int
-    ) -> list[SmallestTest[OwnTransaction]]:
+    ) -> list[SmallestTest[TableTransaction]]:
         """The smallest tests of which holds what is asked; IsolitmusError if none is known."""
         others = samples(self.statements, SAMPLES) if self.varied else []
         statements = {one.sql: one for one in (*self.plain, *others)}
@@ -169,29 +176,29 @@ class OwnTable:
         more = self.transactions()
         known = list(statements.values())
         found = []
-        for test in searched(asked, self.schemas, known, inits, most):
-            times = times_in(test)
+        for test in search_smallest(asked, self.schemas, known, inits, most):
+            times = read_times(test)
             core = SmallestTest(
                 tuple(
-                    OwnTransaction(statements[one.sql], times[name])
+                    TableTransaction(statements[one.sql], times[name])
                     for name, one in test.transactions.items()
                 ),
                 tuple(rows[one.sql] for one in test.init),
                 more,
             )
-            last = (OwnTransaction(one, Times(0, 0)) for one in known)
-            whole = completed(asked, self, core, last, least)
+            last = (TableTransaction(one, Times(0, 0)) for one in known)
+            whole = complete_test(asked, self, core, last, least)
             if whole is not None:
                 found.append(whole)
         if not found:
-            raise too_few(asked, least)
+            raise too_few_tests(asked, least)
         return found
 
 
-def declared(table: str | Schema) -> Schema:
+def read_declaration(table: str | Schema) -> Schema:
     """A table, as it is or from its CREATE TABLE; IsolitmusError, with the place, for what is none that is modelled.
 
-    >>> declared("CREATE TABLE shop.orders (id INT, day DATE) USING delta PARTITIONED BY (day)").partitioned_by
+    >>> read_declaration("CREATE TABLE shop.orders (id INT, day DATE) USING delta PARTITIONED BY (day)").partitioned_by
     ('day',)
     """
     if not isinstance(table, str):
@@ -200,10 +207,10 @@ def declared(table: str | Schema) -> Schema:
     return read_table(found.name, Node(found.table, "", Source("table")))
 
 
-def constants(statements: Iterable[str]) -> tuple[Value, ...]:
+def constants_in(statements: Iterable[str]) -> tuple[Value, ...]:
     """The numbers and the texts that occur in some statements.
 
-    >>> constants(["DELETE FROM t WHERE day = 'mon' AND id > 7", "DELETE FROM t WHERE x = 1.5 OR id = 7"])
+    >>> constants_in(["DELETE FROM t WHERE day = 'mon' AND id > 7", "DELETE FROM t WHERE x = 1.5 OR id = 7"])
     ('mon', 7, Decimal('1.5'))
     """
     found: dict[Value, None] = {}
@@ -246,7 +253,7 @@ def _as_type(value: Value, type_: Type) -> Value:
     return None
 
 
-def own_rows(schema: Schema, named: Iterable[Value]) -> SearchStrategy[str]:
+def table_rows_for(schema: Schema, named: Iterable[Value]) -> SearchStrategy[str]:
     """A row of a table as VALUES has it: of values that are named, a few others, and NULL."""
     known = tuple(named)
     cells = [

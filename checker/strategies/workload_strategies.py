@@ -14,13 +14,13 @@ from hypothesis import strategies as st
 from isolitmus.checker.strategies.level_tests import (
     SECONDS,
     SmallestTest,
-    completed,
+    complete_test,
+    read_times,
     samples,
-    searched,
-    times_in,
-    too_few,
+    search_smallest,
+    too_few_tests,
 )
-from isolitmus.checker.strategies.table_strategies import constants, own_rows, values_for
+from isolitmus.checker.strategies.table_strategies import constants_in, table_rows_for, values_for
 from isolitmus.checker.universes.schedules import Times, schedule_at
 from isolitmus.model.budget import Budget
 from isolitmus.model.errors import IsolitmusError, UndeterminedError, near
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from isolitmus.model.sql.values import Row, Value
     from isolitmus.model.workload import Job, JobStatement, Workload
 
-__all__ = ["OwnJobs"]
+__all__ = ["WorkloadDomain"]
 
 LOOKED_AT = 20_000
 """So many values of a job's parameters are tried to find those that its ``where`` admits."""
@@ -77,7 +77,7 @@ class _Run(NamedTuple):
             at = found.end
 
 
-class OwnJobs:
+class WorkloadDomain:
     """A workload, and strategies for what its runs and tables may hold: a ``TestDomain`` of drawn tests."""
 
     def __init__(
@@ -122,7 +122,7 @@ class OwnJobs:
             yield value
             if isinstance(value, date | int):
                 yield from (value - step, value + step)  # type: ignore[operator]  # days of dates
-        yield from constants(one.sql for one in self.workload.statements)
+        yield from constants_in(one.sql for one in self.workload.statements)
 
     def _values(
         self, name: str, type_: Type, given: Mapping[str, Sequence[Value]]
@@ -191,7 +191,7 @@ class OwnJobs:
         """A row at the start, with its INSERT."""
         named = list(dict.fromkeys((*chain(*self.values.values()), *self.named)))
         into = [
-            self.given.get(name, own_rows(schema, named)).map(
+            self.given.get(name, table_rows_for(schema, named)).map(
                 f"INSERT INTO {name} VALUES {{}}".format
             )
             for name, schema in self.workload.tables.items()
@@ -242,11 +242,11 @@ class OwnJobs:
         found: list[SmallestTest[_Run]] = []
         for core in self._proposed(asked, most):
             if len(core.parts) <= most:
-                whole = completed(asked, self, core, self._first_runs(core.parts), least)
+                whole = complete_test(asked, self, core, self._first_runs(core.parts), least)
                 if whole is not None:
                     found.append(whole)
         if not found:
-            raise too_few(asked, least)
+            raise too_few_tests(asked, least)
         return sorted(found, key=lambda core: len(core.parts))
 
     def _proposed(self, asked: BetweenLevels, most: int) -> Iterator[SmallestTest[_Run]]:
@@ -267,12 +267,12 @@ class OwnJobs:
             yield from self._found(asked, most)
 
     def _counterexamples(self, asked: BetweenLevels, promise: str) -> Iterator[SmallestTest[_Run]]:
-        from isolitmus.checker.workloads.robustness import robust_answers
+        from isolitmus.checker.workloads.robustness import decide_all
 
         jobs = {name: self._within(job) for name, job in self.workload.jobs.items()}
         within = replace(self.workload, jobs=jobs)
         budget = Budget(SECONDS)
-        (answer,) = robust_answers(within, (asked.level,), (promise,), budget=budget)
+        (answer,) = decide_all(within, (asked.level,), (promise,), budget=budget)
         if answer.word == "safe":
             raise IsolitmusError(
                 f"{promise} forbids no runs of {self.workload.name} that {asked.level.name} admits: proved for all"
@@ -299,7 +299,7 @@ class OwnJobs:
         """The runs of a test's transactions, with the other statements of their jobs just before and after; None if
         their parameters are none that are drawn.
         """
-        times = times_in(test)
+        times = read_times(test)
         for domain in self.domains:
             choices = {job.name: values for job, values in domain}
             runs = []
@@ -328,8 +328,8 @@ class OwnJobs:
                     known.setdefault(statement.sql, (job, values))
         statements = list(map(self._statement, known))
         inits = [self._statement(row) for row in samples(self.rows, SAMPLES)]
-        for test in searched(asked, self.workload.tables, statements, inits, most):
-            times = times_in(test)
+        for test in search_smallest(asked, self.workload.tables, statements, inits, most):
+            times = read_times(test)
             runs = tuple(
                 _around(*known[one.sql], 0, times[name]) for name, one in test.transactions.items()
             )

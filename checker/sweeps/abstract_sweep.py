@@ -12,7 +12,13 @@ from dataclasses import dataclass
 from time import monotonic
 from typing import TYPE_CHECKING
 
-from isolitmus.checker.universes.abstract import KEYS, TIMES, Varied, names_for, observes_versions
+from isolitmus.checker.universes.abstract import (
+    KEYS,
+    TIMES,
+    Variation,
+    available_names,
+    observes_versions,
+)
 from isolitmus.checker.universes.abstract_enumeration import history_batches
 from isolitmus.model.budget import Budget
 from isolitmus.model.display import TextResult, count_of
@@ -31,7 +37,7 @@ if TYPE_CHECKING:
     from isolitmus.model.spec import Spec
     from isolitmus.specs.files.spec_catalogue import SpecLike
 
-__all__ = ["MOST", "AbstractSweep", "askable", "sweep_abstract"]
+__all__ = ["MOST", "AbstractSweep", "askable_levels", "sweep_abstract"]
 
 MOST = 5
 """The most transactions: of six over two keys there are more than anybody counts one by one."""
@@ -45,7 +51,7 @@ class AbstractSweep(TextResult, Tabular):
     """How many each has."""
     keys: int
     """How many keys there are."""
-    vary: Varied
+    vary: Variation
     """Whether sessions and aborts vary."""
     histories: int
     """How many there are; if it ended before its end, how many were counted."""
@@ -80,17 +86,17 @@ class AbstractSweep(TextResult, Tabular):
         }
 
 
-def askable() -> list[Spec]:
+def askable_levels() -> list[Spec]:
     """The levels that ship and that histories without a table can be asked for.
 
-    >>> "serializable" in [level.name for level in askable()]
+    >>> "serializable" in [level.name for level in askable_levels()]
     True
     """
     found = map(named, shipped_levels())
     return [
         level
         for level in found
-        if level.needs <= names_for(level) - TIMES and not observes_versions(level)
+        if level.needs <= available_names(level) - TIMES and not observes_versions(level)
     ]
 
 
@@ -123,7 +129,7 @@ def sweep_abstract(
         )
     asked = [spec(level) for level in levels]
     for level in asked:
-        lacking = sorted(level.needs - (names_for(level) - TIMES))
+        lacking = sorted(level.needs - (available_names(level) - TIMES))
         if lacking:
             raise IsolitmusError(
                 f"{level.name} needs {', '.join(lacking)}, which the histories that are counted do not have"
@@ -134,7 +140,7 @@ def sweep_abstract(
                 " 'with ww from versions' takes any"
             )
     needs = frozenset[str]().union(*(level.needs for level in asked))
-    vary = Varied(sessions and "so" in needs, aborts and "Aborted" in needs)
+    vary = Variation(sessions and "so" in needs, aborts and "Aborted" in needs)
     start, budget = monotonic(), budget or Budget()
     histories, admitted, ended = 0, dict.fromkeys((level.name for level in asked), 0), None
     said: dict[str, NDArray[np.bool_]] = {}

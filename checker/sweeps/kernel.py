@@ -17,11 +17,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from isolitmus.checker.execution.commit_loop import unrecorded
+from isolitmus.checker.execution.commit_loop import is_unrecorded
 from isolitmus.checker.judge.spec_properties import ignores_latecomers
-from isolitmus.checker.sweeps.pair_frames import Judge, Layout, Pairs, commit, decides
+from isolitmus.checker.sweeps.pair_frames import (
+    Judge,
+    Layout,
+    Pairs,
+    commit_number,
+    is_decided_by_pairs,
+)
 from isolitmus.checker.sweeps.space import FAILS, IDLE, RowContents, Space
-from isolitmus.checker.sweeps.tally import FailedStatement, Tallies, Tally, continuations
+from isolitmus.checker.sweeps.tally import FailedStatement, Tallies, Tally, count_continuations
 from isolitmus.model.spec_algebra import without_silences
 from isolitmus.specs.language.parser import read
 
@@ -33,7 +39,7 @@ if TYPE_CHECKING:
     from isolitmus.model.scope import Scope
     from isolitmus.model.spec import Spec
 
-__all__ = ["LOG_ORDER", "SOME_ORDER", "Kernel", "SerialOrders", "TableSteps", "WriterAt"]
+__all__ = ["LOG_ORDER", "SOME_ORDER", "Kernel", "SerialTables", "TableSteps", "WriterAt"]
 
 WriterAt = tuple[int, int]
 """A statement of the scope by its number, and the commit position that it has."""
@@ -49,7 +55,7 @@ class TableSteps(Protocol):
         """The number of the tables as bags of rows."""
 
 
-class SerialOrders:
+class SerialTables:
     """What serial orders of writers give, one after another from the tables at the ``start``."""
 
     def __init__(self, steps: TableSteps, start: int) -> None:
@@ -155,7 +161,7 @@ class Kernel:
         self.own = len(protocols)
         self.reticent = [spec for spec in protocols if spec.silences]
         self.protocols = (*protocols, *map(without_silences, self.reticent))
-        asked = [*self.levels, *(spec for spec in self.protocols if not decides(spec))]
+        asked = [*self.levels, *(spec for spec in self.protocols if not is_decided_by_pairs(spec))]
         self.layout = Layout(frozenset[str]().union(*(spec.needs for spec in asked)))
         self.ignored = all(map(ignores_latecomers, (*self.protocols, *self.levels)))
         each = [1 << b for b in range(len(self.protocols))]
@@ -205,9 +211,9 @@ class Kernel:
         self.pairs = Pairs(self.space, self.layout, self.protocols)
         self.contents = RowContents(self.space) if RowContents.known(self.space) else None
         self._orders = [
-            SerialOrders(self.space, start)
+            SerialTables(self.space, start)
             if self.contents is None
-            else SerialOrders(self.contents, self.contents.of(start))
+            else SerialTables(self.contents, self.contents.of(start))
             for start in self.space.starts
         ]
         self.options: dict[tuple[int, int], list[int]] = {}
@@ -358,13 +364,13 @@ class Kernel:
         known = self.options.get((state, position))
         if known is None:
             found = self.space.options(state, position)
-            known = [number if number < 0 else commit(number) for number in found]
+            known = [number if number < 0 else commit_number(number) for number in found]
             self.options[state, position] = known
         return known
 
     def _fails(self, k: int, version: int, position: int) -> None:
         """Count all candidates that begin like this."""
-        self.failed += continuations(len(self.scope.statements), position, self.n)
+        self.failed += count_continuations(len(self.scope.statements), position, self.n)
         if self.failure is None:
             done = self.space.done[self.space.run(self.states[version], k, position)]
             assert done.effect.error is not None
@@ -379,7 +385,7 @@ class Kernel:
         """A prefix with one commit more, as one view has it; None if no protocol of it admits that."""
         view, commits, prefix, forked = line
         if self.scope.noops == "keep" and self._unrecorded(view, number >> 1):
-            number = commit(number >> 1, recorded=False)
+            number = commit_number(number >> 1, recorded=False)
         own = self.pairs.alone.get(number)
         if own is None:
             own = self.pairs.single(number)
@@ -411,7 +417,7 @@ class Kernel:
         done = self.space.done[effect]
         key = protocol.name, done.footing
         if key not in self._idle:
-            self._idle[key] = unrecorded(self.space.form, done.bare, protocol)
+            self._idle[key] = is_unrecorded(self.space.form, done.bare, protocol)
         return self._idle[key]
 
     # Whole candidates

@@ -11,12 +11,18 @@ from __future__ import annotations
 from itertools import permutations
 from typing import TYPE_CHECKING, NamedTuple
 
-from isolitmus.checker.judge.compiled_semantics import admission
+from isolitmus.checker.judge.compiled_semantics import compile_spec
 from isolitmus.checker.judge.graph_semantics import first_conflict, first_silence
-from isolitmus.checker.sweeps.kernel import SerialOrders
-from isolitmus.checker.sweeps.pair_frames import Broken, Layout, Pairs, broken, commit
+from isolitmus.checker.sweeps.kernel import SerialTables
+from isolitmus.checker.sweeps.pair_frames import (
+    BrokenAxiom,
+    Layout,
+    Pairs,
+    commit_number,
+    first_broken,
+)
 from isolitmus.checker.sweeps.space import FAILS, Space
-from isolitmus.checker.sweeps.tally import continuations, place
+from isolitmus.checker.sweeps.tally import count_continuations, shard_number
 from isolitmus.model.spec_algebra import without_silences
 
 if TYPE_CHECKING:
@@ -29,12 +35,12 @@ if TYPE_CHECKING:
 
 __all__ = [
     "DEPENDENCIES",
-    "Dropped",
-    "Explained",
+    "DroppedCandidates",
+    "ExplainedCandidate",
     "FrameVerdicts",
-    "Listed",
+    "ListedShard",
     "Listing",
-    "Stopped",
+    "StopReason",
 ]
 
 DEPENDENCIES = ("wr", "ww", "rw")
@@ -44,7 +50,7 @@ MOST = 200_000
 RowCodes = tuple[int, ...]
 
 
-class Stopped(NamedTuple):
+class StopReason(NamedTuple):
     """How a protocol ends an execution."""
 
     position: int
@@ -60,15 +66,15 @@ class Stopped(NamedTuple):
 class FrameVerdicts(NamedTuple):
     """What specs say of a frame."""
 
-    levels: tuple[Broken | None, ...]
+    levels: tuple[BrokenAxiom | None, ...]
     """By level; None: it allows the frame."""
-    protocols: tuple[Stopped | None, ...]
+    protocols: tuple[StopReason | None, ...]
     """By protocol; None: it admits the frame."""
     dependencies: tuple[tuple[int, int, str], ...]
     """From and to whom, by commit position from 1, and the relation."""
 
 
-class Explained(NamedTuple):
+class ExplainedCandidate(NamedTuple):
     """Which serial orders give the tables of a candidate."""
 
     orders: tuple[tuple[int, ...], ...]
@@ -79,7 +85,7 @@ class Explained(NamedTuple):
     """Whether the order of the log gives the final ones."""
 
 
-class Dropped(NamedTuple):
+class DroppedCandidates(NamedTuple):
     """Candidates that begin alike and have no history: a statement does nothing there, or fails."""
 
     rank: int
@@ -94,7 +100,7 @@ class Dropped(NamedTuple):
     """The commits before it."""
 
 
-class Listed(NamedTuple):
+class ListedShard(NamedTuple):
     """The candidates of a shard by columns; those of ``ranks`` have a history, in the order of their ranks."""
 
     first: int
@@ -109,7 +115,7 @@ class Listed(NamedTuple):
     """Numbers to be asked of ``judged``."""
     explained: list[int]
     """Numbers to be asked of ``explanation``."""
-    dropped: list[Dropped]
+    dropped: list[DroppedCandidates]
     """The others."""
 
 
@@ -134,19 +140,19 @@ class Listing:
         levels = tuple(map(without_silences, work.levels))
         names = frozenset[str]().union(*(spec.needs for spec in (*levels, *work.protocols)))
         self.layout = Layout(names | {*DEPENDENCIES})
-        self._levels = [(level, admission(level)) for level in levels]
+        self._levels = [(level, compile_spec(level)) for level in levels]
         self._protocols = [_Protocol(spec, self.layout) for spec in work.protocols]
         self._begin()
 
-    def of(self, shard: Shard) -> Listed:
+    def of(self, shard: Shard) -> ListedShard:
         """The candidates of one shard."""
         if len(self.space.databases) > MOST:
             self._begin()
         start = self.space.starts[shard.init]
         self.orders = self._orders[shard.init]
-        first = place(len(self.scope.statements), *shard)
+        first = shard_number(len(self.scope.statements), *shard)
         self._fixed = shard.choices
-        self._out = Listed(first * self._below(len(shard.choices)), [], [], [], [], [], [])
+        self._out = ListedShard(first * self._below(len(shard.choices)), [], [], [], [], [], [])
         self._walk(shard.init, (), (), (start,), (), forked=False)
         return self._out
 
@@ -157,26 +163,26 @@ class Listing:
             known = self._judged[frame] = self._judge(self._rows_of[frame])
         return known
 
-    def explanation(self, number: int) -> Explained:
+    def explanation(self, number: int) -> ExplainedCandidate:
         """An explanation by its number."""
         return self._explanations[number]
 
-    def stopped(self, frame: RowCodes) -> tuple[Stopped | None, ...]:
+    def stopped(self, frame: RowCodes) -> tuple[StopReason | None, ...]:
         """By protocol how it ends the execution of some commits, if it does."""
         return tuple(protocol.ends(frame) for protocol in self._protocols)
 
     def _begin(self) -> None:
         self.space = Space(self.scope)
-        self._orders = [SerialOrders(self.space, start) for start in self.space.starts]
+        self._orders = [SerialTables(self.space, start) for start in self.space.starts]
         self._pairs = Pairs(self.space, self.layout, ())
         self._frames: dict[RowCodes, int] = {}
         self._rows_of: list[RowCodes] = []
         self._judged: dict[int, FrameVerdicts] = {}
         self._known: dict[tuple[tuple[WriterAt, ...], tuple[int, ...]], int] = {}
-        self._explanations: list[Explained] = []
+        self._explanations: list[ExplainedCandidate] = []
 
     def _below(self, position: int) -> int:
-        return continuations(len(self.scope.statements), position, self.n)
+        return count_continuations(len(self.scope.statements), position, self.n)
 
     def _walk(
         self,
@@ -208,7 +214,7 @@ class Listing:
                         exception = error.exception
                     below = self._below(position)
                     self._out.dropped.append(
-                        Dropped(longer * below, below, position, exception, rows)
+                        DroppedCandidates(longer * below, below, position, exception, rows)
                     )
                     continue
                 all_choices, all_effects = (*choices, (k, version)), (*effects, number)
@@ -222,20 +228,22 @@ class Listing:
         self, choices: Sequence[tuple[int, int]], effects: Sequence[int], *, forked: bool
     ) -> tuple[int, bool]:
         """The number of the last commit among some, and whether some of these are a fork."""
-        pairs, last = self._pairs, commit(effects[-1])
+        pairs, last = self._pairs, commit_number(effects[-1])
         version = choices[-1][1]
         own = pairs.alone.get(last)
         if own is None:
             own = pairs.single(last)
         found = []
         for i, effect in enumerate(effects[:-1]):
-            seen, earlier = i < version, commit(effect)
+            seen, earlier = i < version, commit_number(effect)
             pair = (pairs.seen if seen else pairs.unseen)[earlier].get(last)
             found.append(pairs.pair(earlier, last, seen=seen) if pair is None else pair)
         row = self.layout.row(own, found)
         if forked or row & self.layout.forks(len(effects)):
             seen_of = [v for _, v in choices]
-            return self.layout.rows_of(pairs.frame(list(map(commit, effects)), seen_of))[-1], True
+            return self.layout.rows_of(pairs.frame(list(map(commit_number, effects)), seen_of))[
+                -1
+            ], True
         return row, False
 
     def _whole(
@@ -261,7 +269,7 @@ class Listing:
             self._explanations.append(self._explain(*key))
         out.explained.append(number)
 
-    def _explain(self, writers: tuple[WriterAt, ...], bags: tuple[int, ...]) -> Explained:
+    def _explain(self, writers: tuple[WriterAt, ...], bags: tuple[int, ...]) -> ExplainedCandidate:
         orders, bag = self.orders, self.space.bag
 
         def gives(order: tuple[WriterAt, ...]) -> bool:
@@ -270,7 +278,7 @@ class Listing:
 
         found = [order for order in permutations(writers) if gives(order)]
         unexplained = (v for v, b in enumerate(bags) if b not in orders.bags(writers[:v]))
-        return Explained(
+        return ExplainedCandidate(
             tuple(tuple(position for _, position in order) for order in found),
             tuple(unexplained),
             writers in found,
@@ -286,7 +294,7 @@ class Listing:
             if (i, j) in frame.relations[name]
         )
         found = tuple(
-            None if admits(frame) else broken(frame, level) for level, admits in self._levels
+            None if admits(frame) else first_broken(frame, level) for level, admits in self._levels
         )
         return FrameVerdicts(found, self.stopped(rows), tuple(dependencies))
 
@@ -296,16 +304,16 @@ class _Protocol:
 
     def __init__(self, spec: Spec, layout: Layout) -> None:
         self.spec, self.layout = spec, layout
-        self.admits, self.admits_at_most = admission(spec), admission(without_silences(spec))
-        self.known: dict[RowCodes, Stopped | None] = {(): None}
+        self.admits, self.admits_at_most = compile_spec(spec), compile_spec(without_silences(spec))
+        self.known: dict[RowCodes, StopReason | None] = {(): None}
 
-    def ends(self, rows: RowCodes) -> Stopped | None:
+    def ends(self, rows: RowCodes) -> StopReason | None:
         """None: it admits these commits."""
         if rows not in self.known:
             self.known[rows] = self._ends(rows)
         return self.known[rows]
 
-    def _ends(self, rows: RowCodes) -> Stopped | None:
+    def _ends(self, rows: RowCodes) -> StopReason | None:
         frame = self.layout.frame(rows)
         if self.admits(frame):
             return None
@@ -315,11 +323,13 @@ class _Protocol:
         last = len(rows) - 1
         conflict = first_conflict(frame, self.spec, last)
         if conflict is not None:
-            return Stopped(last + 1, conflict[0] + 1, conflict[1])
+            return StopReason(last + 1, conflict[0] + 1, conflict[1])
         if not self.admits_at_most(frame):
-            return Stopped(last + 1, None, broken(frame, without_silences(self.spec)).axiom)
+            return StopReason(
+                last + 1, None, first_broken(frame, without_silences(self.spec)).axiom
+            )
         if before is not None:
             return before
         silence = first_silence(frame, self.spec, last)
         assert silence is not None
-        return Stopped(last + 1, silence[0] + 1, silence[1], silent=True)
+        return StopReason(last + 1, silence[0] + 1, silence[1], silent=True)

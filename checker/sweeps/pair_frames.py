@@ -19,10 +19,10 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING, NamedTuple
 
-from isolitmus.checker.judge.compiled_semantics import admission
-from isolitmus.checker.judge.graph_semantics import violations
-from isolitmus.checker.judge.spec_properties import monotone, pairwise
-from isolitmus.checker.sweeps.space import transaction
+from isolitmus.checker.judge.compiled_semantics import compile_spec
+from isolitmus.checker.judge.graph_semantics import find_violations
+from isolitmus.checker.judge.spec_properties import is_monotone, is_pairwise
+from isolitmus.checker.sweeps.space import transaction_name_at
 from isolitmus.checker.sweeps.tally import BrokenKind
 from isolitmus.model.execution import Event
 from isolitmus.model.frame import Frame
@@ -31,14 +31,23 @@ from isolitmus.model.relation import Relation
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Mapping, Sequence
 
-    from isolitmus.checker.sweeps.space import Done, Space
+    from isolitmus.checker.sweeps.space import RememberedEffect, Space
     from isolitmus.checker.sweeps.tally import Choices
     from isolitmus.model.execution import Effect
     from isolitmus.model.spec import Spec
 
     Rows = tuple[int, ...]
 
-__all__ = ["Broken", "Judge", "Layout", "Pairs", "Prefix", "broken", "commit", "decides"]
+__all__ = [
+    "BrokenAxiom",
+    "Judge",
+    "Layout",
+    "Pairs",
+    "Prefix",
+    "commit_number",
+    "first_broken",
+    "is_decided_by_pairs",
+]
 
 OF_ROWS = frozenset(("wr", "ww", "rw"))
 """The relations that rows decide; all others are asked of a frame of two, without rows."""
@@ -114,10 +123,10 @@ class Layout:
                     relations[name][j] |= (rest >> 1 & 1) << i
                     rest >>= 2
         made = {name: Relation(tuple(found)) for name, found in relations.items()}
-        return Frame(tuple(map(transaction, range(1, n + 1))), made, sets)
+        return Frame(tuple(map(transaction_name_at, range(1, n + 1))), made, sets)
 
 
-def commit(effect: int, *, recorded: bool = True) -> int:
+def commit_number(effect: int, *, recorded: bool = True) -> int:
     """The number of a commit: an effect by its number, and whether it is recorded."""
     return 2 * effect + (not recorded)
 
@@ -137,7 +146,9 @@ class Pairs:
         self.unseen: defaultdict[int, dict[int, int]] = defaultdict(dict)
         self.seen: defaultdict[int, dict[int, int]] = defaultdict(dict)
         self.shift = len(protocols)
-        self._judges = [admission(spec) if decides(spec) else None for spec in protocols]
+        self._judges = [
+            compile_spec(spec) if is_decided_by_pairs(spec) else None for spec in protocols
+        ]
         self._footings: dict[Hashable, int] = {}
         bits = {name: 2 << 2 * b for b, name in enumerate(layout.relations)}
         self._ww, self._wr, self._rw = (bits.get(name, 0) for name in ("ww", "wr", "rw"))
@@ -158,7 +169,7 @@ class Pairs:
         a, a_writes = self._parts(first)
         b, b_writes = self._parts(second)
         rows = 0
-        name = transaction(a.position)
+        name = transaction_name_at(a.position)
         if a_writes:
             changed = _changes(b.effect, a.effect)
             if b_writes and any(writer == name for _, _, writer in b.overwrote):
@@ -185,10 +196,12 @@ class Pairs:
             events.append(_event(done.effect, done.position, recorded, read_version))
         return self.space.form.frame(events, reasons=False)
 
-    def _parts(self, number: int) -> tuple[Done, bool]:
+    def _parts(self, number: int) -> tuple[RememberedEffect, bool]:
         return self.space.done[number >> 1], not number & 1
 
-    def _footing(self, a: Done, b: Done, a_writes: bool, b_writes: bool, seen: bool) -> int:
+    def _footing(
+        self, a: RememberedEffect, b: RememberedEffect, a_writes: bool, b_writes: bool, seen: bool
+    ) -> int:
         """What the two have with each other but for rows."""
         key = a.footing, b.footing, a_writes, b_writes, seen, _same(a, b)
         if key not in self._footings:
@@ -200,17 +213,17 @@ class Pairs:
         return self._footings[key]
 
 
-def decides(spec: Spec) -> bool:
+def is_decided_by_pairs(spec: Spec) -> bool:
     """Whether a protocol is decided two by two, and without rows, so that forks have no say."""
-    return pairwise(spec) and spec.needs.isdisjoint(OF_ROWS)
+    return is_pairwise(spec) and spec.needs.isdisjoint(OF_ROWS)
 
 
 def _event(effect: Effect, position: int, recorded: bool, read_version: int) -> Event:
     version = position if recorded else None
-    return Event(transaction(position), effect, read_version, version)
+    return Event(transaction_name_at(position), effect, read_version, version)
 
 
-def _same(a: Done, b: Done) -> Hashable:
+def _same(a: RememberedEffect, b: RememberedEffect) -> Hashable:
     """Which files the two name in common: for each in which of their sets it is. How many others there are in which
     sets is of their footings.
     """
@@ -226,7 +239,7 @@ def _changes(reader: Effect, writer: Effect) -> bool:
     )
 
 
-class Broken(NamedTuple):
+class BrokenAxiom(NamedTuple):
     """What a spec finds broken."""
 
     axiom: str
@@ -240,7 +253,7 @@ class Broken(NamedTuple):
     def kind(self) -> BrokenKind:
         """What is broken, whoever breaks it.
 
-        >>> Broken("order", "acyclic", ((1, 2, "wr"), (2, 1, "rw"))).kind.relations
+        >>> BrokenAxiom("order", "acyclic", ((1, 2, "wr"), (2, 1, "rw"))).kind.relations
         ('rw', 'wr')
         """
         names = tuple(relation for _, _, relation in self.dependencies)
@@ -248,12 +261,12 @@ class Broken(NamedTuple):
         return BrokenKind(self.axiom, min(names[k:] + names[:k] for k in turns))
 
 
-def broken(frame: Frame, spec: Spec) -> Broken:
+def first_broken(frame: Frame, spec: Spec) -> BrokenAxiom:
     """What a spec that does not admit a frame finds broken first."""
-    first = violations(frame, spec)[0]
+    first = find_violations(frame, spec)[0]
     place = {name: position for position, name in enumerate(frame.nodes, 1)}
     edges = ((place[e.source], place[e.target], e.kind) for e in first.cycle)
-    return Broken(first.axiom, first.kind, tuple(edges))
+    return BrokenAxiom(first.axiom, first.kind, tuple(edges))
 
 
 class _Some:
@@ -263,7 +276,7 @@ class _Some:
         self.layout = layout
         self.names = frozenset[str]().union(*(spec.needs for spec in specs.values()))
         self.specs = specs
-        self.judges = {b: admission(spec) for b, spec in specs.items()}
+        self.judges = {b: compile_spec(spec) for b, spec in specs.items()}
         self.masks: list[int] = []
         self.known: dict[Rows, int] = {}
 
@@ -336,10 +349,12 @@ class Judge:
         mine: int,
     ) -> None:
         self.width, self.mine = len(protocols), mine
-        asked = {b: s for b, s in enumerate(protocols) if mine >> b & 1 and not decides(s)}
+        asked = {
+            b: s for b, s in enumerate(protocols) if mine >> b & 1 and not is_decided_by_pairs(s)
+        }
         self._protocols = _Some(layout, asked)
         self._levels = _Some(layout, dict(enumerate(levels)))
-        self._forgiving = sum(1 << b for b, spec in asked.items() if not monotone(spec))
+        self._forgiving = sum(1 << b for b, spec in asked.items() if not is_monotone(spec))
         self._decided = ~sum(1 << b for b in asked)
         self._every_level = (1 << len(levels)) - 1
         self.root = Prefix((), (), mine, mine)
@@ -369,5 +384,5 @@ class Judge:
         """Of what kind the commits of a prefix are that a level, by its number, forbids; kept in ``kinds``."""
         if level not in prefix.kinds:
             frame = self._levels.layout.frame(prefix.for_levels)
-            prefix.kinds[level] = broken(frame, self._levels.specs[level]).kind
+            prefix.kinds[level] = first_broken(frame, self._levels.specs[level]).kind
         return prefix.kinds[level]

@@ -7,9 +7,9 @@ from concurrent.futures import FIRST_COMPLETED, wait
 from concurrent.futures.process import BrokenProcessPool
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from isolitmus.checker.execution.worker_processes import process_pool, unheard
+from isolitmus.checker.execution.worker_processes import ignore_interrupts, process_pool
 from isolitmus.checker.sweeps.kernel import Kernel
-from isolitmus.checker.sweeps.tally import shards
+from isolitmus.checker.sweeps.tally import make_shards
 from isolitmus.model.errors import Ended
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from isolitmus.model.scope import Scope
     from isolitmus.model.spec import Spec
 
-__all__ = ["Work", "counted", "kernel", "parts"]
+__all__ = ["Work", "count_shards", "make_kernel", "work_parts"]
 
 EACH = 200_000
 """The most candidates of one shard: of a count that is ended, those that are done are known."""
@@ -38,25 +38,25 @@ class Work(NamedTuple):
     levels: tuple[Spec, ...]
 
 
-def kernel(work: Work) -> Kernel:
+def make_kernel(work: Work) -> Kernel:
     """The kernel of some work."""
     return Kernel(work.scope, work.n, work.protocols, work.levels)
 
 
-def parts(work: Work) -> Shards:
+def work_parts(work: Work) -> Shards:
     """What is counted at a time."""
-    return shards(work.scope, work.n, EACH)
+    return make_shards(work.scope, work.n, EACH)
 
 
-def counted(
+def count_shards(
     work: Work, wanted: Iterable[int], processes: int, budget: Budget
 ) -> Iterator[tuple[int, Tallies]]:
     """The shards of these numbers, each with its tallies as it is done; the processes, if there are
     several, end with the iteration. A Limit once the budget is spent; Ended if a process is ended.
     """
-    cut = parts(work)
+    cut = work_parts(work)
     if processes == 1:
-        own = kernel(work)
+        own = make_kernel(work)
         own.check = budget.check
         for index in wanted:
             yield index, own.count(cut[index])
@@ -68,7 +68,7 @@ def counted(
         running: set[Future[tuple[int, Tallies]]] = set()
         while True:
             while given < len(left) and len(running) < 2 * processes:
-                with unheard():
+                with ignore_interrupts():
                     running.add(pool.submit(_count))
                 given += 1
             if not running:
@@ -131,7 +131,7 @@ class _Here:
 
 
 def _begin(work: Work, wanted: Sequence[int], shares: Shares) -> None:
-    _Here.kernel, _Here.cut = kernel(work), parts(work)
+    _Here.kernel, _Here.cut = make_kernel(work), work_parts(work)
     _Here.wanted, _Here.shares, _Here.mine = wanted, shares, shares.mine()
 
 

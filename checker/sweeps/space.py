@@ -19,7 +19,7 @@ from collections import defaultdict
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from isolitmus.checker.execution.commit_loop import initial
+from isolitmus.checker.execution.commit_loop import initial_database
 from isolitmus.model.delta.data_file import File, TableRow
 from isolitmus.model.delta.table import TableState
 from isolitmus.model.execution import Effect, Event, RowRead
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from isolitmus.model.scope import Scope
     from isolitmus.model.sql.values import Row
 
-__all__ = ["FAILS", "IDLE", "Done", "RowContents", "Space", "transaction"]
+__all__ = ["FAILS", "IDLE", "RememberedEffect", "RowContents", "Space", "transaction_name_at"]
 
 IDLE, FAILS = -1, -2
 """Instead of an effect: the statement changes no file and the scope skips that; it fails."""
@@ -48,12 +48,12 @@ OF_EFFECT = tuple(f.name for f in fields(Effect) if f.name not in ("reads", "foo
 OF_READ = tuple(f.name for f in fields(RowRead) if f.name != "matches")
 
 
-def transaction(position: int) -> str:
+def transaction_name_at(position: int) -> str:
     """What the transaction at a commit position (from 1) is called."""
     return f"T{position}"
 
 
-class Done(NamedTuple):
+class RememberedEffect(NamedTuple):
     """An effect with what is asked of it often."""
 
     effect: Effect
@@ -91,7 +91,7 @@ class Space:
         self.scope, self.form = scope, format_named(scope.format)
         self.databases: list[Database] = []
         self._files_of: list[Mapping[str, tuple[int, ...]]] = []
-        self.done: list[Done] = []
+        self.done: list[RememberedEffect] = []
         self._files: dict[File, int] = {}
         self._objects: dict[int, tuple[int, File]] = {}  # to hash each file once
         self._states: dict[Hashable, int] = {}
@@ -105,7 +105,7 @@ class Space:
         self._alike: dict[Hashable, int] = {}
         self._after: dict[tuple[int, int], int] = {}
         self._bag_of: dict[int, int] = {}
-        made = (initial(self.form, scope.tables, init) for init in scope.inits)
+        made = (initial_database(self.form, scope.tables, init) for init in scope.inits)
         self.starts = [self.state(database) for database in made]
 
     def state(self, database: Database) -> int:
@@ -139,7 +139,10 @@ class Space:
             if known is None:
                 statement = self.scope.statements[k][position - 1]
                 made = self.form.effect(
-                    statement, self.databases[state], transaction(position), self.scope.tables
+                    statement,
+                    self.databases[state],
+                    transaction_name_at(position),
+                    self.scope.tables,
                 )
                 known = self._alike[alike] = self._number(made, state, k, position)
             self._runs[state, k, position] = known
@@ -187,7 +190,7 @@ class Space:
         known = self._after.get((state, number))
         if known is None:
             done = self.done[number]
-            event = Event(transaction(done.position), done.effect, 0)
+            event = Event(transaction_name_at(done.position), done.effect, 0)
             known = self._after[state, number] = self.state(
                 self.form.after(self.databases[state], event)
             )
@@ -208,11 +211,11 @@ class Space:
             self.done.append(self._done(made, state, position))
         return number
 
-    def _done(self, made: Effect, state: int, position: int) -> Done:
+    def _done(self, made: Effect, state: int, position: int) -> RememberedEffect:
         read = frozenset((r.table, row.id, row.writer) for r in made.reads for row in r.matched)
         overwrote: set[RowAt] = set()
         plain = len({(w.table, w.id) for w in made.writes}) == len(made.writes)
-        own = f"{transaction(position)}."
+        own = f"{transaction_name_at(position)}."
         there: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
         for place, writer in self._rows(state) if made.writes else ():
             there[place].append(writer)
@@ -236,7 +239,9 @@ class Space:
                 kept.append(part)
         footing = _number(self._footings, (*kept, *sorted(paths.values())))
         overwritten = frozenset(overwrote)
-        return Done(made, position, read, overwritten, plain, bare, footing, dict(paths))
+        return RememberedEffect(
+            made, position, read, overwritten, plain, bare, footing, dict(paths)
+        )
 
     def _rows(self, state: int) -> Iterator[tuple[tuple[str, str], str]]:
         for name, table in self.databases[state].items():

@@ -9,14 +9,18 @@ from dataclasses import dataclass
 from time import monotonic
 from typing import TYPE_CHECKING, NamedTuple
 
-from isolitmus.checker.execution.commit_loop import initial
-from isolitmus.checker.execution.serial_orders import ModelExecutor, gives, unexplained
-from isolitmus.checker.judge.compiled_semantics import admission
+from isolitmus.checker.execution.commit_loop import initial_database
+from isolitmus.checker.execution.serial_orders import (
+    ModelExecutor,
+    is_serial_order,
+    unexplained_versions,
+)
+from isolitmus.checker.judge.compiled_semantics import compile_spec
 from isolitmus.checker.judge.read_nodes import needs_reads
-from isolitmus.checker.sweeps.shard_runner import Work, counted, kernel, parts
-from isolitmus.checker.sweeps.tally import Tallies, Tally, count, shards
+from isolitmus.checker.sweeps.shard_runner import Work, count_shards, make_kernel, work_parts
+from isolitmus.checker.sweeps.tally import Tallies, Tally, count_candidates, make_shards
 from isolitmus.checker.universes.recheck import recheck_candidate
-from isolitmus.checker.universes.schedules import Scheduled, casts, judged_orders
+from isolitmus.checker.universes.schedules import ScheduledCandidate, casts, judged_orders
 from isolitmus.checker.universes.tables import candidate, of_format
 from isolitmus.model.budget import Budget
 from isolitmus.model.display import TextResult, about_duration, count_of
@@ -47,11 +51,11 @@ __all__ = [
     "Sweep",
     "candidates_in",
     "example",
-    "finished",
+    "finish_sweep",
     "sweep",
     "sweep_schedules",
     "sweep_work",
-    "tallied",
+    "tally_sweep",
 ]
 
 LIMIT = 20_000_000
@@ -138,9 +142,9 @@ class Sweep(TextResult, Tabular):
 
     def _file(self, protocol: str, level: str) -> str:
         """The file of the smallest."""
-        from isolitmus.checker.universes.recheck import expecting
+        from isolitmus.checker.universes.recheck import with_expectations
 
-        return expecting(self.smallest[protocol, level], protocol, level).text
+        return with_expectations(self.smallest[protocol, level], protocol, level).text
 
 
 def sweep(
@@ -183,10 +187,10 @@ def sweep(
         tally(work, total, budget or Budget(), cores, progress)
     except (Ended, MemoryError) as end:
         ended = str(end) or "memory was used up"
-    return finished(work, total, monotonic() - start, ended)
+    return finish_sweep(work, total, monotonic() - start, ended)
 
 
-def tallied(work: Work, budget: Budget | None = None) -> Tallies:
+def tally_sweep(work: Work, budget: Budget | None = None) -> Tallies:
     """What a sweep counts, without its first examples as litmus tests. A Limit once the budget is spent."""
     total = nothing(work)
     tally(work, total, budget or Budget())
@@ -202,9 +206,9 @@ def tally(
     work: Work, total: Tallies, budget: Budget, cores: int = 1, progress: Progress | None = None
 ) -> None:
     """Add what a sweep counts; if it is Ended, what was counted until then is there."""
-    cut = parts(work)
+    cut = work_parts(work)
     processes = 1 if cut.candidates < FEW else min(cores, len(cut))
-    for _, tallies in counted(work, range(len(cut)), processes, budget):
+    for _, tallies in count_shards(work, range(len(cut)), processes, budget):
         tallies.candidates = cut.each
         total.add(tallies)
         if progress is not None:
@@ -244,7 +248,7 @@ def sweep_work(
             )
     for init in scope.inits:
         try:
-            initial(form, scope.tables, init)
+            initial_database(form, scope.tables, init)
         except LitmusError as error:
             raise LitmusError(f"scope {scope.name}: {error}") from None
     work = Work(scope, transactions, tuple(asked), tuple(judged))
@@ -269,7 +273,7 @@ def candidates_in(scope: Scope, transactions: int) -> int:
     (10368, 225)
     """
     if format_named(scope.format).carry_out is None:
-        return count(scope, transactions)
+        return count_candidates(scope, transactions)
     return sum(cast.size for cast in casts(scope, transactions))
 
 
@@ -278,8 +282,8 @@ def _estimate(work: Work) -> float:
     one with many transactions, at the pace of some fewer.
     """
     few = work._replace(n=min(work.n, PACE))
-    cut = shards(few.scope, few.n, LIMIT // 1000)
-    own = kernel(few)
+    cut = make_shards(few.scope, few.n, LIMIT // 1000)
+    own = make_kernel(few)
     warm, done = 0.0, 0
     start = monotonic()
     for index in range(len(cut) // 3, len(cut)):
@@ -291,10 +295,15 @@ def _estimate(work: Work) -> float:
         done += 1
         if passed > SAMPLE:
             break
-    return (monotonic() - start - warm) / max(done, 1) / cut.each * count(work.scope, work.n)
+    return (
+        (monotonic() - start - warm)
+        / max(done, 1)
+        / cut.each
+        * count_candidates(work.scope, work.n)
+    )
 
 
-def finished(work: Work, total: Tallies, seconds: float, ended: str | None = None) -> Sweep:
+def finish_sweep(work: Work, total: Tallies, seconds: float, ended: str | None = None) -> Sweep:
     """A sweep with its counts, the first of what each level forbids as litmus tests, judged anew."""
     smallest = {
         (name, level): example(work, found, name, level)
@@ -304,7 +313,7 @@ def finished(work: Work, total: Tallies, seconds: float, ended: str | None = Non
     return Sweep(
         work.scope.title,
         work.n,
-        count(work.scope, work.n),
+        count_candidates(work.scope, work.n),
         total.of,
         smallest,
         seconds,
@@ -362,10 +371,10 @@ class _ScheduleCount:
     def __init__(self, protocols: Sequence[Spec], levels: Sequence[Spec]) -> None:
         self.protocols, self.levels = protocols, levels
         self.tallies = Tallies.none([p.name for p in protocols], [s.name for s in levels])
-        self.admits = {p.name: admission(p) for p in protocols}
-        self.permits = {s.name: admission(s) for s in levels}
+        self.admits = {p.name: compile_spec(p) for p in protocols}
+        self.permits = {s.name: compile_spec(s) for s in levels}
         self.beyond = 0
-        self.first: dict[tuple[str, str], tuple[Scheduled, Spec, Spec]] = {}
+        self.first: dict[tuple[str, str], tuple[ScheduledCandidate, Spec, Spec]] = {}
 
     def all_of(self, cast: Cast, check: Callable[[], None]) -> None:
         """Count all schedules of some transactions."""
@@ -386,7 +395,7 @@ class _ScheduleCount:
             self.tallies.candidates += ways.number
             for protocol, run in zip(self.protocols, runs, strict=True):
                 if run is not None:
-                    self.admitted(protocol, run, ways.number, Scheduled(cast, ways.path))
+                    self.admitted(protocol, run, ways.number, ScheduledCandidate(cast, ways.path))
 
     def judged(
         self, protocol: Spec, execution: Execution, executor: ModelExecutor
@@ -400,7 +409,9 @@ class _ScheduleCount:
         forbidden = {name for name, permits in self.permits.items() if not permits(seen)}
         return _JudgedRun(*_unlike(execution, executor), frozenset(forbidden))
 
-    def admitted(self, protocol: Spec, run: _JudgedRun, number: int, first: Scheduled) -> None:
+    def admitted(
+        self, protocol: Spec, run: _JudgedRun, number: int, first: ScheduledCandidate
+    ) -> None:
         """Count so many schedules that a protocol admits, the first of which is one."""
         tally = self.tallies.of[protocol.name]
         tally.admitted += number
@@ -428,6 +439,6 @@ def _unlike(execution: Execution, executor: ModelExecutor) -> tuple[bool, bool]:
     versions = [{n: t.rows() for n, t in state.items()} for state in execution.states]
     so_far = [names[:k] for k in range(len(versions))]
     return (
-        bool(unexplained(executor, so_far, versions)),
-        not gives(executor, names, versions[-1]),
+        bool(unexplained_versions(executor, so_far, versions)),
+        not is_serial_order(executor, names, versions[-1]),
     )

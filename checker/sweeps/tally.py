@@ -21,10 +21,10 @@ __all__ = [
     "Shards",
     "Tallies",
     "Tally",
-    "continuations",
-    "count",
-    "place",
-    "shards",
+    "count_candidates",
+    "count_continuations",
+    "make_shards",
+    "shard_number",
 ]
 
 Choices = tuple[tuple[int, int], ...]
@@ -152,21 +152,21 @@ class Tallies:
             self.failure = other.failure
 
 
-def count(scope: Scope, n: int) -> int:
+def count_candidates(scope: Scope, n: int) -> int:
     """The number of candidates with n writers.
 
     >>> from isolitmus.specs import scope
-    >>> count(scope("table"), 3)
+    >>> count_candidates(scope("table"), 3)
     10368
     """
     return len(scope.inits) * factorial(n) * int(len(scope.statements) ** n)
 
 
-def place(statements: int, init: int, choices: Choices) -> int:
+def shard_number(statements: int, init: int, choices: Choices) -> int:
     """The number of what begins with these choices among all that have as many: of whole candidates their rank. The
     inverse of ``Shards``, where there are so many ``statements``.
 
-    >>> place(7, 1, ((0, 0), (0, 1)))
+    >>> shard_number(7, 1, ((0, 0), (0, 1)))
     99
     """
     number = init
@@ -175,27 +175,27 @@ def place(statements: int, init: int, choices: Choices) -> int:
     return number
 
 
-def continuations(statements: int, position: int, n: int) -> int:
+def count_continuations(statements: int, position: int, n: int) -> int:
     """How many candidates of n writers begin with the same choices of the first ``position``.
 
-    >>> continuations(14, 1, 3), continuations(14, 3, 3)
+    >>> count_continuations(14, 1, 3), count_continuations(14, 3, 3)
     (1176, 1)
     """
     return prod(statements * later for later in range(position + 1, n + 1))
 
 
-def shards(scope: Scope, n: int, largest: int = LARGEST) -> Shards:
+def make_shards(scope: Scope, n: int, largest: int = LARGEST) -> Shards:
     """The shards of a scope's candidates with n writers, none larger than ``largest``.
 
     >>> from isolitmus.specs import scope
-    >>> cut = shards(scope("two-partitions"), 3, 100)
+    >>> cut = make_shards(scope("two-partitions"), 3, 100)
     >>> len(cut), cut.each, cut[1]
     (196, 21, Shard(init=0, choices=((0, 0), (0, 1))))
     """
     size, depth = len(scope.statements), 1
-    while depth < n and continuations(size, depth, n) > largest:
+    while depth < n and count_continuations(size, depth, n) > largest:
         depth += 1
-    return Shards(len(scope.inits), size, depth, count(scope, n), largest)
+    return Shards(len(scope.inits), size, depth, count_candidates(scope, n), largest)
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from isolitmus.checker.templates.statement_template import Template
     from isolitmus.model.spec import Spec
 
-__all__ = ["Fact", "Instance", "SymbolicFrame", "TemplateRead"]
+__all__ = ["AssumedChange", "Instance", "SymbolicFrame", "TemplateRead"]
 
 
 class TemplateRead(NamedTuple):
@@ -76,7 +76,7 @@ class Instance(Protocol):
         """
         ...
 
-    def sure(self, relation: str, winner: Instance, fact: Fact) -> Any:
+    def sure(self, relation: str, winner: Instance, fact: AssumedChange) -> Any:
         """A condition with which it does, if the fact holds."""
         ...
 
@@ -102,7 +102,7 @@ class Instance(Protocol):
         ...
 
 
-class Fact(NamedTuple):
+class AssumedChange(NamedTuple):
     """What is supposed of two instances: that a row came, or went, which the other one has read."""
 
     kind: Literal["came", "went"]
@@ -192,7 +192,7 @@ class SymbolicFrame:
     """Who they are."""
     seen: frozenset[tuple[int, int]] = frozenset()
     """Who is seen by whom: (earlier, later)."""
-    facts: Sequence[Fact] = ()
+    facts: Sequence[AssumedChange] = ()
     """What is supposed."""
     alone: bool = False
     """Nobody else commits from the first one's snapshot on."""
@@ -297,7 +297,7 @@ class SymbolicFrame:
         return z3.Or(*(met for _, met in may_miss(reader, writer)))
 
 
-def may_miss(reader: Instance, writer: Instance) -> list[tuple[Fact, Any]]:
+def may_miss(reader: Instance, writer: Instance) -> list[tuple[AssumedChange, Any]]:
     """The ways in which a writer may change what a reader reads: the fact, as of instances 0 and 1, and
     when it is one.
     """
@@ -319,11 +319,11 @@ def may_miss(reader: Instance, writer: Instance) -> list[tuple[Fact, Any]]:
         sources = tuple((chosen, *source) for chosen, way in ways for source in way.sources)
         found += [
             (
-                Fact("came", 1, 0, came, read, sources=sources),
+                AssumedChange("came", 1, 0, came, read, sources=sources),
                 z3.And(read.matches(came), made),
             ),
             (
-                Fact("went", 1, 0, went, read),
+                AssumedChange("went", 1, 0, went, read),
                 z3.And(read.matches(went), writer.template.removes(went)),
             ),
         ]

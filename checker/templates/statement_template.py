@@ -19,7 +19,15 @@ if TYPE_CHECKING:
     from isolitmus.checker.templates.expression_formulas import RowTerm, Terms
     from isolitmus.model.schema import Schema
 
-__all__ = ["TEMPLATES", "Addition", "Given", "RowEnd", "Template", "alike", "same_partition"]
+__all__ = [
+    "TEMPLATES",
+    "Addition",
+    "GivenRow",
+    "RowEnd",
+    "Template",
+    "are_equal",
+    "are_in_one_partition",
+]
 
 TEMPLATES = (
     st.Insert,
@@ -38,7 +46,7 @@ SourceRow = tuple[str, "RowTerm"]
 """A row that is read, and the table that it is of."""
 
 
-class Given(NamedTuple):
+class GivenRow(NamedTuple):
     """A row that a query gives if some condition holds, and the rows that it is made of."""
 
     when: Any
@@ -60,7 +68,9 @@ class RowEnd(NamedTuple):
     after: RowTerm | None
 
 
-def alike(terms: Terms, a: RowTerm, b: RowTerm, columns: Mapping[int, object] | None = None) -> Any:
+def are_equal(
+    terms: Terms, a: RowTerm, b: RowTerm, columns: Mapping[int, object] | None = None
+) -> Any:
     """That two rows have the same values, in all columns or in these; NULL is like NULL."""
     indexes = range(len(a)) if columns is None else columns
     return terms.z3.And(*(_same(terms, a[k], b[k]) for k in indexes))
@@ -73,9 +83,9 @@ def _same(terms: Terms, a: ValueTerm, b: ValueTerm) -> Any:
     return z3.And(a.null == b.null, z3.Or(a.null, said))
 
 
-def same_partition(terms: Terms, schema: Schema, a: RowTerm, b: RowTerm) -> Any:
+def are_in_one_partition(terms: Terms, schema: Schema, a: RowTerm, b: RowTerm) -> Any:
     """That two rows of a table are in one partition."""
-    return alike(terms, a, b, dict.fromkeys(schema.partition_indexes))
+    return are_equal(terms, a, b, dict.fromkeys(schema.partition_indexes))
 
 
 def _empty(row: RowTerm, true: Any) -> RowTerm:
@@ -133,12 +143,12 @@ class Template:
                 columns = {k: None for k in range(len(row)) if k not in generated}
                 kept = self.terms.holds(where, (row,))  # or Delta refuses the row
                 for given in self.given(query):
-                    same = alike(self.terms, self.stored(given.values), row, columns)
+                    same = are_equal(self.terms, self.stored(given.values), row, columns)
                     yield Addition(z3.And(given.when, same, kept), given.sources)
             case st.Update(where=where, sets=sets):
                 before = self._row_of_target("before")
                 after = self._set(sets, before, (before,))
-                when = z3.And(self.terms.holds(where, (before,)), alike(self.terms, after, row))
+                when = z3.And(self.terms.holds(where, (before,)), are_equal(self.terms, after, row))
                 yield Addition(when, ((self._schema.name, before),))
             case st.Merge():
                 yield from self._merged(row)
@@ -187,7 +197,7 @@ class Template:
                     *(
                         z3.And(
                             given.when,
-                            same_partition(
+                            are_in_one_partition(
                                 self.terms, self._schema, self.stored(given.values), row
                             ),
                         )
@@ -225,7 +235,7 @@ class Template:
                 return z3.Or(kept, *paired)
         return kept
 
-    def made_of(self, table: str, row: RowTerm) -> Iterator[Given]:
+    def made_of(self, table: str, row: RowTerm) -> Iterator[GivenRow]:
         """What the query of an INSERT or the source of a MERGE gives of a row of a table that it reads row by row."""
         statement = self.statement
         assert isinstance(statement, st.Insert | st.Merge)
@@ -241,7 +251,7 @@ class Template:
                 values = tuple(self.terms.value(item, (row,)) for item in branch.items)
                 if inserts:
                     values = self.stored(values)
-                yield Given(self.terms.holds(branch.where, (row,)), values)
+                yield GivenRow(self.terms.holds(branch.where, (row,)), values)
 
     @property
     def needs_row_of(self) -> str | None:
@@ -296,21 +306,21 @@ class Template:
         read += [self.terms.holds(c.condition, (row,)) for c in merge.by_source]
         return z3.Or(*read)
 
-    def given(self, query: qu.Query) -> Iterator[Given]:
+    def given(self, query: qu.Query) -> Iterator[GivenRow]:
         """The rows that a query may give."""
         for branch in query:
             if isinstance(branch, qu.Values):
                 for row in branch.rows:
                     when = self.terms.holds(branch.where, ())
-                    yield Given(when, tuple(self.terms.value(item, ()) for item in row))
+                    yield GivenRow(when, tuple(self.terms.value(item, ()) for item in row))
                 continue
             for side in self._sides(branch):
                 when = self.z3.And(side.when, self.terms.holds(branch.where, side.rows))
                 values = tuple(self._item(item, side.rows) for item in branch.items)
                 if branch.grouped and not branch.keys:  # one row, whatever there is
-                    yield Given(self.z3.BoolVal(True), values)
+                    yield GivenRow(self.z3.BoolVal(True), values)
                 else:
-                    yield Given(when, values, side.sources)
+                    yield GivenRow(when, values, side.sources)
 
     def _sides(self, branch: qu.Select | qu.Joined) -> list[_From]:
         """The rows that a branch is FROM, one of each side, and when; of a side that only must not be there none."""
@@ -374,7 +384,7 @@ class Template:
                 rows = ((), given.values)
                 values = self.stored(tuple(self.terms.value(value, rows) for value in new.values))
                 made = z3.And(given.when, self.terms.holds(new.condition, rows))
-                yield Addition(z3.And(made, alike(self.terms, values, row)), given.sources)
+                yield Addition(z3.And(made, are_equal(self.terms, values, row)), given.sources)
             for clause in merge.matched:
                 if clause.action == "update":
                     before = self._row_of_target("before")
@@ -382,12 +392,12 @@ class Template:
                     met = z3.And(
                         given.when, self._paired(both), self.terms.holds(clause.condition, both)
                     )
-                    same = alike(self.terms, self._set(clause.sets, before, both), row)
+                    same = are_equal(self.terms, self._set(clause.sets, before, both), row)
                     read = ((self._schema.name, before), *given.sources)
                     yield Addition(z3.And(met, same), read)
         for clause in merge.by_source:
             if clause.action == "update":
                 before = self._row_of_target("before")
                 met = self.terms.holds(clause.condition, (before,))
-                same = alike(self.terms, self._set(clause.sets, before, (before,)), row)
+                same = are_equal(self.terms, self._set(clause.sets, before, (before,)), row)
                 yield Addition(z3.And(met, same), ((self._schema.name, before),))

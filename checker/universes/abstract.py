@@ -23,7 +23,7 @@ from itertools import pairwise, permutations, product
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from isolitmus.checker.judge.read_nodes import needs_operations
-from isolitmus.checker.judge.spec_properties import increasing
+from isolitmus.checker.judge.spec_properties import is_increasing
 from isolitmus.model.history import History
 from isolitmus.model.operations import (
     INITIAL,
@@ -48,19 +48,19 @@ __all__ = [
     "NAMES",
     "TIMES",
     "Histories",
-    "Linear",
+    "LinearOrders",
     "OrderMatrix",
     "Slots",
-    "Varied",
+    "Variation",
     "assumptions",
-    "crossings",
-    "intervals",
-    "names_for",
+    "available_names",
+    "interval_crossings",
+    "interval_orders",
     "observes_versions",
-    "one_after_another",
-    "scheduled",
     "uses_versions",
-    "varied",
+    "variation_for",
+    "with_schedule",
+    "with_serial_time",
 ]
 
 B = TypeVar("B")
@@ -130,28 +130,28 @@ class Slots(Generic[B]):
         return shorten_schedule(moments)
 
 
-def crossings(
+def interval_crossings(
     n: int,
 ) -> Iterator[tuple[tuple[int, int], tuple[int, int], tuple[tuple[int, int], ...]]]:
     """What makes a relation on n an order of intervals (Fishburn, Intransitive indifference with unequal indifference
     intervals, 1970): of each two pairs (a, b) and (c, d), those of which then one is there, too, (a, d) or (c, b).
     None relates anybody to himself.
 
-    >>> [(one, other) for one, other, then in crossings(2) if not then]
+    >>> [(one, other) for one, other, then in interval_crossings(2) if not then]
     [((0, 1), (1, 0)), ((1, 0), (0, 1))]
     """
     for (a, b), (c, d) in permutations(permutations(range(n), 2), 2):
         yield (a, b), (c, d), tuple((i, j) for i, j in ((a, d), (c, b)) if i != j)
 
 
-def intervals(n: int) -> Iterator[list[list[bool]]]:
+def interval_orders(n: int) -> Iterator[list[list[bool]]]:
     """All orders of n intervals: ``[i][j]``, i had ended when j began.
 
-    >>> [sum(1 for _ in intervals(n)) for n in (1, 2, 3)]
+    >>> [sum(1 for _ in interval_orders(n)) for n in (1, 2, 3)]
     [1, 3, 19]
     """
     pairs = [*permutations(range(n), 2)]
-    demands = [*crossings(n)]
+    demands = [*interval_crossings(n)]
     for chosen in product((False, True), repeat=len(pairs)):
         there = {pair for pair, one in zip(pairs, chosen, strict=True) if one}
         if all(
@@ -161,10 +161,10 @@ def intervals(n: int) -> Iterator[list[list[bool]]]:
             yield [[(i, j) in there for j in range(n)] for i in range(n)]
 
 
-def scheduled(ended: Sequence[Sequence[bool]]) -> tuple[Moment, ...]:
+def with_schedule(ended: Sequence[Sequence[bool]]) -> tuple[Moment, ...]:
     """When transactions, from number 1, began and ended, so that just these had ended when others began.
 
-    >>> scheduled([[False, True], [False, False]])
+    >>> with_schedule([[False, True], [False, False]])
     ((1, 'start'), (1, 'end'), (2, 'start'), (2, 'end'))
     """
     n = len(ended)
@@ -178,14 +178,14 @@ def scheduled(ended: Sequence[Sequence[bool]]) -> tuple[Moment, ...]:
     return (*moments, *((i + 1, "end") for i in range(n) if i not in over))
 
 
-def one_after_another(history: History) -> History | None:
+def with_serial_time(history: History) -> History | None:
     """The history with a time in which nobody overlaps, and nobody reads what is not written yet: whoever asks for no
     time says the same of it. None if there is no such time, or if nobody knows how somebody ended.
 
     >>> from isolitmus.model.history import History
-    >>> one_after_another(History.from_table({"T1": "r(x2)", "T2": "w(x2)"})).to_table()["schedule"]
+    >>> with_serial_time(History.from_table({"T1": "r(x2)", "T2": "w(x2)"})).to_table()["schedule"]
     'T2 T1'
-    >>> one_after_another(History.from_table({"T1": "r(x2) w(y1)", "T2": "r(y1) w(x2)"}))
+    >>> with_serial_time(History.from_table({"T1": "r(x2) w(y1)", "T2": "r(y1) w(x2)"}))
     """
     from networkx import DiGraph, NetworkXUnfeasible, lexicographical_topological_sort
 
@@ -227,7 +227,7 @@ TIMES = frozenset(relations_of("times", "moments"))
 
 
 @dataclass(frozen=True, slots=True)
-class Varied:
+class Variation:
     """What may vary from history to history, besides what transactions read and write."""
 
     sessions: bool
@@ -242,9 +242,9 @@ class Varied:
     """Whether it is known in what order all operations and ends were."""
 
 
-def varied(
+def variation_for(
     a: Spec, b: Spec, *, sessions: bool = True, aborts: bool = True, observed: bool = False
-) -> Varied:
+) -> Variation:
     """What varies in the search of what ``a`` admits and ``b`` forbids, if it may.
 
     What neither looks at is left out, for it changes no verdict; and so are sessions if only ``a`` looks
@@ -252,21 +252,21 @@ def varied(
     without. Version orders are observed if that is asked for, or a spec needs it, and one looks at them.
 
     >>> from isolitmus.specs.files.catalogue import level
-    >>> varied(level("update-serializable"), level("causal"))
+    >>> variation_for(level("update-serializable"), level("causal"))
     Varied(sessions=True, aborts=True, observed=False, times=False, moments=False)
-    >>> varied(level("causal"), level("update-serializable")).sessions
+    >>> variation_for(level("causal"), level("update-serializable")).sessions
     False
     """
-    tells = "so" in b.needs or ("so" in a.needs and not increasing(a))
+    tells = "so" in b.needs or ("so" in a.needs and not is_increasing(a))
     ordered = observes_versions(a, b) or (observed and (uses_versions(a) or uses_versions(b)))
     needs = a.needs | b.needs
     aborted = aborts and "Aborted" in needs
-    return Varied(sessions and tells, aborted, ordered, "rt" in needs, "time" in needs)
+    return Variation(sessions and tells, aborted, ordered, "rt" in needs, "time" in needs)
 
 
 def assumptions(a: Spec, b: Spec, *, sessions: bool = True, aborts: bool = True) -> tuple[str, ...]:
     """What is taken for granted when these specs are compared."""
-    commits = "" if varied(a, b, aborts=aborts).aborts else "every transaction commits, and "
+    commits = "" if variation_for(a, b, aborts=aborts).aborts else "every transaction commits, and "
     who = commits or "every transaction "
     alone = () if sessions else ("every transaction is a session of its own",)
     if TIMES & (a.needs | b.needs):
@@ -283,12 +283,12 @@ def assumptions(a: Spec, b: Spec, *, sessions: bool = True, aborts: bool = True)
     )
 
 
-def names_for(spec: Spec) -> frozenset[str]:
+def available_names(spec: Spec) -> frozenset[str]:
     """The names that this spec may use here.
 
     >>> from isolitmus.specs.language.parser import read
     >>> spec = read('"A" with co from linearisations empty co ; log as alone', "a")
-    >>> sorted(spec.needs - names_for(spec))
+    >>> sorted(spec.needs - available_names(spec))
     ['log']
     """
     return NAMES.union(spec.bound)
@@ -307,7 +307,7 @@ def observes_versions(*specs: Spec) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Linear(Generic[B]):
+class LinearOrders(Generic[B]):
     """The commit order that a spec supposes; of transactions that aborted it says nothing."""
 
     co: OrderMatrix[B]
@@ -408,7 +408,7 @@ class Histories(Generic[B]):
         if self.ended is not None:
             ended = [[value(one) for one in row] for row in self.ended]
         if self.slots is None:
-            return () if ended is None else scheduled(ended)
+            return () if ended is None else with_schedule(ended)
         done = [
             [
                 *(self.slots.read(t, KEYS.index(r.version.object)) for r in self._reads(t, value)),

@@ -21,15 +21,15 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from isolitmus.checker.judge.matrix_semantics import BitSlices, admitted
+from isolitmus.checker.judge.matrix_semantics import BitSlices, spec_holds
 from isolitmus.checker.universes.abstract import (
     KEYS,
     Histories,
-    Linear,
-    Varied,
-    intervals,
+    LinearOrders,
+    Variation,
+    interval_orders,
     uses_versions,
-    varied,
+    variation_for,
 )
 from isolitmus.checker.universes.abstract_frames import AbstractFrames
 from isolitmus.model.budget import Budget
@@ -56,9 +56,9 @@ __all__ = [
     "history_batches",
     "links_and_ends",
     "option_lists",
-    "readings",
+    "read_orders",
     "reads_late",
-    "repeated",
+    "repeat_bits",
     "search",
     "sizes_of_keys",
     "version_ranks",
@@ -81,7 +81,7 @@ class KeyOption:
     sources: tuple[int | None, ...]
 
 
-def links_and_ends(n: int, vary: Varied) -> list[tuple[int, int]]:
+def links_and_ends(n: int, vary: Variation) -> list[tuple[int, int]]:
     """How many continue the session of the one before, and how many aborted."""
     return [
         (links, ends)
@@ -100,14 +100,14 @@ def _ends(n: int, links: int, ends: int) -> Iterator[tuple[Flags, Flags]]:
 
 
 def ends_in_time(
-    n: int, links: int, ends: int, vary: Varied
+    n: int, links: int, ends: int, vary: Variation
 ) -> Iterator[tuple[Flags, Flags, list[list[bool]] | None]]:
     """The same with who had ended when another one began, if that may vary; sessions go on in real time."""
     for joined, aborted in _ends(n, links, ends):
         if not vary.times:
             yield joined, aborted, None
             continue
-        for ended in intervals(n):
+        for ended in interval_orders(n):
             if all(ended[t][t + 1] for t, together in enumerate(joined) if together):
                 yield joined, aborted, ended
 
@@ -217,7 +217,7 @@ def version_ranks(
                 yield [x, y, z], left > 0
 
 
-def readings(n: int, keys: int, needs: frozenset[str]) -> Iterator[tuple[tuple[int, ...], ...]]:
+def read_orders(n: int, keys: int, needs: frozenset[str]) -> Iterator[tuple[tuple[int, ...], ...]]:
     """For each transaction the order in which it reads the keys, if any spec can see it."""
     every = permutations(range(keys)) if "po" in needs else [tuple(range(keys))]
     return cartesian([(*order, *range(keys, len(KEYS))) for order in every], repeat=n)
@@ -264,7 +264,7 @@ class Product:
         for k, some in enumerate(values):
             if some:
                 found |= self._within(some, tuple(others), axis + 1) << k * width
-        return repeated(found, width * self.shape[axis], prod(self.shape[first:axis]))
+        return repeat_bits(found, width * self.shape[axis], prod(self.shape[first:axis]))
 
     def bits(self, plane: int) -> Bits:
         """A Boolean as an array of its members' values."""
@@ -276,10 +276,10 @@ class Product:
         return tuple(int(i) for i in np.unravel_index(k, self.shape))
 
 
-def repeated(bits: int, width: int, times: int) -> int:
+def repeat_bits(bits: int, width: int, times: int) -> int:
     """So many bits, again and again.
 
-    >>> bin(repeated(0b01, 2, 3))
+    >>> bin(repeat_bits(0b01, 2, 3))
     '0b10101'
     """
     found = size = 0
@@ -339,17 +339,17 @@ class HistoryBatch:
         self,
         spec: Spec,
         orders: Sequence[OrderMatrix[int]],
-        linear: Linear[int] | None,
+        linear: LinearOrders[int] | None,
         *,
         observed: bool,
     ) -> int:
         """In which frames the spec holds, if this is the commit order."""
-        said = admitted(self.frames.of(spec, orders, linear), spec)
+        said = spec_holds(self.frames.of(spec, orders, linear), spec)
         if linear is None or not observed or spec.bound.get("ww") != "co":
             return said
         return said & self.histories.agreeing(self.orders, linear.co)
 
-    def _linear(self, spec: Spec) -> Iterator[Linear[int] | None]:
+    def _linear(self, spec: Spec) -> Iterator[LinearOrders[int] | None]:
         """Every commit order, with every choice of prefixes if the spec binds them."""
         if "co" not in spec.bound:
             yield None
@@ -358,10 +358,12 @@ class HistoryBatch:
         for places in permutations(range(n)):
             co = [[true if p < q else 0 for q in places] for p in places]
             if spec.bound.get("vis") != "snapshots":
-                yield Linear(co)
+                yield LinearOrders(co)
                 continue
             for seen in cartesian(*(range(place + 1) for place in places)):
-                yield Linear(co, [[true if p < count else 0 for count in seen] for p in places])
+                yield LinearOrders(
+                    co, [[true if p < count else 0 for count in seen] for p in places]
+                )
 
     @property
     def choices(self) -> int:
@@ -397,7 +399,7 @@ def search(
     a: Spec,
     b: Spec,
     n: int,
-    vary: Varied | None = None,
+    vary: Variation | None = None,
     *,
     budget: Budget | None = None,
     progress: Callable[[int], None] | None = None,
@@ -412,7 +414,7 @@ def search(
     4
     """
     budget, examined = budget or Budget(), 0
-    vary = vary or varied(a, b)
+    vary = vary or variation_for(a, b)
     observed = vary.observed
     so_far: list[Bits] = []
     for batch in history_batches(n, vary, a, b):
@@ -439,7 +441,7 @@ def search(
 
 
 def history_batches(
-    n: int, vary: Varied, *specs: Spec, keys: int = len(KEYS)
+    n: int, vary: Variation, *specs: Spec, keys: int = len(KEYS)
 ) -> Iterator[HistoryBatch]:
     """All histories of n transactions as far as the specs can tell them apart, smallest first: fewest
     links of sessions, then aborted transactions (none of what does not ``vary``), then operations, then keys, of
@@ -454,7 +456,7 @@ def history_batches(
                 continue
             for joined, aborted, ended in ends_in_time(n, links, ends, vary):
                 for lists in option_lists(groups, aborted, most, ordered=ordered):
-                    for reading in readings(n, used, needs):
+                    for reading in read_orders(n, used, needs):
                         for ranks, more in version_ranks(lists, most, ordered=ordered):
                             size = (links, ends, operations, used)
                             shape = (joined, aborted, ended)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from isolitmus.checker.judge.matrix_semantics import BooleanMatrix
-    from isolitmus.checker.universes.abstract import Histories, Linear, OrderMatrix
+    from isolitmus.checker.universes.abstract import Histories, LinearOrders, OrderMatrix
     from isolitmus.model.spec import Spec
 
 __all__ = ["AbstractFrames"]
@@ -34,7 +34,7 @@ class AbstractFrames(Generic[B]):
         self._by_nodes: dict[tuple[bool, bool], _HistoryMatrices[B]] = {}
 
     def of(
-        self, spec: Spec, orders: Sequence[OrderMatrix[B]], linear: Linear[B] | None = None
+        self, spec: Spec, orders: Sequence[OrderMatrix[B]], linear: LinearOrders[B] | None = None
     ) -> Matrices[B]:
         """What the spec sees, with a version order for each key, and a commit order."""
         if linear is not None and spec.bound.get("ww") == "co":
@@ -68,7 +68,7 @@ class _HistoryMatrices(Generic[B]):
         self,
         needs: frozenset[str],
         orders: Sequence[OrderMatrix[B]],
-        linear: Linear[B] | None = None,
+        linear: LinearOrders[B] | None = None,
     ) -> Matrices[B]:
         made = {
             "so": self.so,

@@ -14,18 +14,18 @@ from functools import partial
 from itertools import pairwise, product
 from typing import TYPE_CHECKING
 
-from isolitmus.checker.solver.circuit_semantics import admit, forbid
+from isolitmus.checker.solver.circuit_semantics import assert_admitted, assert_forbidden
 from isolitmus.checker.solver.circuits import Gates, Solver
-from isolitmus.checker.solver.refutation import refuted_clauses
+from isolitmus.checker.solver.refutation import refute_clauses
 from isolitmus.checker.universes.abstract import (
     KEYS,
     Histories,
-    Linear,
+    LinearOrders,
     Slots,
-    Varied,
-    crossings,
+    Variation,
+    interval_crossings,
     uses_versions,
-    varied,
+    variation_for,
 )
 from isolitmus.checker.universes.abstract_frames import AbstractFrames
 from isolitmus.model.budget import Budget
@@ -47,7 +47,7 @@ __all__ = ["CANONICAL", "between_moments", "between_times", "interval_order", "s
 def interval_order(gates: Gates, n: int) -> OrderMatrix[int]:
     """Who had ended when another one began: any order of intervals."""
     ended = [[gates.false if i == j else gates.new() for j in range(n)] for i in range(n)]
-    for (a, b), (c, d), then in crossings(n):
+    for (a, b), (c, d), then in interval_crossings(n):
         gates.add(-ended[a][b], -ended[c][d], *(ended[i][j] for i, j in then))
     return ended
 
@@ -102,7 +102,7 @@ def search(
     a: Spec,
     b: Spec,
     n: int,
-    vary: Varied | None = None,
+    vary: Variation | None = None,
     *,
     budget: Budget | None = None,
     refuted: list[Refutation] | None = None,
@@ -118,7 +118,7 @@ def search(
     >>> [str(t) for t in found.transactions]
     ['r(x0) w(y1)', 'r(y0) w(x2)']
     """
-    space = _HistorySpace(a, b, n, vary or varied(a, b), budget or Budget())
+    space = _HistorySpace(a, b, n, vary or variation_for(a, b), budget or Budget())
     try:
         best = space.simple() or space.propose([])
         if best is not None and n <= CANONICAL:
@@ -130,14 +130,14 @@ def search(
         raise
     if best is None and refuted is not None:
         says = f"no history of {count_of(n, 'transaction')} is admitted by {a.name} and forbidden by {b.name}"
-        refuted.append(refuted_clauses(f"{n}-transactions", says, space.gates))
+        refuted.append(refute_clauses(f"{n}-transactions", says, space.gates))
     return None if best is None else space.history(best), space.examined
 
 
 class _HistorySpace:
     """The circuit of all histories of n transactions that the first spec admits."""
 
-    def __init__(self, a: Spec, b: Spec, n: int, vary: Varied, budget: Budget) -> None:
+    def __init__(self, a: Spec, b: Spec, n: int, vary: Variation, budget: Budget) -> None:
         self.n, self.b, self.budget = n, b, budget
         self.examined = 0
         self.gates = Gates()
@@ -149,7 +149,7 @@ class _HistorySpace:
         self.universal = (uses_versions(b) and not self.given) or "co" in b.bound
         orders = self.given or ([self.gates.order(n) for _ in KEYS] if uses_versions(a) else [])
         linear = _some_linear(self.gates, self.histories, a, self.given)
-        admit(self.gates, self.frames.of(a, orders, linear), a)
+        assert_admitted(self.gates, self.frames.of(a, orders, linear), a)
         by_number = [[1 if i < j else -1 for j in range(n)] for i in range(n)]
         if self.universal and not orders:
             orders = [by_number] * len(KEYS)
@@ -157,12 +157,12 @@ class _HistorySpace:
         self.condemn(orders, _linear_of(b, by_number, by_number))
         self.solver = Solver(self.gates, budget)
 
-    def condemn(self, orders: Sequence[OrderMatrix[int]], linear: Linear[int] | None) -> None:
+    def condemn(self, orders: Sequence[OrderMatrix[int]], linear: LinearOrders[int] | None) -> None:
         """Under these version orders, and this commit order, the second spec forbids the history."""
         agrees = self.gates.true
         if linear is not None and self.given and self.b.bound.get("ww") == "co":
             agrees = self.histories.agreeing(self.given, linear.co)
-        forbid(self.gates, self.frames.of(self.b, orders, linear), self.b, unless=-agrees)
+        assert_forbidden(self.gates, self.frames.of(self.b, orders, linear), self.b, unless=-agrees)
 
     def propose(self, assumptions: Sequence[int]) -> Model | None:
         """A history that the second spec forbids, whatever the version order."""
@@ -202,7 +202,9 @@ class _HistorySpace:
             *alone,
         ]
 
-    def excuse(self, model: Model) -> tuple[Sequence[OrderMatrix[int]], Linear[int] | None] | None:
+    def excuse(
+        self, model: Model
+    ) -> tuple[Sequence[OrderMatrix[int]], LinearOrders[int] | None] | None:
         """Version orders under which the second spec admits the proposal, and a commit order if it binds one: if
         possible one version order for all keys in which sources come before their readers, for it excuses more.
         """
@@ -213,7 +215,7 @@ class _HistorySpace:
             orders = [gates.order(self.n)] * len(KEYS) if shared else [gates.order(self.n) for _ in KEYS]  # fmt: skip
             linear = _some_linear(gates, histories, self.b, given)
             frames = AbstractFrames(histories).of(self.b, given or orders, linear)
-            admit(gates, frames, self.b)
+            assert_admitted(gates, frames, self.b)
             if shared:
                 for name in ("so", "wr"):
                     for i, row in enumerate(frames.relations.get(name, ())[: self.n]):
@@ -223,7 +225,7 @@ class _HistorySpace:
             if found is not None:
                 constant = partial(_constant, found)
                 vis = None if linear is None or linear.vis is None else constant(linear.vis)
-                excuse = None if linear is None else Linear(constant(linear.co), vis)
+                excuse = None if linear is None else LinearOrders(constant(linear.co), vis)
                 return self.given or [*map(constant, orders)], excuse
         return None
 
@@ -285,7 +287,7 @@ class _HistorySpace:
 
 def _some_linear(
     gates: Gates, histories: Histories[int], spec: Spec, observed: Sequence[OrderMatrix[int]]
-) -> Linear[int] | None:
+) -> LinearOrders[int] | None:
     """A commit order that the solver may choose, with prefixes, as the spec binds them; where versions come in that
     order, it agrees with the order of them that was ``observed``.
     """
@@ -303,18 +305,18 @@ def _some_linear(
     return linear
 
 
-def _linear_of(spec: Spec, co: OrderMatrix[int], vis: OrderMatrix[int]) -> Linear[int] | None:
+def _linear_of(spec: Spec, co: OrderMatrix[int], vis: OrderMatrix[int]) -> LinearOrders[int] | None:
     """What the spec binds of these."""
     if "co" not in spec.bound:
         return None
-    return Linear(co, vis if spec.bound.get("vis") == "snapshots" else None)
+    return LinearOrders(co, vis if spec.bound.get("vis") == "snapshots" else None)
 
 
 def _constant(model: Model, order: Sequence[Sequence[int]]) -> OrderMatrix[int]:
     return [[1 if model[pair] else -1 for pair in row] for row in order]
 
 
-def _histories(gates: Gates, n: int, vary: Varied, *specs: Spec) -> Histories[int]:
+def _histories(gates: Gates, n: int, vary: Variation, *specs: Spec) -> Histories[int]:
     """All abstract histories of n transactions, each of which does something."""
     keys = range(len(KEYS))
     writes = [[gates.new() for _ in keys] for _ in range(n)]

@@ -18,7 +18,7 @@ from isolitmus.checker.execution.commit_loop import (
     unfit_table,
 )
 from isolitmus.checker.execution.serial_orders import explain_serially
-from isolitmus.checker.judge.compiled_semantics import admission
+from isolitmus.checker.judge.compiled_semantics import compile_spec
 from isolitmus.checker.judge.history_verdict import check_history
 from isolitmus.checker.judge.read_nodes import needs_reads
 from isolitmus.model.defaults import DELTA
@@ -30,21 +30,21 @@ from isolitmus.specs.files.catalogue import history_names, litmus, litmus_names
 from isolitmus.specs.registries.formats import format_named
 
 if TYPE_CHECKING:
-    from isolitmus.checker.execution.serial_orders import Serial
+    from isolitmus.checker.execution.serial_orders import SerialOrders
     from isolitmus.model.execution import Execution
     from isolitmus.model.spec import Spec
 
-__all__ = ["Shipped", "shipped_histories", "shipped_history", "shipped_run"]
+__all__ = ["ShippedTest", "shipped_histories", "shipped_history", "shipped_run"]
 
 
 @dataclass(frozen=True, slots=True)
-class Shipped:
+class ShippedTest:
     """A test of the catalogue, what forbids it, and, on tables, its execution and the serial orders that explain it."""
 
     test: Litmus | HistoryTest
     forbidden: Forbidden
     execution: Execution | None = None
-    serial: Serial | None = None
+    serial: SerialOrders | None = None
 
     @property
     def transactions(self) -> int:
@@ -54,7 +54,7 @@ class Shipped:
 
 def shipped_history(
     a: Spec, b: Spec, *, sessions: bool = True, aborts: bool = True
-) -> Shipped | None:
+) -> ShippedTest | None:
     """The smallest abstract history of the catalogue that ``a`` admits and ``b`` forbids; without
     ``sessions`` or ``aborts`` only one that has none.
 
@@ -70,7 +70,7 @@ def shipped_history(
             if isinstance(verdict, Forbidden) and isinstance(
                 check_history(test.history, a), Allowed
             ):
-                return Shipped(test, verdict)
+                return ShippedTest(test, verdict)
     return None
 
 
@@ -88,7 +88,7 @@ def shipped_run(
     unexplained: bool = False,
     sessions: bool = True,
     format: str = DELTA,  # noqa: A002 as in a protocol's text
-) -> Shipped | None:
+) -> ShippedTest | None:
     """The smallest litmus test on tables of the catalogue of which ``a`` admits every commit, and ``b``
     forbids the run; with ``unexplained`` only one that no serial order explains, either; without
     ``sessions`` only one that has none. Raw transactions have no rows that could be judged.
@@ -97,7 +97,7 @@ def shipped_run(
     >>> shipped_run(protocol("delta-serializable"), level("log-serializable")).transactions
     2
     """
-    admits, permits = admission(a), admission(without_silences(b))
+    admits, permits = compile_spec(a), compile_spec(without_silences(b))
     reads = needs_reads(a) or needs_reads(b)
     is_level = a.format is None and not a.labels  # if all commit, as if nobody had checked
     frame = partial(format_named(format).frame, reasons=False, reads=reads)
@@ -121,7 +121,7 @@ def shipped_run(
             verdict = judge_execution(execution, b)
             serial = explain_serially(test, observed_run(test, execution, a.name))
             if isinstance(verdict, Forbidden) and (serial.unexplained or not unexplained):
-                return Shipped(test, verdict, execution, serial)
+                return ShippedTest(test, verdict, execution, serial)
     return None
 
 

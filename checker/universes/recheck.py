@@ -15,15 +15,15 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
 from isolitmus.checker.execution.commit_loop import (
+    abort_violations,
     execute,
     judge_execution,
     observed_run,
-    recorder,
-    refusals,
-    unchecked,
+    recording_spec,
+    without_checks,
 )
 from isolitmus.checker.execution.run_result import run
-from isolitmus.checker.execution.serial_orders import Serial, explain_serially
+from isolitmus.checker.execution.serial_orders import SerialOrders, explain_serially
 from isolitmus.checker.judge.history_verdict import check_history
 from isolitmus.model.errors import Disagreement
 from isolitmus.model.litmus import Expectation, HistoryTest, Litmus
@@ -32,29 +32,35 @@ from isolitmus.specs.files.catalogue import level, levels, protocol, related_pro
 from isolitmus.specs.files.litmus_file import read_litmus
 
 if TYPE_CHECKING:
-    from isolitmus.checker.universes.schedules import Scheduled
+    from isolitmus.checker.universes.schedules import ScheduledCandidate
     from isolitmus.checker.universes.tables import Candidate
     from isolitmus.model.execution import Execution
     from isolitmus.model.history import History
     from isolitmus.model.spec import Spec
     from isolitmus.model.verdict import Verdict
 
-__all__ = ["expecting", "recheck_candidate", "recheck_history", "reread", "verdict_of"]
+__all__ = [
+    "judge_candidate",
+    "read_again",
+    "recheck_candidate",
+    "recheck_history",
+    "with_expectations",
+]
 
 
 def recheck_candidate(
-    candidate: Candidate | Scheduled, a: Spec, b: Spec, *, unexplained: bool
-) -> tuple[Litmus, Forbidden, Execution, Serial]:
+    candidate: Candidate | ScheduledCandidate, a: Spec, b: Spec, *, unexplained: bool
+) -> tuple[Litmus, Forbidden, Execution, SerialOrders]:
     """A candidate as a litmus test, executed and judged anew from the file's text. Where ``a`` is a level, what
     ``b`` does not record is not recorded.
     """
     plain = candidate.litmus(*_head(a, b, " --unexplained" if unexplained else ""))
-    litmus = reread(plain)
+    litmus = read_again(plain)
     assert isinstance(litmus, Litmus)
-    execution = execute(litmus, unchecked(b) if recorder(a, b) is b else a)
+    execution = execute(litmus, without_checks(b) if recording_spec(a, b) is b else a)
     aborted = [event.name for event in execution.events if event.aborted]
     admitted = judge_execution(execution, a)
-    verdict = verdict_of(litmus, execution, b)
+    verdict = judge_candidate(litmus, execution, b)
     if aborted or not isinstance(admitted, Allowed) or not isinstance(verdict, Forbidden):
         raise Disagreement(_disagrees(litmus, a, b))
     serial = explain_serially(litmus, observed_run(litmus, execution, a.name))
@@ -63,14 +69,14 @@ def recheck_candidate(
     return litmus, verdict, execution, serial
 
 
-def verdict_of(litmus: Litmus, execution: Execution, spec: Spec) -> Verdict:
+def judge_candidate(litmus: Litmus, execution: Execution, spec: Spec) -> Verdict:
     """What a spec says of an execution; a protocol also forbids what it aborts when it carries the
     schedule out itself: what the other does not record, a no-op, it may check.
     """
     verdict = judge_execution(execution, spec)
     if isinstance(verdict, Forbidden) or any(axiom.test != "empty" for axiom in spec.axioms):
         return verdict
-    stopped = refusals(execute(litmus, spec), spec).values()
+    stopped = abort_violations(execute(litmus, spec), spec).values()
     refused = tuple(violation for violation in stopped if violation.kind != "silent")
     return Forbidden(refused) if refused else verdict
 
@@ -82,7 +88,7 @@ def recheck_history(
     the command that finds it.
     """
     name, title, source = _head(a, b, options)
-    test = reread(HistoryTest(name, title, source, history))
+    test = read_again(HistoryTest(name, title, source, history))
     assert isinstance(test, HistoryTest)
     admitted, verdict = check_history(test.history, a), check_history(test.history, b)
     if not isinstance(admitted, Allowed) or not isinstance(verdict, Forbidden):
@@ -105,7 +111,7 @@ def _disagrees(test: Litmus | HistoryTest, a: Spec, b: Spec) -> str:
     )
 
 
-def reread(test: Litmus | HistoryTest) -> Litmus | HistoryTest:
+def read_again(test: Litmus | HistoryTest) -> Litmus | HistoryTest:
     """The test as its file gives it back."""
     return read_litmus(str(test), test.name)
 
@@ -113,13 +119,13 @@ def reread(test: Litmus | HistoryTest) -> Litmus | HistoryTest:
 Test = TypeVar("Test", bound=Litmus | HistoryTest)
 
 
-def expecting(test: Test, *names: str) -> Test:
+def with_expectations(test: Test, *names: str) -> Test:
     """The test with what the model predicts of it under the protocols of the engines that these specs are of;
     of an abstract history, what the levels say of it. A test that expects something already stays as it is.
 
     >>> from isolitmus.specs import litmus
     >>> bare = replace(litmus("reorder"), expect={})
-    >>> expecting(bare, "log-serializable").expect["delta-serializable"].outcome["delete"]
+    >>> with_expectations(bare, "log-serializable").expect["delta-serializable"].outcome["delete"]
     ('ConcurrentAppendException',)
     """
     if isinstance(test, HistoryTest):
@@ -136,7 +142,7 @@ def expecting(test: Test, *names: str) -> Test:
                 name: _expected(test, name) for name in related_protocols(*names, form=test.format)
             },
         )
-    again = reread(filled)
+    again = read_again(filled)
     assert isinstance(again, type(test))
     return again
 

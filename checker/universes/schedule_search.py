@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 from isolitmus.checker.execution.commit_loop import observed_run
 from isolitmus.checker.execution.serial_orders import explain_serially
-from isolitmus.checker.judge.compiled_semantics import admission
+from isolitmus.checker.judge.compiled_semantics import compile_spec
 from isolitmus.checker.universes.catalogue_histories import shipped_run
 from isolitmus.checker.universes.recheck import recheck_candidate
-from isolitmus.checker.universes.schedules import Scheduled, casts, judged_orders
+from isolitmus.checker.universes.schedules import ScheduledCandidate, casts, judged_orders
 from isolitmus.checker.universes.tables import of_format
 from isolitmus.model.errors import IsolitmusError, Limit
 from isolitmus.model.scope import LARGEST
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from typing import Any, Literal
 
     from isolitmus.checker.solver.refutation import Refutation
-    from isolitmus.checker.universes.catalogue_histories import Shipped
+    from isolitmus.checker.universes.catalogue_histories import ShippedTest
     from isolitmus.model.budget import Budget
     from isolitmus.model.execution import Execution
     from isolitmus.model.litmus import Litmus
@@ -69,7 +69,7 @@ class ScheduleSearch:
         self.name, self.sizes = scope.name, scope.transactions
         self.confined = scope.name != self.form.universe
         self.among = ", readers among them," if scope.readers else ""
-        self.admits, self.permits = admission(a), admission(b)
+        self.admits, self.permits = compile_spec(a), compile_spec(b)
 
     @property
     def where(self) -> str:
@@ -84,7 +84,7 @@ class ScheduleSearch:
         )
         return f"universe '{self.scope.name}' ({', '.join(some)}; every order of steps)"
 
-    def shipped(self) -> Shipped | None:
+    def shipped(self) -> ShippedTest | None:
         """What the catalogue has."""
         return shipped_run(self.a, self.b, unexplained=self.unexplained, format=self.form.name)
 
@@ -102,7 +102,7 @@ class ScheduleSearch:
                 if True in found:
                     first = found[True].path
                     examined += cast.place(first)
-                    return partial(self.confirm, Scheduled(cast, first)), examined
+                    return partial(self.confirm, ScheduledCandidate(cast, first)), examined
                 examined += cast.size
                 if self.tell is not None:
                     self.tell(examined)
@@ -125,7 +125,7 @@ class ScheduleSearch:
             explain_serially(litmus, observed_run(litmus, execution, self.a.name)).unexplained
         )
 
-    def confirm(self, found: Scheduled, answer: Any) -> Any:
+    def confirm(self, found: ScheduledCandidate, answer: Any) -> Any:
         """The answer with what was found, judged anew from its file."""
         litmus, forbidden, execution, serial = recheck_candidate(
             found, self.a, self.b, unexplained=self.unexplained

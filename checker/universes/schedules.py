@@ -41,16 +41,16 @@ if TYPE_CHECKING:
 __all__ = [
     "TIMES",
     "Cast",
+    "CountedOrders",
     "Orders",
-    "Scheduled",
+    "ScheduledCandidate",
     "Times",
     "Walk",
-    "Ways",
     "casts",
-    "first_of",
+    "earlier_way",
     "judged_orders",
-    "queues",
     "schedule_at",
+    "session_queues",
 ]
 
 
@@ -110,7 +110,7 @@ class Cast:
 
 
 @dataclass(frozen=True, slots=True)
-class Scheduled:
+class ScheduledCandidate:
     """A candidate: transactions, and whose step comes when, by their numbers."""
 
     cast: Cast
@@ -182,14 +182,14 @@ AnyWalk = TypeVar("AnyWalk", bound=Walk)  # type: ignore[type-arg]
 End = TypeVar("End")
 
 
-class Ways(NamedTuple, Generic[Turn]):
+class CountedOrders(NamedTuple, Generic[Turn]):
     """Orders that come to one end: how many there are, and one of them."""
 
     number: int
     path: tuple[Turn, ...]
 
 
-def first_of(_one: tuple[Turn, ...], _other: tuple[Turn, ...]) -> bool:
+def earlier_way(_one: tuple[Turn, ...], _other: tuple[Turn, ...]) -> bool:
     """Of two ways to one end the one is kept that was gone first."""
     return False
 
@@ -212,13 +212,13 @@ class Orders(Generic[AnyWalk, Turn, End]):
         start: Callable[[], AnyWalk],
         end: Callable[[AnyWalk], End],
         *,
-        better: Callable[[tuple[Turn, ...], tuple[Turn, ...]], bool] = first_of,
+        better: Callable[[tuple[Turn, ...], tuple[Turn, ...]], bool] = earlier_way,
         check: Callable[[int], None] = lambda _states: None,
     ) -> None:
         self.start, self.end, self.better, self.check = start, end, better, check
-        self.known: dict[Hashable, dict[End, Ways[Turn]]] = {}
+        self.known: dict[Hashable, dict[End, CountedOrders[Turn]]] = {}
 
-    def ends(self) -> dict[End, Ways[Turn]]:
+    def ends(self) -> dict[End, CountedOrders[Turn]]:
         """What comes of them, in the order in which it was found."""
         return self._from((), self.start())
 
@@ -229,15 +229,15 @@ class Orders(Generic[AnyWalk, Turn, End]):
             walk.go(turn)
         return walk
 
-    def _from(self, path: tuple[Turn, ...], walk: AnyWalk) -> dict[End, Ways[Turn]]:
+    def _from(self, path: tuple[Turn, ...], walk: AnyWalk) -> dict[End, CountedOrders[Turn]]:
         state = walk.state()
         if state in self.known:
             return self.known[state]
         self.check(len(self.known))
         able: Sequence[Turn] = walk.able()
-        found: dict[End, Ways[Turn]] = {}
+        found: dict[End, CountedOrders[Turn]] = {}
         if not able:
-            found[self.end(walk)] = Ways(1, ())
+            found[self.end(walk)] = CountedOrders(1, ())
         for k, turn in enumerate(able, 1):
             on = walk if k == len(able) else self.walk(path)
             on.go(turn)
@@ -245,10 +245,10 @@ class Orders(Generic[AnyWalk, Turn, End]):
                 longer = (turn, *rest.path)
                 there = found.get(end)
                 if there is None:
-                    found[end] = Ways(rest.number, longer)
+                    found[end] = CountedOrders(rest.number, longer)
                 else:
                     kept = longer if self.better(longer, there.path) else there.path
-                    found[end] = Ways(there.number + rest.number, kept)
+                    found[end] = CountedOrders(there.number + rest.number, kept)
         self.known[state] = found
         return found
 
@@ -261,12 +261,14 @@ def judged_orders(
     protocols: Sequence[Spec | None],
     judge: Callable[[Litmus, Sequence[Execution]], Judgement],
     check: Callable[[], None],
-) -> dict[Judgement | None, Ways[int]]:
+) -> dict[Judgement | None, CountedOrders[int]]:
     """What all orders come to: what ``judge`` says of their executions, one under each protocol (None: nobody locks what
     is read), with how many orders there are of it, and the first of them. Of None are those in which a reader would
     stop once more after its end, under one of these and if nobody locks as well: without that stop it is another order.
     """
-    litmus = Scheduled(cast, tuple(k for k, n in enumerate(cast.stops) for _ in range(n))).litmus()
+    litmus = ScheduledCandidate(
+        cast, tuple(k for k, n in enumerate(cast.stops) for _ in range(n))
+    ).litmus()
     form = format_named(litmus.format)
     assert form.stepwise is not None
     begins = [form.stepwise(litmus, protocol) for protocol in (*protocols, None)]
@@ -351,7 +353,7 @@ class Times(NamedTuple):
 TIMES = st.builds(Times, st.integers(0, 5), st.integers(0, 5), st.just(0))
 
 
-def queues(
+def session_queues(
     names: Sequence[str], sessions: Mapping[str, str], asking: Collection[str] = ()
 ) -> dict[str, list[Step]]:
     """The steps of each session, or of a transaction without one; of those ``asking`` with what comes before."""
@@ -371,7 +373,7 @@ def schedule_at(times: Mapping[str, Times], sessions: Mapping[str, str]) -> Sche
     >>> print(schedule_at({"a": Times(1, 2, early=1), "b": Times(0, 0)}, {}))
     a.before b.start b.commit a.start a.commit
     """
-    steps = queues(list(times), sessions, [name for name, t in times.items() if t.early])
+    steps = session_queues(list(times), sessions, [name for name, t in times.items() if t.early])
     moments = [
         (when, k, sessions.get(name, f"of {name}"))
         for k, (name, t) in enumerate(times.items())

@@ -17,11 +17,11 @@ from dataclasses import dataclass, replace
 from itertools import combinations_with_replacement
 from typing import TYPE_CHECKING
 
-from isolitmus.checker.execution.commit_loop import initial, unrecorded
-from isolitmus.checker.execution.serial_orders import ModelExecutor, unexplained
-from isolitmus.checker.judge.compiled_semantics import admission
+from isolitmus.checker.execution.commit_loop import initial_database, is_unrecorded
+from isolitmus.checker.execution.serial_orders import ModelExecutor, unexplained_versions
+from isolitmus.checker.judge.compiled_semantics import compile_spec
 from isolitmus.checker.judge.read_nodes import needs_reads
-from isolitmus.checker.judge.spec_properties import monotone
+from isolitmus.checker.judge.spec_properties import is_monotone
 from isolitmus.model.budget import Budget
 from isolitmus.model.display import count_of
 from isolitmus.model.errors import IsolitmusError, Limit
@@ -78,7 +78,7 @@ class Candidate:
             for k in range(len(self.states))
         ]
         versions = [{n: t.rows() for n, t in state.items()} for state in self.states]
-        return bool(unexplained(ModelExecutor(self.plain()), so_far, versions))
+        return bool(unexplained_versions(ModelExecutor(self.plain()), so_far, versions))
 
     def plain(self) -> Litmus:
         """The candidate's transactions as they are called in its events, without a schedule."""
@@ -237,7 +237,7 @@ class _CandidateSearch:
         self.writers, self.readers = writers, readers
         self.keep, self.check = keep, check
         self.form = format_named(scope.format)
-        start = (initial(self.form, scope.tables, init),)
+        start = (initial_database(self.form, scope.tables, init),)
         self.root = _Node((), (), start, ({},), self.form.frame((), reasons=False))
 
     def extend(self, node: _Node, vocabulary: int, *, fresh: bool) -> Iterator[Candidate | None]:
@@ -291,7 +291,7 @@ class _CandidateSearch:
                 statement, node.states[version], f"T{position}", self.scope.tables
             )
             writes = done.error is None and done.footprint is not None
-            dropped = writes and self.recorder and unrecorded(self.form, done, self.recorder)
+            dropped = writes and self.recorder and is_unrecorded(self.form, done, self.recorder)
             known[k, position] = done, not dropped
         return known[k, position]
 
@@ -365,7 +365,7 @@ class Witnesses:
 
 
 def _on_candidates(spec: Spec, frame: BuildsFrame) -> Callable[[Candidate], bool]:
-    admits = admission(spec)
+    admits = compile_spec(spec)
     if needs_reads(spec):
         return lambda candidate: admits(frame(candidate.events, reasons=False, reads=True))
     return lambda candidate: admits(candidate.frame)
@@ -386,7 +386,7 @@ def search(
     not record is a reader. A Limit, with how many, once the budget is spent.
     """
     a = without_silences(a)
-    keep = admission(a) if monotone(a) and not needs_reads(a) else _anything
+    keep = compile_spec(a) if is_monotone(a) and not needs_reads(a) else _anything
     check = (budget or Budget()).check
     examined = 0
     try:

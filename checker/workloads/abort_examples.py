@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any
 
 from isolitmus.checker.execution.commit_loop import execute, observed_run
 from isolitmus.checker.templates.expression_formulas import NoValue
-from isolitmus.checker.templates.statement_template import alike, same_partition
-from isolitmus.checker.workloads.counterexamples import Stage, executed_part, value_of
-from isolitmus.checker.workloads.instances import bounds_of
-from isolitmus.checker.workloads.simple_examples import wish
+from isolitmus.checker.templates.statement_template import are_equal, are_in_one_partition
+from isolitmus.checker.workloads.counterexamples import CounterexampleDraft, executed_part, value_of
+from isolitmus.checker.workloads.instances import value_bounds
+from isolitmus.checker.workloads.simple_examples import assert_softly
 from isolitmus.checker.workloads.solver import LimitedSolver
 from isolitmus.model.errors import IsolitmusError, UndeterminedError
 from isolitmus.model.litmus import Expectation
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from isolitmus.checker.templates.expression_formulas import RowTerm
     from isolitmus.checker.workloads.instances import Instances, Participant
-    from isolitmus.checker.workloads.simple_examples import Asked
+    from isolitmus.checker.workloads.simple_examples import QuestionSolver
     from isolitmus.checker.workloads.solver import Solution
     from isolitmus.model.execution import Event
     from isolitmus.model.litmus import Litmus
@@ -61,7 +61,7 @@ class AbortExamples:
     def __init__(
         self,
         instances: Instances,
-        asked: Asked,
+        asked: QuestionSolver,
         loser: Participant,
         winner: Participant,
         protocol: Spec,
@@ -153,7 +153,7 @@ class AbortExamples:
         title = f"{self.loser.name} is overtaken by {self.winner.name}"
         try:
             beside = tuple(dict.fromkeys(self._beside(model)))
-            stage = Stage(self.instances, model, self.roles, self.schedule, beside)
+            stage = CounterexampleDraft(self.instances, model, self.roles, self.schedule, beside)
             for test in stage.tests(title, TESTS):
                 self._execute(test)
                 if exception in self.found:
@@ -208,7 +208,10 @@ class AbortExamples:
         told = [*self._as_in(model), *(role.domain for role in self.roles)]
         if first is not None:
             told += self._fixed(model, first)
-            told += [same_partition(terms, schema, row, first), z3.Not(alike(terms, row, first))]
+            told += [
+                are_in_one_partition(terms, schema, row, first),
+                z3.Not(are_equal(terms, row, first)),
+            ]
         known = [len(role.terms.rows) for role in self.roles]
         matches = [(self._spares(role, row), self._matches(role, row)) for role in self.roles]
         others = [
@@ -218,14 +221,14 @@ class AbortExamples:
             if one[0] != schema.name
         ]
         solver = LimitedSolver()
-        solver.tell(*bounds_of(self.roles), *told)
+        solver.tell(*value_bounds(self.roles), *told)
         own = {term.value.get_id() for term in row}
         usual = [u for v in terms.values if v.value.get_id() in own for u in v.usual]
         for ways in product(*matches):
             with solver.within(*ways):
                 if not solver.possible():
                     continue
-                wish(solver, [*(z3.Not(term.null) for term in row), *usual])
+                assert_softly(solver, [*(z3.Not(term.null) for term in row), *usual])
                 if not solver.possible():
                     continue
                 found = solver.model

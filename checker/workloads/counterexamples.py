@@ -33,16 +33,24 @@ from isolitmus.specs.sql.binding import bind_job_statement
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from isolitmus.checker.execution.run_result import Judged
+    from isolitmus.checker.execution.run_result import RunResult
     from isolitmus.checker.templates.expression_formulas import Codes, ValueTerm
-    from isolitmus.checker.workloads.cycle_patterns import Danger, DangerQuestion
+    from isolitmus.checker.workloads.cycle_patterns import CyclePattern, PatternQuestion
     from isolitmus.checker.workloads.instances import Instances, Participant
     from isolitmus.checker.workloads.solver import Solution
     from isolitmus.model.spec import Spec
     from isolitmus.model.sql.statement import Statement
     from isolitmus.model.sql.values import Row, Value
 
-__all__ = ["Counterexample", "Stage", "Trials", "executed_part", "keeps", "value_of", "values_of"]
+__all__ = [
+    "Counterexample",
+    "CounterexampleCheck",
+    "CounterexampleDraft",
+    "executed_part",
+    "keeping_orders",
+    "value_of",
+    "values_of",
+]
 
 OF_THE_LOG = "log-serializable"
 OF_WRITERS = "write-serializable"
@@ -52,7 +60,7 @@ OF_WRITERS = "write-serializable"
 class Counterexample(ReadableRepr):
     """A danger that comes about."""
 
-    danger: Danger
+    danger: CyclePattern
     """Who takes part."""
     test: Litmus
     """The smallest test that shows it."""
@@ -65,7 +73,7 @@ class Counterexample(ReadableRepr):
         return f"{self.danger.schedule}: {'; '.join(self.serial) or 'no serial order'}"
 
 
-def keeps(promise: str, judged: Judged) -> tuple[str, ...]:
+def keeping_orders(promise: str, judged: RunResult) -> tuple[str, ...]:
     """The serial orders by which a run keeps a promise by what one sees, though its conflicts break it: those that
     give the table; of update-serializable, if there are readers, such in which all read what they did read; of
     log-serializable the log's, if it gives every version.
@@ -73,7 +81,7 @@ def keeps(promise: str, judged: Judged) -> tuple[str, ...]:
     >>> from isolitmus.checker import run
     >>> from isolitmus.specs import litmus, protocol
     >>> done = run(litmus("came-and-went"), protocol("delta-write-serializable"))
-    >>> keeps("write-serializable", done), str(done.levels["write-serializable"])
+    >>> keeping_orders("write-serializable", done), str(done.levels["write-serializable"])
     (('insert delete count',), 'forbidden')
     """
     reading = any(isinstance(one, Read) for one in judged.litmus.transactions.values())
@@ -93,7 +101,7 @@ TESTS = 80
 """So many ways to fill the tables are tried for a proposal."""
 
 
-class Stage:
+class CounterexampleDraft:
     """A model of the solver for some roles, and a schedule of them."""
 
     def __init__(
@@ -223,16 +231,16 @@ STRONGEST = "log-serializable"
 """The promise that implies the others."""
 
 
-class Trials:
+class CounterexampleCheck:
     """Tests of a workload's dangers under a protocol; each is carried out once."""
 
     def __init__(self, instances: Instances, protocol: Spec) -> None:
         self.instances = instances
         self.protocol = protocol
-        self._broken: dict[tuple[object, ...], Judged | None] = {}
-        self._runs: dict[tuple[object, ...], tuple[Danger, Judged]] = {}
+        self._broken: dict[tuple[object, ...], RunResult | None] = {}
+        self._runs: dict[tuple[object, ...], tuple[CyclePattern, RunResult]] = {}
 
-    def shown(self, question: DangerQuestion, promise: str) -> Counterexample | None:
+    def shown(self, question: PatternQuestion, promise: str) -> Counterexample | None:
         """A test that the promise forbids; one that no serial order explains, if there is one."""
         best: Counterexample | None = None
         for way, wanted in enumerate(question.ways):
@@ -269,10 +277,10 @@ class Trials:
         yield from best.values()
 
     def _carried_out(
-        self, question: DangerQuestion, model: Any, promise: str
+        self, question: PatternQuestion, model: Any, promise: str
     ) -> Counterexample | None:
         danger = question.danger
-        stage = Stage(self.instances, model, question.members, danger.schedule)
+        stage = CounterexampleDraft(self.instances, model, question.members, danger.schedule)
         best: Counterexample | None = None
         try:
             for test in stage.tests(" and ".join(danger.names)):
@@ -284,7 +292,9 @@ class Trials:
             return best
         return best
 
-    def _counterexample(self, test: Litmus, danger: Danger, promise: str) -> Counterexample | None:
+    def _counterexample(
+        self, test: Litmus, danger: CyclePattern, promise: str
+    ) -> Counterexample | None:
         """The test as a counterexample, if the promise forbids what comes of it."""
         try:
             judged = self._judged(test)
@@ -296,13 +306,13 @@ class Trials:
         return self._breaks(danger, test, judged, promise)
 
     def _breaks(
-        self, danger: Danger, test: Litmus, judged: Judged, promise: str
+        self, danger: CyclePattern, test: Litmus, judged: RunResult, promise: str
     ) -> Counterexample | None:
         """A run as a counterexample, if the promise forbids it."""
         try:
             if not isinstance(judged.verdict(level(promise)), Forbidden):
                 return None
-            serial, explained = judged.serial.orders, keeps(promise, judged)
+            serial, explained = judged.serial.orders, keeping_orders(promise, judged)
         except IsolitmusError:
             return None
         outcome = {name: (t.outcome,) for name, t in judged.run.transactions.items()}
@@ -311,7 +321,7 @@ class Trials:
         shown = replace(test, name="-".join(danger.names), title=title, expect=expect)
         return Counterexample(danger, shown, serial, explained)
 
-    def _judged(self, test: Litmus) -> Judged | None:
+    def _judged(self, test: Litmus) -> RunResult | None:
         """What comes of a test, if all commit and it breaks a promise: then it breaks the strongest one."""
         key = executed_part(test)
         if key not in self._broken:

@@ -15,9 +15,14 @@ from functools import partial
 from itertools import product
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from isolitmus.checker.judge.spec_properties import monotone
-from isolitmus.checker.templates.instance_frames import Fact, Instance, SymbolicFrame, may_miss
-from isolitmus.checker.workloads.simple_examples import Asked
+from isolitmus.checker.judge.spec_properties import is_monotone
+from isolitmus.checker.templates.instance_frames import (
+    AssumedChange,
+    Instance,
+    SymbolicFrame,
+    may_miss,
+)
+from isolitmus.checker.workloads.simple_examples import QuestionSolver
 from isolitmus.model.sql.statement import Read
 
 if TYPE_CHECKING:
@@ -28,11 +33,11 @@ if TYPE_CHECKING:
     from isolitmus.model.workload import JobStatement
 
 __all__ = [
-    "Danger",
-    "DangerQuestion",
-    "Dangers",
-    "Link",
-    "Refuted",
+    "AssumedDependency",
+    "CyclePattern",
+    "PatternQuestion",
+    "PatternSearch",
+    "RefutedPattern",
     "backward_pair",
     "cycle_of_four",
     "cycle_of_three",
@@ -47,7 +52,7 @@ WayNumbers = tuple[int, ...]
 """A way in which a danger may come about: for each of its dependencies which of the ways of that it is."""
 
 
-class Link(NamedTuple):
+class AssumedDependency(NamedTuple):
     """A dependency that is supposed: of which kind, from whom to whom, by their places in the log."""
 
     kind: str
@@ -56,7 +61,7 @@ class Link(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Danger:
+class CyclePattern:
     """A pattern that the commit check may let through: who takes part, in the order of the log, the last one
     (who began first) last, and how they depend on each other.
     """
@@ -65,7 +70,7 @@ class Danger:
     """In the order in which they commit; the last one has seen none of the others."""
     seen: frozenset[tuple[int, int]] = frozenset()
     """Who of them has seen whom."""
-    links: tuple[Link, ...] = ()
+    links: tuple[AssumedDependency, ...] = ()
     """The dependencies."""
     closed: bool = True
     """Whether they make a cycle; else the way back leads by way of other jobs."""
@@ -107,17 +112,17 @@ class Danger:
         found = (getattr(one.statement, "target", None) for one in self.members)
         return tuple(dict.fromkeys(table for table in found if table is not None))
 
-    def pair(self, k: int) -> tuple[tuple[int, ...], Danger]:
+    def pair(self, k: int) -> tuple[tuple[int, ...], CyclePattern]:
         """What it says of one of them and the last one alone: which of the dependencies, and as a danger."""
         last = len(self.members) - 1
         places = tuple(n for n, link in enumerate(self.links) if {*link[1:]} == {k, last})
         links = tuple(
-            Link(kind, int(source == last), int(target == last))
+            AssumedDependency(kind, int(source == last), int(target == last))
             for kind, source, target in (self.links[n] for n in places)
         )
         closed = any(link.target < link.source for link in links)
         members = self.members[k], self.members[last]
-        return places, Danger(members, links=links, closed=closed, outside=self.outside)
+        return places, CyclePattern(members, links=links, closed=closed, outside=self.outside)
 
     @property
     def key(self) -> tuple[object, ...]:
@@ -134,7 +139,7 @@ class Danger:
 
 
 @dataclass(frozen=True, eq=False)
-class Refuted:
+class RefutedPattern:
     """Something that does not come about."""
 
     lemma: str
@@ -150,18 +155,18 @@ class Refuted:
 
 
 @dataclass
-class DangerQuestion:
+class PatternQuestion:
     """A danger as formulas: what its members are, and in which ways it may come about."""
 
-    danger: Danger
+    danger: CyclePattern
     """What is asked."""
     members: tuple[Participant, ...] = ()
     """Who takes part in the ways."""
-    asked: Asked | None = None
+    asked: QuestionSolver | None = None
     """The solver that was asked, if any was."""
     ways: list[tuple[Any, ...]] = field(default_factory=list)
     """For each way that is not refuted what has to hold."""
-    refuted: dict[WayNumbers, Refuted] = field(default_factory=dict)
+    refuted: dict[WayNumbers, RefutedPattern] = field(default_factory=dict)
     """The other ways."""
     unsure: bool = False
     """Whether the solver could not say of some way if it may come about."""
@@ -171,23 +176,23 @@ class Dependency(NamedTuple):
     """Whether some instance of a statement may depend on one of another, and the proof if none does."""
 
     possible: bool
-    refuted: tuple[Refuted, ...]
+    refuted: tuple[RefutedPattern, ...]
 
 
-class Dangers:
+class PatternSearch:
     """The dangers of a workload's statements under a protocol."""
 
     def __init__(self, instances: Instances, protocol: Spec) -> None:
         self.instances = instances
         self.protocol = protocol
         self.z3 = instances.everybody.z3
-        self._questions: dict[tuple[object, ...], DangerQuestion] = {}
-        self._refuted: dict[tuple[object, ...], DangerQuestion] = {}
+        self._questions: dict[tuple[object, ...], PatternQuestion] = {}
+        self._refuted: dict[tuple[object, ...], PatternQuestion] = {}
         self._depends: dict[tuple[object, ...], Dependency] = {}
         self._counts: dict[tuple[object, ...], int] = {}
-        self._grows = monotone(protocol)
+        self._grows = is_monotone(protocol)
 
-    def question(self, danger: Danger) -> DangerQuestion:
+    def question(self, danger: CyclePattern) -> PatternQuestion:
         """The danger as formulas; without ways that is a proof that it does not come about."""
         if danger.key not in self._questions:
             kinds = tuple(self.instances.kind(one) for one in danger.members)
@@ -203,19 +208,19 @@ class Dangers:
         key = kind, self.instances.kind(a), self.instances.kind(b)
         if key not in self._depends:
             members = self.instances.pair(a, b)
-            ways = [formula for _, formula in self._ways(Link(kind, 0, 1), members)]
-            asked = Asked(members)
+            ways = [formula for _, formula in self._ways(AssumedDependency(kind, 0, 1), members)]
+            asked = QuestionSolver(members)
             either = asked.z3.Or(*ways)
             possible = bool(ways) and asked.possible(either) is not False
             about = f"{members[0].name} {kind} {members[1].name}"
-            no = Refuted("no dependency", about, partial(asked.text, either))
+            no = RefutedPattern("no dependency", about, partial(asked.text, either))
             self._depends[key] = Dependency(possible, (no,) if ways and not possible else ())
         return self._depends[key]
 
-    def _ask(self, danger: Danger) -> DangerQuestion:
+    def _ask(self, danger: CyclePattern) -> PatternQuestion:
         counts = [self._count(danger, link) for link in danger.links]
         choices = list(product(*map(range, counts)))
-        question = DangerQuestion(danger)
+        question = PatternQuestion(danger)
         pairs = list(self._pairs(danger))
         for choice in choices:
             if any(tuple(choice[n] for n in places) in pair.refuted for places, pair in pairs):
@@ -223,7 +228,7 @@ class Dangers:
         if len(question.refuted) == len(choices):
             return question
         question.members, supposed = self._ways_of(danger, choices)
-        question.asked = Asked(question.members)
+        question.asked = QuestionSolver(question.members)
         for choice, way in zip(choices, supposed, strict=True):
             if choice in question.refuted:
                 continue
@@ -235,15 +240,15 @@ class Dangers:
             question.ways.append(way)
         return question
 
-    def _no(self, danger: Danger, choice: WayNumbers) -> Refuted:
-        return Refuted(danger.lemma, danger.schedule, partial(self._text, danger, choice))
+    def _no(self, danger: CyclePattern, choice: WayNumbers) -> RefutedPattern:
+        return RefutedPattern(danger.lemma, danger.schedule, partial(self._text, danger, choice))
 
-    def _text(self, danger: Danger, choice: WayNumbers) -> str:
+    def _text(self, danger: CyclePattern, choice: WayNumbers) -> str:
         """The question of one way, made anew."""
         members, (way,) = self._ways_of(danger, [choice])
-        return Asked(members).text(*way)
+        return QuestionSolver(members).text(*way)
 
-    def _pairs(self, danger: Danger) -> Iterator[tuple[tuple[int, ...], DangerQuestion]]:
+    def _pairs(self, danger: CyclePattern) -> Iterator[tuple[tuple[int, ...], PatternQuestion]]:
         """What was asked of two of more: under a check that only refuses more where there are more commits, what
         is refuted of them is so of all. For each pair the places of its dependencies.
         """
@@ -254,7 +259,7 @@ class Dangers:
                 if places:
                     yield places, self.question(pair)
 
-    def _count(self, danger: Danger, link: Link) -> int:
+    def _count(self, danger: CyclePattern, link: AssumedDependency) -> int:
         """In how many ways a dependency may come about."""
         back = link.target < link.source
         source, target = danger.members[link.source], danger.members[link.target]
@@ -263,13 +268,15 @@ class Dangers:
         if key not in self._counts:
             pair = self.instances.pair(source, target)
             alone, members = (
-                (Link(link.kind, 1, 0), pair[::-1]) if back else (Link(link.kind, 0, 1), pair)
+                (AssumedDependency(link.kind, 1, 0), pair[::-1])
+                if back
+                else (AssumedDependency(link.kind, 0, 1), pair)
             )
             self._counts[key] = len(self._ways(alone, members, outside=danger.outside))
         return self._counts[key]
 
     def _ways_of(
-        self, danger: Danger, choices: Sequence[WayNumbers]
+        self, danger: CyclePattern, choices: Sequence[WayNumbers]
     ) -> tuple[tuple[Participant, ...], list[tuple[Any, ...]]]:
         """Some ways in which a danger may come about: who takes part, and for each what has to hold."""
         members = tuple(
@@ -285,7 +292,7 @@ class Dangers:
         return members, found
 
     def _passes(
-        self, danger: Danger, members: Sequence[Participant], facts: Sequence[Fact]
+        self, danger: CyclePattern, members: Sequence[Participant], facts: Sequence[AssumedChange]
     ) -> Iterator[Any]:
         """What has to hold if these facts come about, and everybody commits."""
         last = len(members) - 1
@@ -305,8 +312,8 @@ class Dangers:
         yield from self.instances.differing(members[last], members[:last])
 
     def _ways(
-        self, link: Link, members: Sequence[Participant], *, outside: bool = False
-    ) -> list[tuple[list[Fact], Any]]:
+        self, link: AssumedDependency, members: Sequence[Participant], *, outside: bool = False
+    ) -> list[tuple[list[AssumedChange], Any]]:
         """How one member may depend on another one in this way, each with what the commit check then sees."""
         a, b = members[link.source].instance, members[link.target].instance
         if link.kind == "ww":
@@ -326,7 +333,9 @@ class Dangers:
             if fact.read.outside or not outside
         ]
 
-    def _gone(self, link: Link, a: Instance, b: Instance, fact: Fact) -> list[Fact]:
+    def _gone(
+        self, link: AssumedDependency, a: Instance, b: Instance, fact: AssumedChange
+    ) -> list[AssumedChange]:
         """Of rows that the later one has read, to remove them or to make of them what the other one reads: if the
         other one removes them, too, what was read is gone. The file may be another one by then, but who moved
         the row has taken away a file that was read.
@@ -346,7 +355,7 @@ class Dangers:
             removed = template.removes(row)
             if len(template.terms.unknowns) == unknowns:  # else it is not certain
                 found += [
-                    Fact(
+                    AssumedChange(
                         "went", link.source, link.target, row, read,
                         template.z3.And(chosen, removed, read.matches(row)),
                     )
@@ -356,53 +365,70 @@ class Dangers:
         return found
 
 
-def ways_to_miss(danger: Danger) -> Iterator[Danger]:
+def ways_to_miss(danger: CyclePattern) -> Iterator[CyclePattern]:
     """A danger, and the same by what the last one's client reads before it starts."""
     yield danger
     if danger.members[-1].let and any(link.target < link.source for link in danger.links):
         yield replace(danger, outside=True)
 
 
-def backward_pair(last: JobStatement, early: JobStatement) -> Danger:
+def backward_pair(last: JobStatement, early: JobStatement) -> CyclePattern:
     """The last one misses the early one, which changed what it read."""
-    return Danger((early, last), links=(Link("rw", 1, 0),))
+    return CyclePattern((early, last), links=(AssumedDependency("rw", 1, 0),))
 
 
-def way_in(other: JobStatement, last: JobStatement) -> Danger:
+def way_in(other: JobStatement, last: JobStatement) -> CyclePattern:
     """Another one, which the last one has missed, has read what the last one then changes: how a way back may end."""
-    return Danger((other, last), links=(Link("rw", 0, 1),), closed=False)
+    return CyclePattern((other, last), links=(AssumedDependency("rw", 0, 1),), closed=False)
 
 
-def write_skew(last: JobStatement, early: JobStatement) -> Danger:
+def write_skew(last: JobStatement, early: JobStatement) -> CyclePattern:
     """Two that miss each other."""
-    return Danger((early, last), links=(Link("rw", 1, 0), Link("rw", 0, 1)))
+    return CyclePattern(
+        (early, last), links=(AssumedDependency("rw", 1, 0), AssumedDependency("rw", 0, 1))
+    )
 
 
-def seen_in_between(last: JobStatement, early: JobStatement, reader: JobStatement) -> Danger:
+def seen_in_between(last: JobStatement, early: JobStatement, reader: JobStatement) -> CyclePattern:
     """A reader has seen the early one, and not the last one, which has missed both."""
-    links = (Link("rw", 2, 0), Link("wr", 0, 1), Link("rw", 1, 2))
-    return Danger((early, reader, last), frozenset({(0, 1)}), links)
+    links = (
+        AssumedDependency("rw", 2, 0),
+        AssumedDependency("wr", 0, 1),
+        AssumedDependency("rw", 1, 2),
+    )
+    return CyclePattern((early, reader, last), frozenset({(0, 1)}), links)
 
 
 def cycle_of_three(
     last: JobStatement, early: JobStatement, between: JobStatement, kind: str
-) -> Danger:
+) -> CyclePattern:
     """One between them depends in this way on the early one, and has read what the last one then changes."""
-    links = (Link("rw", 2, 0), Link(kind, 0, 1), Link("rw", 1, 2))
-    return Danger((early, between, last), frozenset({(0, 1)}), links)
+    links = (
+        AssumedDependency("rw", 2, 0),
+        AssumedDependency(kind, 0, 1),
+        AssumedDependency("rw", 1, 2),
+    )
+    return CyclePattern((early, between, last), frozenset({(0, 1)}), links)
 
 
-def open_cycle(last: JobStatement, early: JobStatement, between: JobStatement, kind: str) -> Danger:
+def open_cycle(
+    last: JobStatement, early: JobStatement, between: JobStatement, kind: str
+) -> CyclePattern:
     """The same without the way back to the last one, which may lead by way of others."""
-    links = (Link("rw", 2, 0), Link(kind, 0, 1))
-    return Danger((early, between, last), frozenset({(0, 1)}), links, closed=False)
+    links = (AssumedDependency("rw", 2, 0), AssumedDependency(kind, 0, 1))
+    return CyclePattern((early, between, last), frozenset({(0, 1)}), links, closed=False)
 
 
 def cycle_of_four(
     last: JobStatement, early: JobStatement, between: JobStatement, other: JobStatement, kind: str
-) -> Iterator[Danger]:
+) -> Iterator[CyclePattern]:
     """The same by way of one other, in each way in which that may depend on the one between."""
     seen = frozenset({(0, 1), (0, 2), (1, 2)})
     for second in ("wr", "ww", "rw"):
-        links = (Link("rw", 3, 0), Link(kind, 0, 1), Link(second, 1, 2), Link("rw", 2, 3))
-        yield Danger((early, between, other, last), seen, links)
+        links = (
+            AssumedDependency("rw", 3, 0),
+            AssumedDependency(kind, 0, 1),
+            AssumedDependency(second, 1, 2),
+            AssumedDependency("rw", 2, 3),
+        )
+        yield CyclePattern((early, between, other, last), seen, links)

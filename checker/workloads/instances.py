@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from isolitmus.checker.solver.circuits import answer
+from isolitmus.checker.solver.circuits import ask_solver
 from isolitmus.checker.templates.expression_formulas import Codes, Terms
 from isolitmus.checker.templates.statement_template import Template
 from isolitmus.model.defaults import DELTA
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from isolitmus.model.sql.statement import Statement
     from isolitmus.model.workload import Job, JobStatement, Workload
 
-__all__ = ["Instances", "Participant", "bounds_of"]
+__all__ = ["Instances", "Participant", "value_bounds"]
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Participant:
         return self.instance.template.terms
 
 
-def bounds_of(roles: Iterable[Participant]) -> list[Any]:
+def value_bounds(roles: Iterable[Participant]) -> list[Any]:
     """What values there are for all unknowns of some roles, each bound once."""
     bounds = (bound for role in roles for bound in role.terms.bounds)
     return list({bound.get_id(): bound for bound in bounds}.values())
@@ -142,7 +142,7 @@ class Instances:
             solver = z3.Solver()
             role = self.role(job.statements[0])
             solver.add(role.domain)
-            if answer(solver) == "unsat":
+            if ask_solver(solver) == "unsat":
                 raise LitmusError(
                     f"{job.place}: jobs.{job.name}.where: '{job.known}' holds for no values at all, so the"
                     " job never runs; leave the job out, or correct the condition"

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from isolitmus.checker.workloads.solver import Solution
 
-__all__ = ["FormulaPart", "FormulaParts", "HeldComparison", "implicant"]
+__all__ = ["FormulaPart", "FormulaParts", "HeldComparison", "find_implicant"]
 
 
 class HeldComparison(NamedTuple):
@@ -36,7 +36,7 @@ class HeldComparison(NamedTuple):
         return found if self.holds else z3.Not(found)
 
 
-def implicant(model: Solution, formulas: Iterable[FormulaPart]) -> list[HeldComparison]:
+def find_implicant(model: Solution, formulas: Iterable[FormulaPart]) -> list[HeldComparison]:
     """Literals that hold in a model, and imply each of these formulas, which do, too.
 
     What follows from a supposed relation (``Implies``) counts if the relation does.
@@ -50,7 +50,7 @@ def implicant(model: Solution, formulas: Iterable[FormulaPart]) -> list[HeldComp
     >>> solver.add(b, z3.Not(a), z3.Not(c), n == 7)
     >>> str(solver.check())
     'sat'
-    >>> [one.formula for one in implicant(Solution(solver.model()), [FormulaParts().of(both)])]
+    >>> [one.formula for one in find_implicant(Solution(solver.model()), [FormulaParts().of(both)])]
     [b, Not(c)]
     """
     return _Implicant(model).of(formulas)

@@ -15,11 +15,11 @@ from math import inf
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from isolitmus.checker.execution.worker_processes import process_pool, unheard
+from isolitmus.checker.execution.worker_processes import ignore_interrupts, process_pool
 from isolitmus.checker.templates.instance_frames import SymbolicFrame
 from isolitmus.checker.workloads.abort_examples import AbortExamples
 from isolitmus.checker.workloads.instances import Instances
-from isolitmus.checker.workloads.simple_examples import Asked
+from isolitmus.checker.workloads.simple_examples import QuestionSolver
 from isolitmus.model.budget import Budget
 from isolitmus.model.defaults import DELTA
 from isolitmus.model.display import ReadableRepr
@@ -40,11 +40,11 @@ if TYPE_CHECKING:
     from isolitmus.specs.files.spec_catalogue import NameOrPath, SpecLike
 
 __all__ = [
-    "Atom",
     "JobPrediction",
-    "Meeting",
-    "atoms",
-    "implied",
+    "PairPrediction",
+    "ParameterComparison",
+    "implied_comparisons",
+    "parameter_comparisons",
     "predict_pair",
     "predict_workload",
 ]
@@ -59,7 +59,7 @@ WORDS = {
 }
 
 
-class Atom(NamedTuple):
+class ParameterComparison(NamedTuple):
     """A comparison of two parameters."""
 
     words: str
@@ -75,7 +75,9 @@ class _Side(NamedTuple):
     term: Any
 
 
-def atoms(a: Participant, b: Participant, shared: Mapping[str, Type]) -> Iterator[Atom]:
+def parameter_comparisons(
+    a: Participant, b: Participant, shared: Mapping[str, Type]
+) -> Iterator[ParameterComparison]:
     """The comparisons of a parameter of the one with one of the other, or with one that all share; the stronger
     ones first, and before others those of parameters with one name.
     """
@@ -91,7 +93,7 @@ def atoms(a: Participant, b: Participant, shared: Mapping[str, Type]) -> Iterato
                     if both
                     else f"{x.words} {WORDS[op]} {y.words}"
                 )
-                yield Atom(words, _formula(op, x.term, y.term))
+                yield ParameterComparison(words, _formula(op, x.term, y.term))
 
 
 def _own(role: Participant, shared: Mapping[str, Type]) -> list[_Side]:
@@ -126,7 +128,9 @@ def _formula(op: str, x: Any, y: Any) -> Any:
     return x != y
 
 
-def implied(asked: Asked, what: Any, candidates: list[Atom]) -> list[Atom]:
+def implied_comparisons(
+    asked: QuestionSolver, what: Any, candidates: list[ParameterComparison]
+) -> list[ParameterComparison]:
     """Those of the comparisons that hold wherever something does, and not in any case."""
     z3, left = asked.z3, list(candidates)
     while left:
@@ -137,7 +141,7 @@ def implied(asked: Asked, what: Any, candidates: list[Atom]) -> list[Atom]:
         if model is None:
             break
         left = [atom for atom in left if model.has(atom.formula)]
-    found: list[Atom] = []
+    found: list[ParameterComparison] = []
     for atom in left:  # what the stronger ones before it, and the domains, do not say already
         if asked.possible(*(a.formula for a in found), z3.Not(atom.formula)) is not False:
             found.append(atom)
@@ -150,7 +154,7 @@ Word = Literal["never", "always", "when", "apart", "unknown"]
 
 
 @dataclass(frozen=True, slots=True)
-class Meeting(ReadableRepr):
+class PairPrediction(ReadableRepr):
     """How one statement ends that another one overtakes."""
 
     loser: str
@@ -202,7 +206,7 @@ class JobPrediction(ReadableRepr):
     """Whose they are."""
     protocol: str
     """The commit check."""
-    meetings: tuple[Meeting, ...]
+    meetings: tuple[PairPrediction, ...]
     """One for each ordered pair."""
     seconds: float = 0.0
     """How long it took."""
@@ -212,9 +216,9 @@ class JobPrediction(ReadableRepr):
     """The engine that it is of, and what differs on Databricks, if a table is of a kind for which something does."""
 
     @property
-    def rows(self) -> dict[str, list[Meeting]]:
+    def rows(self) -> dict[str, list[PairPrediction]]:
         """The meetings by the statement that is stopped."""
-        found: dict[str, list[Meeting]] = {}
+        found: dict[str, list[PairPrediction]] = {}
         for meeting in self.meetings:
             found.setdefault(meeting.loser, []).append(meeting)
         return found
@@ -251,7 +255,7 @@ def predict_workload(
     examples: bool = True,
     processes: int = 1,
     tell: Callable[[str], None] | None = None,
-    told: Callable[[Sequence[Meeting]], object] | None = None,
+    told: Callable[[Sequence[PairPrediction]], object] | None = None,
     budget: Budget | None = None,
 ) -> JobPrediction:
     """Every statement that writes, overtaken by every other one and by another run of itself. Without
@@ -286,7 +290,7 @@ def predict_workload(
             f"{workload.name}: no job writes to a table, and only who writes is stopped; add one that does"
         )
     rows = _Rows(workload, protocol, examples)
-    found: list[tuple[Meeting, ...]] = []
+    found: list[tuple[PairPrediction, ...]] = []
     ended: Limit | None = None
     try:
         with (budget or Budget(memory=inf)).interrupting():
@@ -298,7 +302,8 @@ def predict_workload(
         ended = limit
         for loser in losers[len(found) :]:
             unasked = (
-                Meeting(loser, one.name, "unknown", why=str(limit)) for one in _writers(workload)
+                PairPrediction(loser, one.name, "unknown", why=str(limit))
+                for one in _writers(workload)
             )
             found.append(tuple(unasked))
     meetings = tuple(meeting for row in found for meeting in row)
@@ -324,7 +329,7 @@ def _engine(spec: Spec, workload: Workload) -> str:
 
 def _found(
     rows: _Rows, losers: Sequence[str], processes: int, tell: Callable[[str], None] | None
-) -> Iterator[tuple[Meeting, ...]]:
+) -> Iterator[tuple[PairPrediction, ...]]:
     """The rows, as they come."""
     if processes > 1:
         yield from _shared_out(rows, losers, processes, tell)
@@ -346,7 +351,7 @@ class _Rows(NamedTuple):
     protocol: Spec
     examples: bool
 
-    def of(self, name: str) -> tuple[Meeting, ...]:
+    def of(self, name: str) -> tuple[PairPrediction, ...]:
         """Who stops the statement of this name."""
         cast = Instances(self.workload)
         writers = _writers(self.workload)
@@ -359,10 +364,10 @@ class _Rows(NamedTuple):
 
 def _shared_out(
     rows: _Rows, losers: Sequence[str], processes: int, tell: Callable[[str], None] | None
-) -> Iterator[tuple[Meeting, ...]]:
+) -> Iterator[tuple[PairPrediction, ...]]:
     """The rows of these, in their order, from several processes."""
     with process_pool(processes, _begin, rows) as pool:
-        with unheard():
+        with ignore_interrupts():
             asked = [pool.submit(_row, loser) for loser in losers]
         try:
             for loser, one in zip(losers, asked, strict=True):
@@ -385,7 +390,7 @@ def _begin(rows: _Rows) -> None:
     _Shared.rows = rows
 
 
-def _row(loser: str) -> tuple[Meeting, ...]:
+def _row(loser: str) -> tuple[PairPrediction, ...]:
     return _Shared.rows.of(loser)
 
 
@@ -396,10 +401,10 @@ def predict_pair(
     protocol: SpecLike,
     *,
     examples: bool = True,
-) -> Meeting:
+) -> PairPrediction:
     """How a statement ends that another one overtakes, under a protocol."""
     if not cast.workload.overlap(loser.job, winner.job):
-        return Meeting(loser.name, winner.name, "apart")
+        return PairPrediction(loser.name, winner.name, "apart")
     pair = _Pair(cast, loser, winner, named_protocol(protocol))
     return pair.meeting() if examples else pair.proposal()
 
@@ -418,7 +423,9 @@ class _Pair:
         frame = SymbolicFrame([self.winner.instance, self.loser.instance], alone=True)
         self.stops = frame.stops(protocol, loser=1)
         roles = (self.loser, self.winner)
-        self.asked = Asked(roles, [*frame.given, *self.cast.differing(self.loser, [self.winner])])
+        self.asked = QuestionSolver(
+            roles, [*frame.given, *self.cast.differing(self.loser, [self.winner])]
+        )
 
     @property
     def exceptions(self) -> Mapping[str, Any]:
@@ -430,7 +437,7 @@ class _Pair:
             ways.setdefault(name, []).append(z3.And(stop, *before))
         return {name: z3.Or(*some) for name, some in ways.items()}
 
-    def proposal(self) -> Meeting:
+    def proposal(self) -> PairPrediction:
         """When the loser may be stopped, as the solver has it; nothing is carried out."""
         z3 = self.asked.z3
         self.reached = {
@@ -439,15 +446,17 @@ class _Pair:
             if self.asked.possible(first) is not False
         }
         if not self.reached:
-            return Meeting(*self.names, "never")
+            return PairPrediction(*self.names, "never")
         anything = z3.Or(*(stop for _, stop in self.stops))
-        condition = implied(self.asked, anything, list(self._atoms()))
+        condition = implied_comparisons(self.asked, anything, list(self._atoms()))
         known = [atom.formula for atom in condition]
         certain = self.asked.possible(*known, self._both_write(), z3.Not(anything)) is False
         words = tuple(atom.words for atom in condition)
-        return Meeting(*self.names, "when" if words or not certain else "always", words, certain)
+        return PairPrediction(
+            *self.names, "when" if words or not certain else "always", words, certain
+        )
 
-    def meeting(self) -> Meeting:
+    def meeting(self) -> PairPrediction:
         """When the loser is stopped, with an example of each exception; Disagreement if a run shows one that was refuted."""
         found = self.proposal()
         if found.word == "never":
@@ -476,5 +485,5 @@ class _Pair:
     def _both_write(self) -> Any:
         return self.asked.z3.And(self.loser.instance.writes, self.winner.instance.writes)
 
-    def _atoms(self) -> Iterator[Atom]:
-        return atoms(self.loser, self.winner, self.workload.shared)
+    def _atoms(self) -> Iterator[ParameterComparison]:
+        return parameter_comparisons(self.loser, self.winner, self.workload.shared)

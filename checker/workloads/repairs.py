@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING
 
 from sqlglot import expressions as exp
 
-from isolitmus.checker.solver.circuits import answer
+from isolitmus.checker.solver.circuits import ask_solver
 from isolitmus.checker.workloads.abort_examples import FAILS
-from isolitmus.checker.workloads.prediction import JobPrediction, Meeting, predict_workload
-from isolitmus.checker.workloads.robustness import PROMISES, robust_answers, robustness
+from isolitmus.checker.workloads.prediction import JobPrediction, PairPrediction, predict_workload
+from isolitmus.checker.workloads.robustness import PROMISES, decide_all, decide_robustness
 from isolitmus.model.defaults import DELTA
 from isolitmus.model.errors import IsolitmusError
 from isolitmus.model.sql.query import Values
@@ -37,7 +37,15 @@ if TYPE_CHECKING:
     from isolitmus.model.workload import JobStatement, Workload
     from isolitmus.specs.files.spec_catalogue import NameOrPath, SpecLike
 
-__all__ = ["STOPPED", "JobChange", "Repair", "job_changes", "repaired", "stopped", "tried"]
+__all__ = [
+    "STOPPED",
+    "JobChange",
+    "Repair",
+    "conflicting_pairs",
+    "find_repairs",
+    "job_changes",
+    "try_changes",
+]
 
 STOPPED = ("when", "always", "unknown")
 DIALECT = "databricks"
@@ -110,16 +118,16 @@ def job_changes(workload: Workload | NameOrPath, under: SpecLike) -> Iterator[Jo
                     yield JobChange(title, replace(workload, tables=tables), under, costs=(MOVED,))
 
 
-def tried(before: JobPrediction, under: SpecLike) -> Iterator[JobChange]:
+def try_changes(before: JobPrediction, under: SpecLike) -> Iterator[JobChange]:
     """The changes that end some conflict, or leave it to fewer parameters; those first that leave the fewest, and
     last what a retry does.
     """
-    at_first, under = stopped(before), named(under)
-    asked = robust_answers(before.workload, (under,), PROMISES, examples=False)
+    at_first, under = conflicting_pairs(before), named(under)
+    asked = decide_all(before.workload, (under,), PROMISES, examples=False)
     kept = [one.promise for one in asked if one.word == "safe"]
     found = []
     for change in job_changes(before.workload, under):
-        after = stopped(predict_workload(change.workload, change.under, examples=False))
+        after = conflicting_pairs(predict_workload(change.workload, change.under, examples=False))
         ends = tuple(pair for pair in at_first if pair not in after)
         brings = tuple(pair for pair in after if pair not in at_first)
         narrows = tuple(
@@ -128,7 +136,7 @@ def tried(before: JobPrediction, under: SpecLike) -> Iterator[JobChange]:
             if m.condition and pair in at_first and not at_first[pair].condition
         )
         if ends or narrows:
-            now = robust_answers(change.workload, (change.under,), kept)
+            now = decide_all(change.workload, (change.under,), kept)
             lost = (f"{one.promise} {LOST[one.word]}" for one in now if one.word in LOST)
             costs = (*change.costs, *lost)
             made = replace(change, ends=ends, brings=brings, narrows=narrows, costs=costs)
@@ -160,7 +168,7 @@ def _retry(before: JobPrediction, under: Spec) -> Iterator[JobChange]:
     )  # fmt: skip
 
 
-def stopped(prediction: JobPrediction) -> dict[tuple[str, str], Meeting]:
+def conflicting_pairs(prediction: JobPrediction) -> dict[tuple[str, str], PairPrediction]:
     """The pairs (loser, winner) of which the winner may stop the loser."""
     return {(m.loser, m.winner): m for m in prediction.meetings if m.word in STOPPED}
 
@@ -280,7 +288,7 @@ class Repair:
         }
 
 
-def repaired(broken: Robustness, protocol: SpecLike) -> Iterator[Repair]:
+def find_repairs(broken: Robustness, protocol: SpecLike) -> Iterator[Repair]:
     """The repairs of a promise that is not kept, the cheapest first."""
     protocol = named(protocol)
     meetings = predict_workload(broken.workload, protocol, examples=False).meetings
@@ -292,7 +300,7 @@ def repaired(broken: Robustness, protocol: SpecLike) -> Iterator[Repair]:
     priced = []
     for repair in found:
         after = predict_workload(repair.workload, named(repair.protocol), examples=False)
-        brings = tuple(pair for pair in stopped(after) if pair not in before)
+        brings = tuple(pair for pair in conflicting_pairs(after) if pair not in before)
         waits = tuple(_named(m) for m in passing if _jobs(broken.workload, m) in repair.apart)
         needless = tuple(pair for pair in (*brings, *waits) if pair not in harmful)
         priced.append(replace(repair, brings=brings, waits=waits, needless=needless))
@@ -308,11 +316,11 @@ def _harmful(broken: Robustness) -> set[Pair]:
     }
 
 
-def _named(meeting: Meeting) -> Pair:
+def _named(meeting: PairPrediction) -> Pair:
     return meeting.loser, meeting.winner
 
 
-def _jobs(workload: Workload, meeting: Meeting) -> Pair:
+def _jobs(workload: Workload, meeting: PairPrediction) -> Pair:
     """The jobs of two statements."""
     home = {one.name: one.job for one in workload.statements}
     return _ordered(home[meeting.loser], home[meeting.winner])
@@ -322,7 +330,7 @@ def _levels(broken: Robustness) -> Iterator[Repair]:
     for other in format_named(DELTA).protocols:
         if other != broken.protocol:
             spec = named(other)
-            if robustness(broken.workload, spec, broken.promise).word == "safe":
+            if decide_robustness(broken.workload, spec, broken.promise).word == "safe":
                 title = f"the level {spec.setting.rpartition('= ')[2]}"
                 yield Repair(title, broken.workload, other)
 
@@ -335,7 +343,7 @@ def _reading(broken: Robustness, protocol: Spec) -> Iterator[Repair]:
                 changed = replace_statement(broken.workload, one, sql)
             except IsolitmusError:
                 continue
-            if robustness(changed, protocol, broken.promise).word == "safe":
+            if decide_robustness(changed, protocol, broken.promise).word == "safe":
                 yield Repair(f"{one.name} as {sql}", changed, protocol.name)
 
 
@@ -356,7 +364,7 @@ def _if_none(workload: Workload, one: JobStatement) -> Iterator[str]:
 
 
 def _apart(
-    broken: Robustness, protocol: Spec, passing: Sequence[Meeting], harmful: set[Pair]
+    broken: Robustness, protocol: Spec, passing: Sequence[PairPrediction], harmful: set[Pair]
 ) -> Iterator[Repair]:
     """The cheapest pairs of jobs that must not overlap: each danger has to lose one of its own. What was hidden behind
     others comes to what is ``harmful``.
@@ -379,7 +387,7 @@ def _apart(
         needless = Counter(_jobs(broken.workload, m) for m in passing if _named(m) not in harmful)
         apart = {pair for a, b in _hit(dangers, needless) for pair in ((a, b), (b, a))}
         workload = replace(broken.workload, apart=broken.workload.apart | apart)
-        found = robustness(workload, protocol, broken.promise)
+        found = decide_robustness(workload, protocol, broken.promise)
 
 
 def _ordered(a: str, b: str) -> Pair:
@@ -405,6 +413,6 @@ def _hit(dangers: Sequence[Sequence[Pair]], needless: Mapping[Pair, int]) -> lis
         # of two choices of one price and size the one that lets two runs of a job overlap
         size = 11 if pair[0] == pair[1] else 10
         solver.add_soft(z3.Not(name), weight=needless.get(pair, 0) * 1_000 + size)
-    answer(solver)
+    ask_solver(solver)
     model = solver.model()
     return [pair for pair, name in chosen.items() if z3.is_true(model.eval(name))]

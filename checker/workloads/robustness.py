@@ -15,12 +15,12 @@ from math import inf
 from time import monotonic
 from typing import TYPE_CHECKING, Literal
 
-from isolitmus.checker.judge.spec_properties import monotone
+from isolitmus.checker.judge.spec_properties import is_monotone
 from isolitmus.checker.solver.refutation import Certificate, Refutation
 from isolitmus.checker.templates.instance_frames import DEPENDENCIES
-from isolitmus.checker.workloads.counterexamples import Trials
+from isolitmus.checker.workloads.counterexamples import CounterexampleCheck
 from isolitmus.checker.workloads.cycle_patterns import (
-    Dangers,
+    PatternSearch,
     backward_pair,
     cycle_of_four,
     cycle_of_three,
@@ -44,12 +44,16 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from isolitmus.checker.workloads.counterexamples import Counterexample
-    from isolitmus.checker.workloads.cycle_patterns import Danger, DangerQuestion, Refuted
+    from isolitmus.checker.workloads.cycle_patterns import (
+        CyclePattern,
+        PatternQuestion,
+        RefutedPattern,
+    )
     from isolitmus.model.spec import Spec
     from isolitmus.model.workload import Workload
     from isolitmus.specs.files.spec_catalogue import NameOrPath, SpecLike
 
-__all__ = ["PROMISES", "Robustness", "robust_answers", "robustness"]
+__all__ = ["PROMISES", "Robustness", "decide_all", "decide_robustness"]
 
 AT_ROWS = frozenset(("wr", "ww", "rw"))
 """What a commit check names that compares rows rather than files and partitions."""
@@ -66,7 +70,7 @@ SEVERAL = "a statement reads all its tables at one moment, and their commits hav
 """What is taken for granted besides where there are several tables: each has a log of its own."""
 
 
-def _alone(one: Refuted) -> tuple[str]:
+def _alone(one: RefutedPattern) -> tuple[str]:
     return (one.text,)
 
 
@@ -82,7 +86,7 @@ class Robustness(ReadableRepr):
     """The level that is promised."""
     word: Safety
     """``safe``, with a proof; ``unsafe``, with counterexamples; or ``unknown``."""
-    refuted: tuple[Refuted, ...] = ()
+    refuted: tuple[RefutedPattern, ...] = ()
     """The patterns that were refuted, each with its question."""
     counterexamples: tuple[Counterexample, ...] = ()
     """One for each pattern that comes about."""
@@ -166,7 +170,7 @@ class Robustness(ReadableRepr):
         }
 
 
-def robustness(
+def decide_robustness(
     workload: Workload | NameOrPath,
     protocol: SpecLike,
     promise: str,
@@ -187,14 +191,14 @@ def robustness(
     ... parameters = { day = "INT" }
     ... ''', "jobs")
     >>> under = protocol("delta-write-serializable")
-    >>> robustness(jobs, under, "write-serializable"), robustness(jobs, under, "log-serializable")
+    >>> decide_robustness(jobs, under, "write-serializable"), decide_robustness(jobs, under, "log-serializable")
     (write-serializable under delta-write-serializable: safe, log-serializable under delta-write-serializable: unsafe)
     """
-    (found,) = robust_answers(workload, (protocol,), (promise,), tell=tell)
+    (found,) = decide_all(workload, (protocol,), (promise,), tell=tell)
     return found
 
 
-def robust_answers(
+def decide_all(
     workload: Workload | NameOrPath,
     protocols: Sequence[SpecLike],
     promises: Sequence[str],
@@ -239,8 +243,8 @@ class _Promises:
         *,
         examples: bool,
     ) -> None:
-        self.dangers = Dangers(instances, protocol)
-        self.trials = Trials(instances, protocol) if examples else None
+        self.dangers = PatternSearch(instances, protocol)
+        self.trials = CounterexampleCheck(instances, protocol) if examples else None
         self.tell = tell
         self._asked: dict[str, Robustness] = {}
 
@@ -297,8 +301,8 @@ class _Asking:
 
     def __init__(
         self,
-        dangers: Dangers,
-        trials: Trials | None,
+        dangers: PatternSearch,
+        trials: CounterexampleCheck | None,
         promise: str,
         tell: Callable[[str], None] | None,
     ) -> None:
@@ -312,7 +316,7 @@ class _Asking:
         statements = self.workload.statements
         self.writers = [one for one in statements if not isinstance(one.statement, Read)]
         self.readers = [one for one in statements if isinstance(one.statement, Read)]
-        self.refuted: dict[Refuted, None] = {}
+        self.refuted: dict[RefutedPattern, None] = {}
         self.unsure: dict[str, None] = {}
         self.found: list[Counterexample] = []
         self.why: list[str] = []
@@ -321,7 +325,7 @@ class _Asking:
 
     def answer(self) -> Robustness:
         """What comes of all patterns."""
-        if not monotone(self.protocol):
+        if not is_monotone(self.protocol):
             self.why.append(
                 f"{self.protocol.name} may let more through where there are more commits, so nothing is proved"
             )
@@ -366,7 +370,7 @@ class _Asking:
             return False
         return any([self._may(one).ways for one in ways_to_miss(backward_pair(last, early))])  # noqa: C419 - ask all
 
-    def _may(self, danger: Danger) -> DangerQuestion:
+    def _may(self, danger: CyclePattern) -> PatternQuestion:
         """A danger as a question that was asked; what is refuted of it is part of the proof."""
         question = self.dangers.question(danger)
         self.refuted.update(dict.fromkeys(question.refuted.values()))
@@ -468,11 +472,11 @@ class _Asking:
             "reader", early.job, sql, read_statement(sql, self.workload.tables), {}, {}
         )
 
-    def _look(self, danger: Danger) -> bool:
+    def _look(self, danger: CyclePattern) -> bool:
         """Whether a danger may come about, also by what a client reads outside; if so, it is carried out."""
         return any([self._look_at(one) for one in ways_to_miss(danger)])  # noqa: C419 - at all of them
 
-    def _look_at(self, danger: Danger) -> bool:
+    def _look_at(self, danger: CyclePattern) -> bool:
         question = self._may(danger)
         if not question.ways:
             return False

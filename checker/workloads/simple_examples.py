@@ -10,8 +10,8 @@ from functools import cache
 from itertools import combinations, islice, product
 from typing import TYPE_CHECKING, Any
 
-from isolitmus.checker.workloads.instances import bounds_of
-from isolitmus.checker.workloads.minimal_conditions import FormulaParts, implicant
+from isolitmus.checker.workloads.instances import value_bounds
+from isolitmus.checker.workloads.minimal_conditions import FormulaParts, find_implicant
 from isolitmus.checker.workloads.solver import LimitedSolver, Solution
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from isolitmus.checker.workloads.instances import Participant
     from isolitmus.checker.workloads.minimal_conditions import HeldComparison
 
-__all__ = ["Asked", "Examples", "wish"]
+__all__ = ["Examples", "QuestionSolver", "assert_softly"]
 
 SPREAD = 30
 """So many wishes for an example that is easy to read are tried."""
@@ -40,17 +40,17 @@ class Examples:
         """
         solver = LimitedSolver()
         solver.tell(*told)
-        solver.tell(*bounds_of(self.roles))
+        solver.tell(*value_bounds(self.roles))
         if not solver.possible():
             return None
         formulas = [self.formulas.of(one) for one in told if one is not True]
         first = solver.model
-        parts = _Parts(self, implicant(first, formulas))
+        parts = _Parts(self, find_implicant(first, formulas))
         parts.wish(solver, apart=apart)
         if not solver.possible():  # it cannot say
             return parts.solution(first)
         model, wished = solver.model, parts.unknowns
-        reasons = implicant(model, formulas)
+        reasons = find_implicant(model, formulas)
         parts = _Parts(self, reasons)
         if parts.unknowns <= wished:
             return parts.solution(model)
@@ -115,7 +115,7 @@ class _Parts:
         nulls = [self.z3.Not(term.null) for rows in self.rows for _, row in rows for term in row]
         wishes = [*(formula for one in self.values for formula in one.usual), *nulls]
         differ = (*islice(self._different(), SPREAD), *islice(self._from_constants(), SPREAD))
-        wish(solver, [*wishes, *differ] if apart else [*self._one_row(), *wishes])
+        assert_softly(solver, [*wishes, *differ] if apart else [*self._one_row(), *wishes])
 
     def _one_row(self) -> Iterator[Any]:
         """That all rows of a table are one."""
@@ -155,7 +155,7 @@ def _apart(some: Iterable[Any], other: Iterable[Any]) -> Iterator[Any]:
     yield from (x != y for x, y in product(some, other) if x.sort() == y.sort())
 
 
-def wish(solver: LimitedSolver, wishes: Sequence[Any]) -> None:
+def assert_softly(solver: LimitedSolver, wishes: Sequence[Any]) -> None:
     """Tell a solver that all of these hold, but for those that cannot be together: of such the last ones are given up."""
     import z3
 
@@ -175,7 +175,7 @@ def _name(name: str) -> Any:
     return z3.Bool(name)
 
 
-class Asked:
+class QuestionSolver:
     """What a solver is told of some roles, and what it says.
 
     It is told what holds of all questions once, and what holds of some ``within`` a block.
@@ -190,7 +190,7 @@ class Asked:
         self._told = [*(role.domain for role in self.roles), *given]
         self._examples = Examples(self.roles)
         self._solver = LimitedSolver(main=True)
-        self._solver.tell(*bounds_of(self.roles), *self._told)
+        self._solver.tell(*value_bounds(self.roles), *self._told)
 
     @contextmanager
     def within(self, *formulas: Any) -> Iterator[None]:

@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 from sqlglot import expressions as exp
 
-from isolitmus.checker.execution.duckdb_dialect import create_table, taught_duck
-from isolitmus.checker.execution.duckdb_translation import translate, translated
+from isolitmus.checker.execution.duckdb_dialect import create_table, open_duck_with_macros
+from isolitmus.checker.execution.duckdb_translation import translate, translate_query
 from isolitmus.conformance.deltalake.environment import EngineError
 from isolitmus.model.delta.log import LEVEL_KEY
 from isolitmus.model.errors import Refused, brief
@@ -166,7 +166,7 @@ def _merge(
     tree = syntax_of(statement).tree()
     using = tree.args["using"]
     _one_file(statement.sql, statement.source)
-    query = duck.execute(translated(exp.select(exp.Star()).from_(using.copy()), schemas))
+    query = duck.execute(translate_query(exp.select(exp.Star()).from_(using.copy()), schemas))
     columns = [(name, TYPES[str(type_)]) for name, type_, *_ in query.description or ()]
     rows = query.fetchall()
     clauses: list[tuple[str, str | None, dict[str, str] | None]] = []
@@ -397,7 +397,7 @@ class Writer:
 
     def _snapshot(self, name: str) -> duckdb.DuckDBPyConnection:
         """Open a transaction's handles: the tables at its version, for its client to query."""
-        duck = taught_duck()
+        duck = open_duck_with_macros()
         for table, schema in self._litmus.tables.items():
             handle = f"{name} {table}"
             self._worker.ask("open", handle=handle, path=str(self._paths[table]))
@@ -410,7 +410,7 @@ class Writer:
 
     def _read(self, name: str, statement: Read) -> Rows:
         found = self._snapshot(name).execute(
-            translated(syntax_of(statement).tree(), self._litmus.tables)
+            translate_query(syntax_of(statement).tree(), self._litmus.tables)
         )
         return sort_rows(tuple(row) for row in found.fetchall())
 

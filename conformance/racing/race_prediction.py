@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from isolitmus.checker.execution.commit_loop import execute, observed_run, refusals
+from isolitmus.checker.execution.commit_loop import abort_violations, execute, observed_run
 from isolitmus.checker.execution.run_diff import run_differences
 from isolitmus.checker.execution.serial_orders import MOST_WRITERS, explain_serially
 from isolitmus.checker.render.verdicts import refusal_words, serial_words
@@ -296,7 +296,7 @@ def predict(
     execution = execute(test, spec)
     _refuse_layout(test, window, logged, commits, execution)
     predicted = replace(observed_run(test, execution, spec.name), base=window.base)
-    found = refusals(_numbered(execution, window.base), spec).get(window.statement.name)
+    found = abort_violations(_numbered(execution, window.base), spec).get(window.statement.name)
     seen = Run(
         test.name,
         "delta",

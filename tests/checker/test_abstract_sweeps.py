@@ -6,7 +6,7 @@ from itertools import permutations, product
 
 import pytest
 
-from isolitmus.checker.judge.completion import flaws_of, frames
+from isolitmus.checker.judge.completion import find_flaws, frames
 from isolitmus.checker.judge.graph_semantics import admits
 from isolitmus.checker.judge.read_nodes import needs_reads
 from isolitmus.checker.sweeps.abstract_sweep import sweep_abstract
@@ -58,7 +58,7 @@ def every_history(n, keys, *, sessions, aborts, in_order):
             history = History.from_table(
                 table | {"sessions": together, "aborted": [f"T{t}" for t in sorted(gone)]}
             )
-            if not any(flaws_of(history)):  # a read of what nobody wrote
+            if not any(find_flaws(history)):  # a read of what nobody wrote
                 yield history
 
 

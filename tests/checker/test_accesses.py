@@ -4,12 +4,12 @@ import pytest
 from hypothesis import given
 
 from isolitmus.checker import strategies
-from isolitmus.checker.auditing.read_set import reads
-from isolitmus.checker.delta.commit import after
+from isolitmus.checker.auditing.read_set import read_set_of
+from isolitmus.checker.delta.commit import apply_commit
 from isolitmus.checker.delta.format import DELTA
 from isolitmus.checker.delta.read_set import accesses
-from isolitmus.checker.delta.statement_effects import effect
-from isolitmus.checker.execution.commit_loop import initial
+from isolitmus.checker.delta.statement_effects import statement_effect
+from isolitmus.checker.execution.commit_loop import initial_database
 from isolitmus.model.delta.log import LogCommit, LogMetadata
 from isolitmus.model.execution import Event
 from isolitmus.model.schema import Column, Schema
@@ -76,14 +76,14 @@ LOGGED = {
 @pytest.mark.parametrize(("sql", "parameters"), LOGGED.items())
 def test_an_audit_takes_a_log_to_tell_what_the_statement_reads(sql, parameters):
     statement = read_statement(sql, TABLES)
-    database = initial(DELTA, TABLES, [read_statement(text, TABLES) for text in FILL])
-    done = effect(statement, database, "a", TABLES)
+    database = initial_database(DELTA, TABLES, [read_statement(text, TABLES) for text in FILL])
+    done = statement_effect(statement, database, "a", TABLES)
     said = {
         "operation": done.operation,
         "operationParameters": parameters,
         "isBlindAppend": done.footprint.claims_blind,
     }
-    read = reads(LogCommit(1, said), LogMetadata(partitioned_by=("part",)))
+    read = read_set_of(LogCommit(1, said), LogMetadata(partitioned_by=("part",)))
     found = accesses(statement, TABLES)
     recorded = [a for a in found if a.tracked != "nothing" and a.role != "compact"]
     assert (read.kind == "nothing") == (not recorded)
@@ -102,19 +102,19 @@ def read(statement, done, schemas):
 
 @pytest.mark.parametrize("sql", [sql for sql in WANTED if "VERSION" not in sql])
 def test_every_read_is_an_access(sql):
-    database = initial(DELTA, TABLES, [read_statement(text, TABLES) for text in FILL])
+    database = initial_database(DELTA, TABLES, [read_statement(text, TABLES) for text in FILL])
     statement = read_statement(sql, TABLES)
-    one, other = read(statement, effect(statement, database, "a", TABLES), TABLES)
+    one, other = read(statement, statement_effect(statement, database, "a", TABLES), TABLES)
     assert one == other
 
 
 @pytest.mark.slow
 @given(strategies.litmus_tests())
 def test_every_read_of_random_statements_is_an_access(litmus):
-    database = initial(DELTA, litmus.tables, litmus.init)
+    database = initial_database(DELTA, litmus.tables, litmus.init)
     for name, statement in litmus.transactions.items():
-        done = effect(statement, database, name, litmus.tables)
+        done = statement_effect(statement, database, name, litmus.tables)
         if done.error is None:
             one, other = read(statement, done, litmus.tables)
             assert one == other, statement.sql
-            database = after(database, Event(name, done, 0))
+            database = apply_commit(database, Event(name, done, 0))

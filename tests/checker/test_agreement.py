@@ -12,15 +12,15 @@ from hypothesis import strategies as st
 
 from isolitmus.checker import separate
 from isolitmus.checker.delta.frame import delta_frame
-from isolitmus.checker.delta.table_circuit import with_reads
-from isolitmus.checker.delta.table_solver import circuit, unfit
+from isolitmus.checker.delta.table_circuit import add_read_nodes
+from isolitmus.checker.delta.table_solver import build_circuit, unsupported_scope
 from isolitmus.checker.execution.commit_loop import execute, judge_execution
-from isolitmus.checker.judge.compiled_semantics import admission
+from isolitmus.checker.judge.compiled_semantics import compile_spec
 from isolitmus.checker.judge.graph_semantics import admits, judge
 from isolitmus.checker.judge.history_verdict import check_history
-from isolitmus.checker.judge.matrix_semantics import BitSlices, Matrices, admitted
+from isolitmus.checker.judge.matrix_semantics import BitSlices, Matrices, spec_holds
 from isolitmus.checker.judge.read_nodes import needs_reads
-from isolitmus.checker.solver.circuit_semantics import admit, forbid
+from isolitmus.checker.solver.circuit_semantics import assert_admitted, assert_forbidden
 from isolitmus.checker.solver.circuits import Gates, Solver
 from isolitmus.checker.universes import abstract
 from isolitmus.checker.universes import abstract_enumeration as abstract_exhaustive
@@ -105,11 +105,14 @@ def test_bits_circuit_and_graph_read_a_text_alike(some, text):
     spec_ = read(text, "s")
     verdict = str(judge(some, spec_))
     assert verdict in {"allowed", "forbidden", *("silent" for _ in spec_.silences)}
-    assert admission(spec_)(some) == admits(some, spec_) == (verdict == "allowed")
-    assert admission(without_silences(spec_))(some) == (verdict != "forbidden")
+    assert compile_spec(spec_)(some) == admits(some, spec_) == (verdict == "allowed")
+    assert compile_spec(without_silences(spec_))(some) == (verdict != "forbidden")
     bits = matrices(BitSlices(0b11), some)
-    assert admitted(bits, spec_) == 0b11 * (verdict == "allowed")
-    for assert_it, expected in ((admit, verdict == "allowed"), (forbid, verdict == "forbidden")):
+    assert spec_holds(bits, spec_) == 0b11 * (verdict == "allowed")
+    for assert_it, expected in (
+        (assert_admitted, verdict == "allowed"),
+        (assert_forbidden, verdict == "forbidden"),
+    ):
         gates = Gates()
         assert_it(gates, matrices(gates, some), spec_)
         assert (Solver(gates).check() is not None) == expected
@@ -134,8 +137,8 @@ def test_many_frames_at_once_are_each_judged_alone(some, text):
     }
     writer = [sum((f.sets["Writer"] >> i & 1) << k for k, f in enumerate(some)) for i in range(n)]
     together = Matrices(every, [every.true] * n, relations, {"Writer": writer})
-    alone = sum(admission(spec_)(f) << k for k, f in enumerate(some))
-    assert admitted(together, spec_) == alone
+    alone = sum(compile_spec(spec_)(f) << k for k, f in enumerate(some))
+    assert spec_holds(together, spec_) == alone
 
 
 @given(st.lists(st.booleans(), max_size=7), st.integers(1, 8))
@@ -176,7 +179,7 @@ def test_every_small_history_is_judged_by_bits_as_by_the_graph(name):
     some = read(MINE[name], name) if name in MINE else spec(name)
     observed = abstract.observes_versions(some)
     judged = 0
-    every = abstract_exhaustive.history_batches(2, abstract.varied(some, some), some)
+    every = abstract_exhaustive.history_batches(2, abstract.variation_for(some, some), some)
     for batch in islice(every, 0, None, 9):
         admitted = batch.admits(some, observed=observed)
         for h in np.flatnonzero(batch.valid)[:: 1 + batch.valid.size // 5]:
@@ -215,7 +218,7 @@ def enumerated(n, pairs):
     """The size of the smallest history of n transactions for each pair that has one."""
     smallest = {}
     names = sorted({name for pair in pairs for name in pair})
-    everything = abstract.Varied(sessions=True, aborts=True)
+    everything = abstract.Variation(sessions=True, aborts=True)
     for batch in abstract_exhaustive.history_batches(n, everything, *map(spec, names)):
         admitted = {name: batch.valid & batch.admits(spec(name))[:, 0] for name in names}
         for a, b in pairs:
@@ -350,7 +353,7 @@ KNOWN = {}
 
 
 def admission_of(name):
-    return KNOWN.setdefault(name, admission(spec(name)))
+    return KNOWN.setdefault(name, compile_spec(spec(name)))
 
 
 @pytest.mark.slow
@@ -359,9 +362,9 @@ def test_the_circuit_has_every_frame_that_execution_gives(shape):
     table = scope("table")
     everything = frozenset().union(*(spec(name).needs for name in SHIPPED))
     gates = Gates()
-    made = circuit(gates, table, table.inits[0], *shape)
+    made = build_circuit(gates, table, table.inits[0], *shape)
     symbolic = made.frames(everything)
-    wide = with_reads(made, symbolic)
+    wide = add_read_nodes(made, symbolic)
     solver = Solver(gates)
     count = 0
     for candidate in candidates(table, sum(shape), lambda _: True):
@@ -442,7 +445,7 @@ def test_a_scope_without_an_outline_is_enumerated_and_says_why(tmp_path):
         'statements = ["DELETE FROM t WHERE id = 1", "INSERT INTO t VALUES (1, 0)"]\n'
     )
     by_value = scope(str(path))
-    assert unfit(by_value) == "'DELETE FROM t WHERE id = 1' looks at values"
+    assert unsupported_scope(by_value) == "'DELETE FROM t WHERE id = 1' looks at values"
     answer = separate(spec("delta-write-serializable"), spec("log-serializable"), by_value)
     assert answer.by == "exhaustive"
     assert answer.transactions == 2

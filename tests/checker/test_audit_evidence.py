@@ -174,7 +174,9 @@ def test_what_was_begun_is_not_written(delta, monkeypatch):
     one.there()
     before = (table / "evidence").read_text()
     delta.write(table / "_delta_log", 5, delta.append(4, "f4"))
-    monkeypatch.setattr(files.Files, "apply", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+    monkeypatch.setattr(
+        files.LiveFiles, "apply", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt)
+    )
     with pytest.raises(KeyboardInterrupt):
         list(one.came())
     one.save()

@@ -10,7 +10,7 @@ from isolitmus.checker.auditing import commit_checks as files
 from isolitmus.checker.auditing import dependencies as windows
 from isolitmus.checker.auditing import log_audit as auditing
 from isolitmus.checker.auditing.log_audit import audit
-from isolitmus.checker.auditing.read_set import condition, live, match
+from isolitmus.checker.auditing.read_set import count_live_rows, match_file, read_condition
 from isolitmus.checker.checks.log_check import check_log
 from isolitmus.model.delta.log import LogFile, LogMetadata
 from isolitmus.model.errors import LogError
@@ -85,22 +85,22 @@ FILE = LogFile(
     ],
 )
 def test_which_rows_of_a_file_match(text, rows):
-    assert match(condition(text), FILE, TABLE) == rows
+    assert match_file(read_condition(text), FILE, TABLE) == rows
 
 
 def test_files_of_which_little_is_known():
     bare = LogFile("f")
-    assert match(condition("(part#1 = 0)"), bare, TABLE) == "perhaps"
-    assert match(condition("(id#1 = 0)"), bare, TABLE) == "perhaps"
-    assert match(condition("(id#1 = 0)"), LogFile("f", stats="[]"), TABLE) == "perhaps"
+    assert match_file(read_condition("(part#1 = 0)"), bare, TABLE) == "perhaps"
+    assert match_file(read_condition("(id#1 = 0)"), bare, TABLE) == "perhaps"
+    assert match_file(read_condition("(id#1 = 0)"), LogFile("f", stats="[]"), TABLE) == "perhaps"
     null = LogFile("f", partition={"part": None})
-    assert match(condition("(part#1 = 0)"), null, TABLE) == "none"
-    assert match(condition("part IS NULL"), null, TABLE) == "all"
+    assert match_file(read_condition("(part#1 = 0)"), null, TABLE) == "none"
+    assert match_file(read_condition("part IS NULL"), null, TABLE) == "all"
     odd = LogFile("f", stats='{"minValues": [5], "maxValues": 7, "nullCount": null}')
-    assert match(condition("id > 1"), odd, TABLE) == "perhaps"
+    assert match_file(read_condition("id > 1"), odd, TABLE) == "perhaps"
     some = LogFile("f", stats='{"minValues": {"id": 5}, "maxValues": {"id": 7}}')
-    assert match(condition("id > 1"), some, TABLE) == "perhaps"  # some may be NULL
-    assert [live(f) for f in (FILE, bare)] == [2, None]
+    assert match_file(read_condition("id > 1"), some, TABLE) == "perhaps"  # some may be NULL
+    assert [count_live_rows(f) for f in (FILE, bare)] == [2, None]
 
 
 # Reorders

@@ -174,7 +174,7 @@ def pigeons(n):
 def test_a_limit_of_time_ends_a_solver_at_work():
     start = time.monotonic()
     with pytest.raises(TimeLimit):
-        solver.answer(pigeons(13), [], Budget(seconds=0.3))
+        solver.ask_solver(pigeons(13), [], Budget(seconds=0.3))
     assert time.monotonic() - start < 20
 
 
@@ -183,7 +183,7 @@ def test_a_limit_of_memory_ends_a_solver_at_work(monkeypatch):
     begun = time.monotonic()
     monkeypatch.setattr(budgets, "in_use", lambda: 9 if time.monotonic() > begun + 0.3 else 0)
     with pytest.raises(MemoryLimit):
-        solver.answer(pigeons(13), [], Budget(memory=5))
+        solver.ask_solver(pigeons(13), [], Budget(memory=5))
     assert time.monotonic() - begun < 20
 
 
@@ -193,13 +193,13 @@ def test_ctrl_c_ends_a_solver_at_work():
     timer = threading.Timer(0.3, signal.raise_signal, (signal.SIGINT,))
     timer.start()
     with pytest.raises(KeyboardInterrupt):
-        solver.answer(asked, [], Budget(seconds=30))
+        solver.ask_solver(asked, [], Budget(seconds=30))
 
 
 @pytest.mark.slow
 def test_a_wait_after_a_solver_hears_ctrl_c():
     """Z3 leaves a handler behind after which a wait is begun again, and a Ctrl-C would wait with it."""
-    assert solver.answer(pigeons(2)) == "unsat"
+    assert solver.ask_solver(pigeons(2)) == "unsat"
     threading.Timer(
         0.2, signal.pthread_kill, (threading.main_thread().ident, signal.SIGINT)
     ).start()

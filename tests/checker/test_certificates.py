@@ -7,10 +7,10 @@ import pytest
 from dratify import check_proof, parse_dimacs
 
 from isolitmus.checker import compare, separate
-from isolitmus.checker.prove.history_proof import derive
-from isolitmus.checker.search.inclusion_certificates import certified
+from isolitmus.checker.prove.history_proof import derive_inclusion
+from isolitmus.checker.search.inclusion_certificates import certify_lattice
 from isolitmus.checker.search.unbounded_separation import separate_unbounded
-from isolitmus.checker.workloads.robustness import robustness
+from isolitmus.checker.workloads.robustness import decide_robustness
 from isolitmus.specs import protocol, scope, spec
 from isolitmus.specs.files.workload_sources import workload
 
@@ -136,7 +136,9 @@ def test_a_lemma_needs_its_premises():
 
 @pytest.mark.slow
 def test_what_is_safe_is_proved_by_another_solver():
-    found = robustness(workload("shop"), protocol("delta-write-serializable"), "write-serializable")
+    found = decide_robustness(
+        workload("shop"), protocol("delta-write-serializable"), "write-serializable"
+    )
     assert found.word == "safe"
     for one in found.certificate.refutations:
         assert answered(one.text) == "unsat", one.says
@@ -171,7 +173,7 @@ DERIVED = [
 @pytest.mark.slow
 @pytest.mark.parametrize(("a", "b"), DERIVED, ids="/".join)
 def test_what_follows_by_the_laws_of_histories_is_proved_by_another_solver(a, b):
-    steps = derive(spec(a), spec(b)).steps
+    steps = derive_inclusion(spec(a), spec(b)).steps
     assert steps
     for one in steps:
         assert answered(one.text) == "unsat", one.says
@@ -181,7 +183,7 @@ def test_what_follows_by_the_laws_of_histories_is_proved_by_another_solver(a, b)
 def test_what_is_derived_needs_its_facts():
     """Without what the first level demands another solver finds no contradiction."""
     demanded = r"; serial-order of serializable\n\(assert .*\)\n"
-    steps = derive(spec("serializable"), spec("serializable-crooks")).steps
+    steps = derive_inclusion(spec("serializable"), spec("serializable-crooks")).steps
     (one, *_) = [step.text for step in steps if re.search(demanded, step.text)]
     assert answered(one) == "unsat"
     assert answered(re.sub(demanded, "", one)) != "unsat"
@@ -217,7 +219,7 @@ def test_an_inclusion_without_a_certificate_says_why():
     specs = [
         spec(name) for name in ("write-serializable", "snapshot-isolation", "prefix-consistency")
     ]
-    found = certified(compare(specs, scope("table"), transactions=2), specs)
+    found = certify_lattice(compare(specs, scope("table"), transactions=2), specs)
     (theorem,) = found.certificates
     assert theorem.name == "write-serializable-within-snapshot-isolation-in-table"
     assert all(answered(one.text) == "unsat" for one in theorem.refutations)

@@ -4,7 +4,7 @@ import pytest
 
 from isolitmus.checker.render.prediction import change_lines
 from isolitmus.checker.workloads.prediction import predict_workload
-from isolitmus.checker.workloads.repairs import stopped, tried
+from isolitmus.checker.workloads.repairs import conflicting_pairs, try_changes
 from isolitmus.model.errors import IsolitmusError
 from isolitmus.specs import protocol
 from isolitmus.specs.files.workload_file import read_workload
@@ -22,7 +22,7 @@ READER = '[jobs.look]\nsql = "SELECT * FROM t"\n'
 def changes(jobs, under="delta-serializable"):
     spec = protocol(under)
     found = predict_workload(read_workload(DDL + jobs, "w"), spec)
-    return {change.title: change for change in tried(found, spec)}
+    return {change.title: change for change in try_changes(found, spec)}
 
 
 @pytest.mark.slow
@@ -31,7 +31,7 @@ def test_runs_that_never_have_the_same_value_do_not_meet():
     assert change.ends == (("cleanup", "cleanup"), ("cleanup", "ingest"))
     assert change.costs == ("whoever starts the jobs has to see to it",)
     again = predict_workload(change.workload, change.under)
-    assert stopped(again) == {}
+    assert conflicting_pairs(again) == {}
 
 
 @pytest.mark.slow
@@ -71,7 +71,7 @@ MERGES = {
 def test_which_merges_only_insert(clauses):
     jobs = f'[tables.t]\ncolumns = "id INT, day DATE"\n[tables.s]\ncolumns = "id INT, day DATE"\n[jobs.load]\nsql = "MERGE INTO t USING s ON t.id = s.id {clauses}"\n'
     spec = protocol("delta-serializable")
-    found = tried(predict_workload(read_workload(jobs, "w"), spec), spec)
+    found = try_changes(predict_workload(read_workload(jobs, "w"), spec), spec)
     titles = [change.title for change in found if "load as" in change.title]
     assert titles == [title for title in [MERGES[clauses]] if title is not None]
 

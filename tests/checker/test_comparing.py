@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from isolitmus.checker import run
 from isolitmus.checker.execution.commit_loop import execute, judge_execution
-from isolitmus.checker.execution.run_diff import BESIDE, WHO, comparison, held_against
-from isolitmus.checker.execution.run_result import Judged
-from isolitmus.checker.render.expectation_report import Predicted
+from isolitmus.checker.execution.run_diff import BESIDE, WHO, compare_runs, compare_with_expectation
+from isolitmus.checker.execution.run_result import RunResult
+from isolitmus.checker.render.expectation_report import PredictedRuns
 from isolitmus.checker.strategies import litmus_tests
 from isolitmus.model.litmus import Expectation, Litmus
 from isolitmus.model.run import Run, TransactionRun, same_bag
@@ -105,23 +105,23 @@ def test_a_version_that_nobody_could_read_is_not_compared_and_the_others_are():
     seen = done("reorder-reader").run
     last = len(seen.versions) - 1
     blank = replace(seen, versions=(*seen.versions[:last], {}), unread=frozenset({last}))
-    found = comparison(seen, blank)
+    found = compare_runs(seen, blank)
     assert (found.differences, found.uncompared[-1]) == ((), f"the tables at version {last}")
     other = replace(blank, versions=({}, *blank.versions[1:]))
-    assert comparison(seen, other).differences
-    assert comparison(seen, replace(blank, unread=frozenset())).differences
+    assert compare_runs(seen, other).differences
+    assert compare_runs(seen, replace(blank, unread=frozenset())).differences
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SOME)
 def test_no_two_runs_that_differ_agree(name):
     seen = done(name).run
-    assert comparison(seen, seen).differences == ()
+    assert compare_runs(seen, seen).differences == ()
     told = list(lies(seen))
     assert len(told) >= 30
     for lie in told:
-        assert comparison(seen, lie).differences, lie
-        assert comparison(lie, seen).differences, lie
+        assert compare_runs(seen, lie).differences, lie
+        assert compare_runs(lie, seen).differences, lie
 
 
 @pytest.mark.slow
@@ -129,13 +129,13 @@ def test_no_two_runs_that_differ_agree(name):
 def test_no_lie_of_a_random_run_is_missed(test, under, data):
     seen = run(test, protocol(under)).run
     lie = data.draw(st.sampled_from(list(lies(seen))))
-    assert comparison(seen, lie).differences
+    assert compare_runs(seen, lie).differences
 
 
 def test_who_saw_a_run_may_differ_and_nothing_else():
     seen = done("reorder").run
     others = {name: changed(getattr(seen, name)) for name in WHO}
-    assert comparison(seen, replace(seen, **others)).differences == ()
+    assert compare_runs(seen, replace(seen, **others)).differences == ()
     assert set(WHO) <= {field.name for field in fields(Run)}
 
 
@@ -152,10 +152,10 @@ def test_what_one_side_does_not_say_is_told_and_no_agreement(field):
     silent = replace(said, **{field: None}, unsaid=frozenset({field}))
     other = replace(seen, transactions={**seen.transactions, name: silent})
     for a, b in ((seen, other), (other, seen)):
-        held = comparison(a, b)
+        held = compare_runs(a, b)
         assert held.differences == ()
         assert held.uncompared == (f"{name}'s {field.replace('_', ' ')}",)
-        assert held.points == comparison(seen, seen).points - 1
+        assert held.points == compare_runs(seen, seen).points - 1
 
 
 # What is expected
@@ -229,12 +229,12 @@ def test_no_expectation_is_met_by_another_run(field):
 def falsify(judged, field):
     """Check that no wrong expectation of a run is met, and return how many there are."""
     value = ALL[field](judged)
-    met = held_against(Expectation(**{field: value}), judged)
+    met = compare_with_expectation(Expectation(**{field: value}), judged)
     assert met.differences == ()
     other = {"holds": "fails", "fails": "holds"}.get(field)
     every = [*falsified(field, value, ALL[other](judged) if other else ())]
     for wrong in every:
-        assert held_against(Expectation(**{field: wrong}), judged).differences, wrong
+        assert compare_with_expectation(Expectation(**{field: wrong}), judged).differences, wrong
     return len(every)
 
 
@@ -272,12 +272,12 @@ def test_nothing_is_expected_by_what_nobody_tells():
     silent = done("statements-that-fail")
     wanted = Expectation(error_class={"ambiguous": "X"})
     test = replace(silent.litmus, expect={UNDER: wanted})
-    assert Judged(test, silent.run).expected == "none"
+    assert RunResult(test, silent.run).expected == "none"
 
 
 def test_raw_transactions_have_no_serial_orders_to_expect():
     raw = done("raw/delete-delete")
-    assert held_against(Expectation(serial=()), raw).differences == (
+    assert compare_with_expectation(Expectation(serial=()), raw).differences == (
         "serial orders: expected none, got no rows that could tell",
     )
     assert raw.uncompared == ("the rows of t",)
@@ -330,13 +330,13 @@ def test_a_run_that_no_statement_explains_is_judged_by_nobody():
         ),
         replace(seen.run, versions=({}, *seen.run.versions[1:])),
     ):
-        assert {str(v) for v in Judged(seen.litmus, lie).levels.values()} == {"unknown"}
+        assert {str(v) for v in RunResult(seen.litmus, lie).levels.values()} == {"unknown"}
 
 
 def test_what_an_engine_says_of_a_failure_is_told_where_something_differs():
     """Elsewhere the model's words are the reason, and of two runs it is no point."""
     test, spec = litmus("reorder"), protocol(UNDER)
-    model = Predicted(test, spec)
+    model = PredictedRuns(test, spec)
     seen = done("reorder").run
     said = replace(seen.transactions["delete"], message="Please retry.")
     alike = replace(seen, transactions={**seen.transactions, "delete": said})

@@ -6,7 +6,7 @@ import pytest
 
 from isolitmus.checker import run, separate, sweep
 from isolitmus.checker.execution.commit_loop import execute, observed_run
-from isolitmus.checker.execution.run_diff import possible
+from isolitmus.checker.execution.run_diff import possible_runs
 from isolitmus.checker.judge.graph_semantics import judge
 from isolitmus.checker.universes.tables import candidates
 from isolitmus.model.errors import LitmusError, UndeterminedError, UnknownName
@@ -528,7 +528,7 @@ def test_a_complex_condition_goes_by_file(condition):
     known = spec("databricks-write-serializable-newest-rows")
     with pytest.raises(UndeterminedError) as caught:
         run(test, known)
-    runs = possible(test, known, caught.value).runs
+    runs = possible_runs(test, known, caught.value).runs
     ended = {one.transactions["loser"].outcome for one in runs}
     assert ended <= {"ConcurrentAppendException", "no-op", "error:its own"}
     assert "ConcurrentAppendException" in ended

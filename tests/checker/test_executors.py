@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from isolitmus.checker.delta import format as delta
-from isolitmus.checker.delta.statement_effects import effect
-from isolitmus.checker.execution.commit_loop import initial
+from isolitmus.checker.delta.statement_effects import statement_effect
+from isolitmus.checker.execution.commit_loop import initial_database
 from isolitmus.checker.execution.duckdb_executor import DuckExecutor
 from isolitmus.checker.execution.serial_orders import ModelExecutor
 from isolitmus.model.errors import SqlError, UndeterminedError
@@ -113,8 +113,8 @@ def test_both_executors_do_the_same(sql, rows):
 )  # fmt: skip
 def test_constants_are_computed_whatever_rows_there_are(sql, exception):
     """As Spark 4.2 and Delta 4.4 do it, each statement on these rows."""
-    before = initial(delta.DELTA, T, [read_statement(TWO, T)])
-    error = effect(read_statement(sql, T), before, "a", T).error
+    before = initial_database(delta.DELTA, T, [read_statement(TWO, T)])
+    error = statement_effect(read_statement(sql, T), before, "a", T).error
     assert (error and error.exception) == exception
     assert (after(sql) is None) == (exception is not None)
 

@@ -14,11 +14,11 @@ from isolitmus.checker.execution.run_result import run
 from isolitmus.checker.execution.serial_orders import (
     CONFLICT,
     NAMED_FORMS,
-    explanations,
     form_verdicts,
+    strongest_explanations,
 )
-from isolitmus.checker.judge.compiled_semantics import admission
-from isolitmus.checker.render.verdicts import in_a_view, verdict_words
+from isolitmus.checker.judge.compiled_semantics import compile_spec
+from isolitmus.checker.render.verdicts import verdict_words, view_words
 from isolitmus.checker.strategies import litmus_tests
 from isolitmus.checker.universes.tables import candidates
 from isolitmus.model.litmus import Litmus
@@ -38,7 +38,7 @@ LEVELS = [level(name) for name in CONFLICT]
 )
 def test_what_conflicts_alone_forbid_is_told_so(name, forbidden, explained):
     """Issue 16: 4 and 12 histories of three writers are forbidden, and 0 and 8 lack a serial order."""
-    admits, permits = admission(DELTA), admission(level("write-serializable"))
+    admits, permits = compile_spec(DELTA), compile_spec(level("write-serializable"))
     found = [
         one.litmus("found", "t", "s")
         for one in candidates(scope(name), 3, admits)
@@ -52,7 +52,7 @@ def test_what_conflicts_alone_forbid_is_told_so(name, forbidden, explained):
         orders = run(test, DELTA).serial
         assert bool(one.orders) == bool(orders.orders)
         line = verdict_words(checked.levels["write-serializable"], LEVELS[2], one)[-1]
-        assert line == in_a_view(one)
+        assert line == view_words(one)
         if not orders.unexplained:
             told += 1
             assert (one.name, one.versions) == ("write-serializable-view", True)
@@ -75,7 +75,7 @@ def test_a_row_that_came_and_went_is_a_conflict_and_no_view():
 
 def test_what_readers_read_counts_with_all_transactions_and_not_with_the_writers():
     test = litmus("reorder-reader")
-    found = explanations(test, execute(test), CONFLICT)
+    found = strongest_explanations(test, execute(test), CONFLICT)
     assert {name: one.name for name, one in found.items()} == {
         "serializable": "serializable-state-coherent",
         "log-serializable": None,
@@ -90,7 +90,7 @@ def test_what_readers_read_counts_with_all_transactions_and_not_with_the_writers
 def test_an_order_may_explain_the_last_table_and_not_what_was_read():
     one = check(litmus("came-and-went-twice-seen"), LEVELS).explained["write-serializable"]
     assert (one.name, one.versions) == ("write-serializable-state", False)
-    assert "no serial order explains every read, first second insert gives the last" in in_a_view(
+    assert "no serial order explains every read, first second insert gives the last" in view_words(
         one
     )
 
@@ -146,7 +146,7 @@ def test_a_form_is_asked_as_a_level_is(call):
 def test_the_forms_are_those_of_the_theorems():
     """In the scope of the theorems: what Delta admits of three writers, and write-serializable forbids."""
     lattice, memory = scope("lattice"), StepMemory()
-    admits, permits = admission(DELTA), admission(level("write-serializable"))
+    admits, permits = compile_spec(DELTA), compile_spec(level("write-serializable"))
     names = []
     for found in candidates(lattice, 3, admits):
         if found is None or permits(found.frame):
@@ -158,7 +158,9 @@ def test_the_forms_are_those_of_the_theorems():
         )
         orders = Reorderings(Executed(lattice.tables, *own, found.states), memory)
         test = found.litmus("found", "t", "s")
-        beside = explanations(test, execute(test), ("log-serializable", "write-serializable"))
+        beside = strongest_explanations(
+            test, execute(test), ("log-serializable", "write-serializable")
+        )
         for name, one in beside.items():
             has = {form for form, holds in FORMS.items() if form.startswith(name) and holds(orders)}
             assert one.name in has if one.name else f"{name}-state" not in has
@@ -197,7 +199,7 @@ def follow(test):
     looked = 0
     execution = execute(test)
     events = {event.name: event for event in execution.events if not event.aborted}
-    for name, one in explanations(test, execution, CONFLICT).items():
+    for name, one in strongest_explanations(test, execution, CONFLICT).items():
         if judge_execution(execution, level(name)):
             assert one.reads, (name, one)
             assert one.versions

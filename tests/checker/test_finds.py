@@ -4,13 +4,13 @@ from dataclasses import replace
 
 import pytest
 
-from isolitmus.checker.execution.run_result import Judged, run
+from isolitmus.checker.execution.run_result import RunResult, run
 from isolitmus.checker.search.discovered_tests import (
-    distinct,
-    of_portrait,
-    of_scope,
-    of_specs,
-    of_sweep,
+    distinct_tests,
+    first_found_tests,
+    portrait_tests,
+    scope_tests,
+    separation_tests,
 )
 from isolitmus.checker.search.portrait import portray
 from isolitmus.checker.sweeps.table_sweep import sweep
@@ -22,7 +22,7 @@ WS = "delta-write-serializable"
 
 @pytest.mark.slow
 def test_a_portrait_s_histories_are_what_their_names_say():
-    tests = {test.name: test for test in of_portrait(portray(protocol(WS)))}
+    tests = {test.name: test for test in portrait_tests(portray(protocol(WS)))}
     assert run(tests[f"{WS}-unexplained-write-serializable"], protocol(WS)).serial.orders == ()
     for exception in ("ConcurrentAppendException", "ConcurrentDeleteReadException"):
         done = run(tests[f"{WS}-needless-{exception}"], protocol(WS))
@@ -33,7 +33,7 @@ def test_a_portrait_s_histories_are_what_their_names_say():
 @pytest.mark.slow
 def test_a_layout_in_which_nothing_aborts_is_carried_out_on_that_layout():
     name = "delta-serializable"
-    tests = [t for t in of_portrait(portray(protocol(name))) if "-partitioned-by-id" in t.name]
+    tests = [t for t in portrait_tests(portray(protocol(name))) if "-partitioned-by-id" in t.name]
     for test in tests:
         assert test.tables["t"].partitioned_by == ("id",)
         assert {t.outcome for t in run(test, protocol(name)).run.transactions.values()} == {
@@ -44,7 +44,7 @@ def test_a_layout_in_which_nothing_aborts_is_carried_out_on_that_layout():
 
 @pytest.mark.slow
 def test_a_scope_s_finds_have_the_needless_aborts_and_are_read_back_from_their_texts():
-    tests = list(distinct(of_scope(scope("two-partitions"), 2, [protocol(WS)])))
+    tests = list(distinct_tests(scope_tests(scope("two-partitions"), 2, [protocol(WS)])))
     again = [read_litmus(test.text, test.name) for test in tests]
     assert [str(test.schedule) for test in again] == [str(test.schedule) for test in tests]
     aborted = {
@@ -66,7 +66,7 @@ def test_a_scope_s_finds_have_the_needless_aborts_and_are_read_back_from_their_t
 )
 def test_a_needless_abort_is_one_with_the_exception_that_it_is_called_after(name, exceptions):
     found = set()
-    for test in of_scope(scope(name), 2, [protocol(WS)]):
+    for test in scope_tests(scope(name), 2, [protocol(WS)]):
         if "-needless-" in test.name:
             exception = test.name.rpartition("-")[2]
             found.add(exception.removesuffix("Exception"))
@@ -77,22 +77,22 @@ def test_a_needless_abort_is_one_with_the_exception_that_it_is_called_after(name
 
 @pytest.mark.slow
 def test_a_scope_s_finds_have_the_table_that_no_order_gives():
-    tests = of_scope(scope("two-partitions"), 3, [protocol(WS)])
+    tests = scope_tests(scope("two-partitions"), 3, [protocol(WS)])
     (test,) = (t for t in tests if "-unexplained-" in t.name)
     assert run(test, protocol(WS)).serial.unexplained == (3,)
 
 
 @pytest.mark.slow
 def test_what_two_specs_lack_in_this_universe_is_left_out():
-    assert list(of_specs(spec("delta-rs-serializable"), level("serializable"))) == []
-    (found,) = of_specs(level("write-serializable"), level("serializable"))
+    assert list(separation_tests(spec("delta-rs-serializable"), level("serializable"))) == []
+    (found,) = separation_tests(level("write-serializable"), level("serializable"))
     assert found.name == "write-serializable-not-serializable"
 
 
 @pytest.mark.slow
 def test_a_sweep_s_smallest_is_named_after_it():
     inside = scope("two-partitions")
-    tests = list(of_sweep(sweep(inside, 2), inside))
+    tests = list(first_found_tests(sweep(inside, 2), inside))
     assert [test.name for test in tests] == [f"two-partitions-2-{WS}-not-log-serializable"]
     assert tests[0].source == "isolitmus sweep two-partitions --transactions 2"
 
@@ -105,6 +105,6 @@ def test_serial_orders_are_those_of_the_rows_that_were_observed():
     assert predicted.serial.orders == ("delete insert",)
     (table,) = last
     other = replace(predicted.run, versions=(*before, {table: ((7, 7),)}))
-    assert Judged(test, other).serial.orders == ()
+    assert RunResult(test, other).serial.orders == ()
     swapped = replace(predicted.run, versions=(*before, {table: ((2, 1),)}))
-    assert Judged(test, swapped).serial.orders == ("insert delete",)
+    assert RunResult(test, swapped).serial.orders == ("insert delete",)

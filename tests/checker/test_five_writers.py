@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from isolitmus.checker.sweeps.shard_runner import kernel
+from isolitmus.checker.sweeps.shard_runner import make_kernel
 from isolitmus.checker.sweeps.table_sweep import nothing, sweep_work
-from isolitmus.checker.sweeps.tally import shards
+from isolitmus.checker.sweeps.tally import make_shards
 from isolitmus.specs import scope
 
 BENCH = Path(__file__).parents[2] / "bench"
@@ -49,8 +49,8 @@ def test_all_are_there_and_the_page_says_their_sums(kept, work):
 @pytest.mark.slow
 def test_a_part_is_counted_again(kept, work):
     init, first = 1, 1
-    total, counting = nothing(work), kernel(work)
-    for shard in shards(work.scope, 5):
+    total, counting = nothing(work), make_kernel(work)
+    for shard in make_shards(work.scope, 5):
         if (shard.init, shard.choices[0][0]) == (init, first):
             total.add(counting.count(shard))
     for protocol, tally in total.of.items():

@@ -7,10 +7,10 @@ from case_checks import check_cases
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isolitmus.checker.blackbox.read_from import attributed
-from isolitmus.checker.judge.anomalies import anomalies
-from isolitmus.checker.judge.compiled_semantics import admission
-from isolitmus.checker.judge.completion import flaws_of, frames
+from isolitmus.checker.blackbox.read_from import attribute_reads
+from isolitmus.checker.judge.anomalies import anomaly_names
+from isolitmus.checker.judge.compiled_semantics import compile_spec
+from isolitmus.checker.judge.completion import find_flaws, frames
 from isolitmus.checker.judge.graph_semantics import admits, judge
 from isolitmus.checker.judge.history_verdict import check_history
 from isolitmus.checker.strategies import histories
@@ -38,7 +38,7 @@ def test_every_level_forbids_them_or_is_not_asked():
             assert isinstance(verdict, Needs)
             return False
         assert isinstance(verdict, Forbidden)
-        assert anomalies(verdict) == (FLAWED[text],)
+        assert anomaly_names(verdict) == (FLAWED[text],)
         assert [violation.kind for violation in verdict.violations] == ["flaw"]
         return True
 
@@ -51,7 +51,7 @@ def test_a_spec_that_asks_nothing_forbids_them_by_each_reading(text):
     history = History.parse(text)
     (frame,) = frames(history)
     assert not admits(frame, EVERYTHING)
-    assert not admission(EVERYTHING)(frame)
+    assert not compile_spec(EVERYTHING)(frame)
     assert isinstance(judge(frame, EVERYTHING), Forbidden)
     assert isinstance(check_history(history, EVERYTHING), Forbidden)
 
@@ -103,13 +103,13 @@ def test_no_search_finds_them_though_the_catalogue_has_them():
 
 @given(histories(predicates=True, observed=True))
 def test_what_is_drawn_has_none(history):
-    assert list(flaws_of(history)) == []
+    assert list(find_flaws(history)) == []
 
 
 @pytest.mark.slow
 @given(histories(level="snapshot-isolation", forbidden_by="serializable"))
 def test_what_grows_between_levels_has_none(history):
-    assert list(flaws_of(history)) == []
+    assert list(find_flaws(history)) == []
 
 
 @st.composite
@@ -132,8 +132,8 @@ def said_twice(draw):
 @given(said_twice())
 def test_recorded_histories_have_the_same(both):
     written, values = both
-    found = [(kind, t.name, why["read"]) for kind, t, why in flaws_of(written)]
+    found = [(kind, t.name, why["read"]) for kind, t, why in find_flaws(written)]
     words = [str(operation) for t in written.transactions for operation in t.operations]
     who = [t.name for t in written.transactions for _ in t.operations]
-    said = [(flaw.kind, who[flaw.read], words[flaw.read]) for flaw in attributed(values).flaws]
+    said = [(flaw.kind, who[flaw.read], words[flaw.read]) for flaw in attribute_reads(values).flaws]
     assert found == said

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from isolitmus.checker.delta import frame as delta
 from isolitmus.checker.execution import frame as frames
 from isolitmus.checker.execution.commit_loop import execute
-from isolitmus.checker.execution.frame import frame
+from isolitmus.checker.execution.frame import build_frame
 from isolitmus.checker.judge.read_nodes import READ_RELATIONS
 from isolitmus.model.delta.data_file import TableRow
 from isolitmus.model.execution import Effect, Event, RowRead, RowWrite
@@ -27,7 +27,7 @@ def put(name, read_version, version, before, after):
 
 
 def test_a_store_that_is_not_delta_has_a_frame():
-    seen = frame([put("a", 0, 1, (1,), (2,)), put("b", 0, 2, (1,), (3,))], reads=True)
+    seen = build_frame([put("a", 0, 1, (1,), (2,)), put("b", 0, 2, (1,), (3,))], reads=True)
     assert set(seen.relations) == set(frames.RELATIONS)
     assert set(seen.sets) == set(frames.SETS)
     pairs = {(edge.source, edge.target, edge.kind) for edge in seen.edges()}
@@ -40,7 +40,7 @@ def test_a_store_that_is_not_delta_has_a_frame():
 def test_what_delta_adds_changes_nothing_of_the_rest():
     events = execute(litmus("hole-partitioned")).events
     for reads in (False, True):
-        plain, seen = (of(events, reads=reads) for of in (frame, delta.delta_frame))
+        plain, seen = (of(events, reads=reads) for of in (build_frame, delta.delta_frame))
         assert seen.nodes == plain.nodes
         assert seen.relations.items() >= plain.relations.items()
         assert seen.reasons.items() >= plain.reasons.items()

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from isolitmus.checker import check, graph, run, separate, sweep
-from isolitmus.checker.execution.conflict_matrix import predicted
+from isolitmus.checker.execution.conflict_matrix import predict_cells
 from isolitmus.checker.judge.completion import frames
 from isolitmus.checker.strategies import histories, litmus_tests
 from isolitmus.model.audit import Audit, Finding
@@ -211,7 +211,7 @@ def test_other_tables_have_a_row_for_each():
         "delete": "ConcurrentAppendException", "insert": "committed"
     }  # fmt: skip
     place = MatrixPlace("delete-row", "insert", "same partition")
-    (row,) = read(predicted(matrix("pairs"), [protocol("delta-serializable")], [place]))
+    (row,) = read(predict_cells(matrix("pairs"), [protocol("delta-serializable")], [place]))
     assert (row["a"], row["predicted"]) == ("delete-row", "ConcurrentAppendException")
     (row,) = read(Audit("t", 0, 2, (Finding("bridge", (1, 2), "certain", "so, so"),)))
     assert (row["kind"], row["versions"], row["why"]) == ("bridge", "1 2", "so, so")

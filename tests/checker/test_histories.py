@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from isolitmus.checker.judge.history_verdict import check_history
-from isolitmus.checker.render.history_notation import linear
+from isolitmus.checker.render.history_notation import adya_notation
 from isolitmus.checker.strategies import histories
 from isolitmus.model.errors import HistoryError
 from isolitmus.model.history import History
@@ -126,13 +126,13 @@ def test_a_history_in_one_line_is_read(drawn, aborted):
     if "order" not in table:
         table["aborted"] = [f"T{n}" for n in sorted(aborted) if f"T{n}" in table]
     history = History.from_table(table)
-    line = re.split(r", (?=T\d)", linear(history))[0]
+    line = re.split(r", (?=T\d)", adya_notation(history))[0]
     assert History.parse(line, table.get("sessions", ())).to_table() == history.to_table()
 
 
 def test_transactions_that_stand_apart():
     cycle = History.parse("T1: r(x2) w(y1); T2 (aborted): r(y1) w(x2) r(P: x2*, y0)")
-    assert linear(cycle) == "T1: r(x2) w(y1); T2 (aborted): r(y1) w(x2) r(P: x2*, y0)"
+    assert adya_notation(cycle) == "T1: r(x2) w(y1); T2 (aborted): r(y1) w(x2) r(P: x2*, y0)"
     for text, problem in {
         "T1: r(x2); T1: w(x1)": "T1 stands there twice",
         "T1: r(x2); r2(x0)": "'r2(x0)' is no transaction; write T1: r(x2)",

@@ -8,10 +8,10 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from isolitmus.checker.execution.commit_loop import execute, execution_frame
-from isolitmus.checker.judge.compiled_semantics import admission
+from isolitmus.checker.judge.compiled_semantics import compile_spec
 from isolitmus.checker.judge.completion import frames as frames_of
 from isolitmus.checker.judge.history_verdict import check_history
-from isolitmus.checker.prove.structural_implication import ENDS, included, structural
+from isolitmus.checker.prove.structural_implication import ENDS, derive_from_texts, is_included
 from isolitmus.checker.strategies import histories
 from isolitmus.checker.universes.catalogue_histories import shipped_histories
 from isolitmus.model.frame import Frame
@@ -97,11 +97,11 @@ def test_what_is_implied_by_its_text_is_implied_in_every_frame(data):
     a, b = spec_of(first), spec_of(data.draw(near(first)))
     if data.draw(st.booleans()):
         a, b = b, a
-    assume(structural(a, b) is not None)
+    assume(derive_from_texts(a, b) is not None)
     for _ in range(8):
         frame = data.draw(frames)
-        if admission(a)(frame):
-            assert admission(b)(frame), structural(a, b)
+        if compile_spec(a)(frame):
+            assert compile_spec(b)(frame), derive_from_texts(a, b)
 
 
 def relation(text):
@@ -122,7 +122,7 @@ def relation(text):
     ],
 )
 def test_what_lies_within_what(inner, outer):
-    assert included(relation(inner), [relation(outer)])
+    assert is_included(relation(inner), [relation(outer)])
 
 
 @pytest.mark.parametrize(
@@ -139,27 +139,27 @@ def test_what_lies_within_what(inner, outer):
     ],
 )
 def test_what_does_not_lie_within_it(inner, outer):
-    assert not included(relation(inner), [relation(outer)])
+    assert not is_included(relation(inner), [relation(outer)])
 
 
 def test_a_circle_may_begin_anywhere():
     a = read('"A" irreflexive wr ; rw as one', "a")
     b = read('"B" irreflexive rw ; wr as other', "b")
-    assert structural(a, b)
-    assert structural(a, read('"C" acyclic rw ; wr as other', "c")) is None
+    assert derive_from_texts(a, b)
+    assert derive_from_texts(a, read('"C" acyclic rw ; wr as other', "c")) is None
 
 
 def test_several_axioms_together_imply_one():
     a = read('"A" acyclic so as one irreflexive wr ; rw as two', "a")
     b = read('"B" irreflexive so ; so | rw ; wr as other', "b")
-    assert structural(a, b).grounds == (("other", ("one", "two")),)
+    assert derive_from_texts(a, b).grounds == (("other", ("one", "two")),)
 
 
 def test_a_level_that_looks_at_reads_is_not_implied_by_one_that_does_not():
     """Where reads are nodes so leads from the initial transaction, too: what is empty without need not be with."""
     a = read('"A" empty so as one', "a")
     b = read('"B" empty so as one empty rf & po as two', "b")
-    assert structural(a, b) is None
+    assert derive_from_texts(a, b) is None
 
 
 def frames_that_ship():
@@ -204,32 +204,32 @@ def test_relations_of_random_histories_come_from_whom_they_are_said_to(history):
 def test_writers_alone_lead_back_to_writers():
     weaker, stronger = level("write-serializable"), level("update-serializable")
     cycles = read('"A" acyclic wr | ww as one', "a")
-    assert structural(weaker, cycles)
-    assert structural(stronger, cycles)
-    assert structural(weaker, read('"B" acyclic wr | ww | so as one', "b")) is None
-    assert structural(weaker, read('"C" acyclic wr | ww | rw as one', "c")) is None
+    assert derive_from_texts(weaker, cycles)
+    assert derive_from_texts(stronger, cycles)
+    assert derive_from_texts(weaker, read('"B" acyclic wr | ww | so as one', "b")) is None
+    assert derive_from_texts(weaker, read('"C" acyclic wr | ww | rw as one', "c")) is None
 
 
 def test_who_only_reads_is_no_writer():
     """PL-3U allows no circle without two anti-dependencies: if a reader is on it, it is the only one."""
-    assert structural(level("update-serializable"), level("pl-2-plus"))
+    assert derive_from_texts(level("update-serializable"), level("pl-2-plus"))
     alone = "with ww from versions irreflexive [Reader] ; rw ; [Writer] ; wr as alone"
     a, b = (
         read(f'"A" {alone}', "a"),
         read('"B" with ww from versions irreflexive wr ; rw as b', "b"),
     )
-    assert structural(a, b) is None
+    assert derive_from_texts(a, b) is None
 
 
 def test_orders_that_are_supposed_in_other_ways_show_nothing():
     text = "acyclic ww | wr as order"
     versions = read(f'"A" with ww from versions {text}', "a")
     linear = read(f'"B" with co from linearisations with ww from co {text}', "b")
-    assert structural(versions, versions)
-    assert structural(linear, linear)
-    assert structural(versions, read(f'"C" {text}', "c"))
-    assert structural(versions, linear) is None
-    assert structural(linear, versions) is None
+    assert derive_from_texts(versions, versions)
+    assert derive_from_texts(linear, linear)
+    assert derive_from_texts(versions, read(f'"C" {text}', "c"))
+    assert derive_from_texts(versions, linear) is None
+    assert derive_from_texts(linear, versions) is None
 
 
 @pytest.mark.slow
@@ -239,7 +239,7 @@ def test_no_history_of_the_catalogue_speaks_against_what_texts_imply():
         {name: str(check_history(test.history, one)) for name, one in known.items()}
         for test in shipped_histories()
     ]
-    proved = [(a, b) for a, b in permutations(known, 2) if structural(known[a], known[b])]
+    proved = [(a, b) for a, b in permutations(known, 2) if derive_from_texts(known[a], known[b])]
     assert ("serializable", "snapshot-isolation") in proved
     assert [
         (a, b) for a, b in proved for each in said if (each[a], each[b]) == ("allowed", "forbidden")

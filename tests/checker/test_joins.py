@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from isolitmus.checker.delta import format as delta
-from isolitmus.checker.delta.statement_effects import effect
-from isolitmus.checker.execution.commit_loop import initial
+from isolitmus.checker.delta.statement_effects import statement_effect
+from isolitmus.checker.execution.commit_loop import initial_database
 from isolitmus.checker.execution.duckdb_executor import DuckExecutor
 from isolitmus.checker.execution.serial_orders import ModelExecutor
 from isolitmus.model.errors import SqlError
@@ -102,9 +102,9 @@ def test_joins(how, on, where, left, right):
 
 
 def test_delta_takes_note_of_the_target_alone():
-    before = initial(delta.DELTA, TABLES, [read_statement(sql, TABLES) for sql in INITS])
+    before = initial_database(delta.DELTA, TABLES, [read_statement(sql, TABLES) for sql in INITS])
     sql = "INSERT INTO t SELECT a.id, b.y FROM a JOIN b ON a.id = b.id WHERE a.x > 1"
-    done = effect(read_statement(sql, TABLES), before, "w", TABLES)
+    done = statement_effect(read_statement(sql, TABLES), before, "w", TABLES)
     assert done.footprint.blind
     assert [(read.table, len(read.matched)) for read in done.reads] == [("a", 3), ("b", 4)]
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isolitmus.checker.judge.compiled_semantics import admission
+from isolitmus.checker.judge.compiled_semantics import compile_spec
 from isolitmus.checker.judge.spec_properties import INTO, ignores_latecomers
 from isolitmus.checker.sweeps.space import IDLE, RowContents, Space
 from isolitmus.model.frame import Frame
@@ -52,7 +52,7 @@ def with_and_without(draw, made):
 def test_a_latecomer_changes_nothing_where_it_is_said_to_be_ignored(data):
     made = data.draw(st.sampled_from(IGNORE), "spec")
     with_it, without = data.draw(with_and_without(made))
-    admits = admission(made)
+    admits = compile_spec(made)
     assert admits(with_it) == admits(without)
 
 

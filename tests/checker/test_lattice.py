@@ -13,7 +13,7 @@ from isolitmus.checker.execution.serial_orders import Disagreement
 from isolitmus.checker.judge.history_verdict import check_history
 from isolitmus.checker.render.lattice import lattices_lines, standing_words
 from isolitmus.checker.search import lattice_search as neighbours
-from isolitmus.checker.universes.abstract import Varied, names_for
+from isolitmus.checker.universes.abstract import Variation, available_names
 from isolitmus.checker.universes.abstract_enumeration import history_batches
 from isolitmus.model.budget import Budget
 from isolitmus.model.errors import IsolitmusError
@@ -138,11 +138,11 @@ def test_trying_every_history_says_the_same(every):
     """
     lattice = every.lattices[0]
     specs = [level(name) for name in lattice.specs if "time" not in level(name).needs]
-    assert all(spec.needs <= names_for(spec) for spec in specs)
+    assert all(spec.needs <= available_names(spec) for spec in specs)
     apart = {pair for pair, one in lattice.inclusions.items() if one.holds is False}
     found = {observed: np.zeros((len(specs), len(specs)), bool) for observed in (False, True)}
     for n in (1, 2):
-        for batch in history_batches(n, Varied(sessions=True, aborts=True, times=True), *specs):
+        for batch in history_batches(n, Variation(sessions=True, aborts=True, times=True), *specs):
             assert not batch.more
             # A level by a history by a version order; unobserved, some version order is enough.
             said = np.stack([batch.admits(spec, observed=True)[batch.valid] for spec in specs])
@@ -198,7 +198,7 @@ def test_a_verdict_that_is_turned_round_is_caught(monkeypatch):
 
 
 def test_a_history_against_a_proof_is_caught(monkeypatch):
-    monkeypatch.setattr(neighbours, "structural", lambda a, b, **_: f"{a.name} and {b.name}")
+    monkeypatch.setattr(neighbours, "derive_from_texts", lambda a, b, **_: f"{a.name} and {b.name}")
     with pytest.raises(Disagreement, match="by their texts"):
         compare(three(), "abstract")
 

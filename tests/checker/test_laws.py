@@ -13,8 +13,8 @@ from isolitmus.checker.judge.graph_semantics import BitsetAlgebra
 from isolitmus.checker.judge.history_verdict import check_history
 from isolitmus.checker.prove import history_proof as theory
 from isolitmus.checker.prove.history_laws import LAWS, TIMED, Law, relation
-from isolitmus.checker.prove.history_proof import derive
-from isolitmus.checker.prove.sentences import branches_of, restricted
+from isolitmus.checker.prove.history_proof import derive_inclusion
+from isolitmus.checker.prove.sentences import restrict, union_branches
 from isolitmus.checker.strategies import histories
 from isolitmus.checker.universes.catalogue_histories import shipped_histories
 from isolitmus.model.budget import Budget
@@ -121,7 +121,7 @@ def test_frames_with_fewer_nodes_are_parts_of_those_with_all(history, name):
         for axiom in spec.demands:
             expr = unfold(axiom.expr, spec.definitions)
             there = named(frame, Fold(BitsetAlgebra(frame), {}).relation(expr))
-            here = named(whole, Fold(BitsetAlgebra(whole), {}).relation(restricted(expr, kind)))
+            here = named(whole, Fold(BitsetAlgebra(whole), {}).relation(restrict(expr, kind)))
             alone = {(a, b) for a, b in there ^ here if a != b}
             assert alone == set(), (kind, str(expr))
 
@@ -150,7 +150,7 @@ DERIVED = [
 @pytest.mark.slow
 @pytest.mark.parametrize(("a", "b"), DERIVED)
 def test_what_is_derived_no_history_of_the_catalogue_speaks_against(a, b):
-    derived = derive(level(a), level(b))
+    derived = derive_inclusion(level(a), level(b))
     assert derived is not None
     for test in shipped_histories():
         said = [str(check_history(test.history, level(name))) for name in (a, b)]
@@ -175,12 +175,12 @@ NOT = [
 @pytest.mark.slow
 @pytest.mark.parametrize(("a", "b"), NOT)
 def test_what_a_history_tells_apart_is_not_derived(a, b):
-    assert derive(level(a), level(b)) is None
+    assert derive_inclusion(level(a), level(b)) is None
 
 
 def test_what_looks_at_real_time_or_logs_is_not_derived():
-    assert derive(level("strict-serializable"), level("serializable-crooks")) is None
-    assert derive(level("log-serializable"), level("serializable-crooks")) is None
+    assert derive_inclusion(level("strict-serializable"), level("serializable-crooks")) is None
+    assert derive_inclusion(level("log-serializable"), level("serializable-crooks")) is None
 
 
 @pytest.mark.slow
@@ -188,7 +188,7 @@ def test_without_the_law_of_versions_nothing_is_derived_from_dependencies(monkey
     without = tuple(law for law in LAWS if not law.sentence.startswith("a rival came before"))
     assert len(without) == len(LAWS) - 1
     monkeypatch.setattr(theory, "LAWS", without)
-    assert derive(level("pl-3"), level("serializable-crooks")) is None
+    assert derive_inclusion(level("pl-3"), level("serializable-crooks")) is None
 
 
 @pytest.mark.slow
@@ -196,14 +196,16 @@ def test_a_law_that_is_false_would_derive_what_is_not_so(monkeypatch):
     """The laws are what keeps it honest: with a false one a level implies what a history tells from it."""
     false = Law("", (("u", "[~Initial] ; rival", "r"), ("s", "rf", "r")), (("u", "ww+", "s"),))
     monkeypatch.setattr(theory, "LAWS", (*LAWS, false))
-    assert derive(level("causal-in-version-order"), level("serializable-crooks")) is not None
+    assert (
+        derive_inclusion(level("causal-in-version-order"), level("serializable-crooks")) is not None
+    )
 
 
 def test_once_the_budget_is_spent_nothing_is_derived():
-    assert derive(level("causal"), level("causal-cerone"), Budget(0)) is None
+    assert derive_inclusion(level("causal"), level("causal-cerone"), Budget(0)) is None
 
 
 def test_cases_of_a_relation_are_its_parts():
-    assert [str(one) for one in branches_of(relation("(so | wr) ; (ww | rw)"))] == [
+    assert [str(one) for one in union_branches(relation("(so | wr) ; (ww | rw)"))] == [
         "(so ; ww)", "(so ; rw)", "(wr ; ww)", "(wr ; rw)"
     ]  # fmt: skip

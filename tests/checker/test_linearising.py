@@ -8,11 +8,11 @@ from hypothesis import given
 from isolitmus.checker import compare
 from isolitmus.checker.execution.denotation import denote
 from isolitmus.checker.judge.history_verdict import check_history
-from isolitmus.checker.judge.total_orders import linearised
+from isolitmus.checker.judge.total_orders import linear_completions
 from isolitmus.checker.search.separation import separate
 from isolitmus.checker.strategies import histories
 from isolitmus.checker.universes import abstract_enumeration as abstract_exhaustive
-from isolitmus.checker.universes.abstract import Varied
+from isolitmus.checker.universes.abstract import Variation
 from isolitmus.model.history import History
 from isolitmus.model.verdict import Forbidden, Needs
 from isolitmus.specs import level, litmus
@@ -104,7 +104,7 @@ def test_no_history_of_three_tells_them_apart():
     name = "serializable-biswas-enea"
     for a, b in ((name, EQUAL[name]), (EQUAL[name], name)):
         assert not abstract_exhaustive.search(
-            level(a), level(b), 3, Varied(sessions=True, aborts=False)
+            level(a), level(b), 3, Variation(sessions=True, aborts=False)
         )[0]
 
 
@@ -133,7 +133,7 @@ def test_what_tells_levels_by_orders_apart_is_found(weaker, stronger, by):
 @given(histories(keys="xy", observed=True))
 def test_an_order_is_total_and_what_is_seen_a_prefix_of_it(history):
     spec = read(PREFIXES, "prefixes")
-    for one in list(linearised(history, spec))[:50]:
+    for one in list(linear_completions(history, spec))[:50]:
         frame = one.frame(reads=True)
         co, vis = frame.relations["co"], frame.relations["vis"]
         nodes = range(frame.transactions + 1)

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 
 from isolitmus.checker import strategies
-from isolitmus.checker.delta.commit import after
+from isolitmus.checker.delta.commit import apply_commit
 from isolitmus.checker.delta.format import DELTA
-from isolitmus.checker.delta.read_set import scans
-from isolitmus.checker.delta.statement_effects import effect
-from isolitmus.checker.execution.commit_loop import initial
+from isolitmus.checker.delta.read_set import scanned_tables
+from isolitmus.checker.delta.statement_effects import statement_effect
+from isolitmus.checker.execution.commit_loop import initial_database
 from isolitmus.model.execution import Event
 from isolitmus.specs import scope
 from isolitmus.specs.files.catalogue import scopes
@@ -44,11 +44,11 @@ def shown(done):
 
 def is_local(statement, database, schemas):
     """Whether the law says something here; it holds if it does."""
-    found = scans(statement, schemas)
+    found = scanned_tables(statement, schemas)
     if found is None:
         return False
     less = restricted(database, schemas, found)
-    one, other = (effect(statement, on, "T", schemas) for on in (database, less))
+    one, other = (statement_effect(statement, on, "T", schemas) for on in (database, less))
     assert shown(one) == shown(other), (statement.sql, database)
     return less != database
 
@@ -56,12 +56,12 @@ def is_local(statement, database, schemas):
 @pytest.mark.slow
 @given(strategies.litmus_tests())
 def test_of_statements_on_the_tables_that_others_leave(litmus):
-    database = initial(DELTA, litmus.tables, litmus.init)
+    database = initial_database(DELTA, litmus.tables, litmus.init)
     for name, statement in litmus.transactions.items():
         is_local(statement, database, litmus.tables)
-        done = effect(statement, database, name, litmus.tables)
+        done = statement_effect(statement, database, name, litmus.tables)
         if done.error is None:
-            database = after(database, Event(name, done, 0))
+            database = apply_commit(database, Event(name, done, 0))
 
 
 @pytest.mark.slow
@@ -71,14 +71,14 @@ def test_of_the_statements_of_scopes(name):
     inside = scope(name)
     told = 0
     for init in inside.inits:
-        start = initial(DELTA, inside.tables, init)
+        start = initial_database(DELTA, inside.tables, init)
         for pair in permutations(inside.statements, 2):
             database = start
             for k, statements in enumerate(pair):
-                done = effect(statements[k], database, f"T{k + 1}", inside.tables)
+                done = statement_effect(statements[k], database, f"T{k + 1}", inside.tables)
                 if done.error is not None:
                     break
-                database = after(database, Event(f"T{k + 1}", done, 0))
+                database = apply_commit(database, Event(f"T{k + 1}", done, 0))
             for statements in inside.statements:
                 told += is_local(statements[2 % len(statements)], database, inside.tables)
     assert told > 30

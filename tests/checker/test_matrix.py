@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from isolitmus.checker.execution.conflict_matrix import covering, predict_case
+from isolitmus.checker.execution.conflict_matrix import covering_order, predict_case
 from isolitmus.model.errors import IsolitmusError
 from isolitmus.model.matrix import NOT_MODELLED, MatrixCase, MatrixPlace, outcome_letter
 from isolitmus.specs import protocol
@@ -82,7 +82,7 @@ def test_every_statement_is_modelled_beside_itself_in_some_layout():
 def test_a_sample_soon_has_every_statement_on_either_side_in_every_layout():
     for size in (2, 7, len(PAIRS.statements)):
         some = replace(PAIRS, statements=dict(islice(PAIRS.statements.items(), size)))
-        sample = covering(some, some.places())[: size * len(some.layouts)]
+        sample = covering_order(some, some.places())[: size * len(some.layouts)]
         for side in ("a", "winner"):
             sides = {(getattr(place, side), place.layout) for place in sample}
             assert sides == set(product(some.statements, some.layouts))

@@ -10,14 +10,19 @@ from hypothesis import strategies as st
 
 from isolitmus.checker.delta.format import DELTA
 from isolitmus.checker.delta.frame import adds_meet_reads
-from isolitmus.checker.delta.statement_effects import effect
-from isolitmus.checker.execution.commit_loop import execute, execution_frame, initial, observed_run
+from isolitmus.checker.delta.statement_effects import statement_effect
+from isolitmus.checker.execution.commit_loop import (
+    execute,
+    execution_frame,
+    initial_database,
+    observed_run,
+)
 from isolitmus.checker.execution.duckdb_executor import DuckExecutor
 from isolitmus.checker.execution.run_diff import run_differences
-from isolitmus.checker.execution.run_result import Judged
+from isolitmus.checker.execution.run_result import RunResult
 from isolitmus.checker.execution.serial_orders import ModelExecutor, explain_serially
 from isolitmus.checker.judge.graph_semantics import admits, judge
-from isolitmus.checker.strategies import litmus_tests, predicates, readable, tables
+from isolitmus.checker.strategies import is_readable, litmus_tests, predicates, tables
 from isolitmus.model.errors import SqlError
 from isolitmus.model.run import same_bag
 from isolitmus.model.schema import Column, Schema
@@ -49,11 +54,13 @@ def duck():
 @pytest.mark.slow
 @given(tables(), predicates(depth=3), ROWS)
 def test_a_predicate_means_what_it_means_in_duckdb(duck, schema, predicate, rows):
-    where = readable(f"DELETE FROM t WHERE {predicate}", {"t": schema})
+    where = is_readable(f"DELETE FROM t WHERE {predicate}", {"t": schema})
     fill = read_statement(f"INSERT INTO t VALUES {_values(rows)}", {"t": schema})
-    database = initial(DELTA, {"t": schema}, [fill])
+    database = initial_database(DELTA, {"t": schema}, [fill])
     left = Counter(
-        row.values for f in effect(where, database, "a", {"t": schema}).reads for row in f.matched
+        row.values
+        for f in statement_effect(where, database, "a", {"t": schema}).reads
+        for row in f.matched
     )
     duck.execute("CREATE OR REPLACE TABLE t (id INT, part INT, x INT)")
     duck.execute(f"INSERT INTO t VALUES {_values(rows)}")
@@ -62,7 +69,7 @@ def test_a_predicate_means_what_it_means_in_duckdb(duck, schema, predicate, rows
 
 @given(tables(), predicates(depth=4), ROWS)
 def test_the_normal_form_of_a_condition_means_the_same(schema, predicate, rows):
-    where = readable(f"DELETE FROM t WHERE {predicate}", {"t": schema}).where
+    where = is_readable(f"DELETE FROM t WHERE {predicate}", {"t": schema}).where
     form = normalize(where)
     assert normalize(form) == form
     for row in rows:
@@ -103,8 +110,10 @@ def test_footprints_are_sound(schema, template, predicate, rows):
     """The premise of Theorem 5: what a statement matched is in a file that it read, and satisfies a
     partition predicate that it recorded."""
     fill = read_statement(f"INSERT INTO t VALUES {_values(rows)}", {"t": schema})
-    database = initial(DELTA, {"t": schema}, [fill])
-    done = effect(readable(template.format(predicate), {"t": schema}), database, "a", {"t": schema})
+    database = initial_database(DELTA, {"t": schema}, [fill])
+    done = statement_effect(
+        is_readable(template.format(predicate), {"t": schema}), database, "a", {"t": schema}
+    )
     home = {row.id: f for f in database["t"].files for row in f.rows}
     other = read_statement("INSERT INTO t VALUES (9, 9, 9)", {"t": schema})
     for read in done.reads:
@@ -112,9 +121,9 @@ def test_footprints_are_sound(schema, template, predicate, rows):
             assert home[row.id].path in done.footprint.files
             values = ", ".join("NULL" if v is None else str(v) for v in row.values)
             same = read_statement(f"INSERT INTO t VALUES ({values})", {"t": schema})
-            winner = effect(same, database, "w", {"t": schema}).footprint
+            winner = statement_effect(same, database, "w", {"t": schema}).footprint
             assert adds_meet_reads(winner, done.footprint)
-    assert effect(other, database, "w", {"t": schema}).footprint.blind
+    assert statement_effect(other, database, "w", {"t": schema}).footprint.blind
 
 
 RECORDED = [name for name in protocols() if not name.startswith("delta-rs-")]
@@ -151,7 +160,7 @@ def test_only_anti_dependencies_point_backwards(test, name):
 @given(litmus_tests(most=4, tracked=True))
 def test_serializable_as_checked_has_no_backward_edge(test):
     """Theorem 5, for tracked reads: what delta-serializable lets in is log-serializable."""
-    run = Judged(
+    run = RunResult(
         test,
         observed_run(test, execute(test, protocol("delta-serializable")), "delta-serializable"),
     )
@@ -205,7 +214,7 @@ def test_the_levels_are_a_lattice(test, name):
 @given(litmus_tests(most=4), st.sampled_from(RECORDED))
 def test_a_run_retraced_is_the_run(test, name):
     run = observed_run(test, execute(test, protocol(name)), name)
-    judged = Judged(test, run)
+    judged = RunResult(test, run)
     assert judged.frame is not None
     assert run_differences(run, run) == ()
     own = explain_serially(test, run)

@@ -10,21 +10,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from isolitmus.checker.execution.run_result import run
-from isolitmus.checker.judge.compiled_semantics import admission
+from isolitmus.checker.judge.compiled_semantics import compile_spec
 from isolitmus.checker.judge.history_verdict import check_history
 from isolitmus.checker.search.conformance_suite import (
-    caught,
-    expected_alone,
-    fewest,
+    is_caught,
+    smallest_hitting_set,
     smallest_suite,
+    with_single_expectation,
     write_suite,
 )
 from isolitmus.checker.search.mutant_separation import (
     AskedTest,
-    changed_exprs,
-    kills_of,
+    changed_expressions,
+    find_kills,
     separate_mutants,
-    what_is_said,
+    spec_answer,
 )
 from isolitmus.model.budget import Budget
 from isolitmus.model.errors import IsolitmusError, LitmusError
@@ -159,7 +159,7 @@ def judged_anew(spec, one):
                 check_history(test.history, one.mutant.spec)
             )
         elif not kill.found:
-            again = [*kills_of(one.mutant, [AskedTest(test, spec)])]
+            again = [*find_kills(one.mutant, [AskedTest(test, spec)])]
             assert [each.words for each in again] == [kill.words]
 
 
@@ -212,7 +212,7 @@ def refuted(sets, size):
 
 @given(st.lists(st.sets(st.sampled_from("abcdef"), min_size=1), max_size=8))
 def test_the_fewest_are_the_fewest(sets):
-    found = fewest(sets)
+    found = smallest_hitting_set(sets)
     assert all(each & {*found} for each in sets)
     some = (c for k in range(len(found)) for c in combinations("abcdef", k))
     assert not any(all(each & {*choice} for each in sets) for choice in some)
@@ -226,11 +226,11 @@ def test_what_need_not_be_carried_out_says_the_same(name, seed):
     tests = [AskedTest(test, spec) for test in rng.sample(every, 40)]
     passed = 0
     for mutant in rng.sample(make_mutants(spec), 20):
-        changed = changed_exprs(spec, mutant.spec)
+        changed = changed_expressions(spec, mutant.spec)
         for asked in tests:
             if not asked.may_differ(mutant, changed):
                 passed += 1
-                assert what_is_said(asked.test, mutant.spec) == asked.said
+                assert spec_answer(asked.test, mutant.spec) == asked.said
     assert passed > 400
 
 
@@ -242,17 +242,17 @@ def small():
 @pytest.mark.slow
 def test_a_client_that_checks_less_is_caught(small):
     suite = smallest_suite(small)
-    tests = [expected_alone(kill.test, suite) for kill in suite.tests]
+    tests = [with_single_expectation(kill.test, suite) for kill in suite.tests]
     name = small.spec.name
-    assert all(caught(one.mutant, tests, name) for one in small.told)
-    assert not any(caught(one.mutant, tests, name) for one in small.argued)
+    assert all(is_caught(one.mutant, tests, name) for one in small.told)
+    assert not any(is_caught(one.mutant, tests, name) for one in small.argued)
 
 
 @pytest.mark.slow
 def test_a_flipped_outcome_is_caught(small):
     suite = smallest_suite(small)
     for kill in suite.tests:
-        test = expected_alone(kill.test, suite)
+        test = with_single_expectation(kill.test, suite)
         expect = test.expect[small.spec.name]
         for name, (outcome,) in expect.outcome.items():
             other = "no-op" if outcome == "committed" else "committed"
@@ -367,8 +367,8 @@ def test_what_is_argued_of_a_level_holds_of_any_frame(name, seed):
     others = [mutant.spec for mutant in every if mutant.number in argued]
     rng = random.Random(seed)
     frames = [frame_of(rng) for _ in range(3_000)]
-    said = [admission(of)(frame) for frame in frames]
+    said = [compile_spec(of)(frame) for frame in frames]
     assert {*said} == {True, False}
     assert len(others) == len(argued) > 1
     for other in others:
-        assert [admission(other)(frame) for frame in frames] == said
+        assert [compile_spec(other)(frame) for frame in frames] == said

@@ -13,12 +13,12 @@ from isolitmus import specs as package_specs
 from isolitmus.checker import check, compare, explain, graph, run, separate, sweep, verdict_words
 from isolitmus.checker.execution.conflict_matrix import predict_case
 from isolitmus.checker.execution.denotation import denote
-from isolitmus.checker.search.separation import triviality
+from isolitmus.checker.search.separation import find_triviality
 from isolitmus.checker.search.unbounded_separation import separate_unbounded
 from isolitmus.checker.workloads import repairs
 from isolitmus.checker.workloads import repairs as changes
 from isolitmus.checker.workloads.prediction import predict_workload
-from isolitmus.checker.workloads.robustness import robustness
+from isolitmus.checker.workloads.robustness import decide_robustness
 from isolitmus.model import History
 from isolitmus.model.errors import IsolitmusError, LitmusError, UnknownName
 from isolitmus.model.matrix import MatrixPlace
@@ -44,7 +44,7 @@ def test_a_spec_is_a_name_a_path_or_itself(mine):
     assert level(level("causal")) is level("causal")
     assert protocol(protocol("delta-serializable")) is protocol("delta-serializable")
     assert litmus(litmus("reorder")) is litmus("reorder")
-    assert triviality(mine) is None
+    assert find_triviality(mine) is None
 
 
 def test_so_are_tests_and_scopes(mine):
@@ -106,7 +106,7 @@ OFFERED = [
     (package, name)
     for package in (checker, conformance, package_model, pipeline, package_specs)
     for name in package.__all__
-] + [(changes, "job_changes"), (changes, "tried"), (repairs, "repaired")]  # fmt: skip
+] + [(changes, "job_changes"), (changes, "try_changes"), (repairs, "find_repairs")]  # fmt: skip
 
 
 def test_what_the_packages_offer_takes_names_and_paths():
@@ -151,7 +151,10 @@ parameters = { day = "INT" }
     )
     predicted = predict_workload(jobs, "databricks-serializable@15.4", examples=False)
     assert predicted.protocol == "databricks-serializable-newest-rows@14.3"
-    assert robustness(str(jobs), "delta-write-serializable", "write-serializable").word == "safe"
+    assert (
+        decide_robustness(str(jobs), "delta-write-serializable", "write-serializable").word
+        == "safe"
+    )
     place = MatrixPlace("delete-row", "insert", "same partition")
     cell = predict_case(matrix("pairs"), place, "delta-serializable")
     assert cell.predicted == "ConcurrentAppendException"

@@ -7,7 +7,7 @@ import pytest
 
 from isolitmus.checker import run, separate
 from isolitmus.checker.execution import commit_loop as executing
-from isolitmus.checker.execution.run_result import Judged
+from isolitmus.checker.execution.run_result import RunResult
 from isolitmus.specs import litmus, protocol, scope, spec
 
 
@@ -28,7 +28,7 @@ def executed(monkeypatch):
                 monkeypatch.setattr(known, name, counting)
 
     counted(executing, "execute", lambda _, under=None: under and under.name)
-    counted(sys.modules[Judged.__module__], "retrace", lambda test, _: f"retraced {test.name}")
+    counted(sys.modules[RunResult.__module__], "retrace", lambda test, _: f"retraced {test.name}")
     return asked
 
 

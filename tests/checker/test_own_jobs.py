@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from isolitmus.checker import run
 from isolitmus.checker.strategies import jobs
 from isolitmus.checker.workloads.prediction import predict_workload
-from isolitmus.checker.workloads.robustness import robustness
+from isolitmus.checker.workloads.robustness import decide_robustness
 from isolitmus.model.errors import IsolitmusError
 from isolitmus.model.verdict import Allowed
 from isolitmus.specs import protocol
@@ -158,7 +158,7 @@ def test_runs_that_overlap_differ_in_their_distinct_parameters():
         "days",
     )
     assert {m.word for m in predict_workload(days, STRONG).meetings} == {"never"}
-    answer = robustness(days, WEAK, "log-serializable")
+    answer = decide_robustness(days, WEAK, "log-serializable")
     assert answer.word == "safe"
     assert answer.assumptions[-1] == "no two runs that overlap have the same :day"
 

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from isolitmus.checker import run
 from isolitmus.checker.strategies import litmus_tests
-from isolitmus.checker.strategies.table_strategies import constants, own_rows
+from isolitmus.checker.strategies.table_strategies import constants_in, table_rows_for
 from isolitmus.model.errors import IsolitmusError
 from isolitmus.model.schema import Column, Schema
 from isolitmus.specs import protocol
@@ -89,7 +89,7 @@ def test_rows_have_what_the_statements_name():
     seen = set()
 
     @settings(max_examples=200)
-    @given(own_rows(schema, constants(["DELETE FROM t WHERE day = 'mon' AND id = 7"])))
+    @given(table_rows_for(schema, constants_in(["DELETE FROM t WHERE day = 'mon' AND id = 7"])))
     def draw(row):
         seen.add(row)
 

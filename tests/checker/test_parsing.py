@@ -6,7 +6,7 @@ import pytest
 import sqlglot
 from sqlglot.dialects import Dialect
 
-from isolitmus.checker.delta.metadata_changes import analysed
+from isolitmus.checker.delta.metadata_changes import analyse_again
 from isolitmus.checker.execution.run_result import run
 from isolitmus.model.errors import SqlError
 from isolitmus.model.schema import Column, Schema
@@ -127,5 +127,5 @@ def test_the_kind_says_which_exception_analysis_raises(sql, error):
     strings = {"t": Schema("t", (*T["t"].columns, Column("y", "STRING")))}
     statement = read_statement(sql, strings if error is None else WIDER)
     with pytest.raises(EvaluationError) as refused:
-        analysed(statement, T if error else WIDER)
+        analyse_again(statement, T if error else WIDER)
     assert refused.value.exception == (error or "AnalysisException")

@@ -14,7 +14,7 @@ from isolitmus.checker.pg_isolation.permutation_history import (
     permutation_histories,
 )
 from isolitmus.checker.pg_isolation.permutation_run import SpecTables, printed_rows
-from isolitmus.checker.pg_isolation.row_versions import SeenBy
+from isolitmus.checker.pg_isolation.row_versions import SnapshotView
 from isolitmus.model.errors import RecordingError
 from isolitmus.model.litmus import HistoryTest
 from isolitmus.specs import spec
@@ -56,7 +56,7 @@ def explained(tables, found):
         before = []
         with tables.versions.permutation():
             if same_answers(tables.versions, order, before) and all(
-                tables.versions.digest(name, SeenBy(0, frozenset(before))) == digest
+                tables.versions.digest(name, SnapshotView(0, frozenset(before))) == digest
                 for name, digest in found.carried.tables.items()
             ):
                 return True
@@ -65,7 +65,7 @@ def explained(tables, found):
 
 def same_answers(versions, order, before):
     for transaction in order:
-        seen = SeenBy(transaction.number, frozenset(before))
+        seen = SnapshotView(transaction.number, frozenset(before))
         for statement, rows in transaction.answers:
             if statement.tree.key == "select":
                 if printed_rows(versions.query(statement, seen)) != rows:

@@ -13,7 +13,7 @@ from isolitmus.checker.judge.graph_semantics import admits
 from isolitmus.checker.judge.history_verdict import check_history
 from isolitmus.checker.search.separation import separate
 from isolitmus.checker.strategies import histories
-from isolitmus.checker.universes.abstract import one_after_another, varied
+from isolitmus.checker.universes.abstract import variation_for, with_serial_time
 from isolitmus.checker.universes.abstract_solver import search
 from isolitmus.model.errors import IsolitmusError
 from isolitmus.model.history import History
@@ -211,7 +211,7 @@ def test_of_one_version_each_the_levels_of_locks_imply_adya_s(run):
 @given(histories(keys="xy", predicates=True))
 def test_where_nobody_overlaps_is_no_phenomenon(history):
     """And who asks for no time says the same as before."""
-    timed = one_after_another(history)
+    timed = with_serial_time(history)
     if timed is not None:
         for name in LEVELS:
             assert isinstance(check_history(timed, level(name)), Allowed), name
@@ -283,7 +283,7 @@ def test_what_some_small_history_tells_apart_the_solver_tells_apart():
         said.add(tuple(admits(frame, level(name)) for name in TOLD))
     for (i, a), (j, b) in permutations(enumerate(TOLD), 2):
         apart = any(row[i] and not row[j] for row in said)
-        history, _ = search(level(a), level(b), 2, varied(level(a), level(b), aborts=False))
+        history, _ = search(level(a), level(b), 2, variation_for(level(a), level(b), aborts=False))
         assert (history is not None) == apart, (a, b)
         if history is not None:
             assert isinstance(check_history(history, level(a)), Allowed)

@@ -16,8 +16,8 @@ from isolitmus.checker.render.graph_picture import arrows, graph_svg
 from isolitmus.checker.render.page_parts import figure
 from isolitmus.checker.render.run_panels import (
     against_the_log,
-    columned,
-    conclusion,
+    column_rows,
+    conclusion_words,
     panel_svg,
     side_by_side_svg,
 )
@@ -149,11 +149,13 @@ def test_rows_are_marked_where_the_order_of_the_log_gives_others():
         [],
         [("100", "extra")],
     ]
-    assert conclusion(levels[1]) == (
+    assert conclusion_words(levels[1]) == (
         "delete, then insert gives this; insert, then delete, as in the log, does not.",
         "other",
     )
-    twice = columned("t", ["id", "part"], ((1, 0), (1, 0), (2, 0)), ((1, 0), (3, None), (3, None)))
+    twice = column_rows(
+        "t", ["id", "part"], ((1, 0), (1, 0), (2, 0)), ((1, 0), (3, None), (3, None))
+    )
     assert [(*row.values, row.mark) for row in twice.rows] == [
         ("1", "0", ""), ("1", "0", "extra"), ("2", "0", "extra"),
         ("3", "NULL", "missing"), ("3", "NULL", "missing"),

@@ -7,7 +7,7 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from isolitmus.checker.execution.run_diff import run_differences
-from isolitmus.checker.execution.run_result import Several, run
+from isolitmus.checker.execution.run_result import PossibleRuns, run
 from isolitmus.checker.strategies import predicates
 from isolitmus.conformance.agreement import find_differences
 from isolitmus.model.errors import IsolitmusError, UndeterminedError
@@ -121,14 +121,14 @@ def test_the_true_ending_is_among_the_possible_ones(pair, name):
     if not isinstance(undecided.value, SeveralRuns):
         event("undecided")
         return
-    found = Several(test, undecided.value, None)
+    found = PossibleRuns(test, undecided.value, None)
     event(f"certain: {sum(len(ways) == 1 for ways in found.ends.values())} of {len(found.ends)}")
     runs = undecided.value.runs
     assert any(not run_differences(one, true) for one in runs), (
         plain,
         min((run_differences(one, true) for one in runs), key=len),
     )
-    assert Several(test, undecided.value, true).end == "predicted"
+    assert PossibleRuns(test, undecided.value, true).end == "predicted"
     with pytest.raises(SeveralRuns):  # one of them: so it is no mismatch
         find_differences(test, protocol(name), lambda _, __: true)
 
@@ -142,7 +142,7 @@ def test_what_does_not_depend_on_it_is_certain():
     test = read_litmus(text, "two")
     with pytest.raises(SeveralRuns) as several:
         run(test, protocol("delta-serializable"))
-    ends = Several(test, several.value, None).ends
+    ends = PossibleRuns(test, several.value, None).ends
     assert ends["a"] == ("committed as version 2", "no-op", "an error of its own")
     assert ends["b"] == ("committed as version 1",)
     assert [way.partition(" as")[0] for way in ends["c"]] == ["committed", "committed"]

@@ -14,7 +14,7 @@ from isolitmus.checker.execution.commit_loop import execute
 from isolitmus.checker.render.prediction import meeting_words, prediction_lines
 from isolitmus.checker.workloads.instances import Instances
 from isolitmus.checker.workloads.prediction import _Pair, predict_pair, predict_workload
-from isolitmus.checker.workloads.repairs import tried
+from isolitmus.checker.workloads.repairs import try_changes
 from isolitmus.model.errors import Disagreement, IsolitmusError
 from isolitmus.specs import protocol
 from isolitmus.specs.files.litmus_file import read_litmus
@@ -134,7 +134,7 @@ def test_what_stops_was_predicted(known, table, loser, winner, under, rows, valu
 
 def _conditions(work, under):
     """What is predicted of loser and winner, and whether its condition holds of some values."""
-    from isolitmus.checker.workloads.prediction import implied
+    from isolitmus.checker.workloads.prediction import implied_comparisons
 
     pair = _Pair(Instances(work), *work.statements, under)
     meeting = pair.proposal()
@@ -142,7 +142,7 @@ def _conditions(work, under):
         return meeting, lambda _: False
     z3 = pair.asked.z3
     anything = z3.Or(*(stop for _, stop in pair.stops))
-    atoms = implied(pair.asked, anything, list(pair._atoms()))
+    atoms = implied_comparisons(pair.asked, anything, list(pair._atoms()))
 
     def holds(values):
         given = [
@@ -212,7 +212,7 @@ def test_remedies_are_asked_anew():
     """A literal on the partition column is what lets MERGE alone, and no other change of the shop's does."""
     under = protocol("delta-serializable")
     found = predict_workload(workload("shop"), under)
-    ways = {change.title: change for change in tried(found, under)}
+    ways = {change.title: change for change in try_changes(found, under)}
     literal = ways["upsert with day as a literal in ON"]
     assert ("upsert", "ingest", ("both have the same :day",)) in literal.narrows
     assert literal.brings == ()

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 
 from isolitmus.checker.execution.commit_loop import execute, judge_execution, unfit_table
-from isolitmus.checker.prove.premises import PREMISES, violated_premises
+from isolitmus.checker.prove.premises import PREMISES, find_violated_premises
 from isolitmus.checker.strategies import litmus_tests
 from isolitmus.model.litmus import Litmus
 from isolitmus.specs import level, litmus, protocol
@@ -16,7 +16,9 @@ from isolitmus.specs.files.litmus_file import read_litmus
 
 def broken(test, name):
     """The names of the premises that the test's execution under the protocol does not satisfy."""
-    return {premise.name for premise in violated_premises(execute(test, protocol(name)), PREMISES)}
+    return {
+        premise.name for premise in find_violated_premises(execute(test, protocol(name)), PREMISES)
+    }
 
 
 OUTSIDE = {"read-files", "read-predicates", "blind"}

@@ -7,11 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from isolitmus.checker.judge.completion import completions, frames
-from isolitmus.checker.judge.completion_search import Proposing, proposable
+from isolitmus.checker.judge.completion_search import CompletionSearch, is_monotone_in_assumptions
 from isolitmus.checker.judge.graph_semantics import admits
 from isolitmus.checker.judge.history_verdict import check_history
 from isolitmus.checker.judge.read_nodes import needs_reads
-from isolitmus.checker.judge.spec_properties import increasing, takes_later
+from isolitmus.checker.judge.spec_properties import is_increasing, takes_later
 from isolitmus.checker.render.verdicts import other_ways
 from isolitmus.checker.strategies import histories
 from isolitmus.model.budget import Budget
@@ -32,7 +32,7 @@ OWN = [
         "around": "irreflexive [Reader] ; rw ; ww+ ; wr as back acyclic ww as versions",
     }.items()
 ]
-SPECS = [spec for spec in (*map(level, levels()), *OWN) if proposable(spec)]
+SPECS = [spec for spec in (*map(level, levels()), *OWN) if is_monotone_in_assumptions(spec)]
 
 
 @st.composite
@@ -52,7 +52,7 @@ def open_histories(draw):
 def test_a_proposal_is_found_just_if_some_completion_is_admitted(spec, history):
     reads = needs_reads(spec)
     some = any(admits(c.frame(reasons=False, reads=reads), spec) for c in completions(history))
-    found = Proposing(history, spec, orders=True).admitted(10**6, Budget())
+    found = CompletionSearch(history, spec, orders=True).admitted(10**6, Budget())
     assert (found is not None) == some
     if found is not None:
         assert found in completions(history)
@@ -61,7 +61,7 @@ def test_a_proposal_is_found_just_if_some_completion_is_admitted(spec, history):
 @pytest.mark.slow
 @given(history=histories(keys="xy", most=3, predicates=True, observed=True))
 def test_what_proposals_share_every_completion_has(history):
-    common = Proposing(history, level("serializable"), orders=True).common()
+    common = CompletionSearch(history, level("serializable"), orders=True).common()
     found = list(frames(history))
     for name, relation in common.relations.items():
         assert all(set(relation.pairs()) <= set(f.relations[name].pairs()) for f in found)
@@ -108,7 +108,7 @@ def test_what_no_order_mends_is_forbidden_beside_many_orders():
     assert other_ways(verdict) == [
         "In every other way in which it may have been it is forbidden, too."
     ]
-    proposing = Proposing(History.from_table(table), level("serializable"), orders=True)
+    proposing = CompletionSearch(History.from_table(table), level("serializable"), orders=True)
     with pytest.raises(Limit, match="none of the first 1 completions that were proposed"):
         proposing.admitted(1, Budget())
     ended = check_history(History.from_table(table), level("serializable"), limit=1)
@@ -121,7 +121,7 @@ def test_what_no_order_mends_is_forbidden_beside_many_orders():
 
 def test_who_loses_pairs_as_others_come_is_not_asked_of_a_solver():
     spec = read(BINDS + r"acyclic (wr | ww) \ (ww ; ww) as order", "mine")
-    assert not increasing(spec) and not proposable(spec)
+    assert not is_increasing(spec) and not is_monotone_in_assumptions(spec)
     verdict = check_history(skew(12), spec, limit=1000)
     assert verdict or isinstance(verdict, Unknown)
 

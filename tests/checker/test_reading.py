@@ -4,8 +4,8 @@ import pytest
 
 from isolitmus.checker.delta import format as delta
 from isolitmus.checker.delta.delta_rs_read_set import read_set
-from isolitmus.checker.delta.statement_effects import effect
-from isolitmus.checker.execution.commit_loop import initial
+from isolitmus.checker.delta.statement_effects import statement_effect
+from isolitmus.checker.execution.commit_loop import initial_database
 from isolitmus.checker.execution.run_result import run
 from isolitmus.model.errors import LitmusError, SqlError, UndeterminedError
 from isolitmus.model.run import SeveralRuns
@@ -47,7 +47,7 @@ def test_a_parameter_without_a_value_is_not_carried_out():
     delete = read_statement("DELETE FROM t WHERE id = :n", T, types={"n": "INT"})
     inits = [read_statement("INSERT INTO t VALUES (1, NULL, 1)", T)]
     with pytest.raises(UndeterminedError, match="the value of :n is not known"):
-        effect(delete, initial(delta.DELTA, T, inits), "a", T)
+        statement_effect(delete, initial_database(delta.DELTA, T, inits), "a", T)
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ def test_of_what_is_opaque_no_outcome_is_told():
     assert str(conjuncts(delete.where)[0]) == "day = DATE '2026-01-02'"
     inits = [read_statement("INSERT INTO t VALUES (1, '2026-01-02', 1)", T)]
     with pytest.raises(UndeterminedError, match=r"what 'mine\(id\) > 3' gives is not modelled"):
-        effect(delete, initial(delta.DELTA, T, inits), "a", T)
+        statement_effect(delete, initial_database(delta.DELTA, T, inits), "a", T)
 
 
 def test_the_time_is_a_parameter():

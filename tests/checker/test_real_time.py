@@ -11,14 +11,14 @@ from isolitmus.checker import check, compare, run, separate
 from isolitmus.checker.execution.commit_loop import (
     execute,
     execution_frame,
+    frame_for_spec,
     judge_execution,
-    seen_by,
 )
 from isolitmus.checker.execution.denotation import denote
 from isolitmus.checker.judge.completion import frames
 from isolitmus.checker.strategies import litmus_tests
 from isolitmus.checker.sweeps.abstract_sweep import sweep_abstract
-from isolitmus.checker.universes.abstract import intervals, scheduled
+from isolitmus.checker.universes.abstract import interval_orders, with_schedule
 from isolitmus.model.errors import HistoryError, IsolitmusError, UndeterminedError
 from isolitmus.model.history import History
 from isolitmus.model.operations import Transaction
@@ -184,9 +184,9 @@ def test_what_is_wrong_with_a_schedule(schedule, message):
 def test_every_order_of_intervals_has_its_schedule(n):
     """What is said of who had ended is what a history with that schedule says."""
     seen = set()
-    for ended in intervals(n):
+    for ended in interval_orders(n):
         transactions = tuple(Transaction(t + 1, ()) for t in range(n))
-        history = History(transactions, schedule=scheduled(ended))
+        history = History(transactions, schedule=with_schedule(ended))
         found = set(next(frames(history)).relations["rt"].pairs())
         assert found == {(i, j) for i in range(n) for j in range(n) if ended[i][j]}
         seen.add(frozenset(found))
@@ -294,8 +294,8 @@ def test_on_tables_time_only_adds(test):
 def test_a_frame_has_times_only_for_who_asks():
     execution = execute(litmus("reorder-reader-in-time"))
     assert "rt" not in execution_frame(execution, reads=True).relations
-    assert "rt" not in seen_by(PLAIN, execution).relations
-    assert pairs_of(seen_by(STRICT, execution), "rt") == {("insert", "reader")}
+    assert "rt" not in frame_for_spec(PLAIN, execution).relations
+    assert pairs_of(frame_for_spec(STRICT, execution), "rt") == {("insert", "reader")}
     assert "rt" not in denote(litmus("reorder-reader-in-time")).frame.relations
     assert denote(litmus("reorder-reader-in-time"), STRICT).values[-1].items == (
         ("insert", "reader"),
@@ -307,7 +307,7 @@ def test_a_frame_has_times_only_for_who_asks():
 def test_what_a_client_reads_before_it_starts_is_within_its_time():
     """It read before the other ended, though its transaction began afterwards."""
     name = "collect-then-append"
-    frame = seen_by(STRICT, execute(litmus(name)))
+    frame = frame_for_spec(STRICT, execute(litmus(name)))
     first = str(litmus(name).schedule).split()[0].partition(".")[0]
     assert all(later != first for _, later in pairs_of(frame, "rt"))
 

@@ -10,13 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from small_records import KEYS, recorded
 
-from isolitmus.checker.blackbox.columnar_graph import clocks
+from isolitmus.checker.blackbox.columnar_graph import vector_clocks
 from isolitmus.checker.blackbox.events import TIMED, Events
-from isolitmus.checker.blackbox.explanation import explained_record
+from isolitmus.checker.blackbox.explanation import explain_record
 from isolitmus.checker.blackbox.judgement import ORDERED, POLYNOMIAL, judge_recorded
-from isolitmus.checker.blackbox.read_from import attributed
-from isolitmus.checker.blackbox.recheck import confirmed, misread
-from isolitmus.checker.blackbox.version_order import Choosing, order_of
+from isolitmus.checker.blackbox.read_from import attribute_reads
+from isolitmus.checker.blackbox.recheck import confirm_cycle, find_misread
+from isolitmus.checker.blackbox.version_order import VersionOrderConstraints, solve_version_order
 from isolitmus.checker.checks.blackbox_check import check_recorded
 from isolitmus.checker.judge.history_verdict import check_history
 from isolitmus.model.blackbox_history import ABORTED, COMMITTED, INITIAL, UNKNOWN, RegisterHistory
@@ -141,7 +141,7 @@ def test_in_real_time_the_levels_of_the_catalogue_say_the_same(history, name):
     assert str(check_history(as_versions, level(name))) == judged.verdict
     if judged.verdict == "forbidden" and judge_recorded(history, TIMED[name]).verdict == "allowed":
         assert not judged.cycle or "rt" in str(judged.cycle)
-        shown = explained_record(judged, Budget())
+        shown = explain_record(judged, Budget())
         assert any(edge.kind == "rt" for one in shown.violations for edge in one.cycle)
 
 
@@ -219,13 +219,13 @@ def test_the_definitions_tried_order_by_order_say_the_same(history, name):
 @pytest.mark.slow
 @given(drawn(transactions=6, ends=[COMMITTED], keys=3), st.sampled_from(ORDERED))
 def test_the_solver_alone_says_the_same(history, name):
-    choosing = Choosing(attributed(history), Events(name))
+    choosing = VersionOrderConstraints(attribute_reads(history), Events(name))
     found = None
-    if clocks(choosing.graph, choosing.chain) is not None:
-        found = order_of(choosing, Budget())
+    if vector_clocks(choosing.graph, choosing.chain) is not None:
+        found = solve_version_order(choosing, Budget())
     judged = judge_recorded(history, name)
     assert (found is not None) == (judged.verdict == "allowed")
-    assert found is None or not misread(choosing.seen, name, found)
+    assert found is None or not find_misread(choosing.seen, name, found)
 
 
 @given(drawn(transactions=6), st.sampled_from(LEVELS))
@@ -236,9 +236,9 @@ def test_each_cycle_is_confirmed_and_at_no_weaker_level(history, name):
         not judged.flaws and not judged.cycle and not judged.reason
     )
     if judged.cycle:
-        assert confirmed(history, name, judged.cycle)
-        assert not confirmed(history, name, judged.cycle[:-1])
-        assert not confirmed(history, name, [])
+        assert confirm_cycle(history, name, judged.cycle)
+        assert not confirm_cycle(history, name, judged.cycle[:-1])
+        assert not confirm_cycle(history, name, [])
 
 
 WEAKER = [

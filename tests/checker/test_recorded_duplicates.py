@@ -11,12 +11,17 @@ from hypothesis import assume, given, reject
 from hypothesis import strategies as st
 from small_records import not_allowed, recorded
 
-from isolitmus.checker.blackbox.explanation import attributions, explained_record, part_of, shrunk
+from isolitmus.checker.blackbox.explanation import (
+    attributions,
+    explain_record,
+    extract_part,
+    shrink_core,
+)
 from isolitmus.checker.blackbox.judgement import ORDERED, POLYNOMIAL, judge_recorded
 from isolitmus.checker.blackbox.precedence import Precedence
-from isolitmus.checker.blackbox.read_from import attributed
-from isolitmus.checker.blackbox.recheck import confirmed, misattributed, misread
-from isolitmus.checker.judge.anomalies import anomalies
+from isolitmus.checker.blackbox.read_from import attribute_reads
+from isolitmus.checker.blackbox.recheck import confirm_cycle, find_misattributed_read, find_misread
+from isolitmus.checker.judge.anomalies import anomaly_names
 from isolitmus.model.blackbox_history import ABORTED, COMMITTED, INITIAL, UNKNOWN, RegisterHistory
 from isolitmus.model.budget import Budget
 
@@ -104,19 +109,19 @@ def test_so_it_is_where_no_stronger_level_is_tried(history, name):
 @given(drawn(ends=(COMMITTED, UNKNOWN)), st.sampled_from(LEVELS))
 def test_whatever_several_wrote_is_explained(history, name):
     judged = judge_recorded(history, name)
-    explained = explained_record(judged, Budget())
+    explained = explain_record(judged, Budget())
     assert str(explained) == judged.verdict
-    assert bool(anomalies(explained)) == (judged.verdict == "forbidden")
+    assert bool(anomaly_names(explained)) == (judged.verdict == "forbidden")
 
 
 @pytest.mark.slow
 @given(not_allowed(drawn(), st.sampled_from(LEVELS)))
 def test_nothing_of_a_forbidden_part_can_be_left_out(judged):
-    part, name = shrunk(judged, Budget()).history, judged.level
+    part, name = shrink_core(judged, Budget()).history, judged.level
     assert judge_recorded(part, name).verdict == by_choices(part, name) == "forbidden"
     size = len(part.key)
     for out in range(size):
-        less = part_of(part, np.arange(size) != out).history
+        less = extract_part(part, np.arange(size) != out).history
         assert judge_recorded(less, name).verdict == "allowed"
 
 
@@ -125,7 +130,7 @@ def settled(history, given=()):
     chosen = np.full(len(history.key), -1)
     for read, writer in given:
         chosen[read] = writer
-    seen = attributed(history, chosen)
+    seen = attribute_reads(history, chosen)
     if not len(seen.unclear):
         yield {*given}
         return
@@ -208,7 +213,7 @@ def test_a_transaction_that_may_have_committed_must_be_explained_if_it_is_read_f
     assert judged.reason == (
         "none of those who wrote it can have been read from: transaction 3 (session u, line 5) read x = 1"
     )
-    lines = repr(explained_record(judged, Budget()))
+    lines = repr(explain_record(judged, Budget()))
     assert lines.count("not thin-air read, if T3 (session u, line 5) read x = 1 of T") == 2
     assert "read y = 9, which nobody wrote" in lines
     ends[0] = ABORTED
@@ -222,7 +227,7 @@ def test_a_transaction_that_may_have_committed_must_be_explained_if_it_is_read_f
 def test_who_is_read_from_is_told_for_each_way():
     history = recorded("w(x1) w(y1)", "w(x1) w(y1)", "r(x1) r(y-)")
     judged = judge_recorded(history, "read-atomic")
-    assert repr(explained_record(judged, Budget())).splitlines()[1:4] == [
+    assert repr(explain_record(judged, Budget())).splitlines()[1:4] == [
         "  not fractured read, if T3 (session u, line 5) read x = 1 of T1 (session s, line 1):",
         (
             "    co  T1 → T0  T3 (session u, line 6) read y = nothing although T3 sees T1, and T1 (session s, line 2)"
@@ -236,7 +241,7 @@ def test_who_is_read_from_is_told_for_each_way():
 @pytest.mark.slow
 def test_what_was_there_before_may_have_been_read():
     history = recorded("w(x1) w(y1) | w(x-) w(y2)", "r(x-) r(y1)")
-    lines = repr(explained_record(judge_recorded(history, "read-atomic"), Budget()))
+    lines = repr(explain_record(judge_recorded(history, "read-atomic"), Budget()))
     assert "if T3 (session t, line 5) read x before anybody wrote it:" in lines
     assert "if T3 (session t, line 5) read x = nothing of T2 (session s, line 3):" in lines
 
@@ -253,18 +258,20 @@ def test_a_step_from_one_of_several_writers_is_confirmed_where_it_is_supposed_al
         Precedence(history, 0, 2, "wr", 3),
         Precedence(history, 2, 0, "wr", 1),
     )
-    assert confirmed(history, "read-committed", cycle, {3: 0})
-    assert not confirmed(history, "read-committed", cycle, {3: 1})
-    assert not confirmed(history, "read-committed", cycle)
+    assert confirm_cycle(history, "read-committed", cycle, {3: 0})
+    assert not confirm_cycle(history, "read-committed", cycle, {3: 1})
+    assert not confirm_cycle(history, "read-committed", cycle)
 
 
 def test_orders_and_writers_that_do_not_explain_what_was_read_are_refused():
     history = recorded("w(x1)", "w(x2)", "r(x1)", "w(x1)")
-    seen = attributed(history, np.array([-1, -1, 3, -1]))
-    assert not misread(seen, "serializable", np.array([1, 3, 2, 0]))
-    assert not misread(seen, "serializable", np.array([1, 0, 2, 3]))
-    assert "read x = 1" in misread(seen, "serializable", np.array([0, 1, 2, 3]))
-    assert misread(seen, "serializable", np.array([0, 2, 3])) == "a transaction that is missing"
-    assert not misattributed(seen)
-    assert "read x = 1" in misattributed(replace(seen, writer=np.array([1])))
-    assert "read x = 1" in misattributed(attributed(history))
+    seen = attribute_reads(history, np.array([-1, -1, 3, -1]))
+    assert not find_misread(seen, "serializable", np.array([1, 3, 2, 0]))
+    assert not find_misread(seen, "serializable", np.array([1, 0, 2, 3]))
+    assert "read x = 1" in find_misread(seen, "serializable", np.array([0, 1, 2, 3]))
+    assert (
+        find_misread(seen, "serializable", np.array([0, 2, 3])) == "a transaction that is missing"
+    )
+    assert not find_misattributed_read(seen)
+    assert "read x = 1" in find_misattributed_read(replace(seen, writer=np.array([1])))
+    assert "read x = 1" in find_misattributed_read(attribute_reads(history))

@@ -14,17 +14,17 @@ from small_records import not_allowed
 
 from isolitmus.checker import check, compare
 from isolitmus.checker.blackbox.explanation import (
-    abstracted,
-    explained_record,
+    explain_record,
+    extract_part,
     forbidden_ways,
-    part_of,
-    shrunk,
+    shrink_core,
+    to_version_history,
 )
 from isolitmus.checker.blackbox.judgement import ORDERED, judge_recorded
-from isolitmus.checker.blackbox.read_from import attributed
+from isolitmus.checker.blackbox.read_from import attribute_reads
 from isolitmus.checker.checks.blackbox_check import ASKED, check_recorded
 from isolitmus.checker.checks.history_check import IMPLIES
-from isolitmus.checker.judge.anomalies import anomalies
+from isolitmus.checker.judge.anomalies import anomaly_names
 from isolitmus.checker.judge.completion import completions
 from isolitmus.checker.render.verdicts import check_lines
 from isolitmus.checker.strategies import histories
@@ -130,7 +130,7 @@ class Looked:
 @given(drawn(), st.sampled_from(ASKED))
 def test_each_step_of_an_explanation_is_in_the_history(history, name):
     judged = judge_recorded(history, name)
-    verdict = explained_record(judged, Budget())
+    verdict = explain_record(judged, Budget())
     assert str(verdict) == judged.verdict
     looked = Looked(history)
     for violation in verdict.violations if isinstance(verdict, Forbidden) else ():
@@ -143,11 +143,11 @@ def test_each_step_of_an_explanation_is_in_the_history(history, name):
 @pytest.mark.slow
 @given(not_allowed(drawn(), st.sampled_from(ASKED)))
 def test_nothing_of_a_forbidden_part_can_be_left_out(judged):
-    part = shrunk(judged, Budget())
+    part = shrink_core(judged, Budget())
     size = len(part.history.key)
     assert judge_recorded(part.history, judged.level).verdict == "forbidden"
     for out in range(size):
-        less = part_of(part.history, np.arange(size) != out).history
+        less = extract_part(part.history, np.arange(size) != out).history
         assert judge_recorded(less, judged.level).verdict == "allowed"
 
 
@@ -155,7 +155,7 @@ def test_nothing_of_a_forbidden_part_can_be_left_out(judged):
 @given(drawn() | wild(), st.data())
 def test_what_is_forbidden_of_a_part_is_forbidden_of_the_whole(history, data):
     kept = data.draw(st.lists(st.booleans(), min_size=len(history.key), max_size=len(history.key)))
-    part = part_of(history, np.array(kept, bool)).history
+    part = extract_part(history, np.array(kept, bool)).history
     for name in ASKED:
         if judge_recorded(part, name).verdict == "forbidden":
             assert judge_recorded(history, name).verdict == "forbidden"
@@ -164,8 +164,8 @@ def test_what_is_forbidden_of_a_part_is_forbidden_of_the_whole(history, data):
 @pytest.mark.slow
 @given(not_allowed(drawn(), st.sampled_from(ORDERED)))
 def test_the_ways_leave_no_order_of_versions(judged):
-    part = shrunk(judged, Budget())
-    versions = abstracted(part, attributed(part.history))
+    part = shrink_core(judged, Budget())
+    versions = to_version_history(part, attribute_reads(part.history))
     ways = [
         [(a, b) for reason in way.supposing for a, b in pairwise(reason["versions"])]
         for way in forbidden_ways(versions, level(judged.level))
@@ -197,7 +197,7 @@ def test_a_recorded_history_stands_where_its_verdicts_say(history):
         holds[-1] if holds else "",
         ASKED[len(holds)] if len(holds) < len(ASKED) else "",
     )
-    assert all(anomalies(checked.levels[name]) for name in ASKED[len(holds) :])
+    assert all(anomaly_names(checked.levels[name]) for name in ASKED[len(holds) :])
     assert [*check_lines(checked, every=True)][-1].startswith("Assumed")
 
 
@@ -265,7 +265,7 @@ def test_an_anomaly_has_its_name_at_the_weakest_level_that_fails(name):
     weakest, *sessions = NAMED[name]
     checked = check_recorded("h", plume(*sessions))
     assert checked.standing.weakest == (weakest,)
-    assert anomalies(checked.levels[weakest]) == (name,)
+    assert anomaly_names(checked.levels[weakest]) == (name,)
 
 
 OF_THE_CATALOGUE = {
@@ -287,14 +287,14 @@ OF_THE_CATALOGUE = {
 @pytest.mark.parametrize("name", OF_THE_CATALOGUE)
 def test_a_history_of_the_catalogue_is_named_by_what_the_weakest_levels_forbid(name):
     checked = check(litmus(name), [level(one) for one in levels()])
-    found = {of for one in checked.standing.weakest for of in anomalies(checked.levels[one])}
+    found = {of for one in checked.standing.weakest for of in anomaly_names(checked.levels[one])}
     assert found == {OF_THE_CATALOGUE[name]}
 
 
 def test_an_aborted_read_has_its_name():
     history = read_recorded(b"w(0,1,0,-1)\nr(0,1,1,1)\n", Path("h.txt"), "plume")
     checked = check_recorded("h", history)
-    assert anomalies(checked.levels["read-committed"]) == ("aborted read (G1a)",)
+    assert anomaly_names(checked.levels["read-committed"]) == ("aborted read (G1a)",)
 
 
 def test_the_words_of_a_lost_update():
@@ -326,9 +326,9 @@ def test_the_words_of_a_lost_update():
 @given(wild(), st.sampled_from(ASKED))
 def test_whatever_was_recorded_is_explained(history, name):
     judged = judge_recorded(history, name)
-    explained = explained_record(judged, Budget())
+    explained = explain_record(judged, Budget())
     assert str(explained) == judged.verdict
-    assert bool(anomalies(explained)) == (judged.verdict == "forbidden")
+    assert bool(anomaly_names(explained)) == (judged.verdict == "forbidden")
 
 
 def test_flaws_are_counted_by_kind():
@@ -341,12 +341,12 @@ def test_flaws_are_counted_by_kind():
 
 def test_a_budget_that_is_spent_still_explains():
     judged = judge_recorded(plume("r(x0) w(x1)", "r(x0) w(x2)", "w(z1) | r(z1)"), "serializable")
-    assert anomalies(explained_record(judged, Budget(seconds=0))) == ("lost update",)
+    assert anomaly_names(explain_record(judged, Budget(seconds=0))) == ("lost update",)
 
 
 def test_where_versions_have_too_many_orders_the_cycle_of_the_judge_is_told(monkeypatch):
     monkeypatch.setattr("isolitmus.checker.blackbox.explanation.COMPLETIONS", 1)
     judged = judge_recorded(plume("r(x0) w(x1)", "r(x0) w(x2)"), "snapshot-isolation")
-    lines = repr(explained_record(judged, Budget()))
+    lines = repr(explain_record(judged, Budget()))
     assert "else T" in lines
     assert "came before" in lines

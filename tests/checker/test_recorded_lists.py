@@ -8,11 +8,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from small_records import not_allowed
 
-from isolitmus.checker.blackbox.explanation import explained_record, part_of, shrunk
+from isolitmus.checker.blackbox.explanation import explain_record, extract_part, shrink_core
 from isolitmus.checker.blackbox.judgement import ORDERED, POLYNOMIAL, judge_recorded
-from isolitmus.checker.blackbox.recheck import confirmed
+from isolitmus.checker.blackbox.recheck import confirm_cycle
 from isolitmus.checker.checks.blackbox_check import ASKED, check_recorded
-from isolitmus.checker.judge.anomalies import anomalies
+from isolitmus.checker.judge.anomalies import anomaly_names
 from isolitmus.checker.judge.history_verdict import check_history
 from isolitmus.model.blackbox_history import (
     ABORTED,
@@ -178,8 +178,8 @@ def test_each_cycle_is_confirmed(made, name):
         not judged.flaws and not judged.cycle and not judged.reason
     )
     if judged.cycle:
-        assert confirmed(judged.lists or judged.history, name, judged.cycle)
-        assert not confirmed(judged.lists or judged.history, name, judged.cycle[:-1])
+        assert confirm_cycle(judged.lists or judged.history, name, judged.cycle)
+        assert not confirm_cycle(judged.lists or judged.history, name, judged.cycle[:-1])
 
 
 @pytest.mark.slow
@@ -190,19 +190,19 @@ def test_each_cycle_is_confirmed(made, name):
 )
 def test_every_verdict_is_explained(made, name):
     judged = judge_recorded(listed(*made), name)
-    explained = explained_record(judged, Budget())
+    explained = explain_record(judged, Budget())
     assert str(explained) == judged.verdict
-    assert bool(anomalies(explained)) == (judged.verdict == "forbidden")
+    assert bool(anomaly_names(explained)) == (judged.verdict == "forbidden")
 
 
 @pytest.mark.slow
 @given(not_allowed(drawn().map(lambda made: listed(*made)), st.sampled_from(LEVELS)))
 def test_nothing_of_a_forbidden_part_can_be_left_out(judged):
-    part = shrunk(judged, Budget())
+    part = shrink_core(judged, Budget())
     size = len(part.history.key)
     assert judge_recorded(part.judged, judged.level).verdict == "forbidden"
     for out in range(size):
-        less = part_of(part.judged, np.arange(size) != out).judged
+        less = extract_part(part.judged, np.arange(size) != out).judged
         assert judge_recorded(less, judged.level).verdict == "allowed"
 
 
@@ -323,7 +323,7 @@ def test_what_no_order_of_appends_gives_has_its_name_at_every_level(what):
     history = listed(range(len(transactions)), transactions, status)
     for one in LEVELS:
         judged = judge_recorded(history, one)
-        assert name in anomalies(explained_record(judged, Budget()))
+        assert name in anomaly_names(explain_record(judged, Budget()))
         assert words in map(repr, judged.flaws)
 
 
@@ -348,7 +348,7 @@ def test_an_order_that_lists_show_is_looked_at(name):
     steps = [*transactions, *readers]
     checked = check_recorded("h", listed(range(len(steps)), steps))
     assert checked.standing.weakest == (weakest,)
-    assert anomalies(checked.levels[weakest]) == (name,)
+    assert anomaly_names(checked.levels[weakest]) == (name,)
     assert str(checked.levels["causal"]) == "allowed"
 
 
@@ -356,7 +356,7 @@ def test_a_list_is_the_reason_of_an_order():
     _, transactions, *seen = ORDERS["dirty write (G0)"]
     steps = [*transactions, *([(key, made)] for key, made in enumerate(seen))]
     judged = judge_recorded(listed(range(4), steps), "read-committed")
-    lines = repr(explained_record(judged, Budget()))
+    lines = repr(explain_record(judged, Budget()))
     assert (
         "T3 (session u, line 5) read a list of x that has 1 of T1 (session s, line 1) before 3 of T2"
         " (session t, line 3)"

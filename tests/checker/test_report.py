@@ -19,11 +19,11 @@ from jinja2.filters import escape
 from isolitmus.checker import check, compare, run, separate
 from isolitmus.checker.execution import run_result as runs
 from isolitmus.checker.execution.run_diff import run_differences
-from isolitmus.checker.execution.run_result import Judged
-from isolitmus.checker.render.demo_page import Advice, Demonstration, Replay, demo_page
+from isolitmus.checker.execution.run_result import RunResult
+from isolitmus.checker.render.demo_page import DemoAdvice, Demonstration, DemoRun, demo_page
 from isolitmus.checker.render.lattice_pages import lattices_page
 from isolitmus.checker.render.notebook import separation_html
-from isolitmus.checker.render.page_parts import Made
+from isolitmus.checker.render.page_parts import PageOrigin
 from isolitmus.checker.render.sweeps import CountedPair, Stops, SweepPage, sweep_page
 from isolitmus.checker.search.separation_result import Separation
 from isolitmus.model.verdict import Forbidden
@@ -33,7 +33,7 @@ from isolitmus.specs.files.litmus_file import read_litmus
 GOLDEN = Path(__file__).parents[1] / "golden" / "report.html"
 LEVELS = ["log-serializable", "serializable", "snapshot-isolation", "write-serializable"]
 ENGINE = "delta-spark 4.4.0, Spark 4.2.0"
-MADE = Made("isolitmus 0.1.0", "2026-01-31 12:00 UTC", "isolitmus demo --out report")
+MADE = PageOrigin("isolitmus 0.1.0", "2026-01-31 12:00 UTC", "isolitmus demo --out report")
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +51,9 @@ def found():
 def replayed(predicted, **changes):
     """The model replayed on itself, under another name; ``changes`` are what it did otherwise."""
     done = replace(predicted.run, engine="delta", engine_version=ENGINE, **changes)
-    return Replay(predicted, Judged(predicted.litmus, done), run_differences(predicted.run, done))
+    return DemoRun(
+        predicted, RunResult(predicted.litmus, done), run_differences(predicted.run, done)
+    )
 
 
 def page(found, *replays, headline="The model replayed on itself.", advised=()):
@@ -66,7 +68,7 @@ def page(found, *replays, headline="The model replayed on itself.", advised=()):
 def text(found):
     names = ("delta-serializable", "delta-write-serializable")
     replays = [replayed(run(found.litmus, protocol(name))) for name in names]
-    advised = Advice("Do it", "So.", "SELECT 1", True, "It was checked.", "It costs.")
+    advised = DemoAdvice("Do it", "So.", "SELECT 1", True, "It was checked.", "It costs.")
     return page(found, *replays, advised=[advised])
 
 
@@ -226,7 +228,7 @@ def test_what_is_equal_stands_once(text):
 def test_advice_says_whether_it_was_found_to_help(found, text):
     assert "What to do about it" in text
     assert "✓ Checked.</span> It was checked. It costs." in text
-    useless = Advice("Do it", "So.", "", False, "One is left.", "")
+    useless = DemoAdvice("Do it", "So.", "", False, "One is left.", "")
     assert "✕ Not enough.</span> One is left." in page(
         found, replayed(run(found.litmus, protocol("delta-serializable"))), advised=[useless]
     )
@@ -263,7 +265,7 @@ def test_what_differs_is_marked_in_words_too(found):
 @pytest.mark.slow
 def test_what_was_not_run_or_not_found_is_said(found):
     predicted = run(found.litmus, protocol("delta-write-serializable"))
-    shown = page(found, Replay(predicted, None, ()), headline="Nothing was replayed.")
+    shown = page(found, DemoRun(predicted, None, ()), headline="Nothing was replayed.")
     assert "Not replayed on the engine." in shown
     assert "then carried out" not in shown
     nothing = Separation("a", "b", "table", False, "up to 2 transactions", 7, 0.1)

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from isolitmus.checker import run
 from isolitmus.checker.render.robustness import across_words, robust_lines
 from isolitmus.checker.workloads import cycle_patterns as dangers
-from isolitmus.checker.workloads.counterexamples import keeps
+from isolitmus.checker.workloads.counterexamples import keeping_orders
 from isolitmus.checker.workloads.prediction import predict_workload
-from isolitmus.checker.workloads.repairs import repaired
-from isolitmus.checker.workloads.robustness import PROMISES, robust_answers, robustness
+from isolitmus.checker.workloads.repairs import find_repairs
+from isolitmus.checker.workloads.robustness import PROMISES, decide_all, decide_robustness
 from isolitmus.model.budget import Budget
 from isolitmus.model.errors import IsolitmusError
 from isolitmus.model.run import TOOK_EFFECT
@@ -62,14 +62,14 @@ def jobs(names, more=""):
 
 
 def word(names, promise, under=WEAK):
-    return robustness(jobs(names), protocol(under), promise)
+    return decide_robustness(jobs(names), protocol(under), promise)
 
 
 @pytest.mark.slow
 def test_serializable_is_safe_without_untracked_reads():
     """Theorem 5, for these jobs: nothing goes back."""
     under = protocol("delta-serializable")
-    answers = list(robust_answers(jobs(tuple(STATEMENTS)), (under,), PROMISES))
+    answers = list(decide_all(jobs(tuple(STATEMENTS)), (under,), PROMISES))
     assert [(one.promise, one.word) for one in answers] == [(p, "safe") for p in PROMISES]
     assert all(set(one.lemmas) == {"nothing goes back"} for one in answers)
 
@@ -120,7 +120,9 @@ def test_domains_are_a_repair():
     where = "p < today"
     """
     for promise in PROMISES:
-        assert robustness(read_workload(text, "days"), protocol(WEAK), promise).word == "safe"
+        assert (
+            decide_robustness(read_workload(text, "days"), protocol(WEAK), promise).word == "safe"
+        )
 
 
 @pytest.mark.slow
@@ -130,7 +132,7 @@ def test_what_a_client_reads_outside_is_seen():
         '[jobs.append]\nsql = "INSERT INTO t VALUES (1, :seen, 0)"\n'
         'let = { seen = "SELECT count(*) FROM t WHERE part = 0" }\n'
     )
-    found = robustness(read_workload(text, "check"), protocol("delta-serializable"), LOG)
+    found = decide_robustness(read_workload(text, "check"), protocol("delta-serializable"), LOG)
     assert found.word == "unsafe"
     assert "append" in found.worst.test.clients
 
@@ -139,11 +141,11 @@ def test_what_a_client_reads_outside_is_seen():
 def test_repairs_are_proved():
     under = protocol(WEAK)
     found = word(("ingest", "cleanup", "report"), WRITE)
-    repairs = {repair.title: repair for repair in repaired(found, under)}
+    repairs = {repair.title: repair for repair in find_repairs(found, under)}
     assert "the level Serializable" in repairs
     apart = [repair for repair in repairs.values() if repair.apart]
     assert len(apart) == 1
-    assert robustness(apart[0].workload, under, WRITE).word == "safe"
+    assert decide_robustness(apart[0].workload, under, WRITE).word == "safe"
     assert not apart[0].brings
     level = repairs["the level Serializable"]
     assert level.brings
@@ -163,7 +165,7 @@ def test_repairs_are_proved():
 @pytest.mark.slow
 def test_questions_are_refuted_by_a_solver_that_knows_nothing_else():
     """The certificate: each text by itself, as any solver reads it."""
-    found = robustness(workload("shop"), protocol(WEAK), WRITE)
+    found = decide_robustness(workload("shop"), protocol(WEAK), WRITE)
     assert found.word == "safe"
     assert len(found.refuted) > 30
     for one in found.refuted:
@@ -187,12 +189,12 @@ def test_what_is_refuted_of_two_is_refuted_of_more(monkeypatch, work):
 
     def answers():
         asked.clear()
-        found = robust_answers(work, (protocol(WEAK),), PROMISES)
+        found = decide_all(work, (protocol(WEAK),), PROMISES)
         return [one.to_json() | {"seconds": 0} for one in found], len(asked)
 
     monkeypatch.setattr(dangers.Asked, "possible", count)
     said, fewer = answers()
-    monkeypatch.setattr(dangers, "monotone", lambda _: False)
+    monkeypatch.setattr(dangers, "is_monotone", lambda _: False)
     again, more = answers()
     assert said == again
     assert fewer < more
@@ -273,8 +275,8 @@ def test_of_a_check_that_looks_at_rows_nothing_is_proved(under):
     jobs = read_workload(
         'ddl = "CREATE TABLE t (id INT)"\n[jobs]\na = "DELETE FROM t WHERE id = 1"', "jobs"
     )
-    of_files = robustness(jobs, protocol("delta-serializable"), "write-serializable")
-    of_rows = robustness(jobs, protocol(under), "write-serializable")
+    of_files = decide_robustness(jobs, protocol("delta-serializable"), "write-serializable")
+    of_rows = decide_robustness(jobs, protocol(under), "write-serializable")
     assert (of_files.word, of_rows.word) == ("safe", "unknown")
     assert "the theorems are about checks of files" in of_rows.why[0]
 
@@ -303,12 +305,15 @@ def test_who_explains_what_one_sees(promise):
     """Rows came and went between two versions: only conflicts know of them."""
     done = run(litmus("came-and-went"), protocol(WEAK))
     assert isinstance(done.levels[promise], Forbidden)
-    assert keeps(promise, done) == ("insert delete count",)
+    assert keeping_orders(promise, done) == ("insert delete count",)
 
 
 def test_the_logs_order_alone_explains_the_logs_promise():
     done = run(litmus("reorder"), protocol(WEAK))
-    assert (done.serial.orders, keeps("log-serializable", done)) == (("delete insert",), ())
+    assert (done.serial.orders, keeping_orders("log-serializable", done)) == (
+        ("delete insert",),
+        (),
+    )
 
 
 def _jobs(ddl, **jobs):
@@ -332,12 +337,12 @@ def test_no_level_prevents_what_spans_two_tables():
         a="INSERT INTO x SELECT 1, count(*) FROM y",
         b="INSERT INTO y SELECT 1, count(*) FROM x",
     )
-    found = robustness(work, protocol("delta-serializable"), "write-serializable")
+    found = decide_robustness(work, protocol("delta-serializable"), "write-serializable")
     said = " ".join(" ".join(line.split()) for line in robust_lines(found))
     assert found.worst.danger.tables in (("x", "y"), ("y", "x"))
     assert "no isolation level prevents it. What does: one table for both, at Serializable" in said
     alone = _jobs(COUNTS[:1], a="INSERT INTO x SELECT 1, count(*) FROM x")
-    one = robustness(alone, protocol("delta-snapshot-isolation"), "write-serializable")
+    one = decide_robustness(alone, protocol("delta-snapshot-isolation"), "write-serializable")
     assert (one.word, across_words(one.worst.danger)) == ("unsafe", "")
 
 
@@ -350,11 +355,11 @@ def test_verdicts_respect_the_order_of_promises():
         fix="UPDATE t SET n = (SELECT max(n) FROM t WHERE day = :d) WHERE day = :e",
     )
     under = protocol("delta-serializable")
-    found = list(robust_answers(work, [under], PROMISES))
+    found = list(decide_all(work, [under], PROMISES))
     words = [answer.word for answer in found]
     assert words == sorted(words, key=["safe", "unknown", "unsafe"].index)
     assert "unsafe" in words
-    alone = robustness(work, under, PROMISES[-1])
+    alone = decide_robustness(work, under, PROMISES[-1])
     assert (alone.word, alone.verdict) == (found[-1].word, found[-1].verdict)
     assert [answer.to_json()["word"] for answer in found] == [one.verdict for one in found]
 
@@ -362,9 +367,7 @@ def test_verdicts_respect_the_order_of_promises():
 @pytest.mark.slow
 def test_what_the_time_does_not_suffice_for_is_unknown():
     work = _jobs(COUNTS[:1], a="DELETE FROM x WHERE id = :i")
-    answers = robust_answers(
-        work, [protocol("delta-serializable")], PROMISES, budget=Budget(seconds=0)
-    )
+    answers = decide_all(work, [protocol("delta-serializable")], PROMISES, budget=Budget(seconds=0))
     assert {answer.word for answer in answers} == {"unknown"}
     found = predict_workload(work, protocol("delta-serializable"), budget=Budget(seconds=0))
     assert [m.word for m in found.meetings] == ["unknown"]
@@ -385,7 +388,7 @@ sql = "DELETE FROM t"
 sql = "INSERT INTO t SELECT count(*), 0 FROM t"
 """
     spec = protocol("delta-write-serializable")
-    found = robustness(read_workload(jobs, "cleared"), spec, "update-serializable")
+    found = decide_robustness(read_workload(jobs, "cleared"), spec, "update-serializable")
     shown = {(one.danger.schedule, one.test.text) for one in found.counterexamples}
     assert len(found.counterexamples) == 4
     assert any("total.start ingest clear total.commit" in schedule for schedule, _ in shown)

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from small_jobs import APPENDS, OTHERS, PROMISES, STATEMENTS, SmallJobs
 
-from isolitmus.checker.workloads.robustness import robust_answers
+from isolitmus.checker.workloads.robustness import decide_all
 from isolitmus.specs import protocol
 
 READ = ("update-serializable", "log-serializable")
@@ -35,7 +35,7 @@ def assert_agree(small: SmallJobs) -> None:
     """Robust says safe just where the search finds nothing; what it cannot decide it does not say."""
     for under in LEVELS:
         broken = small.broken(under)
-        for found in robust_answers(small.workload, (protocol(under),), PROMISES):
+        for found in decide_all(small.workload, (protocol(under),), PROMISES):
             if found.word == "unknown":
                 assert found.why
             elif found.word == "safe":
@@ -55,7 +55,7 @@ def outcomes(example):
 def assert_agree_on_readers(small: SmallJobs) -> None:
     """The same of what each reader sees alone, and of what all see: one of the runs reads the whole table."""
     for under in LEVELS:
-        for found in robust_answers(small.workload, (protocol(under),), READ):
+        for found in decide_all(small.workload, (protocol(under),), READ):
             runs = (2, 3, 4)
             if found.word == "unknown":
                 assert found.why

@@ -6,10 +6,10 @@ from itertools import permutations
 import pytest
 
 from isolitmus.checker import run, separate
-from isolitmus.checker.execution.commit_loop import execute, execution_frame, unchecked
-from isolitmus.checker.judge.compiled_semantics import admission
+from isolitmus.checker.execution.commit_loop import execute, execution_frame, without_checks
+from isolitmus.checker.judge.compiled_semantics import compile_spec
 from isolitmus.checker.judge.read_nodes import needs_reads
-from isolitmus.checker.judge.spec_properties import monotone
+from isolitmus.checker.judge.spec_properties import is_monotone
 from isolitmus.checker.sweeps.table_sweep import sweep
 from isolitmus.checker.universes.tables import candidates
 from isolitmus.model.budget import Budget
@@ -150,8 +150,8 @@ def test_separate_finds_nothing_against_the_direction_of_the_lattice(table, stro
     ],
 )
 def test_pruning_prefixes_loses_nothing(table, name):
-    admits = admission(spec(name))
-    assert monotone(spec(name))
+    admits = compile_spec(spec(name))
+    assert is_monotone(spec(name))
     pruned = [c.frame for c in candidates(table, 2, admits) if c is not None]
     whole = [c.frame for c in candidates(table, 2, lambda _: True) if admits(c.frame)]
     assert pruned == whole
@@ -270,7 +270,7 @@ def test_of_what_finds_nothing_to_do_separate_finds_what_a_sweep_counts(under):
         for name, count in counted.forbidden.items():
             answer = ask(inside, under, name, transactions=[n], shipped=False)
             assert (answer.found, answer.by) == (count > 0, "exhaustive")
-        found = candidates(inside, n, admission(protocol), recorder=protocol)
+        found = candidates(inside, n, compile_spec(protocol), recorder=protocol)
         unexplained = [one.unexplained() for one in found if one is not None]
         assert (len(unexplained), sum(unexplained)) == (counted.admitted, counted.unexplained)
         answer = ask(
@@ -285,11 +285,11 @@ def test_what_finds_nothing_to_do_is_in_its_file_what_it_is_in_the_search(under)
     """A file has no empty versions: who read one read the version before. Also the other way, for what a level
     admits and a protocol, which says what is recorded, forbids.
     """
-    judges = {name: admission(spec(name)) for name in (under, *ASKED)}
+    judges = {name: compile_spec(spec(name)) for name in (under, *ASKED)}
     inverse = dict.fromkeys(ASKED, False)
     dropped = 0
     for found in candidates(NOTHING_TO_DO, 3, lambda _: True, recorder=spec(under)):
-        done = execute(found.litmus("found", "", ""), unchecked(spec(under)))
+        done = execute(found.litmus("found", "", ""), without_checks(spec(under)))
         dropped += len(done.states) < len(found.states)
         seen = execution_frame(done)
         verdicts = {name: admits(found.frame) for name, admits in judges.items()}

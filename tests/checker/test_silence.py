@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 
 from isolitmus.checker import check, separate, sweep
-from isolitmus.checker.execution.commit_loop import refusals
-from isolitmus.checker.execution.conflict_matrix import predicted
-from isolitmus.checker.execution.run_diff import comparison
+from isolitmus.checker.execution.commit_loop import abort_violations
+from isolitmus.checker.execution.conflict_matrix import predict_cells
+from isolitmus.checker.execution.run_diff import compare_runs
 from isolitmus.checker.execution.run_result import run
 from isolitmus.checker.judge.graph_semantics import judge
 from isolitmus.checker.judge.history_verdict import check_history
@@ -65,7 +65,7 @@ def test_a_run_ends_in_a_silence(tmp_path):
         "allowed",
     )
     assert not any(t.aborted or t.failed for t in done.run.transactions.values())
-    why = refusals(done.execution, QUIET)
+    why = abort_violations(done.execution, QUIET)
     assert list(why) == ["delete"]
     first, so = refusal_words(why["delete"])
     assert first.startswith(
@@ -162,7 +162,7 @@ def test_a_sweep_counts_them_apart(noops):
 
 @pytest.mark.slow
 def test_a_matrix_has_them_apart():
-    (cell,) = predicted(
+    (cell,) = predict_cells(
         matrix("pairs"), [QUIET], [MatrixPlace("delete-row", "insert", "same partition")]
     ).cells
     assert cell.predicted == "silent"
@@ -172,11 +172,11 @@ def test_no_engine_differs_from_a_silence():
     test = litmus("reorder")
     ours = run(test, QUIET).run
     theirs = replace(run(test, protocol("delta-write-serializable")).run, protocol="quiet")
-    compared = comparison(ours, theirs)
+    compared = compare_runs(ours, theirs)
     assert compared.differences == ()
     assert compared.uncompared == ("what becomes of delete, of which the protocol says nothing",)
     shorter = replace(theirs, versions=theirs.versions[:1])
-    assert comparison(ours, shorter).differences == ("1 versions predicted, 0 observed",)
+    assert compare_runs(ours, shorter).differences == ("1 versions predicted, 0 observed",)
 
 
 @pytest.mark.slow

@@ -3,9 +3,9 @@
 import pytest
 
 from isolitmus.checker.delta.format import DELTA
-from isolitmus.checker.delta.partition_abstraction import Unfit, outline
-from isolitmus.checker.delta.statement_effects import effect
-from isolitmus.checker.execution.commit_loop import initial
+from isolitmus.checker.delta.partition_abstraction import UnsupportedScope, outline
+from isolitmus.checker.delta.statement_effects import statement_effect
+from isolitmus.checker.execution.commit_loop import initial_database
 from isolitmus.model.errors import SqlError
 from isolitmus.model.schema import Column, Schema
 from isolitmus.model.sql.expression import Compare
@@ -30,8 +30,8 @@ def schemas(properties=None, rows_per_file=None):
 
 def done(sql, properties=None, fill=FILL):
     tables = schemas(properties)
-    database = initial(DELTA, tables, [read_statement(text, tables) for text in fill])
-    return effect(read_statement(sql, tables), database, "a", tables)
+    database = initial_database(DELTA, tables, [read_statement(text, tables) for text in fill])
+    return statement_effect(read_statement(sql, tables), database, "a", tables)
 
 
 def shown(footprint):
@@ -143,11 +143,15 @@ def test_the_partitions_written_to_are_replaced_and_no_file_is_recorded():
     from dataclasses import replace
 
     tables = schemas()
-    database = initial(DELTA, tables, [read_statement(text, tables) for text in FILL])
+    database = initial_database(DELTA, tables, [read_statement(text, tables) for text in FILL])
     statement = read_statement("INSERT OVERWRITE t SELECT id, 1, x FROM s", tables)
-    dynamic = effect(replace(statement, options=Options(dynamic=True)), database, "a", tables)
+    dynamic = statement_effect(
+        replace(statement, options=Options(dynamic=True)), database, "a", tables
+    )
     assert shown(dynamic.footprint) == (["part = 1"], set(), [1], {A1, B1})
-    quiet = effect(replace(statement, options=Options(data_change=False)), database, "a", tables)
+    quiet = statement_effect(
+        replace(statement, options=Options(data_change=False)), database, "a", tables
+    )
     assert not quiet.footprint.data_change
     assert quiet.footprint.changes_data
 
@@ -290,7 +294,7 @@ def test_layouts_that_are_not_modelled_are_refused():
 )
 def test_what_has_no_outline_says_so(sql, properties, why):
     tables = schemas(properties)
-    with pytest.raises(Unfit, match=why):
+    with pytest.raises(UnsupportedScope, match=why):
         outline(read_statement(sql, tables), tables["t"], [(0,), (1,)])
 
 

@@ -9,21 +9,21 @@ from importlib import import_module
 import pytest
 from table_batches import candidate_batches, uncountable
 
-from isolitmus.checker.delta.commit import after
+from isolitmus.checker.delta.commit import apply_commit
 from isolitmus.checker.delta.format import DELTA
 from isolitmus.checker.delta.frame import BASIC, BASIC_SETS, delta_frame
-from isolitmus.checker.delta.statement_effects import effect
-from isolitmus.checker.delta.table_solver import circuit
-from isolitmus.checker.execution.commit_loop import after_attempt, initial
-from isolitmus.checker.execution.serial_orders import ModelExecutor, gives
-from isolitmus.checker.judge.compiled_semantics import admission
-from isolitmus.checker.solver.circuit_semantics import admit, forbid
+from isolitmus.checker.delta.statement_effects import statement_effect
+from isolitmus.checker.delta.table_solver import build_circuit
+from isolitmus.checker.execution.commit_loop import after_attempt, initial_database
+from isolitmus.checker.execution.serial_orders import ModelExecutor, is_serial_order
+from isolitmus.checker.judge.compiled_semantics import compile_spec
+from isolitmus.checker.solver.circuit_semantics import assert_admitted, assert_forbidden
 from isolitmus.checker.solver.circuits import Gates, Solver
 from isolitmus.checker.sweeps.kernel import LOG_ORDER, SOME_ORDER
-from isolitmus.checker.sweeps.pair_frames import Layout, Pairs, commit
+from isolitmus.checker.sweeps.pair_frames import Layout, Pairs, commit_number
 from isolitmus.checker.sweeps.space import Space
 from isolitmus.checker.sweeps.table_sweep import sweep
-from isolitmus.checker.sweeps.tally import Tallies, shards
+from isolitmus.checker.sweeps.tally import Tallies, make_shards
 from isolitmus.checker.universes.tables import candidate, candidates
 from isolitmus.model.errors import IsolitmusError
 from isolitmus.model.execution import Event
@@ -52,12 +52,12 @@ def small():
 def log_order_gives(found):
     names = tuple(event.name for event in found.events)
     seen = {name: table.rows() for name, table in found.states[-1].items()}
-    return gives(ModelExecutor(found.plain()), names, seen)
+    return is_serial_order(ModelExecutor(found.plain()), names, seen)
 
 
 def one_by_one(inside, n, asked, judged):
     """Every candidate executed, its whole frame judged, every serial order tried."""
-    judges = {spec.name: admission(spec) for spec in (*asked, *judged)}
+    judges = {spec.name: compile_spec(spec) for spec in (*asked, *judged)}
     found = Tallies.none([p.name for p in asked], [level.name for level in judged])
     for one in candidates(inside, n, lambda _: True):
         verdicts = {name: admits(one.frame) for name, admits in judges.items()}
@@ -155,20 +155,20 @@ def test_the_kernel_counts_as_execution_one_by_one_does(layout, n, statements):
 
 def kept(inside, n, protocol, judged):
     """Every candidate carried out commit by commit as an execution is, no-ops kept."""
-    judges = [admission(level) for level in judged]
+    judges = [compile_spec(level) for level in judged]
     tally = [0, dict.fromkeys([level.name for level in judged], 0), 0, 0]
     options = [[(k, v) for k in range(len(inside.statements)) for v in range(j)] for j in range(1, n + 1)]  # fmt: skip
     for init in inside.inits:
         for choices in itertools.product(*options):
-            states, events = [initial(DELTA, inside.tables, init)], []
+            states, events = [initial_database(DELTA, inside.tables, init)], []
             transactions = {}
             for position, (k, version) in enumerate(choices, 1):
                 name, statement = f"T{position}", inside.statements[k][position - 1]
                 transactions[name] = statement
-                done = effect(statement, states[version], name, inside.tables)
+                done = statement_effect(statement, states[version], name, inside.tables)
                 event = after_attempt(DELTA, Event(name, done, version), events, position, protocol)
                 events.append(event)
-                states.append(after(states[-1], event))
+                states.append(apply_commit(states[-1], event))
             if any(event.aborted for event in events):
                 continue
             tally[0] += 1
@@ -179,10 +179,13 @@ def kept(inside, n, protocol, judged):
             bags = [{name: table.rows() for name, table in state.items()} for state in states]
             names = [[e.name for e in events[:v] if e.version is not None] for v in range(n + 1)]
             tally[2] += not all(
-                any(gives(executor, order, bag) for order in itertools.permutations(so_far))
+                any(
+                    is_serial_order(executor, order, bag)
+                    for order in itertools.permutations(so_far)
+                )
                 for so_far, bag in zip(names, bags, strict=True)
             )
-            tally[3] += not gives(executor, tuple(names[-1]), bags[-1])
+            tally[3] += not is_serial_order(executor, tuple(names[-1]), bags[-1])
     return tuple(tally)
 
 
@@ -243,7 +246,7 @@ def test_frames_made_of_numbers_are_frames(layout, seed):
             for position, (k, version) in enumerate(choices, 1):
                 effect = space.run(states[version], k, position)
                 states.append(space.after(states[-1], effect))
-                commits.append(commit(effect))
+                commits.append(commit_number(effect))
             rows = []
             for j, (_, version) in enumerate(choices):
                 with_earlier = [pairs.pair(c, commits[j], seen=i < version) for i, c in enumerate(commits[:j])]  # fmt: skip
@@ -302,7 +305,7 @@ def test_what_is_not_executed_would_be_explained(small, n):
     """docs/semantics.md, Theorems 1 and 3, candidate by candidate: without a cycle some order explains every
     version, along the log the log's order gives the table.
     """
-    acyclic, along = map(admission, (SOME_ORDER, LOG_ORDER))
+    acyclic, along = map(compile_spec, (SOME_ORDER, LOG_ORDER))
     executed = 0
     for found in candidates(small, n, lambda _: True):
         if acyclic(found.frame):
@@ -316,7 +319,7 @@ def test_what_is_not_executed_would_be_explained(small, n):
 @pytest.mark.slow
 def test_the_smallest_is_the_first_that_enumeration_has(small):
     asked, judged = spec("delta-write-serializable"), spec("write-serializable")
-    admits, allows = admission(asked), admission(judged)
+    admits, allows = compile_spec(asked), compile_spec(judged)
     small = replace(small, statements=small.statements[:3])
     first = next(
         c for c in candidates(small, 3, admits)
@@ -350,7 +353,7 @@ def test_shards_and_processes_do_not_change_the_counts(small, monkeypatch):
 @pytest.mark.slow
 def test_shards_hold_every_candidate_once(small):
     for largest in (1, 50, 10_000):
-        cut = shards(small, 3, largest)
+        cut = make_shards(small, 3, largest)
         assert len({(shard.init, shard.choices) for shard in cut}) == len(cut)
         assert len(cut) * cut.each == 4116
         assert all(version < j for shard in cut for j, (_, version) in enumerate(shard.choices, 1))
@@ -405,11 +408,11 @@ def by_solver(inside, n, protocol, level=None):
     found = 0
     for init in inside.inits:
         gates = Gates()
-        made = circuit(gates, inside, init, n, 0)
+        made = build_circuit(gates, inside, init, n, 0)
         plain = made.frames(protocol.needs | (level.needs if level else frozenset()))
-        admit(gates, plain, protocol)
+        assert_admitted(gates, plain, protocol)
         if level is not None:
-            forbid(gates, plain, level)
+            assert_forbidden(gates, plain, level)
         solver = Solver(gates)
         while (model := solver.check()) is not None:
             found += 1

@@ -11,7 +11,7 @@ import pytest
 from level_forms import FORMS, Executed, Reorderings, StepMemory, part
 
 from isolitmus.checker.execution.commit_loop import execute, execution_frame, judge_execution
-from isolitmus.checker.judge.compiled_semantics import admission
+from isolitmus.checker.judge.compiled_semantics import compile_spec
 from isolitmus.checker.judge.graph_semantics import judge
 from isolitmus.checker.universes.tables import candidates
 from isolitmus.model.relation import Relation
@@ -45,11 +45,11 @@ class Judged:
 @pytest.fixture(scope="module")
 def histories():
     lattice, memory = scope("lattice"), StepMemory()
-    conflict = {name: admission(level(name)) for name in LEVELS}
-    conflict[PROTOCOL] = admission(protocol(PROTOCOL))
+    conflict = {name: compile_spec(level(name)) for name in LEVELS}
+    conflict[PROTOCOL] = compile_spec(protocol(PROTOCOL))
     judged = []
     for size in EXAMINED:
-        for found in candidates(lattice, size, admission(FIRST_COMMITTER_WINS)):
+        for found in candidates(lattice, size, compile_spec(FIRST_COMMITTER_WINS)):
             if found is None:
                 continue
             names = tuple(event.name for event in found.events)
@@ -114,7 +114,7 @@ def test_the_lattice_of_the_forms(histories):
 
 @pytest.mark.slow
 def test_theorem_3_one_order_by_conflicts_explains_every_version(histories):
-    admits = admission(level(WS))
+    admits = compile_spec(level(WS))
     for history in histories:
         if WS not in history.allows:
             continue
@@ -211,7 +211,7 @@ def test_theorem_9_a_minimal_cycle_of_four():
     frame = execution_frame(done)
     for missing in range(4):
         rest = [k for k in range(4) if k != missing]
-        assert admission(level(WS))(restricted(frame, rest))
+        assert compile_spec(level(WS))(restricted(frame, rest))
 
 
 TWO_TABLES = read_litmus(

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from isolitmus.checker import run
-from isolitmus.checker.execution.commit_loop import execute, execution_frame, refusals
+from isolitmus.checker.execution.commit_loop import abort_violations, execute, execution_frame
 from isolitmus.model.errors import LitmusError, SpecError, UndeterminedError
 from isolitmus.specs import litmus, protocol
 from isolitmus.specs.files.litmus_file import read_litmus
@@ -68,7 +68,7 @@ def test_all_by_one_writer_is_as_under_its_protocol():
 
 def test_why_is_said_in_the_words_of_its_own_writer():
     test = of(DELETE, APPEND, rs="a")
-    (violation,) = refusals(execute(test, SPARK), SPARK).values()
+    (violation,) = abort_violations(execute(test, SPARK), SPARK).values()
     assert violation.axiom == "ConcurrentAppendException"
     assert violation.cycle[0].source == "b"
     frame = execution_frame(execute(of("DELETE FROM t", "OPTIMIZE t", rs="a"), SPARK))

@@ -5,8 +5,8 @@ import pytest
 from isolitmus.checker.auditing.dependencies import dependency_frames as of_commits
 from isolitmus.checker.delta.delta_rs_read_set import LEVEL_SETS, READ_SETS
 from isolitmus.checker.delta.frame import BASIC, FLAGS, delta_frame
-from isolitmus.checker.delta.table_circuit import with_reads
-from isolitmus.checker.delta.table_solver import circuit
+from isolitmus.checker.delta.table_circuit import add_read_nodes
+from isolitmus.checker.delta.table_solver import build_circuit
 from isolitmus.checker.execution import frame as frames
 from isolitmus.checker.execution.commit_loop import execute
 from isolitmus.checker.judge.completion import completions
@@ -59,7 +59,7 @@ def test_histories_have_the_names_of_histories():
 
 def test_runs_have_the_names_of_logs_and_of_delta():
     events = execute(litmus("reorder"), protocol("delta-write-serializable")).events
-    assert {*frames.frame(events).names()} == HISTORIES | LOGS
+    assert {*frames.build_frame(events).names()} == HISTORIES | LOGS
     assert {*delta_frame(events).names()} == HISTORIES | LOGS | DELTA
     assert {*delta_frame(events, reads=True).names()} == HISTORIES | LOGS | DELTA | READS
     assert {*FLAGS} == {*sets_of("delta")}
@@ -70,9 +70,9 @@ def test_runs_have_the_names_of_logs_and_of_delta():
 @pytest.mark.parametrize("reads", [False, True])
 def test_a_circuit_of_tables_has_them_all(reads):
     searched = scope("table")
-    made = circuit(Gates(), searched, searched.inits[0], 2, 1)
+    made = build_circuit(Gates(), searched, searched.inits[0], 2, 1)
     seen = made.frames(BASE)
-    seen = with_reads(made, seen) if reads else seen
+    seen = add_read_nodes(made, seen) if reads else seen
     assert {*seen.relations, *seen.sets} == HISTORIES | LOGS | DELTA | (READS if reads else set())
 
 

@@ -9,7 +9,7 @@ from case_checks import check_cases
 from catalogue_runs import predicted
 
 from isolitmus.checker.checks.history_check import check
-from isolitmus.checker.execution.commit_loop import execute, refusals
+from isolitmus.checker.execution.commit_loop import abort_violations, execute
 from isolitmus.checker.render.verdicts import because, refusal_words, serial_words, verdict_words
 from isolitmus.model.reason import Edge
 from isolitmus.model.verdict import Forbidden, Needs, Unknown, Violation
@@ -38,7 +38,9 @@ def runs(name):
     """Return the judged run of every protocol that a litmus test expects something of, and its refusals."""
     test = litmus(name)
     asked = [protocol(one) for one in protocols() if one in getattr(test, "expect", ())]
-    return [(one, predicted(name, one.name), refusals(execute(test, one), one)) for one in asked]
+    return [
+        (one, predicted(name, one.name), abort_violations(execute(test, one), one)) for one in asked
+    ]
 
 
 def words_of(test):

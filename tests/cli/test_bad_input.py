@@ -14,7 +14,7 @@ from time import sleep
 
 import pytest
 
-from isolitmus.checker.render.expectation_report import Predicted
+from isolitmus.checker.render.expectation_report import PredictedRuns
 from isolitmus.model.budget import Budget
 from isolitmus.model.errors import TimeLimit
 from isolitmus.specs import litmus
@@ -234,7 +234,7 @@ def test_a_limit_leaves_the_rest_unknown(call, words):
 
 @pytest.mark.slow
 def test_what_was_carried_out_before_a_limit_is_told(call, monkeypatch):
-    begun, beside = [], Predicted.beside
+    begun, beside = [], PredictedRuns.beside
 
     def slow(self, answer):
         begun.append(self)
@@ -244,7 +244,7 @@ def test_what_was_carried_out_before_a_limit_is_told(call, monkeypatch):
 
     limit = TimeLimit("the time limit of 9 s ended it")
     monkeypatch.setattr(Budget, "spent", lambda _: limit if len(begun) > 1 else None)
-    monkeypatch.setattr(Predicted, "beside", slow)
+    monkeypatch.setattr(PredictedRuns, "beside", slow)
     words = ("run", "reorder", "insert-last", "--protocol", "delta-serializable", "--json")
     status, out, err = call(*words)
     document = json.loads(out)

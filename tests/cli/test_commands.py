@@ -161,7 +161,7 @@ def test_what_cannot_be_swept_is_one_sentence(call, words, message):
 
 def test_an_engine_is_asked_what_it_implements(call, monkeypatch):
     monkeypatch.setattr(
-        "isolitmus.cli.engine_runs.implements", lambda _, name: name == "delta-serializable"
+        "isolitmus.cli.engine_runs.is_implemented", lambda _, name: name == "delta-serializable"
     )
     status, out, _ = call("run", "reorder", "--engine", "model")
     asked = [line for line in out.splitlines() if line.startswith("reorder on")]

@@ -9,7 +9,7 @@ import pytest
 from case_checks import check_cases
 
 from isolitmus.checker.auditing.diagnosis import explain
-from isolitmus.checker.auditing.winning_commits import stoppers
+from isolitmus.checker.auditing.winning_commits import winning_commits_after
 from isolitmus.checker.render.diagnosis import diagnosis_lines
 from isolitmus.model.errors import TimeLimit
 from isolitmus.specs.files.exceptions_file import exception_table
@@ -494,10 +494,10 @@ def test_a_limit_ends_explain_with_what_the_text_says(call, pasted, table):
 
 def test_commits_that_were_looked_at_before_a_limit_are_told(call, table, monkeypatch):
     def some(log, after):
-        yield from list(stoppers(log, after))[:1]
+        yield from list(winning_commits_after(log, after))[:1]
         raise TimeLimit("the time limit of 9 s ended it")
 
-    monkeypatch.setattr("isolitmus.checker.auditing.diagnosis.stoppers", some)
+    monkeypatch.setattr("isolitmus.checker.auditing.diagnosis.winning_commits_after", some)
     status, out, _ = call("explain", "--table", table, "--failed-after", 1, "--time", 9, "--json")
     document = json.loads(out)
     assert (status, [c["version"] for c in document["commits"]]) == (3, [2])

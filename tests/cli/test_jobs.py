@@ -77,7 +77,7 @@ def test_rows_of_robust_are_printed_when_they_are_known(call, monkeypatch):
         raise TimeLimit("the time limit of 1 s ended it")
         yield found
 
-    monkeypatch.setattr(repairs, "repaired", stopped)
+    monkeypatch.setattr(repairs, "find_repairs", stopped)
     status, out, err = call("robust", "shop", "--repairs", "--promise", "update-serializable")
     assert status == 1
     assert "update-serializable  safe               unsafe" in out

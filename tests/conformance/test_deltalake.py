@@ -14,7 +14,7 @@ import pytest
 from case_checks import sample
 
 from isolitmus.checker.execution.run_diff import run_differences
-from isolitmus.checker.execution.run_result import Judged, run
+from isolitmus.checker.execution.run_result import RunResult, run
 from isolitmus.conformance import deltalake
 from isolitmus.conformance.deltalake import environment
 from isolitmus.conformance.deltalake.engine import _DeltalakeReplay
@@ -188,7 +188,7 @@ def test_an_expectation_may_name_what_its_caller_catches(worker):
     for option in ("CommitFailedError", "ConcurrentAppendException"):
         more = f'[expect.delta-rs-serializable]\noutcome = {{ delete = "{option}" }}'
         test = read_litmus(expected + more, "reorder")
-        seen = Judged(test, deltalake.replay(test, "delta-rs-serializable", worker(NEWEST)))
+        seen = RunResult(test, deltalake.replay(test, "delta-rs-serializable", worker(NEWEST)))
         assert seen.run.transactions["delete"].exception == "CommitFailedError"
         assert (seen.expected, seen.differences) == ("met", ())
 

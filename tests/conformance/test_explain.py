@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import pytest
 
-from isolitmus.checker.auditing.diagnosis import carry_out_example, explain
+from isolitmus.checker.auditing.diagnosis import explain, run_example
 from isolitmus.conformance import race, replay
 from isolitmus.specs.files.exceptions_file import exception_table
 from isolitmus.specs.logs.delta_log import open_log
@@ -131,7 +131,7 @@ def test_the_example_of_an_exception_ends_in_it_on_delta(session, test):
     """What is said there of the job after the others, too; and what Delta says of the first is explained by that name."""
     name, example = EXAMPLES[test]
     under = example.under[0]
-    shown = carry_out_example(example, under, name)
+    shown = run_example(example, under, name)
     seen = replay(shown.judged.litmus, under, session).transactions[example.loser]
     assert seen.outcome == name
     assert explain(seen.message).pasted.name == name
@@ -142,7 +142,7 @@ def test_the_example_of_an_exception_ends_in_it_on_delta(session, test):
 def test_two_settings_of_one_metadata_domain(session):
     """Its message is the one that is explained as that, and not as a query that was started twice."""
     (example,) = exception_table().conditions["METADATA_DOMAIN"].instead["examples"]
-    shown = carry_out_example(example, example.under[0], "ConcurrentTransactionException")
+    shown = run_example(example, example.under[0], "ConcurrentTransactionException")
     seen = replay(shown.judged.litmus, example.under[0], session).transactions[example.loser]
     found = explain(seen.message).pasted
     assert (found.name, found.condition) == ("ConcurrentTransactionException", "METADATA_DOMAIN")

@@ -7,7 +7,11 @@ from itertools import product
 import pytest
 
 from isolitmus.checker import run, separate
-from isolitmus.checker.search.discovered_tests import distinct, everything, of_portrait
+from isolitmus.checker.search.discovered_tests import (
+    discover_all,
+    distinct_tests,
+    portrait_tests,
+)
 from isolitmus.checker.search.portrait import portray
 from isolitmus.cli.demo import QUESTIONS, REMEDIES, UNIVERSE, follow_remedy
 from isolitmus.conformance.agreement import find_mismatches
@@ -28,7 +32,9 @@ def differing(cases, session):
 def test_what_portraits_show_happens(session):
     """Holes, needless aborts with each exception, and the layouts in which nothing aborts."""
     portraits = (portray(protocol(name)) for name in LEVELS)
-    tests = list(distinct(test for portrait in portraits for test in of_portrait(portrait)))
+    tests = list(
+        distinct_tests(test for portrait in portraits for test in portrait_tests(portrait))
+    )
     (hole,) = (test for test in tests if "-hole-" in test.name)
     assert run(hole, protocol("delta-write-serializable")).serial.orders == ()
     needless = [test for test in tests if "-needless-" in test.name]
@@ -53,6 +59,6 @@ def test_what_the_demo_advises_happens(session):
 @pytest.mark.wide
 @pytest.mark.timeout(4 * 3600)
 def test_everything_that_is_found_happens(session):
-    tests = list(everything(tuple(PROTOCOLS)))
+    tests = list(discover_all(tuple(PROTOCOLS)))
     assert len(tests) > 100
     assert differing(product(tests, PROTOCOLS), session) == []

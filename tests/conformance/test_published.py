@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from isolitmus.checker import run
-from isolitmus.checker.execution.run_diff import comparison
+from isolitmus.checker.execution.run_diff import compare_runs
 from isolitmus.conformance.engines import open_engine
 from isolitmus.conformance.postgres.engine import SQL
 from isolitmus.model.errors import EngineUnavailable, LitmusError, SqlError
@@ -311,7 +311,7 @@ def test_postgresql_does_what_the_model_says():
                 test = read_order(script, order)
                 for name in SQL.levels:
                     seen = carry(test, protocol(name))
-                    found = comparison(run(test, protocol(name)).run, seen).differences
+                    found = compare_runs(run(test, protocol(name)).run, seen).differences
                     differences += (
                         [(script.name, name, str(test.schedule), *found)] if found else []
                     )

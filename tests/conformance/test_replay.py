@@ -6,7 +6,7 @@ import pytest
 
 from isolitmus.checker import run
 from isolitmus.checker.execution.run_diff import run_differences
-from isolitmus.checker.execution.run_result import Judged
+from isolitmus.checker.execution.run_result import RunResult
 from isolitmus.conformance import replay
 from isolitmus.conformance.delta.table_versions import CommitHistory, rows_by_version
 from isolitmus.conformance.delta.tables import PROTOCOLS, make_tables
@@ -299,7 +299,7 @@ def test_clients_do_what_the_model_says(session):
     """
     test = read_litmus(CLIENTS, "clients")
     predicted = run(test, protocol(SERIALIZABLE))
-    observed = Judged(test, replay(test, SERIALIZABLE, session))
+    observed = RunResult(test, replay(test, SERIALIZABLE, session))
     assert run_differences(predicted.run, observed.run) == ()
     assert observed.serial == predicted.serial
     assert outcomes(observed.run)["twice"] == "error:TooManyRows"

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from isolitmus.checker import run
-from isolitmus.checker.execution.run_diff import comparison
+from isolitmus.checker.execution.run_diff import compare_runs
 from isolitmus.checker.locking.random_tests import session_tests
 from isolitmus.conformance.agreement import explore, find_differences
 from isolitmus.conformance.databases import schedule_runner as scheduling
@@ -116,7 +116,7 @@ def carry():
 
 def agree(test, name, carry, engine):
     seen = carry(engine)(test, protocol(name))
-    found = comparison(run(test, protocol(name)).run, seen)
+    found = compare_runs(run(test, protocol(name)).run, seen)
     assert found.differences == ()
     return seen
 

@@ -4,8 +4,8 @@ import pytest
 from formats.dictionary import DICTIONARY, carry
 from formats.test_store import FIRST, SKEW
 
-from isolitmus.checker.execution.run_diff import comparison
-from isolitmus.checker.execution.run_result import Judged, run
+from isolitmus.checker.execution.run_diff import compare_runs
+from isolitmus.checker.execution.run_result import RunResult, run
 from isolitmus.conformance import engines
 from isolitmus.model.errors import LitmusError, Refused, UnknownName
 from isolitmus.specs import litmus, protocol
@@ -37,14 +37,14 @@ def test_the_dictionary_does_what_the_model_says(a, b, schedule, outcomes):
     test = read_litmus(text.replace(SCHEDULE, f"{schedule} r") + READER, "t")
     (seen,) = engines.run_cases("dictionary", [(test, FIRST)])
     assert tuple(seen.transactions[name].outcome for name in "ab") == outcomes
-    assert comparison(run(test, FIRST).run, seen).differences == ()
+    assert compare_runs(run(test, FIRST).run, seen).differences == ()
 
 
 def test_something_is_expected_of_a_release():
     """Of one that is no engine's, nothing can be."""
     text = f"{SKEW}[expect.dictionary-1]\noutcome.b = 'WriteConflict'\n"
     test = read_litmus(text, "t")
-    assert Judged(test, carry(test, FIRST)).differences == (
+    assert RunResult(test, carry(test, FIRST)).differences == (
         "b: expected WriteConflict, got committed",
     )
     for wrong in ("dictionery-1", "dictionary-first", "dictionary"):

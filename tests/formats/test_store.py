@@ -6,7 +6,7 @@ import pytest
 from formats.store import STORE
 
 from isolitmus.checker.checks.history_check import check
-from isolitmus.checker.execution.conflict_matrix import predicted
+from isolitmus.checker.execution.conflict_matrix import predict_cells
 from isolitmus.checker.execution.run_result import run
 from isolitmus.checker.search.separation import separate
 from isolitmus.checker.sweeps.table_sweep import sweep
@@ -193,7 +193,7 @@ look = "GET x"
 
 def test_a_matrix_says_which_conflict():
     matrix = read_matrix(MATRIX, "keys")
-    found = {(c.place.a, c.place.winner): c.predicted for c in predicted(matrix, [FIRST]).cells}
+    found = {(c.place.a, c.place.winner): c.predicted for c in predict_cells(matrix, [FIRST]).cells}
     assert {pair for pair, outcome in found.items() if outcome == "WriteConflict"} == set(
         product(("set", "add"), repeat=2)
     )

@@ -4,7 +4,7 @@ import pytest
 from formats.store import DELETES, WRITES_READ
 from formats.test_store import SCOPE, SKEW
 
-from isolitmus.checker.execution.commit_loop import execute, execution_frame, refusals
+from isolitmus.checker.execution.commit_loop import abort_violations, execute, execution_frame
 from isolitmus.checker.execution.dependency_graph import graph
 from isolitmus.checker.execution.run_result import run
 from isolitmus.checker.render.page_parts import figure
@@ -30,7 +30,7 @@ def test_a_protocol_uses_them_and_a_conflict_says_them():
     test = read_litmus(SKEW, "skew")
     done = run(test, CHECKED)
     assert [t.outcome for t in done.run.transactions.values()] == ["committed", "ReadConflict"]
-    assert refusal_words(refusals(execute(test, CHECKED), CHECKED)["b"]) == [
+    assert refusal_words(abort_violations(execute(test, CHECKED), CHECKED)["b"]) == [
         "a stops b, because b read version 0, before a became version 1, and a wrote y, which b read; a deletes no key",
         "so b cannot commit: ReadConflict",
     ]

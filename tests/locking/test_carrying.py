@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from isolitmus.checker.execution.run_diff import comparison
+from isolitmus.checker.execution.run_diff import compare_runs
 from isolitmus.checker.execution.run_result import run
 from isolitmus.checker.locking.lock_table import Lock, LockTable, Resource
 from isolitmus.model.errors import IsolitmusError
@@ -253,13 +253,13 @@ def test_what_scans_gave_and_who_waited_is_compared():
         ("audit", replace(audit, emitted=audit.emitted[::-1]), "emitted"),
         ("audit", replace(audit, emitted=(*audit.emitted, audit.emitted[0])), "emitted"),
     ]
-    assert comparison(seen, seen).differences == ()
+    assert compare_runs(seen, seen).differences == ()
     for name, lie, field in lies:
         other = replace(seen, transactions={**seen.transactions, name: lie})
-        assert [d.split()[1] for d in comparison(seen, other).differences] == [field]
+        assert [d.split()[1] for d in compare_runs(seen, other).differences] == [field]
         silent = replace(lie, unsaid=frozenset({field}))
         other = replace(seen, transactions={**seen.transactions, name: silent})
-        assert comparison(seen, other).uncompared == (f"{name}'s {field}",)
+        assert compare_runs(seen, other).uncompared == (f"{name}'s {field}",)
 
 
 def test_a_scan_stops_at_entries_that_it_is_not_about_and_at_its_end():

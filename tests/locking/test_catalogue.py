@@ -15,7 +15,7 @@ from isolitmus.checker.execution.run_result import run
 from isolitmus.checker.locking.format import LOCKING
 from isolitmus.checker.locking.query_plans import scan_hints
 from isolitmus.checker.render.verdicts import verdict_words
-from isolitmus.checker.search.mutant_separation import what_is_said
+from isolitmus.checker.search.mutant_separation import spec_answer
 from isolitmus.model.errors import IsolitmusError, Refused
 from isolitmus.specs import level, litmus, protocol
 from isolitmus.specs.files.catalogue import levels, litmus_names, protocols
@@ -75,8 +75,8 @@ def test_the_model_meets_the_expectations():
 
 
 def test_where_a_protocol_refuses_hints_nothing_is_said_of_the_test():
-    assert what_is_said(litmus("quiz-with-hints"), protocol("derby-serializable")) == {}
-    assert what_is_said(litmus("quiz-with-hints"), protocol("locking-serializable"))
+    assert spec_answer(litmus("quiz-with-hints"), protocol("derby-serializable")) == {}
+    assert spec_answer(litmus("quiz-with-hints"), protocol("locking-serializable"))
 
 
 def forbids(name, under, asked):

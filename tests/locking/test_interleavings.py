@@ -9,9 +9,9 @@ import pytest
 from case_checks import check_cases, sample, sampled
 
 from isolitmus.checker.execution.run_result import run
-from isolitmus.checker.locking.final_state import Ends
-from isolitmus.checker.locking.interleavings import interleavings
-from isolitmus.checker.locking.step_orders import walks
+from isolitmus.checker.locking.final_state import FinalStates
+from isolitmus.checker.locking.interleavings import count_interleavings
+from isolitmus.checker.locking.step_orders import free_walks
 from isolitmus.checker.universes.schedules import Orders
 from isolitmus.model.errors import IsolitmusError
 from isolitmus.specs import litmus, protocol
@@ -45,8 +45,8 @@ LARGER = [("quiz-two-workers", under) for under in (RC, RCSI, SERIALIZABLE)]
 @sampled
 def test_states_are_remembered_and_nothing_is_lost(seed, whole):
     def check(name, under):
-        ends = Ends(litmus(name))
-        orders = Orders(walks(ends.litmus, protocol(under), ends), ends.of)
+        ends = FinalStates(litmus(name))
+        orders = Orders(free_walks(ends.litmus, protocol(under), ends), ends.of)
         assert {end: ways.number for end, ways in orders.ends().items()} == one_by_one(orders)
 
     check_cases(check, [*SMALL, *sample(LARGER, seed, whole)])
@@ -54,7 +54,7 @@ def test_states_are_remembered_and_nothing_is_lost(seed, whole):
 
 def broken(name, under):
     """What breaks in interleavings that are like no serial order, each kind once."""
-    done = interleavings(litmus(name), protocol(under))
+    done = count_interleavings(litmus(name), protocol(under))
     for outcome in done.outcomes:
         again = run(done.test(outcome), protocol(under))
         assert again.breaks == outcome.breaks
@@ -116,19 +116,19 @@ def test_with_a_case_less_the_quiz_does_not_go_wrong_so(name):
             continue  # only counted
         rest = ", ".join(other for other in rows if other != row)
         less = read_litmus(text.replace(", ".join(rows), rest), "less")
-        done = interleavings(less, protocol(RC))
+        done = count_interleavings(less, protocol(RC))
         assert kind not in {outcome.breaks for outcome in done.wrong}
 
 
 @pytest.mark.slow
 def test_subqueries_at_each_row_may_wait_for_each_other():
-    assert interleavings(litmus("quiz-deadlock"), protocol(RC)).figures["deadlocks"] == 5
-    assert interleavings(litmus("quiz-deadlock"), protocol(RCSI)).figures["deadlocks"] == 0
+    assert count_interleavings(litmus("quiz-deadlock"), protocol(RC)).figures["deadlocks"] == 5
+    assert count_interleavings(litmus("quiz-deadlock"), protocol(RCSI)).figures["deadlocks"] == 0
 
 
 @pytest.mark.slow
 def test_descending_gives_the_newest_in_the_only_serial_order_too():
-    done = interleavings(litmus("quiz-newest"), protocol(RC))
+    done = count_interleavings(litmus("quiz-newest"), protocol(RC))
     assert (done.number, done.wrong, done.alone) == (1, (), {"a": OLDEST})
 
 
@@ -170,14 +170,14 @@ def test_the_index_decides_between_cases_of_one_date(index, given):
 )
 @pytest.mark.slow
 def test_the_examples_go_wrong_where_the_article_says(name, under, wrong, breaks):
-    done = interleavings(litmus(name), protocol(under))
+    done = count_interleavings(litmus(name), protocol(under))
     assert bool(done.wrong) == wrong
     assert {outcome.breaks for outcome in done.outcomes if outcome.breaks} == breaks
 
 
 @pytest.mark.slow
 def test_some_wrong_counts_are_those_of_another_order():
-    done = interleavings(litmus("count-looks-right"), protocol(RC)).to_json()
+    done = count_interleavings(litmus("count-looks-right"), protocol(RC)).to_json()
     assert (done["interleavings"], done["wrong"], done["timeless"], done["plausible"]) == (
         226,
         18,
@@ -199,16 +199,16 @@ def test_bad_postconditions(change, message):
     text = litmus("rule-by-hand").text
     assert change[0] in text
     with pytest.raises(IsolitmusError) as caught:
-        interleavings(read_litmus(text.replace(*change), "made-up"), protocol(RC))
+        count_interleavings(read_litmus(text.replace(*change), "made-up"), protocol(RC))
     assert message in str(caught.value)
 
 
 def test_what_cannot_be_interleaved():
     with pytest.raises(IsolitmusError, match="reorder is of format delta, whose transactions have"):
-        interleavings(litmus("reorder"), protocol(RC))
+        count_interleavings(litmus("reorder"), protocol(RC))
     seven = {f"t{k}": litmus("quiz-two-workers").transactions["a"] for k in range(7)}
     with pytest.raises(IsolitmusError, match="has 7 transactions; at most 6 are interleaved"):
-        interleavings(replace(litmus("quiz-two-workers"), transactions=seven), protocol(RC))
+        count_interleavings(replace(litmus("quiz-two-workers"), transactions=seven), protocol(RC))
 
 
 @pytest.mark.slow

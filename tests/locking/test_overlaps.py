@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 
 from isolitmus.checker import run
-from isolitmus.checker.execution.run_diff import comparison
-from isolitmus.checker.locking.protocol_rules import rules
+from isolitmus.checker.execution.run_diff import compare_runs
+from isolitmus.checker.locking.protocol_rules import read_rules
 from isolitmus.checker.locking.random_tests import session_tests
 from isolitmus.conformance.databases.schedule_runner import run_on_database
 from isolitmus.conformance.engines import open_engine
@@ -123,7 +123,7 @@ def carry():
 def test_postgresql_ends_the_same(carry):
     for clients, schedule, _ in [*CASES, (PHANTOM, STEPS, "b")]:
         done = carried(schedule, *clients)
-        assert comparison(done.run, carry(done.litmus, SSI)).differences == ()
+        assert compare_runs(done.run, carry(done.litmus, SSI)).differences == ()
 
 
 @pytest.mark.postgres
@@ -189,4 +189,4 @@ def test_what_is_admitted_is_serializable(test):
 )
 def test_clauses_that_say_nothing(words, problem):
     with pytest.raises(ClauseError, match=problem):
-        rules([Clause(tuple(words.split()))])
+        read_rules([Clause(tuple(words.split()))])

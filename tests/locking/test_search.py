@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 
 from isolitmus.checker.execution.commit_loop import execute
 from isolitmus.checker.execution.run_result import run
-from isolitmus.checker.prove.scan_proof import each_row_once
+from isolitmus.checker.prove.scan_proof import prove_each_row_once
 from isolitmus.checker.search.separation import separate
 from isolitmus.checker.sweeps.table_sweep import candidates_in, sweep
-from isolitmus.checker.universes.schedules import Scheduled, casts, judged_orders
+from isolitmus.checker.universes.schedules import ScheduledCandidate, casts, judged_orders
 from isolitmus.model.errors import IsolitmusError, StepBeyond
 from isolitmus.model.verdict import Forbidden
 from isolitmus.specs import level, protocol, scope
@@ -127,7 +127,7 @@ def look(_litmus, executions):
 def one_by_one(cast, protocols):
     """The same by carrying every schedule out from its start."""
     for order in all_orders(cast.stops):
-        litmus = Scheduled(cast, order).litmus()
+        litmus = ScheduledCandidate(cast, order).litmus()
         try:
             yield order, look(litmus, [execute(litmus, under) for under in protocols])
         except StepBeyond:
@@ -175,9 +175,9 @@ def test_under_several_protocols_at_a_time_orders_come_to_the_same():
 
 
 def test_a_key_that_stays_is_emitted_once_whatever_happens():
-    assert all(step.holds for step in each_row_once())
-    assert all(step.holds for step in each_row_once(stays=False))
-    (broken,) = (step for step in each_row_once(moves=True) if not step.holds)
+    assert all(step.holds for step in prove_each_row_once())
+    assert all(step.holds for step in prove_each_row_once(stays=False))
+    (broken,) = (step for step in prove_each_row_once(moves=True) if not step.holds)
     assert "moved" in broken.counterexample
 
 

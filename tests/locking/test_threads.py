@@ -9,7 +9,7 @@ from hypothesis.strategies import just
 from isolitmus.checker import run
 from isolitmus.checker.execution.run_diff import run_differences
 from isolitmus.checker.locking import step_orders as threads
-from isolitmus.checker.locking.simulation import LitmusUnderWay
+from isolitmus.checker.locking.simulation import Simulation
 from isolitmus.conformance.agreement import explore, find_differences
 from isolitmus.conformance.engines import open_engine
 from isolitmus.model.errors import UndeterminedError, WaitsForEver
@@ -131,7 +131,7 @@ def test_if_some_may_wait_for_ever_it_says_whose_being_faster_does_that(monkeypa
         if len(running.sessions["b"].waits) == 1:
             raise WaitsForEver("so")
 
-    monkeypatch.setattr(LitmusUnderWay, "none_waits_for_ever", ever)
+    monkeypatch.setattr(Simulation, "none_waits_for_ever", ever)
     with pytest.raises(UndeterminedError, match="so, if b is the fastest of a and b"):
         run(OVERTAKES, protocol(SERIALIZABLE))
 

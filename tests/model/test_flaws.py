@@ -2,7 +2,7 @@
 
 import pytest
 
-from isolitmus.checker.judge.completion import flaws_of, frame_of, frames
+from isolitmus.checker.judge.completion import find_flaws, frame_of, frames
 from isolitmus.model.history import History
 
 WORDS = {
@@ -33,7 +33,7 @@ WORDS = {
 @pytest.mark.slow
 @pytest.mark.parametrize("text", WORDS)
 def test_flaws_name_both_operations(text):
-    found = flaws_of(History.from_table({"T1": text}))
+    found = find_flaws(History.from_table({"T1": text}))
     assert [(kind, str(why)) for kind, _, why in found] == WORDS[text]
 
 

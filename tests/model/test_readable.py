@@ -10,7 +10,7 @@ from hypothesis import Phase, given, settings
 
 from isolitmus.checker import check, run, separate, sweep
 from isolitmus.checker.execution.commit_loop import execute
-from isolitmus.checker.execution.conflict_matrix import predicted
+from isolitmus.checker.execution.conflict_matrix import predict_cells
 from isolitmus.checker.execution.denotation import denote
 from isolitmus.checker.prove.proof import Question, prove
 from isolitmus.checker.search.portrait import Portrait
@@ -59,7 +59,7 @@ PRINTED = {
         level("snapshot-isolation"), level("serializable"), transactions=range(2, 3)
     ),
     "sweep": lambda: sweep(scope("two-partitions"), 1),
-    "cells": lambda: predicted(
+    "cells": lambda: predict_cells(
         matrix("pairs"),
         [protocol("delta-serializable")],
         [MatrixPlace("insert", "delete-row", "same partition")],

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from isolitmus.checker.sweeps.table_sweep import sweep
-from isolitmus.checker.sweeps.tally import shards
+from isolitmus.checker.sweeps.tally import make_shards
 from isolitmus.conformance.delta import session
 from isolitmus.conformance.java import find_java
 from isolitmus.pipeline.sweep_report import SweepFolder
@@ -146,7 +146,7 @@ def test_an_executor_and_then_the_driver_are_killed(cluster, tmp_path):
     assert done.returncode == 1, done.stderr
     expected = sweep(scope("two-partitions"), 4)
     assert without_seconds(json.loads(done.stdout)) == without_seconds(expected.to_json())
-    assert commits(out) < len(shards(scope("two-partitions"), 4))
+    assert commits(out) < len(make_shards(scope("two-partitions"), 4))
 
 
 @pytest.fixture(scope="module")

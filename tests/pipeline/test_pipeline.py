@@ -12,7 +12,7 @@ from types import SimpleNamespace
 import pytest
 
 from isolitmus.checker.sweeps.table_sweep import sweep
-from isolitmus.checker.sweeps.tally import shards
+from isolitmus.checker.sweeps.tally import make_shards
 from isolitmus.model.errors import EngineUnavailable, IsolitmusError
 from isolitmus.pipeline import open_spark
 from isolitmus.pipeline import sweep as on_spark
@@ -115,7 +115,7 @@ def test_a_stopped_sweep_goes_on_and_counts_nothing_twice(tmp_path, how):
     assert without_seconds(json.loads(done.stdout)) == without_seconds(expected.to_json())
     assert (done.returncode, done.stderr) == (1, "")
     commits = [commit(path) for path in sorted((out / "counts" / "_delta_log").glob("*.json"))]
-    assert sum(commits) == len(shards(scope("two-partitions"), 4)) * 4
+    assert sum(commits) == len(make_shards(scope("two-partitions"), 4)) * 4
 
 
 def java_of(pid):

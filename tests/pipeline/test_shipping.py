@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from isolitmus.checker.sweeps.table_sweep import sweep_work
-from isolitmus.checker.sweeps.tally import shards
+from isolitmus.checker.sweeps.tally import make_shards
 from isolitmus.pipeline.check_job import check_function
 from isolitmus.pipeline.spark import NEEDED, failure, is_cluster, package_archive, ship_package
 from isolitmus.pipeline.sweep_shards import ShardTask, count_function
@@ -74,7 +74,9 @@ def on_worker(bare, tmp_path):
 def counting():
     work = sweep_work(scope("two-partitions"), 2)
     tables = {name: sweep_tables(work.scope)[name] for name in kept_tables("verdicts")}
-    return count_function(ShardTask("one", work, shards(work.scope, 2), tables, kinds=True), [0, 1])
+    return count_function(
+        ShardTask("one", work, make_shards(work.scope, 2), tables, kinds=True), [0, 1]
+    )
 
 
 def judging():

@@ -8,9 +8,9 @@ import pytest
 
 from isolitmus.checker import check, run
 from isolitmus.checker.execution.commit_loop import execute
-from isolitmus.checker.sweeps.pair_frames import Broken
-from isolitmus.checker.sweeps.table_sweep import finished, sweep, sweep_work
-from isolitmus.checker.sweeps.tally import shards
+from isolitmus.checker.sweeps.pair_frames import BrokenAxiom
+from isolitmus.checker.sweeps.table_sweep import finish_sweep, sweep, sweep_work
+from isolitmus.checker.sweeps.tally import make_shards
 from isolitmus.checker.universes.tables import candidate
 from isolitmus.model.errors import IsolitmusError
 from isolitmus.model.run import TOOK_EFFECT
@@ -34,7 +34,7 @@ QUIET = read('"Quiet" format delta empty unseen & ww as lost silent unseen & rw 
 
 def rows_of(work, keep, largest=500):
     """The rows of each table, as workers give them, in two tasks."""
-    cut = shards(work.scope, work.n, largest)
+    cut = make_shards(work.scope, work.n, largest)
     every = sweep_tables(work.scope)
     tables = {name: every[name] for name in kept_tables(keep)}
     task = ShardTask(
@@ -114,7 +114,9 @@ def test_the_rows_add_up_to_the_counts(name, n):
     rows = rows_of(work, "verdicts")
     total = tallies_from_rows(work, rows["counts"])
     counted = sweep(work.scope, n, protocols=work.protocols)
-    assert without_seconds(finished(work, total, 0).to_json()) == without_seconds(counted.to_json())
+    assert without_seconds(finish_sweep(work, total, 0).to_json()) == without_seconds(
+        counted.to_json()
+    )
     assert [row["rank"] for row in rows["candidates"]] == list(range(counted.candidates))
     history = {row["rank"]: row for row in rows["histories"]}
     outcome = Counter(row["outcome"] for row in rows["candidates"])
@@ -136,7 +138,9 @@ def test_the_rows_add_up_to_the_counts(name, n):
             own = [broken[k, level_] for k in admitted if (k, level_) in broken]
             assert len(own) == number
             kinds = Counter(
-                Broken(row["axiom"], "acyclic", tuple(tuple(e.values()) for e in row["cycle"])).kind
+                BrokenAxiom(
+                    row["axiom"], "acyclic", tuple(tuple(e.values()) for e in row["cycle"])
+                ).kind
                 for row in own
             )
             assert kinds == {
@@ -279,7 +283,7 @@ def test_a_worker_keeps_what_it_has_found_out():
     cloudpickle = pytest.importorskip("pyspark.cloudpickle")
     work = work_of("two-partitions", 2)
     tables = {"counts": sweep_tables(work.scope)["counts"]}
-    task = ShardTask("remembered", work, shards(work.scope, 2, 50), tables, kinds=False)
+    task = ShardTask("remembered", work, make_shards(work.scope, 2, 50), tables, kinds=False)
     kernels = []
     for place in range(2):
         count = cloudpickle.loads(cloudpickle.dumps(count_function(task, [0, 1])))

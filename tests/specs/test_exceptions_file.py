@@ -7,7 +7,7 @@ from itertools import product
 import pytest
 from case_checks import check_cases
 
-from isolitmus.checker.auditing.diagnosis import carry_out_example
+from isolitmus.checker.auditing.diagnosis import run_example
 from isolitmus.model.delta.conflict import CONFLICTS, ConflictFacts
 from isolitmus.model.errors import LitmusError
 from isolitmus.model.litmus import Litmus
@@ -34,7 +34,7 @@ EXAMPLES = {
     for one in known.examples
     for under in one.under
 }
-carried_out = cache(carry_out_example)
+carried_out = cache(run_example)
 
 TEXT = FILE.read_text("utf-8")
 
@@ -87,7 +87,7 @@ def test_an_example_that_ends_otherwise_is_an_error():
     with pytest.raises(
         Exception, match="is an example of MetadataChangedException, but delete ends with"
     ):
-        carry_out_example(
+        run_example(
             TABLE["ConcurrentAppendException"].examples[0],
             "delta-serializable",
             "MetadataChangedException",

@@ -15,7 +15,7 @@ from hypothesis.extra.lark import from_lark
 from lark import Lark
 
 from isolitmus import specs as package
-from isolitmus.checker.execution.run_result import Judged, run
+from isolitmus.checker.execution.run_result import RunResult, run
 from isolitmus.checker.judge.graph_semantics import judge
 from isolitmus.checker.judge.history_verdict import check_history
 from isolitmus.checker.render.verdicts import serial_words, verdict_words
@@ -318,7 +318,7 @@ def read_test(text):
         judge_history(test.history)
 
 
-def look_at(judged: Judged):
+def look_at(judged: RunResult):
     assert serial_words(judged.serial.orders, judged.serial.unexplained)
     assert judged.to_json()
     for name, verdict in judged.levels.items():

@@ -33,8 +33,9 @@ from isolitmus.conformance.workers import run_interruptibly
 from isolitmus.model.delta.raw_transaction import Raw
 from isolitmus.model.engine import Engine, RunsTests
 from isolitmus.model.errors import EngineUnavailable, LitmusError
-from isolitmus.model.litmus import CacheTable, Litmus
+from isolitmus.model.litmus import CacheTable, HistoryTest, Litmus
 from isolitmus.model.run import Run, TransactionRun
+from isolitmus.model.spec import Spec
 from isolitmus.model.sql.statement import Read
 from isolitmus.model.sql.values import sort_rows
 from isolitmus.specs import litmus as load_litmus
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
     from isolitmus.model.schedule import Action, Step
     from isolitmus.model.sql.statement import Statement
     from isolitmus.model.sql.values import Rows, Value
+    from isolitmus.specs.files.spec_catalogue import NameOrPath, SpecLike
 
 __all__ = [
     "DELTA",
@@ -200,38 +202,43 @@ AT_ONCE = 3
 
 
 def replay(
-    litmus: Litmus,
-    protocol: str,
+    litmus: Litmus | NameOrPath,
+    protocol: SpecLike,
     session: Session,
     *,
     seconds: float = 180.0,
     logs: Path | None = None,
 ) -> Run:
-    """Carry out the schedule on real tables of the protocol's isolation level.
+    """Execute the schedule of a litmus test, or of the one with this name or path, on real tables of the protocol's
+    isolation level.
 
     ``seconds`` is the time limit of each step (the first one of a cold session can take 20 on a
     loaded machine). ``logs`` is a folder to which the logs of the tables are copied at the end, each to a
     folder of its table's name. Raises UnknownName for a protocol that Delta does not have, LitmusError
-    if an init statement fails, TimeLimit, EngineUnavailable if the JVM dies, and EngineFailed if Delta fails
+    for an abstract history, which has no statements, and if an init statement fails, TimeLimit, EngineUnavailable if the JVM dies, and EngineFailed if Delta fails
     at what is no transaction; one that fails is an outcome. Leaves no table, no thread and no parked statement
     behind, whatever happens.
     """
-    DELTA.refuse_unable(protocol)
-    level = PROTOCOLS[protocol]
+    test = load_litmus(litmus)
+    if isinstance(test, HistoryTest):
+        raise LitmusError(f"{test.name} is an abstract history, without statements")
+    name = protocol.name if isinstance(protocol, Spec) else str(protocol)
+    DELTA.refuse_unable(name)
+    level = PROTOCOLS[name]
 
     def carry_out(interruption: Interruption) -> Run:
         with (
-            report_jvm_failure(litmus.name, "besides its transactions", session.jvm),
-            place_tables(litmus, session) as tables,
+            report_jvm_failure(test.name, "besides its transactions", session.jvm),
+            place_tables(test, session) as tables,
             Parking(session, interruption, seconds) as parking,
         ):
-            inits = _filled(litmus, tables, level, parking, session)
+            inits = _filled(test, tables, level, parking, session)
             chronicle = CommitHistory(tables.paths)
-            with _others(litmus, tables, chronicle) as others:
+            with _others(test, tables, chronicle) as others:
                 replaying = _SparkReplay(
-                    litmus, tables, parking, session, inits, chronicle=chronicle, others=others
+                    test, tables, parking, session, inits, chronicle=chronicle, others=others
                 )
-                run = replaying.run(protocol)
+                run = replaying.run(name)
             if logs is not None:
                 tables.keep_logs(logs)
             return run

@@ -180,7 +180,7 @@ def test_questions_are_refuted_by_a_solver_that_knows_nothing_else():
 )
 def test_what_is_refuted_of_two_is_refuted_of_more(monkeypatch, work):
     """To ask of pairs first spares questions, and changes no answer."""
-    possible = dangers.Asked.possible
+    possible = dangers.QuestionSolver.possible
     asked = []
 
     def count(self, *parts):
@@ -192,7 +192,7 @@ def test_what_is_refuted_of_two_is_refuted_of_more(monkeypatch, work):
         found = decide_all(work, (protocol(WEAK),), PROMISES)
         return [one.to_json() | {"seconds": 0} for one in found], len(asked)
 
-    monkeypatch.setattr(dangers.Asked, "possible", count)
+    monkeypatch.setattr(dangers.QuestionSolver, "possible", count)
     said, fewer = answers()
     monkeypatch.setattr(dangers, "is_monotone", lambda _: False)
     again, more = answers()

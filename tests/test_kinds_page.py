@@ -77,7 +77,7 @@ def said(expect):
 
 
 def word(expect):
-    if expect is None:  # tests/locking/test_catalogue.py says of which that may be
+    if expect is None:  # tests/checker/locking/test_catalogue.py says of which that may be
         return "no hints"
     found = list(said(expect))
     if not {*found} - {"waits"} and "serializable" in expect.fails:

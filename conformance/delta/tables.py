@@ -9,7 +9,7 @@ one statement: so it goes to the sink on the statement's thread. The sink is mad
 mode; the id of the query is the thread's property that Spark sets; the batch is planned first, and
 then added (Spark 4.2.0, MicroBatchExecution.scala, runBatch: "queryPlanning", "addBatch"). There is no
 offset, no checkpoint and no query to end. What Delta does is the same as for a query of Structured
-Streaming (tests/conformance/test_streaming.py compares their logs): it tells the batch of one apart
+Streaming (tests/conformance/delta/test_streaming.py compares their logs): it tells the batch of one apart
 only to cast, rename or add columns, and here they are what the table has.
 """
 

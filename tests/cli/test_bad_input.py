@@ -397,7 +397,7 @@ def test_an_answer_that_cannot_be_saved(call):
     assert err == "isolitmus: cannot write gone/found.toml: there is no folder gone\n"
 
 
-# Specs: what a text can have wrong is in tests/specs/test_cat.py
+# Specs: what a text can have wrong is in tests/specs/language/test_parser.py
 
 
 @pytest.mark.slow

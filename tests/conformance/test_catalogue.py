@@ -78,7 +78,7 @@ def test_delta_does_what_is_predicted_expected_and_recorded(
 
 JUDGED = ("log-serializable", "write-serializable", "snapshot-isolation")
 UNTRACKED = ("lost-update-by-client", "set-from-subquery", "set-from-subquery-merge")
-"""Reads by the client, and of subqueries in SET: see tests/checker/test_log_model.py."""
+"""Reads by the client, and of subqueries in SET: see tests/checker/delta/test_log_model.py."""
 SAID = ("read_version", "blind", "isolation_level", "operation")
 
 

@@ -125,5 +125,5 @@ def test_what_is_known_is_not_asked_again(call, tmp_path, monkeypatch):
     ],
 )
 def test_the_evidence_in_the_repository_reads(name, kinds, engine):
-    path = Path(__file__).parents[2] / "conformance" / "evidence" / name
+    path = Path(__file__).parents[3] / "conformance" / "evidence" / name
     assert ExplorationEvidence.read(path, kinds).engine_version == engine

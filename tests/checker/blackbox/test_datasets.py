@@ -15,7 +15,7 @@ from isolitmus.model.operations import ItemRead, Transaction, Version, Write
 from isolitmus.specs.files.catalogue import level
 from isolitmus.specs.language.parser import read
 
-AWDIT = Path(__file__).parents[3] / "shared" / "datasets" / "awdit-tests"
+AWDIT = Path(__file__).parents[4] / "shared" / "datasets" / "awdit-tests"
 FILES = sorted(path.relative_to(AWDIT).as_posix() for path in AWDIT.rglob("*.txt"))
 LETTERS = str.maketrans("0123456789", "abcdefghij")
 PASSES = {  # by the folder: AWDIT's own tests assert these, of read committed, read atomic, causal

@@ -26,7 +26,7 @@ from isolitmus.model.history import History
 from isolitmus.model.operations import ItemRead, Transaction, Version, Write
 from isolitmus.specs.files.catalogue import level
 
-AWDIT = Path(__file__).parents[3] / "shared" / "datasets" / "awdit-tests"
+AWDIT = Path(__file__).parents[4] / "shared" / "datasets" / "awdit-tests"
 FILES = sorted(path.relative_to(AWDIT).as_posix() for path in AWDIT.rglob("*.txt"))
 ABSENT = pytest.param("", marks=pytest.mark.skip("no ../shared/datasets/awdit-tests here"))
 LEVELS = POLYNOMIAL + ORDERED

@@ -3,7 +3,7 @@
 Their expectations were derived by hand from the documents and from Delta's code; where the model or
 an engine disagrees with a file, one of the two is wrong, and which one has to be found out.
 
-After a new level: ISOLITMUS_UPDATE=1 pytest tests/specs/test_litmus_catalogue.py writes what it says of each history
+After a new level: ISOLITMUS_UPDATE=1 pytest tests/specs/files/test_catalogue.py writes what it says of each history
 into the file, for its author to compare with the paper.
 """
 

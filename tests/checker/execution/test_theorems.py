@@ -95,7 +95,7 @@ NOT_INCLUDED = [
 
 
 def test_the_page_has_the_same_lattice_and_figures():
-    page = (Path(__file__).parents[2] / "docs" / "semantics.md").read_text("utf-8")
+    page = (Path(__file__).parents[3] / "docs" / "semantics.md").read_text("utf-8")
     rows = re.findall(r"^\| `([\w-]+)` \| `([\w-]+)` \| (\d) \|$", page, re.MULTILINE)
     pairs = [(a, b, int(n)) for a, b, n in rows]
     assert sorted(pairs) == sorted([*LATTICE, *NOT_INCLUDED])

@@ -17,7 +17,7 @@ from isolitmus.specs import level, litmus, protocol
 from isolitmus.specs.files.catalogue import levels, litmus_names, protocols
 from isolitmus.specs.language import parser as cat
 
-GOLDEN = Path(__file__).parents[1] / "golden" / "words"
+GOLDEN = Path(__file__).parents[2] / "golden" / "words"
 
 
 @cache

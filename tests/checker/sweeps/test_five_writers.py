@@ -11,7 +11,7 @@ from isolitmus.checker.sweeps.table_sweep import nothing, sweep_work
 from isolitmus.checker.sweeps.tally import make_shards
 from isolitmus.specs import scope
 
-BENCH = Path(__file__).parents[2] / "bench"
+BENCH = Path(__file__).parents[3] / "bench"
 LEVELS = ("log-serializable", "write-serializable")
 COUNTED = ("candidates", "admitted", *LEVELS, "unexplained", "not_log_order")
 

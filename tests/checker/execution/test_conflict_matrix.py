@@ -213,7 +213,7 @@ def test_the_command_refuses(call, words, message):
 @pytest.mark.slow
 def test_the_evidence_in_the_repository_is_what_the_model_says_today():
     """Up to 75 cases of it, evenly spread: `make conformance` replays them all."""
-    path = Path(__file__).parents[2] / "conformance" / "evidence" / "pairs.toml"
+    path = Path(__file__).parents[3] / "conformance" / "evidence" / "pairs.toml"
     evidence = MatrixEvidence.read(path, PAIRS, [SERIALIZABLE, WRITE_SERIALIZABLE])
     kept = list(evidence.letters.items())
     assert (evidence.engine_version, evidence.differences) == ("delta-spark 4.4.0, Spark 4.2.0", {})

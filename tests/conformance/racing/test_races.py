@@ -432,7 +432,7 @@ def test_a_job_that_tries_again_says_so(spark):
 
 
 def test_the_page_shows_what_a_race_prints(spark):
-    page = (Path(__file__).parents[2] / "docs" / "racing.md").read_text("utf-8")
+    page = (Path(__file__).parents[3] / "docs" / "racing.md").read_text("utf-8")
     code = re.search(r"```python\n(.*?)```", page, re.DOTALL)[1]
     printed = re.search(r"```text\n(.*?)\n```", page, re.DOTALL)[1]
     spark.sql("CREATE TABLE events (id INT, day INT) USING delta PARTITIONED BY (day)")

@@ -82,7 +82,7 @@ PAIRS = {"run_cases"}
 
 def test_no_public_function_wants_a_spec_that_somebody_has_to_read_first():
     """Names and paths will do, too: each parameter that is a spec, or several, is SpecLike."""
-    home = Path(__file__).parents[2]
+    home = Path(__file__).parents[3]
     functions = 0
     wanting = set()
     for file in (file for pattern in OUTER for file in home.glob(pattern)):

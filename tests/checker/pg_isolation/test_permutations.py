@@ -20,7 +20,7 @@ from isolitmus.model.litmus import HistoryTest
 from isolitmus.specs import spec
 from isolitmus.specs.histories.pg_isolation import pg_test
 
-SPECS = Path(__file__).parents[3] / "shared" / "datasets" / "pg-isolation" / "specs"
+SPECS = Path(__file__).parents[4] / "shared" / "datasets" / "pg-isolation" / "specs"
 NAMES = (
     "classroom-scheduling",
     "index-only-scan",

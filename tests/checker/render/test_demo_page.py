@@ -1,6 +1,6 @@
 """The report, word for word, and what holds of the page whatever is in it.
 
-After a wanted change: ISOLITMUS_UPDATE=1 pytest tests/checker/test_report.py.
+After a wanted change: ISOLITMUS_UPDATE=1 pytest tests/checker/render/test_demo_page.py.
 """
 
 import os
@@ -30,7 +30,7 @@ from isolitmus.model.verdict import Forbidden
 from isolitmus.specs import level, litmus, protocol, scope, spec
 from isolitmus.specs.files.litmus_file import read_litmus
 
-GOLDEN = Path(__file__).parents[1] / "golden" / "report.html"
+GOLDEN = Path(__file__).parents[2] / "golden" / "report.html"
 LEVELS = ["log-serializable", "serializable", "snapshot-isolation", "write-serializable"]
 ENGINE = "delta-spark 4.4.0, Spark 4.2.0"
 MADE = PageOrigin("isolitmus 0.1.0", "2026-01-31 12:00 UTC", "isolitmus demo --out report")

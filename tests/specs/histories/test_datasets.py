@@ -14,7 +14,7 @@ from isolitmus.model.blackbox_history import ABORTED, COMMITTED, INITIAL, UNKNOW
 from isolitmus.model.errors import RecordingError
 from isolitmus.specs.histories.recorded_history import recorded_history
 
-DATASETS = Path(__file__).parents[3] / "shared" / "datasets"
+DATASETS = Path(__file__).parents[4] / "shared" / "datasets"
 VERDICTS = DATASETS / "verdicts.csv"
 ABSENT = pytest.param("", marks=pytest.mark.skip("no ../shared/datasets here"))
 ROWS = list(csv.DictReader(VERDICTS.read_text("utf-8").splitlines())) if VERDICTS.exists() else []

@@ -50,9 +50,9 @@ __getattr__ = lazy_getattr(
 
 
 def _renderer() -> Callable[[Any, str], str]:
-    from isolitmus.checker.render.results import render
+    from isolitmus.checker.render.results import render_result
 
-    return render
+    return render_result
 
 
 bind_renderer(_renderer)

@@ -53,8 +53,8 @@ class EngineRun:
     words: dict[tuple[str, str], str] = field(default_factory=dict)
     """Each run in a word, by test and engine."""
     ends: Counter[str] = field(default_factory=Counter)
-    """How many runs ended how: ``met``, ``not met``, ``predicted``, ``possible`` or ``none``, see ``Compared`` and
-    ``Several``."""
+    """How many runs ended how: ``met``, ``not met``, ``predicted``, ``possible`` or ``none``, see ``ComparedRun`` and
+    ``PossibleRuns``."""
     refused: list[Refusal] = field(default_factory=list)
     """What was refused."""
     left_out: list[Refusal] = field(default_factory=list)

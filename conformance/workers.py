@@ -125,7 +125,7 @@ def interrupt_by(stop: threading.Event) -> None:
 
 def run_interruptibly(body: Callable[[Interruption], T]) -> T:
     """The result of the work, done in another thread; a Ctrl-C here ends it there first, as does what was
-    said to ``ends_with``.
+    said to ``interrupt_by``.
 
     The body waits through the Interruption that it is given and cleans up when that raises.
     """

@@ -1,7 +1,7 @@
 """A format: what a table format or a database does, as a record of functions.
 
-The commit loop, the searches and the counts (``checker.execution.commit_loop``, ``checker.searching``,
-``checker.counting``) ask a format what a statement reads and writes on a snapshot, how a commit is seen by
+The commit loop, the searches and the counts (``checker.execution.commit_loop``, ``checker.universes``,
+``checker.sweeps``) ask a format what a statement reads and writes on a snapshot, how a commit is seen by
 the others, and what it leaves of its tables. They know no format by name; a protocol, a litmus test and a
 scope each say theirs.
 """

@@ -1,7 +1,7 @@
 """What is supposed where nobody can compute what is so, while one way after another is tried.
 
 Who comes to such a place asks a question, with all answers that there are. Where nothing is tried it is undetermined
-at once. ``every_way`` tries all: it begins anew for each answer to the first question that has none yet.
+at once. ``enumerate_choices`` tries all: it begins anew for each answer to the first question that has none yet.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ import networkx as nx
 import pytest
 
 import isolitmus.model
-from isolitmus.checker.render.results import RENDERERS, render
+from isolitmus.checker.render.results import RENDERERS, render_result
 from isolitmus.model import display
 from isolitmus.model.display import PageResult, TextResult
 from isolitmus.model.reason import Reason
@@ -76,7 +76,7 @@ def test_every_result_has_what_renders_it():
 
 def test_what_nothing_renders_is_told_so():
     with pytest.raises(TypeError, match="nothing renders int as text"):
-        render(1, "text")
+        render_result(1, "text")
 
 
 def test_without_a_renderer_a_result_prints_as_any_object(monkeypatch):

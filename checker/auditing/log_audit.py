@@ -1,6 +1,6 @@
 """The verb ``audit``: one pass over a table's log, oldest commit first, in bounded memory.
 
-In memory are the live files of the table, the newest commits (``windows.Recent``), entries that were
+In memory are the live files of the table, the newest commits (``dependencies.RecentCommits``), entries that were
 removed (``files.REMEMBERED``), and of each kind of finding and certainty the first ``KEPT``; all of them
 are counted. Nothing is said of what no log shows (docs/delta.md, 5): reads that Delta does not track, a commit
 that calls itself a blind append although a client read first, statements that were refused or had nothing

@@ -242,8 +242,8 @@ def to_version_history(part: Core, seen: AttributedReads, *, timed: bool = False
     transactions began and ended.
 
     >>> import numpy as np
-    >>> from isolitmus.checker.blackbox.read_from import attributed
-    >>> from isolitmus.checker.blackbox.explanation import part_of
+    >>> from isolitmus.checker.blackbox.read_from import attribute_reads
+    >>> from isolitmus.checker.blackbox.explanation import extract_part
     >>> from isolitmus.model.blackbox_history import RegisterHistory
     >>> history = RegisterHistory(
     ...     ("x",), ("s", "t"), np.array([0, 1]), np.array([0, 0]), np.array([0, 1, 3]),

@@ -93,7 +93,7 @@ def find_standing(
 
     >>> said = {"causal": "allowed", "serializable": "forbidden", "snapshot-isolation": "forbidden"}
     >>> find_standing(said, IMPLIES)
-    Standing(strongest=('causal',), weakest=('snapshot-isolation',))
+    StrongestAndWeakest(strongest=('causal',), weakest=('snapshot-isolation',))
     """
     weaker = {name: implied_levels(name, implies) for name in verdicts}
     holds = [name for name, verdict in verdicts.items() if verdict == "allowed"]

@@ -67,7 +67,7 @@ def check_files(
 def check_file(
     kind: str, path: Path, asked: Sequence[str] | None, budget: Budget, refuse: Refuse
 ) -> Iterator[tuple[str, str, HistoryVerdicts]]:
-    """The histories of one file, as ``judged_files`` has them; ``kind`` is what it is, as ``history_files`` says."""
+    """The histories of one file, as ``check_files`` has them; ``kind`` is what it is, as ``history_files`` says."""
     judged = _judged(kind, path, asked, budget, refuse)
     try:
         yield from judged

@@ -108,7 +108,7 @@ def unsupported_by_duckdb(error: duckdb.Error) -> LitmusError:
 
 
 def open_duck_with_macros() -> duckdb.DuckDBPyConnection:
-    """An empty DuckDB that has the functions that ``duck_text`` asks for.
+    """An empty DuckDB that has the functions that ``to_duck_sql`` asks for.
 
     >>> open_duck_with_macros().execute("SELECT text_of_moment(' 2026-01-02')").fetchone()
     ('2026-01-02',)

@@ -113,7 +113,7 @@ def add_row_reads(events: Sequence[Event], builder: FrameBuilder) -> None:
     """Add ``init`` and the reads of an execution's events to the frame of its transactions.
 
     >>> from isolitmus.checker.execution.commit_loop import execute
-    >>> from isolitmus.checker.execution.frame import frame
+    >>> from isolitmus.checker.execution.frame import build_frame
     >>> from isolitmus.specs import litmus
     >>> seen = build_frame(execute(litmus("reorder")).events, reads=True)
     >>> seen.nodes[2:]

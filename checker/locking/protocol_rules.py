@@ -106,7 +106,7 @@ def read_rules(clauses: Sequence[Clause]) -> ProtocolRules:
 
     >>> from isolitmus.model.spec import Clause
     >>> read_rules([Clause(("lock", "reads", "S", "row", "until", "next-asked"))]).reads
-    Held(mode='S', granule='row', until='next-asked')
+    LockRule(mode='S', granule='row', until='next-asked')
     >>> read_rules([Clause(("see", "comitted"))])
     Traceback (most recent call last):
     isolitmus.model.errors.ClauseError: no 'comitted' here; did you mean 'committed'?

@@ -1,6 +1,6 @@
 """What SQL says to an engine that scans: queries that may be ordered and cut off, and subqueries anywhere.
 
-The nouns are those of ``model.sql.statement``; an ``Ordered`` SELECT and a ``Lookup`` in an expression have an order
+The nouns are those of ``model.sql.statement``; an ``OrderedQuery`` SELECT and a ``Lookup`` in an expression have an order
 and a limit besides.
 
 Table hints of Transact-SQL, ``FROM t WITH (UPDLOCK, HOLDLOCK)``: one scan locks otherwise than its level says.

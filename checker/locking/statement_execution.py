@@ -1,7 +1,7 @@
 """Statements as plans of scans: what each does, row by row, as a generator.
 
-A plan yields a ``Lock`` where it has to wait for one, a ``Hit`` at each row that a scan has come to and that
-satisfies what of the condition needs no subquery, and a ``Passed`` at other entries and where a scan ends: there a
+A plan yields a ``Lock`` where it has to wait for one, a ``MatchingRow`` at each row that a scan has come to and that
+satisfies what of the condition needs no subquery, and a ``PassedEntry`` at other entries and where a scan ends: there a
 schedule may stop it. Subqueries that name no column of
 the query around them are evaluated once, before it begins, unless the transaction says ``each``; the others at
 every row. What a statement has written it passes over when it comes there again.

@@ -68,7 +68,7 @@ def free_walks(litmus: Litmus, protocol: Spec, ends: FinalStates) -> Callable[[]
 
 
 class FreeWalk(Simulation):
-    """A litmus test under way by steps that are chosen one by one (``searching.orders.Walk``)."""
+    """A litmus test under way by steps that are chosen one by one (``universes.schedules.Walk``)."""
 
     def __init__(
         self, litmus: Litmus, database: Database, rules: ProtocolRules, ends: FinalStates

@@ -18,8 +18,8 @@ what is known of it are the premises.
 
 What the quantifiers of a formula range over: everything, or a few things of each sort.
 
-A formula is written once and read in two domains. In ``Everything`` a solver that finds its negation
-unsatisfiable has proved it for any number of transactions. In ``Few`` the quantifiers are spelt out,
+A formula is written once and read in two domains. In ``UnboundedDomain`` a solver that finds its negation
+unsatisfiable has proved it for any number of transactions. In ``BoundedDomain`` the quantifiers are spelt out,
 so that a model of its negation, a counterexample, is found in no time if there is a small one. Z3
 has no types: its terms are ``Any`` here.
 """

@@ -4,7 +4,7 @@ Each is a formula and its sentence. A proof lists those that it needs, and fails
 are said of one table, and of its definition (columns and constraints) as of a row that lies in no file.
 A table that generates identity values is outside: even a blind append reads what comes next.
 
-The vocabulary of ``proving.tables`` read of one execution: whether a premise holds there.
+The vocabulary of ``prove.formula_semantics`` read of one execution: whether a premise holds there.
 
 A premise is a formula for a solver. Here the same formula is computed: quantifiers range over what there is.
 """
@@ -415,7 +415,7 @@ class _Ranges:
 
 
 class _Executed:
-    """The vocabulary of ``proving.tables``, of one execution: transactions are positions, predicates those
+    """The vocabulary of ``prove.formula_semantics``, of one execution: transactions are positions, predicates those
     of a transaction's reads, rows go by their ids, files by their paths.
     """
 

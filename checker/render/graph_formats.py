@@ -222,7 +222,7 @@ def _code(text: str) -> str:
 def _escaped_for_latex(text: str) -> str:
     r"""A text on one line as LaTeX prints it.
 
-    >>> print(_escaped("100 % of t_1"))
+    >>> print(_escaped_for_latex("100 % of t_1"))
     100 \% of t\_1
     """
     return "".join(LATEX_ESCAPES.get(sign, sign) for sign in _line(text))

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from isolitmus.model.run import Timeline
     from isolitmus.model.verdict import Violation
 
-__all__ = ["RENDERERS", "render"]
+__all__ = ["RENDERERS", "render_result"]
 
 MOST = 40
 """So many lines of a result at most; the command line prints all."""
@@ -216,11 +216,11 @@ RENDERERS: Mapping[tuple[str, str], Callable[[Any], str]] = {
 """By the class of a result and a form, the function that renders it."""
 
 
-def render(thing: object, form: str) -> str:
+def render_result(thing: object, form: str) -> str:
     """A thing in a form; what its class does not say, the classes that it extends do.
 
     >>> from isolitmus.model.reason import Reason
-    >>> render(Reason.of("saw", reader="b", version=3), "text")
+    >>> render_result(Reason.of("saw", reader="b", version=3), "text")
     'b read version 3'
     """
     for kind in type(thing).__mro__:

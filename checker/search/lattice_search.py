@@ -2,8 +2,8 @@
 
 What histories there are to ask is asked of all: a history says which levels admit it, and of any two of which one
 does and the other does not it says that the first does not imply the second. What no history so far speaks
-against is a preorder, and of that only the neighbours are asked: is it in the texts (``proving.implication``), by the laws
-of histories (``proving.by_laws``) or by a theorem on tables (``proving.proof``), or is there nothing up to the bound
+against is a preorder, and of that only the neighbours are asked: is it in the texts (``prove.structural_implication``), by the laws
+of histories (``prove.history_proof``) or by a theorem on tables (``prove.proof``), or is there nothing up to the bound
 (``separate``)? Whatever is found is asked of all again. So the rest follows, because implying is transitive. What was proved and found all the
 same ends in an error.
 

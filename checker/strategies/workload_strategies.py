@@ -406,7 +406,7 @@ def _around(job: Job, values: ParameterValues, place: int, times: Times) -> _Run
 
 
 def _texts(one: JobStatement, values: ParameterValues) -> tuple[str, ...]:
-    """A statement and what its client reads, with values for their parameters, as ``bound_statement`` has them."""
+    """A statement and what its client reads, with values for their parameters, as ``bind_job_statement`` has them."""
     given = {name: value for name, value in values.items() if name not in one.let}
     queries = (bind_text(query.sql, given) for query in one.let.values())
     return bind_text(one_line(one.sql), given), *queries

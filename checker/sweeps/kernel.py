@@ -137,11 +137,11 @@ class Kernel:
     """Counts the candidates of a scope with n writers under protocols and levels, shard by shard. ``check`` is
     called again and again meanwhile, and may end it. With ``kinds`` what levels forbid is counted by its kind, too.
 
-    >>> from isolitmus.checker.sweeps.tally import shards
+    >>> from isolitmus.checker.sweeps.tally import make_shards
     >>> from isolitmus.specs import scope, spec
     >>> asked, judged = [spec("delta-serializable")], [spec("log-serializable")]
     >>> kernel = Kernel(scope("two-partitions"), 2, asked, judged)
-    >>> sum(kernel.count(shard).of["delta-serializable"].admitted for shard in shards(kernel.scope, 2))
+    >>> sum(kernel.count(shard).of["delta-serializable"].admitted for shard in make_shards(kernel.scope, 2))
     94
     """
 

@@ -122,12 +122,12 @@ class ListedShard(NamedTuple):
 class Listing:
     """Lists the candidates of a scope shard by shard.
 
-    >>> from isolitmus.checker.sweeps.tally import shards
+    >>> from isolitmus.checker.sweeps.tally import make_shards
     >>> from isolitmus.checker.sweeps.table_sweep import sweep_work
     >>> from isolitmus.specs import scope
     >>> work = sweep_work(scope("two-partitions"), 2)
     >>> listing = Listing(work)
-    >>> found = listing.of(shards(work.scope, 2)[0])
+    >>> found = listing.of(make_shards(work.scope, 2)[0])
     >>> len(found.ranks), sum(some.candidates for some in found.dropped)
     (13, 1)
     >>> listing.judged(found.frames[0]).protocols

@@ -4,7 +4,7 @@ Each of n transactions reads and writes each key at most once, reads first, from
 transaction or from another one that writes the key. Nobody observes the version order unless a spec
 uses it without binding it, or the search is told that somebody does. There are no predicate reads.
 
-Choices. Sessions vary, and who aborted, wherever one of the specs can tell (``Varied``). A session is a
+Choices. Sessions vary, and who aborted, wherever one of the specs can tell (``Variation``). A session is a
 run of consecutive transactions, as any history is written once its transactions are numbered session
 by session. Who aborted only writes, and is in no session: frames have nothing else of it. Reads are in
 the order of the keys unless a spec asks for ``po``.
@@ -253,7 +253,7 @@ def variation_for(
 
     >>> from isolitmus.specs.files.catalogue import level
     >>> variation_for(level("update-serializable"), level("causal"))
-    Varied(sessions=True, aborts=True, observed=False, times=False, moments=False)
+    Variation(sessions=True, aborts=True, observed=False, times=False, moments=False)
     >>> variation_for(level("causal"), level("update-serializable")).sessions
     False
     """

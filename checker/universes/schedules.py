@@ -204,7 +204,7 @@ class Orders(Generic[AnyWalk, Turn, End]):
     ...     def go(self, one): self.said += one
     ...     def state(self): return "".join(sorted(self.said)), self.said[-1:]
     >>> Orders(Queue, lambda walk: walk.said[-1]).ends()
-    {'b': Ways(number=1, path=('a', 'a', 'b')), 'a': Ways(number=2, path=('a', 'b', 'a'))}
+    {'b': CountedOrders(number=1, path=('a', 'a', 'b')), 'a': CountedOrders(number=2, path=('a', 'b', 'a'))}
     """
 
     def __init__(

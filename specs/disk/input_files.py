@@ -99,7 +99,7 @@ CLAUSES = 100
 def is_deeper(tree: T, children: Callable[[T], Iterable[T]], most: int = DEEPEST) -> bool:
     """Whether a tree has more levels than that (a long AND is as deep as it is long).
 
-    >>> is_deeper([[1], 2], inner, 2), is_deeper([[1], 2], inner, 3)
+    >>> is_deeper([[1], 2], inner_values, 2), is_deeper([[1], 2], inner_values, 3)
     (True, False)
     """
     level = [tree]

@@ -45,9 +45,9 @@ def equivalents(spec: Spec, mutants: Sequence[Mutant]) -> Mapping[int, str]:
     """The argument for each mutant that is said to be equivalent, by its number.
 
     >>> from isolitmus.specs import level
-    >>> from isolitmus.specs.language.mutants import mutants
+    >>> from isolitmus.specs.language.mutants import make_mutants
     >>> update = level("update-serializable")
-    >>> len(equivalents(update, mutants(update)))
+    >>> len(equivalents(update, make_mutants(update)))
     3
     """
     path = equivalents_path(spec)

@@ -196,7 +196,7 @@ def read_metadata_action(fields: Mapping[str, Any], where: str) -> LogMetadata:
 
 
 def metadata_fields(metadata: LogMetadata) -> dict[str, Any]:
-    """The fields of which ``metadata_of`` makes a table's metadata.
+    """The fields of which ``read_metadata_action`` makes a table's metadata.
 
     >>> read = read_metadata_action({"partitionColumns": ["day"], "configuration": {"delta.appendOnly": "true"}}, "0.json:1")
     >>> read_metadata_action(metadata_fields(read), "0.json:1") == read

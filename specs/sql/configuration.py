@@ -91,7 +91,7 @@ CONFS: Mapping[str, tuple[str, ...]] = {
     EMPTY_COMMITS: SWITCH,
     SKIPPING: SWITCH,
     VACUUM_LOGGING: SWITCH,
-    # no statement that is read names a column that its table lacks; of MERGE see ``with_confs``
+    # no statement that is read names a column that its table lacks; of MERGE see ``apply_session_confs``
     AUTO_MERGE: SWITCH,
     **{deletion_vectors_conf(verb): SWITCH for verb in ("delete", "update", "merge")},
     # a second attempt has every winner to check: one more or less of them makes no difference

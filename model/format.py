@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from isolitmus.model.execution import Database, Effect, Event, Execution
     from isolitmus.model.frame import Frame
     from isolitmus.model.litmus import Litmus
+    from isolitmus.model.nondeterminism import Choices
     from isolitmus.model.run import TransactionRun
     from isolitmus.model.schedule import Step
     from isolitmus.model.schema import Schema
@@ -218,8 +219,9 @@ class Format:
     """The database after a commit."""
     frame: BuildsFrame
     """From events to their frame."""
-    drive: Callable[[Litmus, Sequence[Database]], Driver]
-    """Who follows a schedule; the databases are those after each init statement."""
+    drive: Callable[[Litmus, Sequence[Database], Choices | None], Driver]
+    """Who follows a schedule; the databases are those after each init statement, the choices what is tried where nobody can
+    compute what is so."""
     alone: Callable[[Litmus, str, Database, Sequence[Database]], Effect]
     """What a transaction does all by itself on a database, as in a serial order."""
     independent: Callable[[Litmus], Executor]

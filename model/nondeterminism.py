@@ -1,38 +1,26 @@
-"""What is supposed where nobody can compute what is so, while one way after another is tried.
+"""Choices where nobody can compute what is so: one answer after another is tried.
 
-Who comes to such a place asks a question, with all answers that there are. Where nothing is tried it is undetermined
-at once. ``enumerate_choices`` tries all: it begins anew for each answer to the first question that has none yet.
+Who comes to such a place has ``Choices`` at hand and asks a question, with all answers that there are; without choices it is
+undetermined at once. ``enumerate_choices`` tries all: it begins anew for each answer to the first question that has none yet.
 """
 
 from __future__ import annotations
 
-from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
 from isolitmus.model.errors import UndeterminedError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterator
+    from collections.abc import Callable, Hashable, Iterator, Mapping
 
     from isolitmus.model.sql.values import Value
 
-__all__ = ["MOST_TRIES", "OpenQuestion", "asked_by", "choose", "enumerate_choices"]
+__all__ = ["MOST_TRIES", "Choices", "OpenQuestion", "choose", "enumerate_choices"]
 
 Done = TypeVar("Done")
 MOST_TRIES = 2_000
 """So often it is begun anew."""
-
-
-@dataclass(slots=True)
-class _Supposed:
-    """The answers that are tried, by who asks and what, and who asks next."""
-
-    answers: dict[Hashable, Value]
-    who: str = ""
-
-
-_TRIED: ContextVar[_Supposed | None] = ContextVar("_TRIED", default=None)
 
 
 class OpenQuestion(UndeterminedError):
@@ -43,31 +31,37 @@ class OpenQuestion(UndeterminedError):
         self.question, self.answers = question, answers
 
 
-def asked_by(who: str) -> None:
-    """From here on it is this transaction whose statement and commit raise questions."""
-    tried = _TRIED.get()
-    if tried is not None:
-        tried.who = who
+@dataclass(frozen=True, slots=True, eq=False)
+class Choices:
+    """The answers that are tried, by who asks and what; ``who`` asks next."""
+
+    tried: Mapping[Hashable, Value]
+    who: str = ""
+
+    def of(self, who: str) -> Choices:
+        """The same, where it is this transaction whose statement and commit raise questions."""
+        return Choices(self.tried, who)
 
 
-def choose(question: Hashable, answers: tuple[Value, ...], why: str) -> Value:
+def choose(
+    choices: Choices | None, question: Hashable, answers: tuple[Value, ...], why: str
+) -> Value:
     """The answer that is tried; one question of one transaction has one answer. UndeterminedError with ``why``
-    if none is.
+    if there are no choices.
     """
-    tried = _TRIED.get()
-    if tried is None:
+    if choices is None:
         raise UndeterminedError(why)
-    key = tried.who, question
-    if key not in tried.answers:
+    key = choices.who, question
+    if key not in choices.tried:
         raise OpenQuestion(why, key, answers)
-    return tried.answers[key]
+    return choices.tried[key]
 
 
-def enumerate_choices(once: Callable[[], Done], most: int = MOST_TRIES) -> Iterator[Done]:
+def enumerate_choices(once: Callable[[Choices], Done], most: int = MOST_TRIES) -> Iterator[Done]:
     """What comes out with every answer to every question; UndeterminedError where that is begun more than ``most``
     times, or where one way is undetermined for another reason.
 
-    >>> list(enumerate_choices(lambda: [choose(k, (True, False), "who knows") for k in "ab"]))
+    >>> list(enumerate_choices(lambda choices: [choose(choices, k, (True, False), "who knows") for k in "ab"]))
     [[True, True], [True, False], [False, True], [False, False]]
     """
     left: list[dict[Hashable, Value]] = [{}]
@@ -75,9 +69,8 @@ def enumerate_choices(once: Callable[[], Done], most: int = MOST_TRIES) -> Itera
     while left:
         answers = left.pop()
         tries += 1
-        before = _TRIED.set(_Supposed(answers))
         try:
-            done = once()
+            done = once(Choices(answers))
         except OpenQuestion as open_:
             if tries >= most:
                 raise UndeterminedError(
@@ -85,6 +78,4 @@ def enumerate_choices(once: Callable[[], Done], most: int = MOST_TRIES) -> Itera
                 ) from None
             left += [{**answers, open_.question: each} for each in reversed(open_.answers)]
             continue
-        finally:
-            _TRIED.reset(before)
         yield done

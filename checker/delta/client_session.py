@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
     from isolitmus.model.execution import Database, RowRead
     from isolitmus.model.litmus import Litmus
+    from isolitmus.model.nondeterminism import Choices
     from isolitmus.model.schedule import Step
     from isolitmus.model.sql.values import Value
 
@@ -95,9 +96,14 @@ class ScheduleClock:
     """Follows a schedule, step by step."""
 
     def __init__(
-        self, litmus: Litmus, inits: Sequence[Database], *, documented: bool = False
+        self,
+        litmus: Litmus,
+        inits: Sequence[Database],
+        choices: Choices | None = None,
+        *,
+        documented: bool = False,
     ) -> None:
-        self._litmus = litmus
+        self._litmus, self._choices = litmus, choices
         self._documented = documented
         self._inits = inits
         self._cached: frozenset[str] = frozenset()
@@ -141,9 +147,10 @@ class ScheduleClock:
         moments = self._of[name]
         driver = moments.read, states[moments.read]
         planned = version if moments.analysed is None else moments.analysed
+        choices = None if self._choices is None else self._choices.of(name)
         outside = OutsideReads(
             moments.cached or frozenset(), states[planned], planned, self._inits, self._folders,
-            documented=self._documented,
+            documented=self._documented, choices=choices,
         )  # fmt: skip
         return perform(self._litmus, name, states[version], driver, outside)
 
@@ -172,7 +179,11 @@ def perform(
     values: dict[str, Value] = {}
     for parameter, query in litmus.client(name).let.items():
         read = statement_effect(
-            query, database, name, litmus.tables, OutsideReads(inits=outside.inits)
+            query,
+            database,
+            name,
+            litmus.tables,
+            OutsideReads(inits=outside.inits, choices=outside.choices),
         )
         if read.error is not None:
             return read

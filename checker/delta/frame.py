@@ -130,7 +130,7 @@ def adds_meet_reads(winner: Footprint, loser: Footprint) -> bool:
             "whether a file that was added meets what was read of partitions is up to what Spark's optimizer"
             " makes of a join, or of a condition on other columns, too: say apart what is said of partitions"
         )
-        return bool(choose(("added", winner.adds), (False, True), why))
+        return bool(choose(loser.choices, ("added", winner.adds), (False, True), why))
     return False
 
 
@@ -172,7 +172,7 @@ def removes_meet_reads(winner: Footprint, loser: Footprint) -> bool:
             f"whether {min(doubted)}, which was removed, had been read is up to what Spark's optimizer makes"
             " of a condition or a join"
         )
-        return bool(choose(("removed", doubted), (False, True), why))
+        return bool(choose(loser.choices, ("removed", doubted), (False, True), why))
     return False
 
 

@@ -33,6 +33,7 @@ from isolitmus.specs.sql.statements import refused_part, syntax_of
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from isolitmus.model.nondeterminism import Choices
     from isolitmus.model.schema import Schema
 
 __all__ = [
@@ -194,9 +195,9 @@ def refuse_opaque(statement: st.Statement) -> None:
             raise UndeterminedError(part.unsaid)
 
 
-def replace_opaque_parts(statement: st.Statement) -> st.Statement:
-    """The statement with the constants that are supposed to stand for opaque parts; EvaluationError where it is
-    supposed to fail.
+def replace_opaque_parts(statement: st.Statement, choices: Choices | None) -> st.Statement:
+    """The statement with the constants that are tried for opaque parts, or with opaque parts of which something is tried row by
+    row; EvaluationError where it is tried that it fails.
     """
     if not isinstance(statement, Resolved) or not syntax_of(statement).opaque:
         return statement
@@ -204,13 +205,15 @@ def replace_opaque_parts(statement: st.Statement) -> st.Statement:
     if not parts:
         return statement
     why = parts[0].unsaid
-    if choose("fails", (False, True), why):
+    if choose(choices, "fails", (False, True), why):
         raise EvaluationError(UNNAMED, f"{why}, nor whether it fails")
     constants: dict[object, ex.Expr] = {}
     for part in parts:
-        found = choose(("constant", part), (OPEN, False, True, None), why)
+        found = choose(choices, ("constant", part), (OPEN, False, True, None), why)
         if found != OPEN:
             constants[part] = ex.Const(found, "BOOLEAN")
+        elif isinstance(part, ex.Opaque):
+            constants[part] = replace(part, choices=choices)
     return _with(statement, constants) if constants else statement
 
 

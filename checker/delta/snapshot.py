@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from isolitmus.model.delta.data_file import RawFile
     from isolitmus.model.delta.table import TableState
     from isolitmus.model.execution import Database
+    from isolitmus.model.nondeterminism import Choices
     from isolitmus.model.schema import Schema
     from isolitmus.model.sql.statement import Statement
     from isolitmus.model.sql.values import Row
@@ -82,6 +83,8 @@ class OutsideReads:
     """Tables that are not there yet, but somebody who makes them has made their folders."""
     confs: Mapping[str, str] = field(default_factory=dict, hash=False)
     """The session's settings."""
+    choices: Choices | None = None
+    """What is tried where nobody can compute what is so."""
     documented: bool = False
     """Whether statements do what Databricks' page says of them, not what open-source Delta does: it takes what that
     refuses, and all that a statement reads is of its snapshot, and recorded."""
@@ -411,6 +414,7 @@ class Snapshot:
             removes=frozenset(f.path for f in removes),
             data_change=bool(adds or removes),
             whole_table=any(a.whole for a in noticed) or (scanned and not self.skipping),
+            choices=self.outside.choices,
         )
 
 

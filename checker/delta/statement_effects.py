@@ -132,7 +132,7 @@ def _any_effect(
         return merge_schema(snapshot, schemas, statement, _effect)
     if isinstance(statement, Definition) and not snapshot.outside.documented:
         refuse_backfill(snapshot, schemas, statement)
-    statement = replace_opaque_parts(analyse_again(statement, altered))
+    statement = replace_opaque_parts(analyse_again(statement, altered), snapshot.outside.choices)
     if altered is schemas and not isinstance(statement, Definition):
         return _effect(snapshot, statement)
     return rebase_effect(snapshot, _effect(snapshot, statement))

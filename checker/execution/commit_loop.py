@@ -30,7 +30,7 @@ from isolitmus.checker.judge.graph_semantics import (
 from isolitmus.checker.judge.read_nodes import NODE_SETS, READ_RELATIONS, needs_reads
 from isolitmus.model.errors import LitmusError, SpecError, UndeterminedError
 from isolitmus.model.execution import Effect, Event, Execution
-from isolitmus.model.nondeterminism import OpenQuestion, asked_by
+from isolitmus.model.nondeterminism import OpenQuestion
 from isolitmus.model.run import ROLLED_BACK, SILENT, Run, TransactionRun
 from isolitmus.model.spec_algebra import names_in
 from isolitmus.model.sql.statement import Block, Delete, Insert, Merge, Read, Update, statements_of
@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from isolitmus.model.format import Driver, Format
     from isolitmus.model.frame import Frame
     from isolitmus.model.litmus import Litmus
+    from isolitmus.model.nondeterminism import Choices
     from isolitmus.model.schedule import Step
     from isolitmus.model.schema import Schema
     from isolitmus.model.spec import Label, Spec
@@ -116,12 +117,15 @@ def initial_stages(
 
 
 def execute(
-    litmus: Litmus, protocol: Spec | None = None, attempts: list[Frame] | None = None
+    litmus: Litmus,
+    protocol: Spec | None = None,
+    attempts: list[Frame] | None = None,
+    choices: Choices | None = None,
 ) -> Execution:
     """The execution of the litmus test's schedule; without a protocol every commit goes through.
 
     To ``attempts``, if they are asked for, each frame is added by which the protocol checks who wants to commit, the
-    last node. SpecError for a protocol that is not of the test's format, nor of another writer of its log.
+    last node. ``choices``: what is tried where nobody can compute what is so. SpecError for a protocol that is not of the test's format, nor of another writer of its log.
 
     >>> from isolitmus.specs import litmus, protocol
     >>> done = execute(litmus("reorder"), protocol("delta-serializable"))
@@ -131,7 +135,7 @@ def execute(
     form = _format(litmus, protocol)
     if form.carry_out is not None:
         return form.carry_out(litmus, protocol)
-    work = _Work(litmus, protocol, form, attempts)
+    work = _Work(litmus, protocol, form, attempts, choices)
     for step in litmus.schedule.steps:
         try:
             work.take(step)
@@ -213,6 +217,7 @@ class _Work:
         protocol: Spec | None,
         form: Format,
         attempts: list[Frame] | None = None,
+        choices: Choices | None = None,
     ) -> None:
         self.protocol, self.form, self.attempts = protocol, form, attempts
         self.own = {n: named(c.protocol) for n, c in litmus.clients.items() if c.protocol}
@@ -226,7 +231,7 @@ class _Work:
             raise UndeterminedError(f"{litmus.name}: {why}")
         try:
             inits = initial_stages(self.form, litmus.tables, litmus.init)
-            self.states, self.driver = [inits[-1]], self.form.drive(litmus, inits)
+            self.states, self.driver = [inits[-1]], self.form.drive(litmus, inits, choices)
         except UndeterminedError as error:
             raise UndeterminedError(f"{litmus.name}: {error}") from None
         except LitmusError as error:
@@ -281,7 +286,6 @@ class _Work:
         so_far = None if event.effect is NOTHING else event.effect
         if so_far is not None and so_far.error is not None:
             return
-        asked_by(name)
         try:
             done = self.driver.effect(name, self.states, event.read_version, so_far)
         except OpenQuestion:
@@ -299,7 +303,6 @@ class _Work:
         form = self.form
         if name in self.undetermined:
             raise self.undetermined[name]
-        asked_by(name)
         event = self.attempt(self.started.pop(name))
         if event.conflict is not None:
             statement = self.litmus.transactions[name]

@@ -358,7 +358,7 @@ def possible_runs(
     """
     runs: list[Run] = []
     try:
-        for done in enumerate_choices(lambda: execute(litmus, protocol)):
+        for done in enumerate_choices(lambda choices: execute(litmus, protocol, choices=choices)):
             run = observed_run(litmus, done, protocol.name)
             if all(run_differences(one, run) for one in runs):
                 runs.append(run)

@@ -95,7 +95,7 @@ def retrace(litmus: Litmus, observed: Run) -> Execution:
     """The model's execution along a run's own read versions and log order, without any check."""
     form = format_named(litmus.format)
     inits = initial_stages(form, litmus.tables, litmus.init)
-    driver, now = form.drive(litmus, inits), 0
+    driver, now = form.drive(litmus, inits, None), 0
     for step in litmus.schedule.steps:
         driver.take(step, now)
         seen = observed.transactions[step.transaction]

@@ -359,9 +359,9 @@ def evaluate(expr: Expr, rows: Sequence[Row], group: Sequence[Sequence[Row]] = (
             return _aggregate(function, operand, group, expr.type)
         case Subquery():
             return _subquery(expr, rows)
-        case Opaque(text, operands, "BOOLEAN"):
+        case Opaque(text, operands, "BOOLEAN", choices):
             given = tuple(evaluate(operand, rows, group) for operand in operands)
-            return choose((text, given), (True, False, None), expr.unsaid)
+            return choose(choices, (text, given), (True, False, None), expr.unsaid)
         case Parameter() | Opaque():
             raise UndeterminedError(expr.unsaid)
 

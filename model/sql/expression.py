@@ -15,6 +15,7 @@ from isolitmus.model.memo import memoize_by_identity
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from isolitmus.model.nondeterminism import Choices
     from isolitmus.model.sql.types import Type
     from isolitmus.model.sql.values import Row, Value
 
@@ -129,6 +130,8 @@ class Opaque:
     text: str
     operands: tuple[Expr, ...]
     type: Type
+    choices: Choices | None = None
+    """What is tried of it; None: nothing is known."""
 
     def __str__(self) -> str:
         return self.text

@@ -145,7 +145,7 @@ def frame(events, *, reasons=True, reads=False):
 
 
 class Driver:
-    def __init__(self, litmus, _inits):
+    def __init__(self, litmus, _inits, _choices):
         self.litmus, self.ran = litmus, Counter()
 
     def take(self, step, now): ...

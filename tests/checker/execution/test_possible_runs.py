@@ -164,7 +164,9 @@ def test_of_what_is_random_or_no_condition_nothing_is_supposed(sql):
 
 
 def test_what_has_too_many_ways_is_undecided():
-    ways = enumerate_choices(lambda: [choose(k, (0, 1), "who knows") for k in range(5)], most=10)
+    ways = enumerate_choices(
+        lambda choices: [choose(choices, k, (0, 1), "who knows") for k in range(5)], most=10
+    )
     with pytest.raises(
         UndeterminedError, match="who knows, and what may come of it was tried 10 times"
     ):

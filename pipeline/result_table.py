@@ -9,12 +9,8 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
-
-import pyarrow as pa
-from sqlglot import exp
 
 from isolitmus.model.delta.log import LogMetadata
 from isolitmus.model.errors import IsolitmusError
@@ -29,7 +25,6 @@ __all__ = [
     "ResultColumn",
     "ResultTable",
     "Table",
-    "arrow_type",
     "refuse_without",
     "table_property",
     "text_literal",
@@ -219,40 +214,3 @@ class Location:
     @property
     def _named(self) -> bool:
         return NAMES.fullmatch(self.text) is not None and not Path(self.text).exists()
-
-
-PLAIN = {
-    exp.DataType.Type.BIGINT: pa.int64(),
-    exp.DataType.Type.BOOLEAN: pa.bool_(),
-    exp.DataType.Type.DATE: pa.date32(),
-    exp.DataType.Type.DOUBLE: pa.float64(),
-    exp.DataType.Type.FLOAT: pa.float32(),
-    exp.DataType.Type.INT: pa.int32(),
-    exp.DataType.Type.SMALLINT: pa.int16(),
-    exp.DataType.Type.TEXT: pa.string(),
-    exp.DataType.Type.TIMESTAMPTZ: pa.timestamp("us", "UTC"),
-    exp.DataType.Type.TINYINT: pa.int8(),
-}
-
-
-@cache
-def arrow_type(sql: str) -> pa.DataType:
-    """The type of Arrow that Spark takes for one of SQL; KeyError for one that has none here.
-
-    >>> str(arrow_type("ARRAY<STRUCT<id: INT, name: STRING>>"))
-    'list<item: struct<id: int32, name: string>>'
-    """
-    return _of(exp.DataType.build(sql, dialect="spark"))
-
-
-def _of(type_: exp.DataType) -> pa.DataType:
-    inside = type_.expressions
-    match type_.this:
-        case exp.DataType.Type.ARRAY:
-            return pa.list_(_of(inside[0]))
-        case exp.DataType.Type.STRUCT:
-            return pa.struct([(part.name, _of(part.args["kind"])) for part in inside])
-        case exp.DataType.Type.DECIMAL:
-            precision, scale = (int(part.name) for part in inside) if inside else (10, 0)
-            return pa.decimal128(precision, scale)
-    return PLAIN[type_.this]

@@ -13,7 +13,7 @@ import pyarrow as pa
 from isolitmus.checker.sweeps.kernel import Kernel
 from isolitmus.checker.sweeps.listing import Listing
 from isolitmus.checker.sweeps.tally import BrokenKind, FailedStatement, Tallies
-from isolitmus.pipeline.result_table import arrow_type
+from isolitmus.pipeline.arrow_types import arrow_type
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -75,7 +75,7 @@ def count_rows(task: ShardTask, index: int) -> Iterator[pa.RecordBatch]:
     """The rows of a shard in each table, the counts last; what is found out is remembered for others of the task."""
     import pyarrow as pa
 
-    from isolitmus.pipeline.result_table import arrow_type
+    from isolitmus.pipeline.arrow_types import arrow_type
 
     name, work, cut, tables, kinds = task
     if name not in _known:

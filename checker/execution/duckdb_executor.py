@@ -12,13 +12,12 @@ from typing import TYPE_CHECKING
 
 import duckdb
 
-from isolitmus.checker.execution.duckdb_dialect import (
+from isolitmus.checker.execution.duckdb_dialect import open_duck_with_macros, unsupported_by_duckdb
+from isolitmus.checker.execution.duckdb_tables import (
     create_table,
     fill_table,
-    open_duck_with_macros,
     resume_sequence,
     sequences,
-    unsupported_by_duckdb,
 )
 from isolitmus.checker.execution.duckdb_translation import (
     constraint_condition,

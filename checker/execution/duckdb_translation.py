@@ -15,12 +15,8 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from sqlglot import expressions as exp
 
-from isolitmus.checker.execution.duckdb_dialect import (
-    columns_of,
-    create_table,
-    sequence_defaults,
-    to_duck_sql,
-)
+from isolitmus.checker.execution.duckdb_dialect import to_duck_sql
+from isolitmus.checker.execution.duckdb_tables import columns_of, create_table, sequence_defaults
 from isolitmus.model.delta.raw_transaction import Raw
 from isolitmus.model.sql import statement as df
 from isolitmus.model.sql import statement as st

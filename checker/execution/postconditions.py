@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from isolitmus.checker.execution.duckdb_dialect import columns_of
+from isolitmus.checker.execution.duckdb_tables import columns_of
 from isolitmus.model.errors import LitmusError
 
 if TYPE_CHECKING:

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 
 __all__ = ["available_cores", "ignore_interrupts", "process_pool"]
 
+GONE = 5.0
+"""So many seconds at most a process that was told to end is waited for."""
+
 
 def available_cores() -> int:
     """The processors that this process may use."""
@@ -28,7 +31,7 @@ def process_pool(
     processes: int, begin: Callable[..., None], *given: Any
 ) -> Iterator[ProcessPoolExecutor]:
     """So many processes, each of which has begun with ``begin(*given)``; they end with the block. Work is handed
-    to them within ``unheard()``.
+    to them within ``ignore_interrupts()``.
     """
     context = multiprocessing.get_context("spawn")
     pool = ProcessPoolExecutor(processes, context, _begin, (begin, given))
@@ -38,8 +41,11 @@ def process_pool(
         pool.shutdown()
     finally:  # also at a Ctrl-C, which the processes do not hear: they must not stay
         pool.shutdown(wait=False, cancel_futures=True)
-        for process in set(multiprocessing.active_children()) - before:
+        started = set(multiprocessing.active_children()) - before
+        for process in started:
             process.terminate()
+        for process in started:  # one that is being born would find what it wants gone, and say so
+            process.join(GONE)
 
 
 @contextmanager

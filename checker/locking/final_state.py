@@ -13,14 +13,8 @@ from dataclasses import dataclass
 from itertools import permutations
 from typing import TYPE_CHECKING
 
-import duckdb
-
-from isolitmus.checker.execution.duckdb_dialect import (
-    create_table,
-    open_duck,
-    to_duck_sql,
-    unsupported_by_duckdb,
-)
+from isolitmus.checker.execution.duckdb_dialect import open_duck, to_duck_sql, unsupported_by_duckdb
+from isolitmus.checker.execution.duckdb_tables import create_table
 from isolitmus.checker.execution.postconditions import Postconditions, written_rows
 from isolitmus.checker.execution.serial_orders import ModelExecutor
 from isolitmus.checker.locking.events import ScanRecord, serial_effect_of
@@ -180,6 +174,8 @@ class DuckTexts:
         return self._known[order]
 
     def _run(self, order: tuple[str, ...]) -> tuple[Mapping[str, Rows], Results] | None:
+        import duckdb  # it takes long, and few runs of sessions ask it
+
         tables = self._litmus.tables.values()
         with open_duck() as connection:
             for schema in tables:

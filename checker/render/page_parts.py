@@ -10,8 +10,6 @@ from hashlib import sha256
 from html import unescape
 from typing import TYPE_CHECKING
 
-from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
-
 from isolitmus.checker.render.colours import DARK, LIGHT
 from isolitmus.checker.render.graph_picture import arrows, edge_sentence, graph_svg
 from isolitmus.checker.render.verdicts import because
@@ -22,6 +20,8 @@ from isolitmus.specs.sql.parameters import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+
+    from jinja2 import Environment
 
     from isolitmus.model.reason import Edge
     from isolitmus.model.sql.values import Rows
@@ -142,6 +142,8 @@ def _digest(style: str) -> str:
 
 @cache
 def _environment() -> Environment:
+    from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
+
     environment = Environment(
         loader=PackageLoader("isolitmus.checker.render", "."),
         undefined=StrictUndefined,

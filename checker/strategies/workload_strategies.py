@@ -21,7 +21,7 @@ from isolitmus.checker.strategies.level_tests import (
     too_few_tests,
 )
 from isolitmus.checker.strategies.table_strategies import constants_in, table_rows_for, values_for
-from isolitmus.checker.universes.schedules import Times, schedule_at
+from isolitmus.checker.universes.schedule_times import Times, schedule_at
 from isolitmus.model.budget import Budget
 from isolitmus.model.errors import IsolitmusError, UndeterminedError, near
 from isolitmus.model.litmus import ClientSettings, Litmus

@@ -11,8 +11,6 @@ Orders that lead to one state go on alike and are followed once. Nothing is copi
 again from the start, but for the last way on, which goes on from where it is.
 
 All orders of the steps of some transactions under some protocols, and what each comes to, counted exactly.
-
-Schedules from times: without one transaction the order of the others stays, so what Hypothesis draws shrinks.
 """
 
 from __future__ import annotations
@@ -22,15 +20,13 @@ from itertools import combinations_with_replacement, groupby, product
 from math import factorial, prod
 from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, TypeVar
 
-from hypothesis import strategies as st
-
 from isolitmus.model.litmus import ClientSettings, Litmus
 from isolitmus.model.schedule import Schedule, Step
 from isolitmus.model.sql.statement import Block, statements_of
 from isolitmus.specs.registries.formats import format_named
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Hashable, Iterator, Sequence
 
     from isolitmus.model.execution import Execution
     from isolitmus.model.format import Stepwise
@@ -39,18 +35,14 @@ if TYPE_CHECKING:
     from isolitmus.model.sql.statement import Statement
 
 __all__ = [
-    "TIMES",
     "Cast",
     "CountedOrders",
     "Orders",
     "ScheduledCandidate",
-    "Times",
     "Walk",
     "casts",
     "earlier_way",
     "judged_orders",
-    "schedule_at",
-    "session_queues",
 ]
 
 
@@ -335,48 +327,3 @@ class _CastWalk:
             *((bool(walk.beyond), walk.state(judged=True)) for walk in under),
             (bool(free.beyond), free.state(judged=False)),
         )
-
-
-class Times(NamedTuple):
-    """When a transaction starts, how long it takes, and how long before it its client reads, if not just before."""
-
-    start: int
-    long: int
-    early: int = 0
-
-    @property
-    def end(self) -> int:
-        """When it commits."""
-        return self.start + self.long
-
-
-TIMES = st.builds(Times, st.integers(0, 5), st.integers(0, 5), st.just(0))
-
-
-def session_queues(
-    names: Sequence[str], sessions: Mapping[str, str], asking: Collection[str] = ()
-) -> dict[str, list[Step]]:
-    """The steps of each session, or of a transaction without one; of those ``asking`` with what comes before."""
-    found: dict[str, list[Step]] = {}
-    for name in names:
-        queue = found.setdefault(sessions.get(name, f"of {name}"), [])
-        queue += [Step(name, "before")] * (name in asking)
-        queue += [Step(name, "start"), Step(name, "commit")]
-    return found
-
-
-def schedule_at(times: Mapping[str, Times], sessions: Mapping[str, str]) -> Schedule:
-    """The schedule of transactions that start and end then; of those of one session, one after another.
-
-    >>> print(schedule_at({"a": Times(0, 2), "b": Times(1, 0), "c": Times(1, 0)}, {}))
-    a.start b.start b.commit c.start c.commit a.commit
-    >>> print(schedule_at({"a": Times(1, 2, early=1), "b": Times(0, 0)}, {}))
-    a.before b.start b.commit a.start a.commit
-    """
-    steps = session_queues(list(times), sessions, [name for name, t in times.items() if t.early])
-    moments = [
-        (when, k, sessions.get(name, f"of {name}"))
-        for k, (name, t) in enumerate(times.items())
-        for when in (*[t.start - t.early] * bool(t.early), t.start, t.end)
-    ]
-    return Schedule(tuple(steps[key].pop(0) for _, _, key in sorted(moments)))

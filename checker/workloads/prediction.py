@@ -9,13 +9,11 @@ What has to hold of two jobs' parameters, in words: comparisons of one with anot
 
 from __future__ import annotations
 
-from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field, replace
 from math import inf
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from isolitmus.checker.execution.worker_processes import ignore_interrupts, process_pool
 from isolitmus.checker.templates.instance_frames import SymbolicFrame
 from isolitmus.checker.workloads.abort_examples import AbortExamples
 from isolitmus.checker.workloads.instances import Instances
@@ -366,6 +364,10 @@ def _shared_out(
     rows: _Rows, losers: Sequence[str], processes: int, tell: Callable[[str], None] | None
 ) -> Iterator[tuple[PairPrediction, ...]]:
     """The rows of these, in their order, from several processes."""
+    from concurrent.futures.process import BrokenProcessPool
+
+    from isolitmus.checker.execution.worker_processes import ignore_interrupts, process_pool
+
     with process_pool(processes, _begin, rows) as pool:
         with ignore_interrupts():
             asked = [pool.submit(_row, loser) for loser in losers]

@@ -20,8 +20,8 @@ from isolitmus.conformance.delta.table_versions import rows_by_file, rows_by_ver
 from isolitmus.model.display import ReadableRepr
 from isolitmus.model.run import Run
 from isolitmus.specs import protocol
-from isolitmus.specs.files.litmus_file import build_litmus
 from isolitmus.specs.files.logged_tables import NotModelled
+from isolitmus.specs.files.table_litmus import build_litmus
 from isolitmus.specs.files.toml_reader import NAME, Node, Source
 from isolitmus.specs.logs.delta_log import commits_since
 from isolitmus.specs.sql.configuration import CONFS

@@ -2,62 +2,26 @@
 
 Everything that a user can get wrong is one LitmusError with the file, the key and what would have
 been right; SQL errors point into the statement. The format is that of docs/interface.md, 2 and 3.
-
-Read the litmus tests that are on tables: their tables, transactions and schedule, and what goes with what.
-
-Everything that a user can get wrong is one LitmusError with the file, the key and what would have
-been right; SQL errors point into the statement. The format is that of docs/interface.md, 2.
-
-The clock of a litmus file, ``clock = "2026-01-02 10:00:00"``: what ``current_date()`` says in all of its statements.
 """
 
 from __future__ import annotations
 
 import re
-from contextlib import suppress
-from dataclasses import replace
-from datetime import date, datetime
-from functools import partial
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from isolitmus.model.defaults import DELTA
-from isolitmus.model.errors import HistoryError, LitmusError, NoLitmusTest, UndeterminedError
+from isolitmus.model.errors import HistoryError, NoLitmusTest
 from isolitmus.model.history import History
-from isolitmus.model.litmus import CacheTable, HistoryTest, Litmus
-from isolitmus.model.schedule import Schedule
-from isolitmus.model.sql.statement import Block, Read, untracked_queries
-from isolitmus.model.sql.types import EvaluationError
-from isolitmus.model.sql.values import cast_value
-from isolitmus.specs.files.expectations import Expected, read_expectations, read_levels
-from isolitmus.specs.files.raw_file import read_raw_table
-from isolitmus.specs.files.table_file import read_table, read_tables
-from isolitmus.specs.files.toml_reader import Source, read_head, show_value
-from isolitmus.specs.files.transaction_file import (
-    apply_session_confs,
-    read_format,
-    read_sequences,
-    read_transactions,
-)
-from isolitmus.specs.sql.parameters import CLOCKS, bind_text
-from isolitmus.specs.sql.statements import tables_named
-from isolitmus.specs.sql.unsupported_pairs import features_of, refuse_together
+from isolitmus.model.litmus import HistoryTest, Litmus
+from isolitmus.specs.files.expectations import read_levels
+from isolitmus.specs.files.toml_reader import Source, read_head
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
     from pathlib import Path
-    from typing import NoReturn
 
-    from isolitmus.model.format import Format
-    from isolitmus.model.litmus import ClientSettings
-    from isolitmus.model.schema import Schema
-    from isolitmus.model.sql.statement import Statement
-    from isolitmus.model.sql.values import Value
-    from isolitmus.specs.files.schema_versions import Tables
     from isolitmus.specs.files.toml_reader import Node
-    from isolitmus.specs.sql.unsupported_pairs import Feature
 
-__all__ = ["build_litmus", "read_litmus", "set_clock"]
+__all__ = ["read_litmus"]
 
 MARKS = ("history", "schedule", "transactions")
 """Keys of which every litmus test has one, and no other file in TOML that is read here."""
@@ -88,6 +52,7 @@ def read_litmus(text: str, name: str, path: Path | None = None) -> Litmus | Hist
         raise NoLitmusTest(f"{label}: {other if document.value else empty}")
     if "history" in document:
         return _history(document, name, path)
+    from isolitmus.specs.files.table_litmus import build_litmus
 
     return build_litmus(document, name, path)
 
@@ -110,212 +75,3 @@ def _history(document: Node, name: str, path: Path | None) -> HistoryTest:
             '[expect] expects nothing; add holds = ["read-committed"], fails = [...] or both, or leave it out'
         )
     return HistoryTest(name, title, source, history, holds, fails, tags, document.source.text, path)
-
-
-STATED = ("table", "tables", "transactions", "postconditions")
-"""The keys under which there are statements."""
-
-
-def set_clock(document: Node) -> Node:
-    r"""The document with the time that it says in the place of ``current_date()`` and ``current_timestamp()``.
-
-    >>> from isolitmus.specs.files.toml_reader import Source
-    >>> text = 'clock = "2026-01-02 10:00:00"\n[transactions]\na = "DELETE FROM t WHERE day < current_date()"'
-    >>> set_clock(Source("f.toml", text).node()).value["transactions"]
-    {'a': "DELETE FROM t WHERE day < DATE '2026-01-02'"}
-    """
-    if "clock" not in document:
-        return document
-    now = _moment(document)
-    values = dict(zip(CLOCKS, (now.date(), now), strict=True))
-    return replace(
-        document,
-        value={k: _said(v, values) if k in STATED else v for k, v in document.value.items()},
-    )
-
-
-def _moment(document: Node) -> datetime:
-    given = document.value["clock"]
-    if isinstance(given, date) and getattr(given, "tzinfo", None) is None:
-        given = given.isoformat()
-    with suppress(EvaluationError, UndeterminedError):
-        found = cast_value(given, "TIMESTAMP") if isinstance(given, str) else None
-        if isinstance(found, datetime):
-            return found
-    document.refuse(
-        f"clock is {show_value(given)}; a time without a zone is wanted, '2026-01-02 10:00:00'"
-    )
-
-
-def _said(value: Any, values: Mapping[str, Value]) -> Any:
-    match value:
-        case str():
-            return bind_text(value, values)
-        case list():
-            return [_said(one, values) for one in value]
-        case dict():
-            return {key: _said(one, values) for key, one in value.items()}
-    return value
-
-
-CACHES: frozenset[Feature] = frozenset({"CACHE TABLE"})
-OTHER: frozenset[Feature] = frozenset({"a statement other than CONVERT TO DELTA"})
-ABSENT: frozenset[Feature] = frozenset({"a table that is not there at the start"})
-"""What a transaction has on account of another part of its test."""
-
-
-def build_litmus(document: Node, name: str, path: Path | None = None) -> Litmus:
-    """The test on tables that a document is."""
-    known = (
-        "title", "source", "tags", "format", "clock", "schedule", "table", "tables", "transactions", "expect",
-        "postconditions",
-    )  # fmt: skip
-    document.keys(known)
-    document = set_clock(document)
-    form = read_format(document)
-    title, source, tags = read_head(document)
-    of_delta = form.log == DELTA
-    read = read_raw_table if of_delta else partial(read_table, indexed=form.steps)
-    schemas, inits = read_tables(document, read, form.statement)
-    if len(inits) != 1:
-        document.refuse("table.init is a list of lists; a litmus test has one initial table")
-    reached: tuple[Tables, ...] = (schemas,)
-    if of_delta:
-        transactions, clients, reached = read_transactions(document, schemas)
-        schedule = _schedule(document, transactions, clients)
-        _refuse_unconverted(document, transactions, clients, schemas)
-        _refuse_steps(document, schedule, transactions, clients, schemas)
-        transactions = apply_session_confs(transactions, clients, schedule, document)
-        _refuse_versions(document, inits[0], transactions, clients)
-        _refuse_caches(document, transactions, clients)
-    else:
-        transactions, clients = read_sequences(document, schemas, form)
-        schedule = _schedule(document, transactions, clients, scans=form.steps)
-        for step in schedule.steps:
-            found = features_of(step=step) | {"a format other than Delta's"}
-            refuse_together(found, _of_schedule(document), f"schedule step '{step}'")
-    postconditions = _postconditions(document, form)
-    expect = read_expectations(
-        document.inner("expect", {}),
-        Expected(transactions, (schemas, *reached[1:]), path, postconditions),
-    )
-    return Litmus(
-        name, title, source, schemas, inits[0], transactions, schedule, expect, tags,
-        document.source.text, path, clients, form.name, postconditions,
-    )  # fmt: skip
-
-
-def _postconditions(document: Node, form: Format) -> dict[str, str]:
-    """Queries that are to give no row at the end, by name."""
-    given = document.inner("postconditions", {})
-    if given.value and not form.steps:
-        document.refuse(
-            f"postconditions are of a format whose statements are scans, and this is of format {form.name}"
-        )
-    return {name: given.get(name, str) for name in given.value}
-
-
-def _schedule(
-    document: Node,
-    transactions: Mapping[str, Statement],
-    clients: Mapping[str, ClientSettings],
-    *,
-    scans: bool = False,
-) -> Schedule:
-    sessions = {name: c.session for name, c in clients.items() if c.session is not None}
-    sequences = {
-        name: len(block.statements)
-        for name, block in transactions.items()
-        if isinstance(block, Block)
-    }
-    words = document.get("schedule", str)
-    try:
-        return Schedule.parse(words, transactions, sessions, sequences, scans=scans)
-    except LitmusError as error:
-        document.refuse(str(error), "schedule")
-
-
-def _refuse_unconverted(
-    document: Node,
-    transactions: Mapping[str, Statement],
-    clients: Mapping[str, ClientSettings],
-    schemas: Mapping[str, Schema],
-) -> None:
-    """Refuse what is done to a Parquet table but its conversion."""
-    found = [(name, features_of(s) & OTHER, tables_named(s)) for name, s in transactions.items()]
-    for name, client in clients.items():
-        caches = [aside.table for aside in client.before if isinstance(aside, CacheTable)]
-        found += [(name, OTHER, frozenset(map(str.lower, caches)))]
-        found += [(name, OTHER, tables_named(query)) for query in client.let.values()]
-    for schema in schemas.values():
-        for name, has, names in found:
-            if schema.name.lower() in names:
-                both = has | features_of(schema=schema)
-                refuse_together(both, document.refuse, f"transactions.{name}", table=schema.name)
-
-
-def _refuse_versions(
-    document: Node,
-    init: tuple[Statement, ...],
-    transactions: Mapping[str, Statement],
-    clients: Mapping[str, ClientSettings],
-) -> None:
-    """Refuse VERSION AS OF {init[n]} where there is no such version of the table."""
-    for statement in init:
-        if any(select.version is not None for select in untracked_queries(statement)):
-            found = features_of(statement) | {"an init statement"}
-            refuse_together(found, document.refuse, f"'{statement.sql}'")
-    read = [(name, statement) for name, statement in transactions.items()]
-    read += [(name, query) for name, c in clients.items() for query in c.let.values()]
-    for name, statement in read:
-        for select in untracked_queries(statement):
-            table, number = select.table, select.version
-            if number is None:
-                continue
-            if number > len(init):
-                document.refuse(
-                    f"transactions.{name}: {{init[{number}]}} is none; there"
-                    f" {'is 1 init statement' if len(init) == 1 else f'are {len(init)} init statements'}"
-                )
-            written = init[number - 1]
-            if isinstance(written, Read) or written.target != table:
-                document.refuse(
-                    f"transactions.{name}: {{init[{number}]}} is no version of {table};"
-                    f" that init statement is '{written.sql}'"
-                )
-
-
-def _refuse_caches(
-    document: Node, transactions: Mapping[str, Statement], clients: Mapping[str, ClientSettings]
-) -> None:
-    """Refuse a cache beside what leaves it as it was: its table's newest version is not in it."""
-    caches = (
-        frozenset().union(*(features_of(client=client) for client in clients.values())) & CACHES
-    )
-    for name, statement in transactions.items():
-        found = features_of(statement) | caches
-        refuse_together(found, document.refuse, f"transactions.{name}", sql=statement.sql)
-
-
-def _refuse_steps(
-    document: Node,
-    schedule: Schedule,
-    transactions: Mapping[str, Statement],
-    clients: Mapping[str, ClientSettings],
-    schemas: Mapping[str, Schema],
-) -> None:
-    """Refuse the steps that a transaction cannot take."""
-    unmade = next((name for name, schema in schemas.items() if not schema.exists), None)
-    for step in schedule.steps:
-        name, statement = step.transaction, transactions[step.transaction]
-        if step.action == "before" and not (name in clients and clients[name].asks):
-            document.refuse(
-                f"schedule step '{step}': {name} has neither 'before' nor 'let'", "schedule"
-            )
-        found = features_of(statement, step=step) | (ABSENT if unmade else frozenset())
-        at = f"schedule step '{step}'"
-        refuse_together(found, _of_schedule(document), at, name=name, table=unmade)
-
-
-def _of_schedule(document: Node) -> Callable[[str], NoReturn]:
-    return lambda problem: document.refuse(problem, "schedule")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from isolitmus.model.errors import LitmusError
 from isolitmus.model.matrix import Matrix, MatrixPlace
-from isolitmus.specs.files.litmus_file import build_litmus
+from isolitmus.specs.files.table_litmus import build_litmus
 from isolitmus.specs.files.toml_reader import Node, Source, show_value
 from isolitmus.specs.files.transaction_file import read_format
 

@@ -88,13 +88,13 @@ def test_the_lock_of_a_process_that_was_killed_holds_nobody_up(tmp_path):
     code = f"""if 1:
         import time
         from pathlib import Path
-        from isolitmus.specs.disk.output_files import alone
-        with alone(Path({str(target)!r})), alone(Path({str(tmp_path / "t")!r}), folder=True):
-            print(flush=True)
+        from isolitmus.specs.disk.output_files import only_writer
+        with only_writer(Path({str(target)!r})), only_writer(Path({str(tmp_path / "t")!r}), folder=True):
+            print("held", flush=True)
             time.sleep(60)
     """
     with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE) as process:
-        process.stdout.readline()
+        assert process.stdout.readline() == b"held\n"
         process.kill()
     with only_writer(target), only_writer(tmp_path / "t", folder=True):
         write_whole(target, "new")

@@ -129,8 +129,8 @@ from hypothesis import given, settings
 
 from isolitmus.checker.strategies import litmus_tests
 from isolitmus.conformance import interleave
-from isolitmus.conformance.agreement import differences
-from isolitmus.conformance.delta.engine import carries
+from isolitmus.conformance.agreement import find_differences
+from isolitmus.conformance.delta.engine import open_delta
 from isolitmus.specs import protocol
 
 EVENTS = "CREATE TABLE events (id INT, day INT) USING delta PARTITIONED BY (day)"
@@ -150,7 +150,7 @@ def events(delta_spark):
 @settings(max_examples=2, deadline=None)
 @given(litmus_tests(table=EVENTS, statements=["DELETE FROM events", "INSERT INTO events VALUES (1, 2)"]))
 def test_drawn(delta_session, test):
-    assert differences(test, protocol("delta-serializable"), carries(delta_session)) == ()
+    assert find_differences(test, protocol("delta-serializable"), open_delta(delta_session)) == ()
 
 
 def test_fails(delta_spark, delta_race, events):

@@ -99,9 +99,9 @@ def test_what_py4j_raises_it_does_not_write_as_well(tmp_path, caplog, error):
 def test_what_hypothesis_keeps_is_not_in_the_current_folder(tmp_path):
     script = (
         "from isolitmus.checker.strategies import litmus_tests\n"
-        "from isolitmus.conformance.agreement import drawn\n"
+        "from isolitmus.conformance.agreement import draw_tests\n"
         "from isolitmus.specs import protocol\n"
-        "assert len(drawn(litmus_tests(), 2, 1, [protocol('delta-serializable')])) == 2\n"
+        "assert len(draw_tests(litmus_tests(), 2, 1, [protocol('delta-serializable')])) == 2\n"
     )
     subprocess.run([sys.executable, "-c", script], check=True, cwd=tmp_path)
     assert list(tmp_path.iterdir()) == []

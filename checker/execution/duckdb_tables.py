@@ -1,0 +1,83 @@
+"""Tables in DuckDB: their columns, the rows that they hold from the start, and the sequences of identity columns."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from isolitmus.model.sql.types import RANGES, is_opaque
+from isolitmus.model.sql.values import literal
+
+if TYPE_CHECKING:
+    from isolitmus.model.schema import Column, Schema
+
+__all__ = [
+    "columns_of",
+    "create_table",
+    "fill_table",
+    "resume_sequence",
+    "sequence_defaults",
+    "sequences",
+]
+
+
+def create_table(schema: Schema, verb: str = "CREATE OR REPLACE TABLE") -> str:
+    """What makes the table as it is declared, empty."""
+    return f'{verb} "{schema.name}" ({columns_of(schema)})'
+
+
+def fill_table(schema: Schema) -> list[str]:
+    """What puts the rows into a table that it holds from the start."""
+    rows = [f"({', '.join(map(literal, r.values))})" for file in schema.held for r in file.rows]
+    return [f'INSERT INTO "{schema.name}" VALUES {", ".join(rows)}'] if rows else []
+
+
+def sequences(schema: Schema) -> list[str]:
+    """For each identity column of a table that was just made, a sequence of its values."""
+    made = [
+        _sequence(schema.name, column, column.identity.start)
+        for column in schema.columns
+        if column.identity is not None
+    ]
+    return [*made, *sequence_defaults(schema, schema.name)]
+
+
+def resume_sequence(table: str, column: Column, value: int) -> list[str]:
+    """What has an identity column go on with a value."""
+    alter = f'ALTER TABLE "{table}" ALTER "{column.name}"'
+    return [
+        f"{alter} DROP DEFAULT",
+        _sequence(table, column, value),
+        _default(table, table, column),
+    ]
+
+
+def _sequence(table: str, column: Column, first: int) -> str:
+    low, high = RANGES["BIGINT"]
+    assert column.identity is not None
+    return (
+        f'CREATE OR REPLACE SEQUENCE "{table}.{column.name}" MINVALUE {low} MAXVALUE {high}'
+        f" START WITH {first} INCREMENT BY {column.identity.step}"
+    )
+
+
+def sequence_defaults(schema: Schema, table: str) -> list[str]:
+    """That a table takes the values of identity columns from the sequences."""
+    return [
+        _default(table, schema.name, column)
+        for column in schema.columns
+        if column.identity is not None
+    ]
+
+
+def _default(table: str, source: str, column: Column) -> str:
+    sequence = f'"{source}.{column.name}"'
+    return f'ALTER TABLE "{table}" ALTER "{column.name}" SET DEFAULT nextval(\'{sequence}\')'
+
+
+def columns_of(schema: Schema) -> str:
+    """The columns of a table as its declaration lists them."""
+    return ", ".join(map(_column, schema.columns))
+
+
+def _column(column: Column) -> str:
+    return f'"{column.name}" {"VARCHAR" if is_opaque(column.type) else column.type}'

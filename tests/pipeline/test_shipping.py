@@ -124,9 +124,11 @@ def test_executors_of_this_machine_are_sent_nothing():
 @pytest.mark.slow
 def test_the_archive_has_all_that_is_read_and_nothing_compiled():
     names = zipfile.ZipFile(package_archive()).namelist()
-    assert {"isolitmus/__init__.py", "isolitmus/specs/cat.lark", "isolitmus/specs/stdlib.cat"} < {
-        *names
-    }
+    assert {
+        "isolitmus/__init__.py",
+        "isolitmus/specs/language/cat.lark",
+        "isolitmus/specs/stdlib.cat",
+    } < {*names}
     assert {name.split("/")[1] for name in names if name.count("/") > 1} == {
         "model", "specs", "checker", "conformance", "pipeline", "cli",
     }  # fmt: skip

@@ -1,4 +1,6 @@
-"""``isolitmus demo``: the main job, end to end.
+"""``isolitmus demo``: the main job, end to end, with remedies.
+
+``isolitmus demo``: the main job, end to end.
 
 What to do about a history that was found: advice, and what the same search says once it is followed.
 """

@@ -1,4 +1,6 @@
-"""The shell: which verbs there are, and how each ends. A verb is read when it is asked for.
+"""The shell: which verbs there are, how each is called and ends.
+
+The shell: which verbs there are, and how each ends. A verb is read when it is asked for.
 
 What typer finds wrong with the words on a command line, in the form of all other errors.
 

@@ -1,4 +1,6 @@
-"""What the commands share: JSON on standard output, progress on standard error, words in between.
+"""Output of commands: JSON, lines, progress, refusals, certificates.
+
+What the commands share: JSON on standard output, progress on standard error, words in between.
 
 Whatever a command prints goes through here, and with it what files and tables have put into names and
 SQL: a terminal is given lines that print, and nothing that it would obey.

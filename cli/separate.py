@@ -1,4 +1,6 @@
-"""``isolitmus separate``: ask, and print the answer with its bound.
+"""``isolitmus separate``: ask, and print the answer with its bound; of mutants, too.
+
+``isolitmus separate``: ask, and print the answer with its bound.
 
 ``isolitmus separate LEVEL --mutants``: ask, and print what became of each mutant.
 """

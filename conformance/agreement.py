@@ -1,4 +1,6 @@
-"""Does an engine do what the model says? One litmus test, or many that are drawn at random.
+"""Agreement of an engine with the model: one test, random tests, a matrix.
+
+Does an engine do what the model says? One litmus test, or many that are drawn at random.
 
 What is compared is all that a run shows: outcomes, versions, what commits say of themselves, rows at every
 version; serial orders and levels follow from that. Of random tests that differ, the smallest is looked for,

@@ -1,4 +1,6 @@
-"""Fixtures for pytest, which finds them where isolitmus is installed: ``delta_spark``, a SparkSession with Delta in
+"""Fixtures for pytest, and the engines that a run of it has started.
+
+Fixtures for pytest, which finds them where isolitmus is installed: ``delta_spark``, a SparkSession with Delta in
 which a race takes seconds; ``delta_race`` and ``delta_level``, which use it. Who has a session already overrides
 ``delta_spark`` with a fixture of that name.
 

@@ -1,4 +1,6 @@
-"""Work in threads of its own, so that the caller's thread only waits and a Ctrl-C is always heard.
+"""Work beside the caller: threads, processes, several replays at a time.
+
+Work in threads of its own, so that the caller's thread only waits and a Ctrl-C is always heard.
 
 py4j gives each Python thread its own JVM thread and its own connection. A KeyboardInterrupt in the
 middle of a call would leave the answer in the connection, for the next call to read: so the main

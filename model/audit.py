@@ -1,4 +1,6 @@
-"""What an audit of a table's log finds.
+"""Results of an audit: findings, and an overview of the log.
+
+What an audit of a table's log finds.
 
 What a log is like: who committed what, who overlapped whom, and which conflicts were avoided by a hair.
 

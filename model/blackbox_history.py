@@ -1,4 +1,6 @@
-"""Recorded reads and writes of registers, as columns: histories of thousands of transactions that other tools leave.
+"""Histories that other tools recorded, as columns: reads and writes of registers, appends and reads of lists.
+
+Recorded reads and writes of registers, as columns: histories of thousands of transactions that other tools leave.
 
 A recorded history says which value was read, not who wrote it. Where a value of a key is written once, that is one
 question with one answer; where it is written several times it has several (wr is then unknown).

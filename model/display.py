@@ -1,4 +1,6 @@
-"""Objects that print as people write them, whoever prints them.
+"""How things print: texts, numbers, results; the one hook by which a renderer is bound.
+
+Objects that print as people write them, whoever prints them.
 
 A number and what it counts, as people write them.
 

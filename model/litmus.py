@@ -1,4 +1,6 @@
-"""A litmus test: a table, transactions in SQL, a schedule, and what is expected of each engine.
+"""Litmus tests: tables, transactions with their clients, a schedule, expectations.
+
+A litmus test: a table, transactions in SQL, a schedule, and what is expected of each engine.
 
 What the client of a transaction does around its statement: its session, its confs, what it read
 and kept outside the transaction.

@@ -1,4 +1,6 @@
-"""Adya's notation of histories, read: ``r(x0) w(y1)`` and, on one line, ``r1(x0) w1(x1) c1``.
+"""Adya's notation of histories: reading it, and what deletes mean in it.
+
+Adya's notation of histories, read: ``r(x0) w(y1)`` and, on one line, ``r1(x0) w1(x1) c1``.
 
 What a history says by ``d1(x1)``: T1 deleted x, and left a version that is dead (Adya 1999, section 4.1).
 

@@ -1,4 +1,6 @@
-"""What the transactions of a history did: reads of items, reads by predicate, writes.
+"""Operations of transactions, what was observed of a history, and match bits.
+
+What the transactions of a history did: reads of items, reads by predicate, writes.
 
 A version is called by its object and the number of the transaction that wrote it: ``x2`` is what T2
 left of x, ``x0`` what was there before the history. The notation is Adya's;

@@ -1,4 +1,6 @@
-"""Why a pair is in a relation, as data: what kind of reason it is, and whom and what it is about.
+"""Reasons and edges: why a pair is in a relation, and the pair with its reason.
+
+Why a pair is in a relation, as data: what kind of reason it is, and whom and what it is about.
 
 An edge: one pair of a relation of a frame, with the reason why it is there.
 """

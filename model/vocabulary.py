@@ -1,4 +1,6 @@
-"""The base names that a spec may use, and what is to be known of each: the vocabulary of frames.
+"""The base names that a spec may use, their meaning and words.
+
+The base names that a spec may use, and what is to be known of each: the vocabulary of frames.
 
 Lower case are relations, capitals are sets of nodes. A frame has some of these names, never all; a
 spec that uses one which its frame lacks gets the answer "needs …" instead of a verdict. A format may have

@@ -1,4 +1,6 @@
-"""Delta tables for results: what their columns are, and how rows get there exactly once.
+"""Tables of results on Delta: columns, location, rows exactly once.
+
+Delta tables for results: what their columns are, and how rows get there exactly once.
 
 Where tables of results are.
 

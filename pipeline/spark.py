@@ -1,4 +1,6 @@
-"""Spark, whatever kind: threads of this machine, executors of a cluster, or a server that one talks to (Spark Connect).
+"""Spark of any kind, what its workers are sent, and work of which each item has rows.
+
+Spark, whatever kind: threads of this machine, executors of a cluster, or a server that one talks to (Spark Connect).
 
 What is used of it is what all kinds have: DataFrames, ``mapInArrow``, SQL. Where they differ stands here.
 

@@ -1,4 +1,6 @@
-"""A sweep as jobs of Spark: the same kernel and the same counts, shards spread over executors.
+"""A sweep as jobs of Spark, its findings, and which sweeps can keep rows.
+
+A sweep as jobs of Spark: the same kernel and the same counts, shards spread over executors.
 
 Shards are counted by ``mapInArrow``, some at a time; their rows go into Delta tables, the counts last, so that a sweep
 that was killed goes on after the last commit and counts nothing twice.

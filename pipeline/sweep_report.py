@@ -1,4 +1,6 @@
-"""The report of a sweep's tables: what their rows say, by queries, and the page of it.
+"""The report of a sweep's tables, read without Spark.
+
+The report of a sweep's tables: what their rows say, by queries, and the page of it.
 
 The tables of a sweep read without Spark: DuckDB over the Parquet files that their logs name.
 """

@@ -1,4 +1,6 @@
-"""The tables of a sweep: what a row and a column of each is.
+"""The tables of a sweep, and the folder that they are in.
+
+The tables of a sweep: what a row and a column of each is.
 
 A candidate is a number, its ``rank``: its initial table, its statements and the versions that they read
 follow from it. All else that is kept of a candidate goes by ``size`` and ``rank``, so that tables join.

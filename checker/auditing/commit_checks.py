@@ -1,4 +1,6 @@
-"""What one commit says of itself, held against its actions and the table's metadata.
+"""Checks of single commits: claims that cannot be true, files that cannot be.
+
+What one commit says of itself, held against its actions and the table's metadata.
 
 The files of a table as its commits come and go, and what cannot be: entries twice, removed twice.
 

@@ -1,4 +1,6 @@
-"""Adya's dependencies between commits as far as a log shows them: certain, possible, or none.
+"""Dependencies of commits as far as a log shows them, with the windows that each commit missed.
+
+Adya's dependencies between commits as far as a log shows them: certain, possible, or none.
 
 The rules, each with its premise (besides those of ``checker.auditing.read_set``):
 

@@ -1,4 +1,6 @@
-"""What ``explain`` finds: why a commit aborted, or whom commits can have stopped; and its words.
+"""The verb ``explain``: why a commit aborted, by the text of its exception and by the log.
+
+What ``explain`` finds: why a commit aborted, or whom commits can have stopped; and its words.
 
 The verb ``explain``: why Delta refused a commit, by what its exception says, and by the table's log if it is there.
 

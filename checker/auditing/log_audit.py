@@ -1,4 +1,6 @@
-"""The verb ``audit``: one pass over a table's log, oldest commit first, in bounded memory.
+"""The verb ``audit``: one pass over a log, findings and an overview.
+
+The verb ``audit``: one pass over a table's log, oldest commit first, in bounded memory.
 
 In memory are the live files of the table, the newest commits (``dependencies.RecentCommits``), entries that were
 removed (``files.REMEMBERED``), and of each kind of finding and certainty the first ``KEPT``; all of them

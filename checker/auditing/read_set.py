@@ -1,4 +1,6 @@
-"""What a commit read, as far as the log says: nothing, the rows of a condition, or what nobody knows.
+"""Read sets of commits as far as a log shows them, and files that match a condition.
+
+What a commit read, as far as the log says: nothing, the rows of a condition, or what nobody knows.
 
 The premise of each rule is that ``commitInfo`` tells the truth, and that the command is one of Delta's
 (docs/statements.md says of each what it reads; DeltaOperations.scala what it logs):

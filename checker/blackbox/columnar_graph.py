@@ -1,4 +1,6 @@
-"""Directed graphs as two columns, sources and targets: a topological order, or a cycle.
+"""Directed graphs as columns: topological orders, cycles, vector clocks.
+
+Directed graphs as two columns, sources and targets: a topological order, or a cycle.
 
 What leads to each node of a graph whose nodes lie in few chains: the latest one of each chain (vector clocks).
 

@@ -1,4 +1,6 @@
-"""A transaction's beginning and end, at the levels that ask for a version order (at serializable one event).
+"""Events of transactions at a level, and real time.
+
+A transaction's beginning and end, at the levels that ask for a version order (at serializable one event).
 
 What sees comes after the end of what it sees; what misses a version begins before its writer ends. So an order of
 events is what a level asks for, and the dependency graphs of Cerone and Gotsman (specs/levels: serializable,

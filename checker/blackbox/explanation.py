@@ -1,4 +1,6 @@
-"""Why a level forbids a recorded history: flaws, or a small part of it with a cycle, step by step.
+"""Explanations of forbidden histories: a smallest part with a cycle, judged anew.
+
+Why a level forbids a recorded history: flaws, or a small part of it with a cycle, step by step.
 
 A part of which nothing can be left out (``shrinking``) is asked of the catalogue's level, too, in every order of its
 versions: another reading of another text of the level has to forbid it. Where versions have an order that nobody

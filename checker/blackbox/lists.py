@@ -1,4 +1,6 @@
-"""Recorded lists: who wrote what each read saw, and which versions came in which order.
+"""Recorded lists: their elements, who wrote what each read saw, flaws.
+
+Recorded lists: who wrote what each read saw, and which versions came in which order.
 
 Kingsbury and Alvaro, Elle, VLDB 2020, section 3: the lists that were read tell the order of the versions. A read sees
 who appended its last element; versions of a key came as the longest list has them, and then those that nobody

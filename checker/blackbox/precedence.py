@@ -1,4 +1,6 @@
-"""Why one transaction comes before another: the steps that a cycle is made of, and the edges as columns.
+"""Precedence of transactions with its reasons, and the names of operations.
+
+Why one transaction comes before another: the steps that a cycle is made of, and the edges as columns.
 
 How operations and transactions of a recorded history are called, and what one did to another in words.
 """

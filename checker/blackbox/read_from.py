@@ -1,4 +1,6 @@
-"""Who wrote what each read saw: wr, from values; and what no order of transactions can put right.
+"""The read-from relation of recorded registers, ambiguous reads, writers by key.
+
+Who wrote what each read saw: wr, from values; and what no order of transactions can put right.
 
 Choices. A read that finds an own write before it is internal: it sees that write, or is a flaw. The value of
 any other read names the transaction whose last write of the key it is, where that is one; an aborted

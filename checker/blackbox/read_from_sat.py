@@ -1,4 +1,6 @@
-"""Levels that ask for a version order, where several wrote a value: a solver says who was read from, too.
+"""Read-from by SAT, where several transactions wrote one value.
+
+Levels that ask for a version order, where several wrote a value: a solver says who was read from, too.
 
 Each read that is undecided has one of its candidates; what follows from that, given the order of two versions, is an
 edge that is there if both are so. A transaction that may have committed has edges and needs writers for its reads

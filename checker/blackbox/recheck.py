@@ -1,4 +1,6 @@
-"""Whether the steps of a cycle hold: each looked up in the history anew, by the definitions and nothing else.
+"""Recheck of verdicts on recorded histories: cycles step by step, orders by replaying them.
+
+Whether the steps of a cycle hold: each looked up in the history anew, by the definitions and nothing else.
 
 Whether an order of events explains what was read: each is carried out, one after another, by values, and nothing else.
 """

@@ -1,4 +1,6 @@
-"""Levels that ask for a version order: of two writers of a key one comes first, and what follows from either.
+"""Version orders of recorded histories: rules, constraints, and a solver for what is left.
+
+Levels that ask for a version order: of two writers of a key one comes first, and what follows from either.
 
 Which of two writers is first is known where the other way round would close a cycle; what follows is added, until
 nothing does.

@@ -1,4 +1,6 @@
-"""The verb ``check``: what levels say of a history that was recorded or written by hand.
+"""The verb ``check`` of a history or a litmus test, and the strongest levels that hold.
+
+The verb ``check``: what levels say of a history that was recorded or written by hand.
 
 A litmus test on a table is checked as the history that its schedule describes, every commit taken
 as it stands, without any protocol; an abstract history as it is.

@@ -1,4 +1,6 @@
-"""What the clients of a litmus test do around their statements, as the model carries it out.
+"""Clients of a test: their sessions, settings, and reads outside a transaction.
+
+What the clients of a litmus test do around their statements, as the model carries it out.
 
 A client may read before its transaction starts (``let``). The program did read then, so the read
 counts at row level, at the version that it saw; Delta knows nothing of it, so it is in no footprint.

@@ -1,4 +1,6 @@
-"""Which files a read records: partition pruning and skipping by statistics, as Delta does both.
+"""Data skipping: partition pruning, statistics, filters from joins.
+
+Which files a read records: partition pruning and skipping by statistics, as Delta does both.
 
 Sources at v4.4.0: DeltaTable.scala ``splitMetadataAndDataPredicates`` and
 ``extractMetadataPredicates``; stats/DataFiltersBuilder.scala ``constructDataFilters``;

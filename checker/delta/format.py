@@ -1,4 +1,6 @@
-"""Delta as a format: Delta Lake 4.4.0 on Spark, and Delta Lake as Databricks' page has it.
+"""Formats on Delta's log: Delta on Spark, Databricks, delta-rs.
+
+Delta as a format: Delta Lake 4.4.0 on Spark, and Delta Lake as Databricks' page has it.
 
 delta-rs as a format: another writer of Delta's log, with read sets and conflict rules of its own.
 """

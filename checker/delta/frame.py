@@ -1,4 +1,6 @@
-"""The frame of an execution on Delta: what any engine with versions has, and what Delta adds.
+"""Frames of executions on Delta: footprints that meet, conflicts, kinds of statements.
+
+The frame of an execution on Delta: what any engine with versions has, and what Delta adds.
 
 What a frame of Delta has besides: where footprints meet, which commits clash, and of what kind each is.
 

@@ -1,4 +1,6 @@
-"""What a statement does that changes what a table is: its metadata, its protocol, its clustering.
+"""Changes of a table's metadata: ALTER TABLE, RESTORE, schema evolution.
+
+What a statement does that changes what a table is: its metadata, its protocol, its clustering.
 
 At row level the definition of a table (its columns and constraints) is one item: everybody who
 touches the table reads it, and who changes it writes it (docs/semantics.md, 3.1). A comment, a property or

@@ -1,4 +1,6 @@
-"""Constants are computed when a statement is planned, whatever rows there are (Spark's ConstantFolding).
+"""Conditions when a statement is planned: constants folded, opaque parts tried.
+
+Constants are computed when a statement is planned, whatever rows there are (Spark's ConstantFolding).
 
 So is the cast of a constant that is stored into a column: UPDATE t SET id = 2147483648 fails on an INT
 column even where no row matches.

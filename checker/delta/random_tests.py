@@ -1,4 +1,6 @@
-"""Hypothesis strategies for a table ``t (id INT, part INT, x INT)``: its statements, schedules and litmus tests.
+"""Random litmus tests on Delta, of SQL and of raw transactions.
+
+Hypothesis strategies for a table ``t (id INT, part INT, x INT)``: its statements, schedules and litmus tests.
 
 Statements are drawn as SQL text of the modelled fragment, so that what a property test shrinks to is what a person can
 read, save and replay on Spark.

@@ -1,4 +1,6 @@
-"""What a statement reads, and what of it its transaction records: the one place where that is said.
+"""Read sets of statements on Delta, and the files that their scans leave.
+
+What a statement reads, and what of it its transaction records: the one place where that is said.
 
 Who wants the predicates and files of a footprint, the files that an effect depends on, the partitions that a
 solver follows, what delta-rs compares, or the table of docs/statements.md, folds over these. The order

@@ -1,4 +1,6 @@
-"""MERGE: ClassicMergeExecutor.scala and, where all clauses insert, InsertOnlyMergeExecutor.scala.
+"""Changes of rows: files removed, rewritten or marked; MERGE.
+
+MERGE: ClassicMergeExecutor.scala and, where all clauses insert, InsertOnlyMergeExecutor.scala.
 
 How rows go: whole files removed, files rewritten without them, or marked in deletion vectors.
 """

@@ -1,4 +1,6 @@
-"""The table universe as a circuit: statements, read versions, files, rows, and the frame of it all.
+"""The table universe as a circuit: statements, files, rows, reads as nodes.
+
+The table universe as a circuit: statements, read versions, files, rows, and the frame of it all.
 
 The Booleans may be literals, for a solver, or bits of many candidates at once
 (``checker.judge.matrix_semantics``), where nothing is left open. Files are (writer, partition); rows, too: all

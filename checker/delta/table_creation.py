@@ -1,4 +1,6 @@
-"""What CREATE TABLE does, and where there is no table CREATE OR REPLACE TABLE and a DataFrame write.
+"""Tables that are made: CREATE, REPLACE, SHALLOW CLONE, CONVERT TO DELTA.
+
+What CREATE TABLE does, and where there is no table CREATE OR REPLACE TABLE and a DataFrame write.
 
 The new table is version 0 of its log: metadata, protocol and the rows of the query, if there is one.
 Of the table it has read nothing, but that it was not there; who makes it, too, in the meantime meets its

@@ -1,4 +1,6 @@
-"""The model as an engine: a litmus test carried out step by step, under a protocol or under none.
+"""The commit loop: a schedule executed step by step, each commit judged by the protocol.
+
+The model as an engine: a litmus test carried out step by step, under a protocol or under none.
 
 A protocol is a spec that is checked at each commit: over the frame of all commits so far and the
 one that wants in, the earliest winner that breaks an axiom decides, then the order of the file; the

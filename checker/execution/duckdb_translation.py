@@ -1,4 +1,6 @@
-"""What Spark's statements are in DuckDB: steps, made by sqlglot from the tree of the author's text.
+"""Translation of Spark's statements to DuckDB's, by sqlglot.
+
+What Spark's statements are in DuckDB: steps, made by sqlglot from the tree of the author's text.
 
 INSERT OVERWRITE becomes delete and insert; OPTIMIZE and VACUUM, which change no row, only look whether the table is there. Where DuckDB
 is known to differ from Spark, the SQL reader has refused the statement already (docs/ARCHITECTURE.md, 6).

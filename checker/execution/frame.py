@@ -1,4 +1,6 @@
-"""From an execution to its frame: the order of the log and Adya's dependencies at row level.
+"""Frames of executions: versions of rows, Adya's dependencies, reads as nodes, real time.
+
+From an execution to its frame: the order of the log and Adya's dependencies at row level.
 
 That is what any engine whose commits are versions has; a format may add relations and sets of its own.
 Dependencies are those of Adya (ICDE 2000) with the version set of a snapshot: a read sees of every

@@ -1,4 +1,6 @@
-"""A run compared with another one, and with what is expected of it.
+"""Differences between runs and from expectations; all runs that are possible.
+
+A run compared with another one, and with what is expected of it.
 
 Each point is met, not met, or not compared, because one side does not say it: that is no agreement, and is
 told apart. The fields are walked, so that a new one is compared or nothing runs.

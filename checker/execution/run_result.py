@@ -1,4 +1,6 @@
-"""The verb ``run``: a run judged, explained serially, and compared with what is expected of it.
+"""Results of ``run``: a run judged, explained serially, compared; or several possible runs.
+
+The verb ``run``: a run judged, explained serially, and compared with what is expected of it.
 
 A run is judged by what anyone can observe of it. Its transactions are retraced: each statement is
 evaluated by the model on the version that the run says it read, in the order that the run says the

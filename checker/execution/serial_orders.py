@@ -1,4 +1,6 @@
-"""The serial explanation: which serial orders of the writers give the table that was seen.
+"""Serial orders by two executors, and what they explain of a run that a level forbids.
+
+The serial explanation: which serial orders of the writers give the table that was seen.
 
 Every permutation of the writers up to a version is executed one by one from the initial tables and
 compared as bags, by two executors that share nothing: the model's own, and that of the format, for SQL

@@ -1,4 +1,6 @@
-"""Completions: a history with everything resolved that nobody observed, and its frame.
+"""Completions of a history and their frames; reads that nothing explains.
+
+Completions: a history with everything resolved that nobody observed, and its frame.
 
 What may be unknown is whether a transaction committed and in which order committed versions of an
 object came. A completion has Adya's dependencies (Adya, Liskov, O'Neil, Generalized isolation level

@@ -1,4 +1,6 @@
-"""A completion that a spec admits, where there are too many to try: a solver proposes, the graph judges.
+"""Search of completions where there are too many to try: a solver proposes, the graph judges.
+
+A completion that a spec admits, where there are too many to try: a solver proposes, the graph judges.
 
 The solver's variables say of two versions of an object, whose order nobody observed, which came first, and of a
 transaction how it ended. What the graph finds broken in a proposal rests on some of these alone, its *support*:

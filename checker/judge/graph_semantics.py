@@ -1,4 +1,6 @@
-"""The graph reading of specs: judge one frame, over bitsets.
+"""Graph semantics of specs: the verdict on one frame, over bitsets.
+
+The graph reading of specs: judge one frame, over bitsets.
 
 A frame is determined, so binders are of no account here: who has a history with unobserved orders
 asks ``checker.judge.history_verdict``. Nodes that a commit loop compares are numbered in the order of their

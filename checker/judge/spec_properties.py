@@ -1,4 +1,6 @@
-"""Which specs can only lose frames as frames grow, in nodes or in pairs: what a search may prune by.
+"""Properties of specs that their texts show, by which searches prune.
+
+Which specs can only lose frames as frames grow, in nodes or in pairs: what a search may prune by.
 
 Which specs say the same if any later version stands for the next one.
 

@@ -1,4 +1,6 @@
-"""What a transaction did among others, besides what any does.
+"""Events of transactions among locks, and their effects.
+
+What a transaction did among others, besides what any does.
 
 What a transaction has read and written, as an effect: one of a schedule, or one that is all by itself.
 """

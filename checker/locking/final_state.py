@@ -1,4 +1,6 @@
-"""What there is to see when a litmus test is over: the tables, and what each client was told.
+"""Final states of a litmus test: tables and client results, beside those of serial orders.
+
+What there is to see when a litmus test is over: the tables, and what each client was told.
 
 Ends beside serial orders: which of them look the same, which postconditions each breaks.
 

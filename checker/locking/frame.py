@@ -1,4 +1,6 @@
-"""From a run to its frame: transactions, the initial one, and a node for each row that a scan emitted.
+"""Frames of runs with scans, and whether a statement read one moment.
+
+From a run to its frame: transactions, the initial one, and a node for each row that a scan emitted.
 
 What a scan reads is places in an index, one after another. A row stands at one place at a time, and its move is
 the end of one entry and the beginning of another; each place is read when the scan comes past it. So ``wr`` and

@@ -1,4 +1,6 @@
-"""Heaps with indexes over them, as Apache Derby keeps tables (``rules``: ``keep heaps``).
+"""Heaps with indexes, and rows written in place.
+
+Heaps with indexes over them, as Apache Derby keeps tables (``rules``: ``keep heaps``).
 
 A row stays where it was inserted; an entry of an index leads to it. What is deleted, and an entry that is taken out
 because its key changes, stays as a ghost: scans come to it, lock its row, and see then that it is none. Whoever reads a

@@ -1,4 +1,6 @@
-"""What SQL says to an engine that scans: queries that may be ordered and cut off, and subqueries anywhere.
+"""Plans of queries that scan, and table hints.
+
+What SQL says to an engine that scans: queries that may be ordered and cut off, and subqueries anywhere.
 
 The nouns are those of ``model.sql.statement``; an ``OrderedQuery`` SELECT and a ``Lookup`` in an expression have an order
 and a limit besides.

@@ -1,4 +1,6 @@
-"""A scan: entry by entry through an index, in its order, under the locks of its protocol.
+"""Scans through an index under the locks of a protocol.
+
+A scan: entry by entry through an index, in its order, under the locks of its protocol.
 
 What a scan comes by where it is remembered what was read: versions of rows, also those that it does not see.
 

@@ -1,4 +1,6 @@
-"""A litmus test under way by steps that are chosen one by one, whatever its schedule says.
+"""Orders of steps: chosen one by one, by threads, or all that are to be judged.
+
+A litmus test under way by steps that are chosen one by one, whatever its schedule says.
 
 What states have to tell apart is what their ends show: the rows with their versions, who holds which locks and waits
 for which, and what each transaction was shown so far, on which alone depends what it does next.

@@ -1,4 +1,6 @@
-"""The third reading of specs: relations as formulas over any number of transactions.
+"""Formula semantics of specs, and the vocabulary of tables, for any number of transactions.
+
+The third reading of specs: relations as formulas over any number of transactions.
 
 A relation is a function from two terms to a formula, a set one from a term. What a spec demands of a
 history becomes facts: ``acyclic r`` cannot be said in first order, but implies that there is a strict

@@ -1,4 +1,6 @@
-r"""What is known of a history that a level admits: laws, what the level demands, and lemmas.
+r"""Proofs of inclusions by the laws of histories.
+
+What is known of a history that a level admits: laws, what the level demands, and lemmas.
 
 ``acyclic r`` is: there is a total order of all nodes that contains r. Where the level supposes an order ``co`` and what is
 acyclic contains it, r goes along with it between those that committed, for it is total. Lemmas are tried, and kept where a

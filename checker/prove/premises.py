@@ -1,4 +1,6 @@
-"""What links the footprints of commits with what happens to rows: the premises of the proofs.
+"""Premises of the proofs, and whether they hold of an execution.
+
+What links the footprints of commits with what happens to rows: the premises of the proofs.
 
 Each is a formula and its sentence. A proof lists those that it needs, and fails without any of them. They
 are said of one table, and of its definition (columns and constraints) as of a row that lies in no file.

@@ -1,4 +1,6 @@
-"""The verb behind ``separate --unbounded``: prove the lemmas of an argument, and say what was assumed.
+"""The verb ``separate --unbounded``: a proof by lemmas, and its scope.
+
+The verb behind ``separate --unbounded``: prove the lemmas of an argument, and say what was assumed.
 
 A lemma is denied before a solver. That there is no counterexample proves it, for any number of
 transactions. Where the solver cannot say, counterexamples with a few transactions, rows and files are

@@ -1,4 +1,6 @@
-"""The verb behind ``separate --unbounded`` where statements are scans: each row once, if keys stay.
+"""Proofs about scans: each row once, if keys stay.
+
+The verb behind ``separate --unbounded`` where statements are scans: each row once, if keys stay.
 
 The induction is that of ``checker.prove.scan_proof``. Here is what it takes: that no statement changes the key of an
 index by which scans go, and, where a row is not to be missed, that no scan sees what is not committed. The one is asked

@@ -1,4 +1,6 @@
-"""What is said of the nodes of a frame, as sentences in SMT-LIB: relations and sets as predicates, of any number of nodes.
+"""Sentences in SMT-LIB about the nodes of a frame: closures, restrictions, questions.
+
+What is said of the nodes of a frame, as sentences in SMT-LIB: relations and sets as predicates, of any number of nodes.
 
 The closure of a relation is a predicate of its own, and so is ``MISSED``; what is known of them is said beside
 (``checker.prove.sentences``). The same text is asked of our solver, and is the certificate.

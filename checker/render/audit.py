@@ -1,4 +1,6 @@
-"""The overview of a log in words, and as a picture: a line for each commit, from what it had read to what it made.
+"""Audits in words, as a picture, as a page.
+
+The overview of a log in words, and as a picture: a line for each commit, from what it had read to what it made.
 
 The page of an audit: for each table what was found, by kind, with versions and reasons.
 """

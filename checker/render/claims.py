@@ -1,4 +1,6 @@
-"""The page of the documents: claim by claim, with what was found; the editions side by side; the matrices cell by cell.
+"""Claims in words, and the page of the documents.
+
+The page of the documents: claim by claim, with what was found; the editions side by side; the matrices cell by cell.
 
 A claim in words: what it says, and what each piece of its evidence asks and shows.
 """

@@ -1,4 +1,6 @@
-r"""Graphs for Graphviz.
+r"""Graphs and timelines for Graphviz, Mermaid and LaTeX.
+
+Graphs for Graphviz.
 
 Graphs and timelines for Mermaid, which GitHub and most notebooks draw.
 

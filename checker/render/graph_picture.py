@@ -1,4 +1,6 @@
-"""The dependency graph as a picture: nodes in a ring, an arrow for each pair, numbered.
+"""Dependency graphs as SVG.
+
+The dependency graph as a picture: nodes in a ring, an arrow for each pair, numbered.
 
 Nodes stand clockwise in two columns, in the order of the cycle, so that its arrows go round the
 outside and do not cross; an odd one stands between the columns. An arrow bends to the left of its direction: there and back never

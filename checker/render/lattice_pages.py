@@ -1,4 +1,6 @@
-"""The answer to ``compare`` as a page, and as a notebook shows it.
+"""Pages of lattices and of the levels that ship.
+
+The answer to ``compare`` as a page, and as a notebook shows it.
 
 The page of the levels: who implies whom, what each forbids of the anomalies, and each level by itself.
 """

@@ -1,4 +1,6 @@
-"""A prediction in lines for a person: a grid of all pairs, and sentences by who is stopped.
+"""Predictions in lines and as a page.
+
+A prediction in lines for a person: a grid of all pairs, and sentences by who is stopped.
 
 The page of a prediction: who stops whom, when, and the smallest example of each.
 """

@@ -1,4 +1,6 @@
-"""Whether jobs are safe, in lines for a person: a table of promises and levels, then each answer.
+"""Robustness in lines and as a page.
+
+Whether jobs are safe, in lines for a person: a table of promises and levels, then each answer.
 
 The page of what jobs keep: promises and levels, the smallest schedule that breaks each, proofs, and repairs.
 """

@@ -1,4 +1,6 @@
-"""Runs of one litmus test side by side: what became of each transaction, and the tables at the end.
+"""Runs side by side: outcomes, and tables marked where they differ.
+
+Runs of one litmus test side by side: what became of each transaction, and the tables at the end.
 
 A panel is as wide as every picture; beside each other they are for a wide page, and alone for a phone.
 

@@ -1,4 +1,6 @@
-"""The answer to ``separate`` in lines for a person.
+"""Results of searches in lines: separation, portrait, mutants, interleavings.
+
+The answer to ``separate`` in lines for a person.
 
 A protocol's portrait in words.
 

@@ -1,4 +1,6 @@
-"""The page of a sweep's tables: what was counted, how it grows, who is stopped needlessly, the smallest of each kind.
+"""Sweeps in lines and as a page.
+
+The page of a sweep's tables: what was counted, how it grows, who is stopped needlessly, the smallest of each kind.
 
 The counts of a sweep in lines for a person.
 """

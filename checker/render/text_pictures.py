@@ -1,4 +1,6 @@
-"""Pictures in text: tables and transactions, the timeline of a schedule, what a spec denotes.
+"""Pictures in text: litmus tests, timelines, denotations, grids.
+
+Pictures in text: tables and transactions, the timeline of a schedule, what a spec denotes.
 
 Litmus tests against engines and protocols, as a table in Markdown.
 """

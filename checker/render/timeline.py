@@ -1,4 +1,6 @@
-"""The timeline of a schedule as a picture: SVG without scripts, fonts or ids.
+"""Timelines of schedules as SVG.
+
+The timeline of a schedule as a picture: SVG without scripts, fonts or ids.
 
 A picture is 350 units wide, so that its text is readable on a phone without scaling. Every shape
 has a class, to which the style inside the picture (colours.py) gives a colour in light and in dark.

@@ -1,4 +1,6 @@
-"""Verdicts in words: a violation is a chain of "because" that ends with what is impossible.
+"""Verdicts, axioms and checks in words.
+
+Verdicts in words: a violation is a chain of "because" that ends with what is impossible.
 
 What a spec demands, an axiom a line, in words.
 

@@ -1,4 +1,6 @@
-"""Who implies whom in one universe, by asking as little as possible.
+"""The verb ``compare``: the implication lattice of levels with few questions.
+
+Who implies whom in one universe, by asking as little as possible.
 
 What histories there are to ask is asked of all: a history says which levels admit it, and of any two of which one
 does and the other does not it says that the first does not imply the second. What no history so far speaks

@@ -1,4 +1,6 @@
-"""Boolean circuits as clauses: what a symbolic search is made of before a solver sees it.
+"""Boolean circuits as clauses, and Z3 behind them.
+
+Boolean circuits as clauses: what a symbolic search is made of before a solver sees it.
 
 A literal is a non-zero integer, negative if negated, as in DIMACS. Gates fold constants and are made
 once: the same conjunction asked for twice is the same literal.

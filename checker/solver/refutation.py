@@ -1,4 +1,6 @@
-"""Questions that a solver found to have no answer, as texts that other programs can see through.
+"""Refutations and certificates: what a solver refuted, for other programs to check.
+
+Questions that a solver found to have no answer, as texts that other programs can see through.
 
 Certificates: what a solver has refuted, written out for programs that are not ours to look at anew.
 """

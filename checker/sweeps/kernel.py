@@ -1,4 +1,6 @@
-"""Every candidate of a scope counted: prefixes shared, what no protocol admits never extended.
+"""The kernel of sweeps: every candidate of a scope counted, prefixes shared.
+
+Every candidate of a scope counted: prefixes shared, what no protocol admits never extended.
 
 A candidate is walked as a path of commits, each a statement and the version that it read. What comes of
 a commit is remembered by the state it ran on, what two commits have with each other by their effects,

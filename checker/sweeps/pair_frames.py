@@ -1,4 +1,6 @@
-"""The frame of a candidate as numbers: one for each commit, made of what it has with each earlier one.
+"""Frames of candidates as numbers, pair by pair, and the verdicts on them.
+
+The frame of a candidate as numbers: one for each commit, made of what it has with each earlier one.
 
 As long as no two commits overwrote one version of a row, every pair of a frame is a matter of two
 effects and of whether the later commit had seen the earlier: ww leads to who overwrote the very

@@ -1,4 +1,6 @@
-"""What a scope's statements do from its initial tables, each thing worked out once.
+"""The states, effects and rows that a scope reaches, each worked out once.
+
+What a scope's statements do from its initial tables, each thing worked out once.
 
 States and effects are numbered by their contents, so that whatever is asked of them later can be
 remembered by numbers. The version of a row names its writer (T1, T2, … by commit position), so equal

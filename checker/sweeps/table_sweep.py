@@ -1,4 +1,6 @@
-"""The verb ``sweep``: every candidate of a scope, counted exactly under protocols and levels.
+"""The verb ``sweep``, of candidates of a scope or of schedules.
+
+The verb ``sweep``: every candidate of a scope, counted exactly under protocols and levels.
 
 Sweeps where candidates are schedules: each carried out under each protocol, and judged by each level.
 """

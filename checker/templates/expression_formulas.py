@@ -1,4 +1,6 @@
-"""Expressions as formulas: three-valued, over rows and parameters that are unknown.
+"""Expressions as three-valued formulas over numbered values.
+
+Expressions as formulas: three-valued, over rows and parameters that are unknown.
 
 What has no formula (a subquery, an aggregate, a product of unknowns, a function) is some value or other: a
 fresh unknown. So whatever an expression can be, its formula can be, and more.

@@ -1,4 +1,6 @@
-"""The abstract universe: transactions in sessions that read and write keys, no table and no SQL.
+"""The abstract universe: its parameters, orders of slots and of intervals.
+
+The abstract universe: transactions in sessions that read and write keys, no table and no SQL.
 
 Each of n transactions reads and writes each key at most once, reads first, from the initial
 transaction or from another one that writes the key. Nobody observes the version order unless a spec

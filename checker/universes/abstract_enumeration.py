@@ -1,4 +1,6 @@
-"""The abstract universe enumerated: every history, many at a time, smallest first.
+"""Enumeration of abstract histories, many at a time, smallest first.
+
+The abstract universe enumerated: every history, many at a time, smallest first.
 
 A batch is a product: for each key a list of what the transactions may do with it, and the version
 orders of its writers. A Boolean of the frame is one integer with a bit for each member of the

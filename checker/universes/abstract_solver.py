@@ -1,4 +1,6 @@
-"""The abstract universe searched by a solver: propose a history, excuse it, ask again.
+"""Search of abstract histories by a solver, with times.
+
+The abstract universe searched by a solver: propose a history, excuse it, ask again.
 
 That the second spec forbids a history under every version order is a universal. It is not expanded:
 the solver proposes a history that every order so far condemns; another solver looks for an order that

@@ -1,4 +1,6 @@
-"""What a search has found, written as a litmus file, read back, and judged anew by other means.
+"""Recheck of what a search found: written as a file, read back, judged by other means.
+
+What a search has found, written as a litmus file, read back, and judged anew by other means.
 
 The graph judges it from the file's text alone, with reasons; what is on a table is executed, and
 explained serially by two executors. A search whose find does not stand this is broken: Disagreement.

@@ -1,4 +1,6 @@
-"""Where transactions wait for each other, what is searched is schedules: all of some transactions, step by step.
+"""The universe of schedules, where transactions wait: all orders of steps, counted exactly.
+
+Where transactions wait for each other, what is searched is schedules: all of some transactions, step by step.
 
 A candidate is an initial table, writers, readers, and an order of their steps. A reader stops at each entry that its scans
 come to, and after the last commits; a writer stops after each statement, then commits. Those in which somebody waits

@@ -1,4 +1,6 @@
-"""The table universe: every candidate of a scope, in a fixed order, prefixes shared.
+"""The table universe: candidates of a scope in a fixed order, and the first that two specs tell apart.
+
+The table universe: every candidate of a scope, in a fixed order, prefixes shared.
 
 A candidate is executed without any check; whether a protocol admits it is a question for its frame,
 as with a level. Fewest transactions first, then fewest writers, then initial tables in their order,

@@ -1,4 +1,6 @@
-"""A danger that comes about: a run that a promise forbids for its conflicts, and whether by what one sees it is kept.
+"""Counterexamples of workloads: drafted from a solver's model, executed, judged.
+
+A danger that comes about: a run that a promise forbids for its conflicts, and whether by what one sees it is kept.
 
 Conflicts may forbid what some serial order gives all the same (docs/semantics.md, 3.2): a row that came and went unseen
 leads to who missed it. So an answer has two halves: what is proved is proved of conflicts, and so of all tables; of what is

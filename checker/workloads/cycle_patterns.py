@@ -1,4 +1,6 @@
-"""Where jobs may break a promise: the patterns of dependencies that a cycle has to have, asked of a solver.
+"""Cycle patterns that a broken promise has to have (docs/semantics.md, Theorem 12).
+
+Where jobs may break a promise: the patterns of dependencies that a cycle has to have, asked of a solver.
 
 With snapshots and commits in the order of the log, only the one kind of dependency goes back in it: from a
 transaction that has read (A) to one that it missed (I), which changed what it read. So without a pair (A, I) that the commit

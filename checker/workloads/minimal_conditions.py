@@ -1,4 +1,6 @@
-"""Why formulas hold in an example: comparisons that hold in it, and with which all of them do.
+"""Minimal conditions: which comparisons of an example make formulas hold.
+
+Why formulas hold in an example: comparisons that hold in it, and with which all of them do.
 
 Of two ways in which something may be so, one is enough: what the other one is about plays no part in the example.
 

@@ -1,4 +1,6 @@
-"""The verb ``predict``: which jobs stop which, and when.
+"""The verb ``predict``: which jobs conflict, when, and conditions on their parameters.
+
+The verb ``predict``: which jobs stop which, and when.
 
 For two statements a solver says whether some parameters and some table make the commit check stop the one that the
 other overtakes. If not, that is a proof. If so, what it proposes is carried out, and only what is then seen to stop

@@ -1,4 +1,6 @@
-"""What would make jobs safe: jobs that must not overlap, an insert that reads, another level; each proved anew.
+"""Repairs of workloads: changes that end conflicts, and those that make a promise hold.
+
+What would make jobs safe: jobs that must not overlap, an insert that reads, another level; each proved anew.
 
 The price of a repair is whom it stops needlessly: the ordered pairs of statements that may now stop each other, or have
 to wait, though they are in no pattern that breaks the promise. The cheapest has the fewest of them.

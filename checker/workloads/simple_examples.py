@@ -1,4 +1,6 @@
-"""Examples as a person would give them: of what a solver finds no more than is needed, with simple values.
+"""Simple examples from a solver, and the questions that it is asked.
+
+Examples as a person would give them: of what a solver finds no more than is needed, with simple values.
 
 The solver behind questions about workloads: small ones, one after another.
 """

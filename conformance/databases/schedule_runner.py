@@ -1,4 +1,6 @@
-"""A litmus test of sessions carried out on a database: its schedule, step by step, and what was seen.
+"""Schedules executed on a database, step by step.
+
+A litmus test of sessions carried out on a database: its schedule, step by step, and what was seen.
 
 A step that has to wait is put off, and the schedule goes on; the transaction goes on with it, and with its later
 steps that have come up meanwhile, as soon as the database lets it.

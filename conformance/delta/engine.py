@@ -1,4 +1,6 @@
-"""The engine PySpark with Delta: a litmus test carried out for real, and what was seen.
+"""The engine delta: a litmus test executed on Spark with Delta, and its clients.
+
+The engine PySpark with Delta: a litmus test carried out for real, and what was seen.
 
 Each transaction is a SparkSession of its own, or one that it shares, and gets the author's text
 unchanged but for parameters, which become literals. ``x.start`` runs the statement up to its commit,

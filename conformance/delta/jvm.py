@@ -1,4 +1,6 @@
-"""A JVM of our own with Spark's gateway in it: started, talked to, and always ended.
+"""A JVM with Spark's gateway, and an archive of its classes.
+
+A JVM of our own with Spark's gateway in it: started, talked to, and always ended.
 
 PySpark's ``launch_gateway`` can start a JVM too, but then nobody holds the process while it starts:
 a Ctrl-C during the first download would leave it behind, and Ivy would write on the terminal. It

@@ -1,4 +1,6 @@
-"""A statement that stops at a phase of its transaction, until it is told to go on.
+"""Parking of statements at a phase of their transactions, and the watch that makes it possible.
+
+A statement that stops at a phase of its transaction, until it is told to go on.
 
 ``conformance.delta.parking`` says how Delta's transactions are held. A statement that has nothing to record never comes
 to its commit, and what writes other tables only never to one of the table that is asked for: it is parked *or* it

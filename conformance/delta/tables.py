@@ -1,4 +1,6 @@
-"""The tables of a litmus test on a real engine: made in a database of their own, gone afterwards.
+"""Tables of a litmus test on Delta: made, filled, written by streams, gone afterwards.
+
+The tables of a litmus test on a real engine: made in a database of their own, gone afterwards.
 
 The isolation level of a real table, set where SQL cannot.
 

@@ -1,4 +1,6 @@
-"""Why a statement failed, in Delta's own words: the Java class and the error class.
+"""Outcomes of transactions on Delta, in Delta's words.
+
+Why a statement failed, in Delta's own words: the Java class and the error class.
 
 Where Delta's Python package converts a conflict into a Python exception it drops the Java object,
 and with it both (delta/exceptions/captured.py); it is kept here, on the Python exception.

@@ -1,4 +1,6 @@
-"""Where the releases of deltalake are: a virtual environment each, outside the project's own.
+"""Environments of deltalake's releases, and workers that run in them.
+
+Where the releases of deltalake are: a virtual environment each, outside the project's own.
 
 A worker that runs a release of deltalake, and what is said to it: lines of JSON, one at a time.
 """

@@ -1,4 +1,6 @@
-"""A writer of delta-rs: single transactions carried out on tables that are there, whoever made them.
+"""A writer of delta-rs, and what each statement is in its API.
+
+A writer of delta-rs: single transactions carried out on tables that are there, whoever made them.
 
 ``x.start`` opens a handle on every table: it pins its version. ``x.commit`` has delta-rs carry the
 statement out on that handle: delta-rs reads at the handle's version, and commits, in one call. So

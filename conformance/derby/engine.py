@@ -1,4 +1,6 @@
-"""The engine derby: litmus tests of sessions, carried out on Apache Derby.
+"""The engine derby: its dialect and its record.
+
+The engine derby: litmus tests of sessions, carried out on Apache Derby.
 
 What is said otherwise to Derby.
 """

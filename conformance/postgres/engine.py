@@ -1,4 +1,6 @@
-"""The engine postgres: litmus tests of sessions, carried out on PostgreSQL.
+"""The engine postgres: its dialect and its record.
+
+The engine postgres: litmus tests of sessions, carried out on PostgreSQL.
 
 What is said otherwise to PostgreSQL.
 """

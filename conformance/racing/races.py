@@ -1,4 +1,6 @@
-"""A deterministic race of one's own code: any callable that writes to Delta by Spark, parked before its commit.
+"""Races of one's own code, and how they ended.
+
+A deterministic race of one's own code: any callable that writes to Delta by Spark, parked before its commit.
 
 What the callable does is its own business: SQL, a DataFrame, DeltaTable, other tables, other threads. It runs until
 a transaction of it on the raced table comes to a phase, and waits there. What its transactions read and made says

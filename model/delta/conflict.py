@@ -1,4 +1,6 @@
-"""Exceptions of an aborted commit: what each means, what to do, and what a pasted text says of one.
+"""Conflicts of Delta: the exceptions, what each means, what to do, and what a text says of one.
+
+Exceptions of an aborted commit: what each means, what to do, and what a pasted text says of one.
 
 The table of them is data (``specs/exceptions.toml``); their letters in a grid stand in ``model.delta.conflict``.
 

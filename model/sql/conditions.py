@@ -1,4 +1,6 @@
-"""The normal form of a condition: what Spark's optimizer makes of it before Delta sees it.
+"""Conditions as Spark's optimizer leaves them, and whether they hold where a part may fail.
+
+The normal form of a condition: what Spark's optimizer makes of it before Delta sees it.
 
 Delta splits a condition on its partition columns and builds its skipping filters after Spark has
 simplified it, also in DELETE, UPDATE and MERGE; so the footprint of a statement is that of the normal

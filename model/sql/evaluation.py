@@ -1,4 +1,6 @@
-"""The three-valued meaning of expressions on rows.
+"""Three-valued evaluation of expressions on rows, with Spark's functions.
+
+The three-valued meaning of expressions on rows.
 
 NULL is None throughout; a predicate that is None is not true. Overflow of INT and BIGINT is an error, and so
 is a remainder by zero, as in Spark's ANSI mode.

@@ -1,4 +1,6 @@
-"""Queries: the branches of a UNION ALL, each rows of constants or a SELECT from one table, or from several.
+"""Queries, what a statement was resolved from, and which of its parts are not modelled.
+
+Queries: the branches of a UNION ALL, each rows of constants or a SELECT from one table, or from several.
 
 What a statement was resolved from, so that it can be resolved again on tables that were altered.
 

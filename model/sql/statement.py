@@ -1,4 +1,6 @@
-"""Statements: a small tree for each kind of SQL that a transaction may run.
+"""Statements, a small tree for each kind of SQL that a transaction may run.
+
+Statements: a small tree for each kind of SQL that a transaction may run.
 
 A tree is executed by the model and asked for its footprint; ``sql`` is the author's text, which
 engines receive unchanged.

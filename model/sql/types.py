@@ -1,4 +1,6 @@
-"""The types of columns and expressions, and what Spark makes of two that meet (ANSI mode).
+"""SQL's types, and values that their type does not hold.
+
+The types of columns and expressions, and what Spark makes of two that meet (ANSI mode).
 
 Spark 4.2.0, AnsiTypeCoercion.scala (``findTightestCommonType``, ``findWiderTypeForString``),
 DecimalPrecisionTypeCoercion.scala, and arithmetic.scala and DecimalType.scala (``adjustPrecisionScale``) for quotients.

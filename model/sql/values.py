@@ -1,4 +1,6 @@
-"""Values, rows and bags of rows, with SQL's order.
+"""Values, rows and bags of rows with SQL's order, and CAST.
+
+Values, rows and bags of rows, with SQL's order.
 
 CAST, with Spark's ANSI semantics: a value that the type does not hold is an error, no NULL.
 

@@ -1,4 +1,6 @@
-"""Files that a user names: whether they are there, and their text or one sentence that says why not.
+"""Input files, read within limits of size and depth; what ships in the package.
+
+Files that a user names: whether they are there, and their text or one sentence that says why not.
 
 What is read is a regular file of bounded size: a pipe or a device may never end, and a file may be larger
 than memory.

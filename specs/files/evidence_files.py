@@ -1,4 +1,6 @@
-"""Evidence of a matrix: what an engine was seen to do, as grids of letters in a TOML file.
+"""Evidence files: of a matrix, of random tests, of an audit.
+
+Evidence of a matrix: what an engine was seen to do, as grids of letters in a TOML file.
 
 A row is a statement that is parked, a column the winner, in the order of the matrix; a blank has not been
 asked. A file is of one text of the matrix and of one engine's version: another one begins anew.

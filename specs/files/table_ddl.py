@@ -1,4 +1,6 @@
-"""Read the CREATE TABLE of a table that is there, as its owner has it: columns, partitions, properties.
+"""CREATE TABLE of a table that is there: read, and written for Spark.
+
+Read the CREATE TABLE of a table that is there, as its owner has it: columns, partitions, properties.
 
 What says nothing of commits (comments, a location, NOT NULL, defaults) is passed over.
 

@@ -1,4 +1,6 @@
-"""The tables of litmus and scope files: columns, partitions, what is in them at the start.
+"""Reader of tables in litmus and scope files, with their indexes.
+
+The tables of litmus and scope files: columns, partitions, what is in them at the start.
 
 Read the indexes of a table, and by which of them a transaction's scans go.
 """

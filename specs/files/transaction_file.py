@@ -1,4 +1,6 @@
-"""Read ``[transactions]`` of a litmus file: a statement each, and what its client does around it.
+"""Reader of the transactions of a litmus file: statements, sequences, DataFrame writes.
+
+Read ``[transactions]`` of a litmus file: a statement each, and what its client does around it.
 
 What a key is for stands in docs/transactions.md, "The keys of a transaction".
 

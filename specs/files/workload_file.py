@@ -1,4 +1,6 @@
-"""Read workload files (TOML): tables by their DDL, jobs by name, what is known of their parameters.
+"""Reader of workload files and of their tables.
+
+Read workload files (TOML): tables by their DDL, jobs by name, what is known of their parameters.
 
 Everything that a user can get wrong is one sentence with the file, the line, the value and what would have
 been right; errors in SQL point into the statement. The format is that of docs/jobs.md.

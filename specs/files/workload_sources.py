@@ -1,4 +1,6 @@
-"""Workloads where they are: a workload file, or a file of plain SQL for each job beside the tables' DDL.
+"""Workloads by name, from a file, or from a file of SQL for each job.
+
+Workloads where they are: a workload file, or a file of plain SQL for each job beside the tables' DDL.
 
 In a file of SQL, ``-- :day DATE`` says the type of a parameter, ``-- where day < today`` what is known of them;
 its statements, which semicolons end, are the job's in that order.

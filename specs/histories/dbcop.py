@@ -1,4 +1,6 @@
-"""dbcop's bincode: little-endian, numbers and lengths of 64 bits, flags of a byte.
+"""dbcop's histories, in bincode and in JSON.
+
+dbcop's bincode: little-endian, numbers and lengths of 64 bits, flags of a byte.
 
 Five numbers (id, nodes, variables, transactions, events), three texts (what it is, start, end), then the sessions: a list
 of lists of transactions; a transaction is a list of events and whether it succeeded; an event is whether it writes, a

@@ -1,4 +1,6 @@
-"""PostgreSQL's isolation tests: ``NAME.spec``, and what isolationtester printed of it, ``NAME.out``.
+"""PostgreSQL's isolation tests: specs, and what isolationtester printed of them.
+
+PostgreSQL's isolation tests: ``NAME.spec``, and what isolationtester printed of it, ``NAME.out``.
 
 The layout of a spec is that of src/test/isolation/README in PostgreSQL's sources. Which permutations there were is read
 from what was printed: a spec that lists none has all of them.

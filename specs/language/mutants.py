@@ -1,4 +1,6 @@
-r"""The mutants of a spec: every other spec that one operator of its tree makes, each read back from its own text.
+r"""Mutants of specs: every spec that differs by one operator.
+
+The mutants of a spec: every other spec that one operator of its tree makes, each read back from its own text.
 
 A statement is dropped, of an engine with locks a clause; an acyclic, irreflexive or empty axiom asks for another of the three (not in a protocol, whose
 commits are checked by axioms that are empty); of ``|``, ``&`` and ``;`` one part is dropped, a bracket among them;

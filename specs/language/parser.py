@@ -1,4 +1,6 @@
-"""The reader of specs: a text in the fragment of herd's cat that ``cat.lark`` defines, to a Spec.
+"""The parser of specs: a text in the fragment of cat that ``cat.lark`` defines, to a Spec.
+
+The reader of specs: a text in the fragment of herd's cat that ``cat.lark`` defines, to a Spec.
 
 A name must be defined before it is used, or given by histories, once, and must not be one of the base vocabulary; what
 herd's cat has beyond the fragment is refused by its name. An included file may hold everything that

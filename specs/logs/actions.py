@@ -1,4 +1,6 @@
-"""The actions of a Delta log, from JSON or from a checkpoint's rows, validated.
+"""Actions of a Delta log, from JSON or from a checkpoint, validated.
+
+The actions of a Delta log, from JSON or from a checkpoint's rows, validated.
 
 Unknown *fields* are fine (Delta's PROTOCOL.md: readers ignore them); an unknown *action* is not, nor a
 feature that readers must know and we do not: either may change what the others mean.

@@ -1,4 +1,6 @@
-"""The values that a client has read for the parameters of its statement.
+"""Binding of parameters to values that a client has read.
+
+The values that a client has read for the parameters of its statement.
 
 A job's statement with values for its parameters, and what its client reads before it.
 """

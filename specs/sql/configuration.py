@@ -1,4 +1,6 @@
-"""The confs of Spark and Delta that a transaction's client may set, with the values that are modelled.
+"""Confs of a session and properties of a table: which are modelled, with which values.
+
+The confs of Spark and Delta that a transaction's client may set, with the values that are modelled.
 
 A conf is passed to the engine as it is written. What takes no part in what a commit reads, writes or conflicts with
 (ASIDE) may have any value; what does (CONFS) has those that are modelled; anything else is refused, with the reason

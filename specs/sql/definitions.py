@@ -1,4 +1,6 @@
-"""Read ALTER TABLE, COMMENT ON and RESTORE: statements that change what a table is.
+"""ALTER TABLE, COMMENT ON, RESTORE, CREATE, REPLACE, CLONE and CONVERT, resolved.
+
+Read ALTER TABLE, COMMENT ON and RESTORE: statements that change what a table is.
 
 They are few and small, and sqlglot hides most of them in a Command: each has a pattern of its own.
 What alters columns in another way (positions, types, defaults), and DROP FEATURE of a feature whose

@@ -1,4 +1,6 @@
-"""Read scalar functions, CASE, COALESCE and LIKE, each by the class that sqlglot gives it.
+"""Constants and functions of SQL, read into expressions.
+
+Read scalar functions, CASE, COALESCE and LIKE, each by the class that sqlglot gives it.
 
 Read the constants of an expression, and what Spark makes of a value where another type is wanted.
 

@@ -1,4 +1,6 @@
-"""The types of parameters that nobody declares: those of the columns that they meet.
+"""Types of parameters that nobody declares, from the columns that they meet.
+
+The types of parameters that nobody declares: those of the columns that they meet.
 
 ``day = :day`` compares the two, ``INSERT INTO t VALUES (:day)`` puts the one into the other. ``CAST(:day AS DATE)``
 says the type of what it takes: a text that is no date makes the statement fail, which then writes nothing. In the rows of

@@ -1,4 +1,6 @@
-"""Parameters of a statement's text (``:name``), and values in their place.
+"""Parameters and placeholders in a statement's text.
+
+Parameters of a statement's text (``:name``), and values in their place.
 
 What stands in a statement for something that each engine has its own name for.
 

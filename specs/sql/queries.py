@@ -1,4 +1,6 @@
-"""Read tables, conditions and queries of a SQL statement: what every statement is made of.
+"""Queries of one table or of several, read into the model's.
+
+Read tables, conditions and queries of a SQL statement: what every statement is made of.
 
 Read queries of several tables: joins, SELECT … FROM (SELECT …), FROM VALUES and WITH.
 """

@@ -1,4 +1,6 @@
-"""Read INSERT in its forms, and what is stored into a table's columns.
+"""INSERT, MERGE, DELETE, UPDATE and TRUNCATE, resolved.
+
+Read INSERT in its forms, and what is stored into a table's columns.
 
 Read MERGE in its clause shapes.
 

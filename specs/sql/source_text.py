@@ -1,4 +1,6 @@
-"""The names that an expression may use, and the text that messages about it point into.
+"""Source texts of SQL: places for errors, names in scope, texts read in place of another.
+
+The names that an expression may use, and the text that messages about it point into.
 
 A text that is read in the place of what an author wrote: where each part of it stands there.
 

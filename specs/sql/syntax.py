@@ -1,4 +1,6 @@
-"""The syntax of a statement: what its author wrote, parsed once, with names that mean nothing yet.
+"""The syntax of a statement: its parsed text, in normal form, and which reader resolves it.
+
+The syntax of a statement: what its author wrote, parsed once, with names that mean nothing yet.
 
 sqlglot parses. What a name is of, ``specs.sql.statements.resolve`` finds out, as often as tables change; the
 values of parameters (``:name``) come into a copy of the tree.

@@ -1,4 +1,6 @@
-"""Pairs of features that are each modelled, but not together, and why.
+"""Pairs of features that are not modelled together, and which features a test has.
+
+Pairs of features that are each modelled, but not together, and why.
 
 ``specs.sql.unsupported_pairs`` says which of them a test has. What the readers then say is here, and so is the list in
 docs/statements.md.

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from isolitmus.model.execution import Database, Effect, Event, Execution
     from isolitmus.model.frame import Frame
     from isolitmus.model.litmus import Litmus
-    from isolitmus.model.nondeterminism import Choices
+    from isolitmus.model.nondeterminism import TriedAnswers
     from isolitmus.model.run import TransactionRun
     from isolitmus.model.schedule import Step
     from isolitmus.model.schema import Schema
@@ -219,7 +219,7 @@ class Format:
     """The database after a commit."""
     frame: BuildsFrame
     """From events to their frame."""
-    drive: Callable[[Litmus, Sequence[Database], Choices | None], Driver]
+    drive: Callable[[Litmus, Sequence[Database], TriedAnswers | None], Driver]
     """Who follows a schedule; the databases are those after each init statement, the choices what is tried where nobody can
     compute what is so."""
     alone: Callable[[Litmus, str, Database, Sequence[Database]], Effect]

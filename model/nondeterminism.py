@@ -1,6 +1,6 @@
 """Choices where nobody can compute what is so: one answer after another is tried.
 
-Who comes to such a place has ``Choices`` at hand and asks a question, with all answers that there are; without choices it is
+Who comes to such a place has ``TriedAnswers`` at hand and asks a question, with all answers that there are; without choices it is
 undetermined at once. ``enumerate_choices`` tries all: it begins anew for each answer to the first question that has none yet.
 """
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from isolitmus.model.sql.values import Value
 
-__all__ = ["MOST_TRIES", "Choices", "OpenQuestion", "choose", "enumerate_choices"]
+__all__ = ["MOST_TRIES", "OpenQuestion", "TriedAnswers", "choose", "enumerate_choices"]
 
 Done = TypeVar("Done")
 MOST_TRIES = 2_000
@@ -32,19 +32,19 @@ class OpenQuestion(UndeterminedError):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Choices:
+class TriedAnswers:
     """The answers that are tried, by who asks and what; ``who`` asks next."""
 
     tried: Mapping[Hashable, Value]
     who: str = ""
 
-    def of(self, who: str) -> Choices:
+    def of(self, who: str) -> TriedAnswers:
         """The same, where it is this transaction whose statement and commit raise questions."""
-        return Choices(self.tried, who)
+        return TriedAnswers(self.tried, who)
 
 
 def choose(
-    choices: Choices | None, question: Hashable, answers: tuple[Value, ...], why: str
+    choices: TriedAnswers | None, question: Hashable, answers: tuple[Value, ...], why: str
 ) -> Value:
     """The answer that is tried; one question of one transaction has one answer. UndeterminedError with ``why``
     if there are no choices.
@@ -57,7 +57,9 @@ def choose(
     return choices.tried[key]
 
 
-def enumerate_choices(once: Callable[[Choices], Done], most: int = MOST_TRIES) -> Iterator[Done]:
+def enumerate_choices(
+    once: Callable[[TriedAnswers], Done], most: int = MOST_TRIES
+) -> Iterator[Done]:
     """What comes out with every answer to every question; UndeterminedError where that is begun more than ``most``
     times, or where one way is undetermined for another reason.
 
@@ -70,7 +72,7 @@ def enumerate_choices(once: Callable[[Choices], Done], most: int = MOST_TRIES) -
         answers = left.pop()
         tries += 1
         try:
-            done = once(Choices(answers))
+            done = once(TriedAnswers(answers))
         except OpenQuestion as open_:
             if tries >= most:
                 raise UndeterminedError(

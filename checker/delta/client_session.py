@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from isolitmus.model.execution import Database, RowRead
     from isolitmus.model.litmus import Litmus
-    from isolitmus.model.nondeterminism import Choices
+    from isolitmus.model.nondeterminism import TriedAnswers
     from isolitmus.model.schedule import Step
     from isolitmus.model.sql.values import Value
 
@@ -101,7 +101,7 @@ class ScheduleClock:
         self,
         litmus: Litmus,
         inits: Sequence[Database],
-        choices: Choices | None = None,
+        choices: TriedAnswers | None = None,
         *,
         documented: bool = False,
     ) -> None:

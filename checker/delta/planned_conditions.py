@@ -35,7 +35,7 @@ from isolitmus.specs.sql.statements import refused_part, syntax_of
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from isolitmus.model.nondeterminism import Choices
+    from isolitmus.model.nondeterminism import TriedAnswers
     from isolitmus.model.schema import Schema
 
 __all__ = [
@@ -197,7 +197,7 @@ def refuse_opaque(statement: st.Statement) -> None:
             raise UndeterminedError(part.unsaid)
 
 
-def replace_opaque_parts(statement: st.Statement, choices: Choices | None) -> st.Statement:
+def replace_opaque_parts(statement: st.Statement, choices: TriedAnswers | None) -> st.Statement:
     """The statement with the constants that are tried for opaque parts, or with opaque parts of which something is tried row by
     row; EvaluationError where it is tried that it fails.
     """

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from isolitmus.model.delta.data_file import RawFile
     from isolitmus.model.delta.table import TableState
     from isolitmus.model.execution import Database
-    from isolitmus.model.nondeterminism import Choices
+    from isolitmus.model.nondeterminism import TriedAnswers
     from isolitmus.model.schema import Schema
     from isolitmus.model.sql.statement import Statement
     from isolitmus.model.sql.values import Row
@@ -83,7 +83,7 @@ class OutsideReads:
     """Tables that are not there yet, but somebody who makes them has made their folders."""
     confs: Mapping[str, str] = field(default_factory=dict, hash=False)
     """The session's settings."""
-    choices: Choices | None = None
+    choices: TriedAnswers | None = None
     """What is tried where nobody can compute what is so."""
     documented: bool = False
     """Whether statements do what Databricks' page says of them, not what open-source Delta does: it takes what that

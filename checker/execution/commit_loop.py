@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from isolitmus.model.format import Driver, Format
     from isolitmus.model.frame import Frame
     from isolitmus.model.litmus import Litmus
-    from isolitmus.model.nondeterminism import Choices
+    from isolitmus.model.nondeterminism import TriedAnswers
     from isolitmus.model.schedule import Step
     from isolitmus.model.schema import Schema
     from isolitmus.model.spec import Label, Spec
@@ -122,7 +122,7 @@ def execute(
     litmus: Litmus,
     protocol: Spec | None = None,
     attempts: list[Frame] | None = None,
-    choices: Choices | None = None,
+    choices: TriedAnswers | None = None,
 ) -> Execution:
     """The execution of the litmus test's schedule; without a protocol every commit goes through.
 
@@ -219,7 +219,7 @@ class _Work:
         protocol: Spec | None,
         form: Format,
         attempts: list[Frame] | None = None,
-        choices: Choices | None = None,
+        choices: TriedAnswers | None = None,
     ) -> None:
         self.protocol, self.form, self.attempts = protocol, form, attempts
         self.own = {n: named(c.protocol) for n, c in litmus.clients.items() if c.protocol}

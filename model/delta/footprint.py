@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from isolitmus.model.delta.header import Metadata
-    from isolitmus.model.nondeterminism import Choices
+    from isolitmus.model.nondeterminism import TriedAnswers
     from isolitmus.model.schema import Schema
     from isolitmus.model.sql.expression import Expr
     from isolitmus.model.sql.values import Row
@@ -120,7 +120,7 @@ class Footprint:
     """What it writes besides files."""
     settings: Settings = USUAL
     """How it is committed."""
-    choices: Choices | None = field(default=None, compare=False, repr=False)
+    choices: TriedAnswers | None = field(default=None, compare=False, repr=False)
     """What is tried where it is up to Spark's optimizer what it read."""
 
     @property

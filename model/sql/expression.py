@@ -15,7 +15,7 @@ from isolitmus.model.memo import memoize_by_identity
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from isolitmus.model.nondeterminism import Choices
+    from isolitmus.model.nondeterminism import TriedAnswers
     from isolitmus.model.sql.types import Type
     from isolitmus.model.sql.values import Row, Value
 
@@ -130,7 +130,7 @@ class Opaque:
     text: str
     operands: tuple[Expr, ...]
     type: Type
-    choices: Choices | None = None
+    choices: TriedAnswers | None = None
     """What is tried of it; None: nothing is known."""
 
     def __str__(self) -> str:

@@ -433,7 +433,7 @@ def test_a_lie_is_caught_by_whatever_compares(files, call, delta, field):
     assert agreement.find_differences(litmus("reorder"), under, liar)
     assert list(agreement.find_mismatches([(litmus("reorder"), under)], liar))
     at = MatrixPlace("delete-row", "insert", "same partition"), under
-    (cell,) = on_engine.observe(matrix("pairs"), [at], engine_named("delta"), liar)
+    (cell,) = on_engine.observe_cells(matrix("pairs"), [at], engine_named("delta"), liar)
     assert cell.differences
 
 

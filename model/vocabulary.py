@@ -58,7 +58,7 @@ EVERYWHERE: tuple[Of, ...] = (
 
 
 SET_NAME = re.compile(r"[A-Z][A-Za-z0-9_]*(-[A-Za-z0-9_]+)*", re.ASCII)
-"""What the name of a set looks like (``specs/cat.lark``)."""
+"""What the name of a set looks like (``specs/language/cat.lark``)."""
 
 
 @dataclass(frozen=True, slots=True)

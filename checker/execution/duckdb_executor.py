@@ -1,6 +1,6 @@
 """DuckDB as the independent executor of serial orders: the same SQL, none of our model.
 
-What it runs stands in duck_sql.py; constraints and features, which DuckDB does not know so, are looked
+What it runs stands in duckdb_translation.py; constraints and features, which DuckDB does not know so, are looked
 after here.
 """
 

@@ -18,7 +18,7 @@ import scala.Option;
 
 /**
  * Sees every transaction of Delta's begin, in whatever thread of the JVM, and gives it to the gate that it belongs
- * to. Why it is written so: watching.py. It is compiled by Janino, which is in Spark, knows Java without its
+ * to. Why it is written so: parking.py. It is compiled by Janino, which is in Spark, knows Java without its
  * generics, and makes private methods static (what they lock is then the class): there are none.
  */
 public final class Watch implements TransactionExecutionObserver, Supplier {

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from isolitmus.cli.output import print_json, say_text, warn
+from isolitmus.cli.output import print_json, say_file, warn
 from isolitmus.model.errors import IsolitmusError
 from isolitmus.model.records import Records
 
@@ -60,12 +60,12 @@ class OutputForm:
                 print_json(document())
             case word if word in TABLES:
                 every = Records.together(result.records for result in results)
-                say_text(TABLES[word](every).rstrip("\n"))
+                say_file(TABLES[word](every).rstrip("\n"))
             case word:
                 self.refuse(len(results))
                 graph = results[0].graph
                 if graph.nodes or graph.every:
-                    say_text(PICTURES[word](graph))
+                    say_file(PICTURES[word](graph))
                 else:
                     warn("there is nothing to draw")
 

@@ -43,6 +43,7 @@ __all__ = [
     "litmus",
     "litmus_files",
     "litmus_names",
+    "litmus_tags",
     "matrices",
     "matrix",
     "protocol",
@@ -54,6 +55,8 @@ __all__ = [
     "spec",
 ]
 
+TAGS = re.compile(r"^tags *= *(\[[^\]]*\])", re.MULTILINE)
+QUOTED = re.compile(r'"([^"]*)"')
 HISTORY = re.compile(r"^\[history\]$", re.MULTILINE)
 """What a file of ours has that is an abstract history."""
 
@@ -67,6 +70,16 @@ def history_names() -> list[str]:
     """The names of the litmus tests in the package that are abstract histories, sorted; nothing else is read."""
     found = shipped_files("litmus").items()
     return [name for name, path in found if HISTORY.search(path.read_text("utf-8"))]
+
+
+def litmus_tags() -> list[str]:
+    """Return the tags of the litmus tests in the package, sorted; nothing else of these is read.
+
+    >>> "lost-update" in litmus_tags()
+    True
+    """
+    texts = (path.read_text("utf-8") for path in shipped_files("litmus").values())
+    return sorted({tag for text in texts for tag in QUOTED.findall("".join(TAGS.findall(text)))})
 
 
 def litmus_files(name: str) -> list[Path]:

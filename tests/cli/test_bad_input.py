@@ -746,4 +746,4 @@ def test_what_the_model_cannot_compute_refuses_no_file(call, tmp_path):
     assert (status, err) == (3, "")
     assert f"because '{sql}': what 'part RLIKE 'x{{2}}'' gives is not modelled: " in out
     assert "a  possible: no-op or an error of its own" in out
-    assert "1 of 1 runs as expected. 1 undecided: several runs are possible." in out
+    assert "1 of 1 run passed. 1 undecided: several runs are possible." in out

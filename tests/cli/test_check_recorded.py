@@ -87,8 +87,8 @@ def test_a_lost_update_is_one_in_each_format(call, form, said):
     status, out, err = call("check", path, "--format", "auto" if said == "auto" else form)
     assert (status, err) == (1, "")
     assert out.startswith(f"{path}: 2 transactions in 2 sessions, 4 operations on 1 key\n")
-    assert "The strongest level that holds is prefix-consistency;" in out
-    assert "The weakest level that fails is snapshot-isolation (lost update);" in out
+    assert "Strongest level that holds: prefix-consistency;" in out
+    assert "Weakest level that fails: snapshot-isolation (lost update);" in out
 
 
 @pytest.mark.slow
@@ -323,7 +323,7 @@ def test_lists(call, tmp_path, monkeypatch):
     )
     status, out, err = call("check", "skew.edn")
     assert (status, err) == (1, "")
-    assert "The strongest level that holds is snapshot-isolation; so do read-committed," in out
+    assert "Strongest level that holds: snapshot-isolation; so do read-committed," in out
     assert "Serializable forbids it (write skew (G2-item)):" in out
     Path("torn.edn").write_text(
         "{:type :invoke, :f :txn, :process 0, :value [[:append x 1]]}\n"
@@ -338,7 +338,7 @@ def test_lists(call, tmp_path, monkeypatch):
     status, out, err = call("check", "torn.edn")
     assert (status, err) == (1, "")
     assert (
-        "The weakest levels that fail are read-committed (incompatible orders) and read-committed-biswas-enea"
+        "Weakest levels that fail: read-committed (incompatible orders) and read-committed-biswas-enea"
         " (incompatible orders);"
     ) in out
     assert "neither list begins the other: transaction 4" in out

@@ -94,8 +94,8 @@ def test_litmus_files_are_tests_and_what_fails_is_said_in_sentences(tried):
         [
             "reorder.litmus: Delete, insert",
             "on model (*) under delta-write-serializable:",
-            "  delete  ├───────┤   reads version 0, becomes version 2",
-            "  One serial order of the writers gives the table: delete insert.",
+            "  delete  ├───────┤   reads version 0, commits version 2",
+            "  The final table equals that of the serial order delete → insert.",
             "  NOT as expected:",
             "    delete: expected aborted, got committed",
         ]
@@ -200,7 +200,7 @@ SAID = [
     "*AssertionError: cleanup read version 1 and ended with ConcurrentAppendException *",
     "*- race for events -*",
     "cleanup *├───────────┤ *reads version 1, ConcurrentAppendException",
-    "version 2 (WRITE) *● *becomes version 2",
+    "version 2 (WRITE) *● *commits version 2",
     "left *● *reads version 2, parked",
     "cleanup read version 1 and ended with ConcurrentAppendException *",
     "  version 2 (WRITE: 1 file added in day=3, a blind append) overtook it",
@@ -213,7 +213,7 @@ SAID = [
 REFUSED = [
     "on delta (*) under delta-serializable:",
     "  delete *├───────┤ *reads version 0, ConcurrentAppendException",
-    "  insert stops delete, because delete read version 0, before insert became version 1, *",
+    "  delete conflicts with insert, because delete read version 0, before insert committed version 1, *",
     "  delete ended with ConcurrentAppendException: *DELTA_CONCURRENT_APPEND.WITH_PARTITION_HINT* Transaction conflict detected.*",
     "  NOT as expected:",
     "    delete: expected committed, got ConcurrentAppendException*",

@@ -31,8 +31,8 @@ def test_a_protocol_uses_them_and_a_conflict_says_them():
     done = run(test, CHECKED)
     assert [t.outcome for t in done.run.transactions.values()] == ["committed", "ReadConflict"]
     assert refusal_words(abort_violations(execute(test, CHECKED), CHECKED)["b"]) == [
-        "a stops b, because b read version 0, before a became version 1, and a wrote y, which b read; a deletes no key",
-        "so b cannot commit: ReadConflict",
+        "b conflicts with a, because b read version 0, before a committed version 1, and a wrote y, which b read; a deletes no key",
+        "b aborts with ReadConflict",
     ]
 
 

@@ -3,7 +3,12 @@
 import pytest
 
 from isolitmus.checker.delta.format import DELTA
-from isolitmus.checker.delta.partition_abstraction import UnsupportedScope, outline
+from isolitmus.checker.delta.partition_abstraction import (
+    Outline,
+    UnsupportedScope,
+    _Outliner,
+    outline,
+)
 from isolitmus.checker.delta.statement_effects import statement_effect
 from isolitmus.checker.execution.commit_loop import initial_database
 from isolitmus.model.errors import SqlError
@@ -337,3 +342,14 @@ def test_a_subquery_that_no_row_wants_is_run_in_a_select_and_not_in_set(sql, err
     assert (None if seen.error is None else seen.error.exception) == error
     if error is None:
         assert [read.words for read in seen.reads if "part = 1" in read.words] == []
+
+
+def test_a_statement_without_a_case_is_not_taken_for_one_that_writes_nothing():
+    """Else the solver's search would answer "no counterexample" for it."""
+
+    class Analyze:
+        sql = "ANALYZE TABLE t COMPUTE STATISTICS"
+
+    schema = Schema("t", (Column("id", "INT"), Column("part", "INT")), partitioned_by=("part",))
+    with pytest.raises(UnsupportedScope, match="'ANALYZE TABLE t .*' is not known"):
+        _Outliner(schema, [(0,)]).written(Analyze(), Outline())

@@ -333,4 +333,4 @@ def test_a_search_of_tables_has_no_times():
         with pytest.raises(IsolitmusError, match=message):
             separate(a, b, named_scope("table"))
     found = compare([PLAIN, SNAPSHOT, STRICT], named_scope("table"))
-    assert found.apart == {STRICT.name: "universe 'table' does not have rt"}
+    assert found.apart == {STRICT.name: "search space 'table' does not have rt"}

@@ -173,7 +173,7 @@ def test_what_does_not_touch_it_is_decided():
     more = read_litmus(UNKNOWN.format("UPDATE t SET id = mine(id)"), "unknown")
     with pytest.raises(UndeterminedError) as unsaid:
         run(more, protocol("delta-serializable"))
-    said = "what 'mine(id)' gives is not modelled. Decided before that: b reads version 0, becomes version 1"
+    said = "what 'mine(id)' gives is not modelled. Decided before that: b reads version 0, commits version 1"
     assert str(unsaid.value).endswith(said)
     other = read_litmus(str(more).replace("a.start b a.commit", "a b"), "unknown")
     with pytest.raises(UndeterminedError, match=r"gives is not modelled$"):

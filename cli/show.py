@@ -151,7 +151,7 @@ def show(
     refuse_engines(carriers)
     entries: list[_Entry] = []
     full, limit = False, None
-    if not names and tag is None and not form.quiet:
+    if not names and {tag, spec, engine} == {None} and not form.quiet:
         for line in _index_lines():
             say(line)
         return 0

@@ -527,21 +527,21 @@ OF_HISTORIES = (
         "operations",
         "reads of an item, which are nodes",
         inside="{} is a read of an item",
-        outside="{} is no read of an item",
+        outside="{} is not a read of an item",
     ),
     Term(
         "PredicateRead",
         "operations",
         "reads by predicate, which are nodes, one for each object",
         inside="{} is a read by predicate",
-        outside="{} is no read by predicate",
+        outside="{} is not a read by predicate",
     ),
     Term(
         "Write",
         "operations",
         "writes, which are nodes",
         inside="{} is a write",
-        outside="{} is no write",
+        outside="{} is not a write",
     ),
 )
 

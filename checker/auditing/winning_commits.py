@@ -156,7 +156,7 @@ def _unlike(pasted: PastedException, commit: LogCommit) -> str:
         return f"{commit.words} cannot have caused {pasted.name}"
     one, other = pasted.operation, commit.operation
     if one and other and one != "TRANSACTION" and one.upper() != other.upper():
-        return f"{describe_commit(commit)} is no {one}, of which the message speaks"
+        return f"{describe_commit(commit)} is not a {one}, of which the message speaks"
     if (pasted.partition or pasted.file) is not None and not meeting_files(pasted, commit):
         what = _at(pasted) if pasted.file is None else f" {pasted.file}"
         return f"{commit.words} has no file{what}, which the message names"

@@ -98,7 +98,7 @@ def litmus_files(name: str) -> list[Path]:
         return [path]
     known = shipped_files("litmus")
     if name not in known:
-        raise UnknownName(f"no litmus test '{name}'{near(name, known)}")
+        raise UnknownName(f"unknown litmus test '{name}'{near(name, known)}")
     return [known[name]]
 
 
@@ -127,7 +127,7 @@ def matrix(name: str) -> Matrix:
     known = shipped_files("matrices")
     path = Path(name) if name.endswith(".toml") else known.get(name)
     if path is None:
-        raise UnknownName(f"no matrix '{name}'{near(name, known)}")
+        raise UnknownName(f"unknown matrix '{name}'{near(name, known)}")
     return read_matrix(read_text(path, LitmusError), path.stem, path)
 
 
@@ -152,7 +152,7 @@ def scope(name: NameOrPath | Scope) -> Scope:
         return name
     name = name_text(name)
     if not name.endswith(".toml") and name not in scopes():
-        raise UnknownName(f"no scope '{name}'{near(name, scopes())}")
+        raise UnknownName(f"unknown scope '{name}'{near(name, scopes())}")
     path = Path(name) if name.endswith(".toml") else shipped_files("scopes")[name]
     return read_scope(read_text(path, LitmusError), path.stem, path)
 

@@ -313,7 +313,7 @@ def _instead(flat: str) -> str:
         named = re.search(rf"\b{known}\b", flat)
         if named or _has(error.phrases, flat):
             which = known if named and known.isupper() else "this"
-            return f"{which} is no conflict of commits to a Delta table: {error.says}"
+            return f"{which} is not a conflict of commits to a Delta table: {error.says}"
     for shared, says in SHARED.items():
         if re.search(rf"\b{re.escape(shared)}\b", flat):
             return f"{shared} {says}; the message that belongs to it is wanted, too"

@@ -93,7 +93,7 @@ def test_page(call, reordered, tmp_path):
     ("words", "sentence"),
     [
         (["nowhere"], "there is no such folder"),
-        (["."], "this is no Delta table"),
+        (["."], "not a Delta table"),
         (["t", "--html", "."], "cannot write .: it is a folder; the name of a file is wanted"),
         (["t", "--out", "x"], "--out needs --spark"),
         (["t", "--master", "local[1]"], "--master needs --spark"),

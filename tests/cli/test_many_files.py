@@ -88,7 +88,7 @@ def test_what_cannot_be_read_stops_nothing(files, call):
     assert status == 2
     assert out.count("  as expected\n") == 2
     assert out.endswith("2 of 2 runs passed. 1 left out. 3 refused.\n")
-    assert "isolitmus: left out: foreign.toml: this is no litmus test" in err
+    assert "isolitmus: left out: foreign.toml: not a litmus test" in err
     assert "did you mean 'schedule'?: bad.toml:4, other.toml:4\n" in err
     assert "isolitmus: broken.toml:1:" in err
     status, out, _ = call("run", ".", *UNDER, "--json")

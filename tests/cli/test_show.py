@@ -130,7 +130,7 @@ def test_a_protocol_shows_what_its_labels_hold_of(call):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["reorder", "--spec", "sreializable"], "no level or protocol 'sreializable'; did you mean"),
+        (["reorder", "--spec", "sreializable"], "unknown level or protocol 'sreializable'; did you mean"),
         (["history-write-skew", "--spec", "log-serializable"], "log-serializable needs log, which history-write-skew does not have"),
         (["serializable", "--spec", "causal"], "--spec shows litmus tests as that spec sees them"),
         (["--spec", "causal"], "--spec shows litmus tests as that spec sees them"),

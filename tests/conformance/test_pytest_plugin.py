@@ -83,7 +83,7 @@ def test_litmus_files_are_tests_and_what_fails_is_said_in_sentences(tried):
             "swapped.litmus.toml::levels FAILED*",
             "levelless.litmus.toml::levels FAILED*",
             "silent.litmus expects nothing under any protocol*",
-            "*transaction delete:1:21: no column 'pat' here*",
+            "*transaction delete:1:21: unknown column 'pat'*",
             "misspelled.litmus.toml:3: *shedule*",
             "* is expected, and it is not:",
             "swapped.litmus: 2 transactions*",
@@ -120,7 +120,7 @@ def test_an_engine_that_is_none_is_told_before_any_test(tried, pytester, words):
         pytester.makeini("[pytest]\nisolitmus_engine = spork\n")
     result = tried({"reorder": FILE}, *words)
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines(["ERROR: no engine 'spork'; known: *"])
+    result.stderr.fnmatch_lines(["ERROR: unknown engine 'spork'; known: *"])
 
 
 RACES = """

@@ -128,7 +128,7 @@ def test_on_the_command_line(call, reordered):
 def test_bad_input_on_the_command_line(call, reordered, tmp_path):
     for words, sentence in (
         (["nowhere", "--format", "delta"], "there is no such folder"),
-        ([tmp_path, "--format", "delta"], "this is no Delta table"),
+        ([tmp_path, "--format", "delta"], "not a Delta table"),
         (["reorder", "--format", "dleta"], "--format is 'dleta'; did you mean 'delta'?"),
         (
             [reordered, "--level", "causal"],

@@ -295,7 +295,7 @@ def test_properties_that_nothing_depends_on_stay(commits):
 @pytest.mark.parametrize(
     ("sql", "said"),
     [
-        ("DELETE FROM u", "the race, transaction it:1:13: no table 'u'"),
+        ("DELETE FROM u", "the race, transaction it:1:13: unknown table 'u'"),
         ("DELETE FROM t WHERE id = 1.5", "the race, transaction it"),
         ("SELECT * FROM t", "it only reads"),
     ],

@@ -284,7 +284,7 @@ def test_what_is_known_to_be_another_error_is_said_in_a_sentence(name):
         with pytest.raises(NoConflict) as refused:
             read_pasted(f"org.apache.spark.sql.delta.DeltaAnalysisException: {text}")
         which = name if text in classes else "this"
-        said = f"the text: {which} is no conflict of commits to a Delta table: {other.says}"
+        said = f"the text: {which} is not a conflict of commits to a Delta table: {other.says}"
         assert str(refused.value) == said
     with_conflict = f"DELTA_CONCURRENT_APPEND\n{name}"
     assert read_pasted(with_conflict).name == "ConcurrentAppendException"

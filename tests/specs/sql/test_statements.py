@@ -183,9 +183,9 @@ def test_what_does_not_touch_it_is_decided():
 @pytest.mark.parametrize(
     ("sql", "said"),
     [
-        ("DELETE FROM t WHERE mine(dya) > 3", "no column 'dya' here; did you mean 'day'"),
+        ("DELETE FROM t WHERE mine(dya) > 3", "unknown column 'dya'; did you mean 'day'"),
         ("DELETE FROM t WHERE id = 9223372036854775808", "does not fit into BIGINT"),
-        ("DELETE FROM t WHERE day = 'mon'", "'mon' is no date"),
+        ("DELETE FROM t WHERE day = 'mon'", "'mon' is not a date"),
         ("SELECT mine(id) FROM t GROUP BY ALL", "GROUP BY"),
     ],
 )

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import pytest
 from typer.main import get_command
 
-from isolitmus.cli.main import VERBS, app, main
+from isolitmus.cli.main import VERBS, VERBS_BY_DOOR, app, main
 from isolitmus.specs.files import claims_file, expectations, matrix_file
 
 VERB = get_command(app).get_command
@@ -89,8 +89,9 @@ def test_a_verb_costs_a_file_and_a_line(call, monkeypatch):
     file = SimpleNamespace(greet=greet)
     monkeypatch.setitem(sys.modules, "isolitmus.cli.greet", file)
     monkeypatch.setitem(VERBS, "greet", "Say hello.")
+    monkeypatch.setitem(VERBS_BY_DOOR, "I greet", {"greet": "Say hello."})
     assert call("greet", "Ada", "--loud") == (1, "hello Ada!\n", "")
-    assert "\n  greet     Say hello.\n" in call("--help")[1]
+    assert "\nI greet:\n  greet  Say hello.\n" in call("--help")[1]
     status, _, err = call("gret", "Ada")
     assert (status, "did you mean 'greet'?" in err) == (2, True)
 

@@ -93,7 +93,7 @@ class ComparedRun:
             if transaction.message and self.differences:
                 yield f"{who} failed with {transaction.exception}: {transaction.message}"
         if self.at_most and any(t.outcome == "committed" for t in run.transactions.values()):
-            yield f"Not every such commit happens on the engine: {self.at_most}"
+            yield f"Commits are an upper bound: {self.at_most}"
         for table, rows in run.tables.items():
             yield f"{table} at the end: {' '.join(map(show_row, rows)) or 'no rows'}"
         yield serial_words(judged.serial.orders, judged.serial.unexplained)

@@ -307,8 +307,8 @@ def _lists(reader: _Operations, timed: bool) -> ListHistory:
             if not isinstance(elements, (list, tuple, type(None))):
                 reader.refuse(
                     transaction.line,
-                    f"this reads '{reader.shown(elements)}' of key {step.key} where others append to lists; a list"
-                    " would be right",
+                    f"this reads '{reader.shown(elements)}' of key {step.key} where others append to lists;"
+                    " expected a list",
                 )
             found = [values.setdefault(each, len(values)) for each in elements or ()]
             last = found[-1] if found else INITIAL

@@ -32,6 +32,7 @@ __all__ = [
     "ACTIONS",
     "FEATURES",
     "Checkpoint",
+    "NotAnAction",
     "build_commit",
     "find_checkpoints",
     "metadata_fields",
@@ -73,6 +74,10 @@ READER, WRITER = 3, 7
 """The newest versions of the protocol (PROTOCOL.md)."""
 
 
+class NotAnAction(LogError):
+    """A line of a commit that is not one whole JSON object with one action."""
+
+
 def parse_action(line: str, where: str) -> tuple[str, dict[str, Any]]:
     """The action on one line, its name and fields; ``where`` is the file and line for an error.
 
@@ -83,12 +88,14 @@ def parse_action(line: str, where: str) -> tuple[str, dict[str, Any]]:
         action = read_json(line)
     except ValueError as error:
         reason = error.msg if isinstance(error, JSONDecodeError) else "no JSON"
-        raise LogError(
+        raise NotAnAction(
             f"{where}: '{brief(line, 60)}' is not an action ({reason}); a line is one whole JSON object,"
             " this one is cut off or damaged"
         ) from None
     if not isinstance(action, dict) or len(action) != 1:
-        raise LogError(f"{where}: '{brief(line, 60)}' is not an action; {{\"add\": {{…}}}} is one")
+        raise NotAnAction(
+            f"{where}: '{brief(line, 60)}' is not an action; {{\"add\": {{…}}}} is one"
+        )
     ((name, fields),) = action.items()
     if name not in ACTIONS:
         raise LogError(f"{where}: unknown action '{brief(name, 40)}'{near(name, ACTIONS)}")
@@ -335,7 +342,7 @@ def _json_actions(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
         try:
             ((name, fields),) = read_json(line).items()
         except (ValueError, AttributeError):
-            raise LogError(f"{path}:{number}: '{brief(line, 60)}' is not an action") from None
+            raise NotAnAction(f"{path}:{number}: '{brief(line, 60)}' is not an action") from None
         if name in WANTED and isinstance(fields, dict):
             yield name, fields
 

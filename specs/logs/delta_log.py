@@ -26,6 +26,7 @@ from isolitmus.specs.disk.input_files import (
 from isolitmus.specs.logs.actions import (
     NAME,
     Checkpoint,
+    NotAnAction,
     build_commit,
     find_checkpoints,
     parse_action,
@@ -232,8 +233,8 @@ def _read_actions(path: str, *, newest: bool) -> Iterator[tuple[str, str, dict[s
         where = f"{path}:{number}"
         try:
             yield where, *parse_action(line, where)
-        except LogError as error:
-            if newest and "no action" in str(error):
+        except NotAnAction as error:
+            if newest:
                 raise LogError(
                     f"{error}; it is the newest commit: perhaps it is being written"
                 ) from None

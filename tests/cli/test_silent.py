@@ -21,13 +21,13 @@ def test_a_run_says_what_is_silent_and_what_is_at_most(call):
     lines = [line.strip() for line in out.splitlines()]
     assert "restore  ├───────┤   reads version 0, silent" in lines
     assert "the outcome of restore is undefined (unnamed), and the run ends" in lines
-    assert f"committed at most: {LIMIT}" in lines
+    assert f"Commits are an upper bound: {LIMIT}" in lines
     _, out, _ = call("run", "restore-loses", "--protocol", ROWS, "--json")
     document = json.loads(out)
     (carried,) = (document if isinstance(document, dict) else document[0])["runs"]
     assert carried["at_most"] == LIMIT
     _, plain, _ = call("run", "restore-loses", "--protocol", "databricks-serializable-newest")
-    assert "at most" not in plain
+    assert "upper bound" not in plain
 
 
 def test_a_check_of_what_is_silent_is_no_answer(call, tmp_path):
@@ -35,7 +35,7 @@ def test_a_check_of_what_is_silent_is_no_answer(call, tmp_path):
     page.write_text(PAGE, "utf-8")
     test = tmp_path / "t.toml"
     status, out, _ = call("show", "reorder")
-    test.write_text(out[out.index("title ") :].split("\nIts frame")[0], "utf-8")
+    test.write_text(out[out.index("title ") :].split("\nDependency graph")[0], "utf-8")
     status, out, _ = call("check", str(test), "--level", str(page), "--json")
     said = json.loads(out)[0]["levels"]["page"]
     assert (status, said["verdict"], said["violation"]) == (3, "silent", None)

@@ -212,7 +212,7 @@ SAID = [
 ]
 REFUSED = [
     "on delta (*) under delta-serializable:",
-    "  delete *├───────┤ *reads version 0, ConcurrentAppendException",
+    "  delete *├───────┤ *reads version 0, aborts with ConcurrentAppendException",
     "  delete conflicts with insert, because delete read version 0, before insert committed version 1, *",
     "  delete ended with ConcurrentAppendException: *DELTA_CONCURRENT_APPEND.WITH_PARTITION_HINT* Transaction conflict detected.*",
     "  NOT as expected:",

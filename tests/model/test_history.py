@@ -420,7 +420,7 @@ def test_defects_name_both_operations(table, message):
         ("r1(P: x0*, Y)", 11, "'Y' is not a version; write an object and a transaction's number, x0"),
         ("r1(p: x0)", 4, "'p: x0' is not a predicate read; write P: x0*, y0 | x1"),
         ("c1 r1(x0)", 4, "'r1(x0)' comes after T1 has ended"),
-        ("w0(x0)", 1, "'w0(x0)' has no transaction; T0 is what was there before the history"),
+        ("w0(x0)", 1, "'w0(x0)' has no transaction; T0 is the state before the history"),
         ("r2(x1) w1(x1)", 1, "'r2(x1)' reads x1 before w1(x1)"),
     ],
 )  # fmt: skip
@@ -448,7 +448,7 @@ def test_transactions_of_the_constructor_are_in_order():
         HistoryError, match="T1 comes after T2; transactions are in order, each once"
     ):
         History((Transaction(2, ()), Transaction(1, ())))
-    with pytest.raises(HistoryError, match="T0 is what was there before the history"):
+    with pytest.raises(HistoryError, match="T0 is the state before the history"):
         History((Transaction(0, ()),))
     with pytest.raises(HistoryError, match="order x0 < y1 compares versions of two objects"):
         x, y = Version("x", 0), Version("y", 1)

@@ -233,7 +233,7 @@ def test_who_is_read_from_is_told_for_each_way():
             "    co  T1 → T0  T3 (session u, line 6) read y = nothing although T3 sees T1, and T1 (session s, line 2)"
             " wrote y = 1: T3 (session u, line 5) read x = 1, which T1 (session s, line 1) wrote"
         ),
-        "    so  T0 → T1  T0 is what was there before T1",
+        "    so  T0 → T1  T0 is the state before T1",
     ]
     assert judge_recorded(history, "read-committed").verdict == "allowed"
 

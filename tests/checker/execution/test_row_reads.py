@@ -61,7 +61,7 @@ def test_a_row_over_its_life():
         f"r read {where} at version 0, with row (1, 0, 10) of init"
     )
     assert str(frame.reasons["rf", place("b"), place(after)]) == (
-        f"q read {where} at version 2, without row (1, 0, 11), which b had taken out"
+        f"q read {where} at version 2, without row (1, 0, 11), which b had removed"
     )
     assert str(frame.reasons["rival", place("b"), place(now)]) == "b removed row (1, 0, 11)"
     assert str(frame.reasons["rival", place("a"), place(before)]) == (
@@ -92,7 +92,7 @@ def test_a_cycle_by_way_of_a_read_says_why():
         ("init", "insert", "so"),
     ]
     assert violation.cycle[0].why == (
-        "insert put in row (100, 0), and in the log insert is version 1, delete version 2, but"
+        "insert added row (100, 0), and in the log insert is version 1, delete version 2, but"
         " delete read t WHERE part = 0 at version 0, without row (100, 0), as init left the table"
     )
     drawn = done.graph.around(violation.cycle).to_mermaid().splitlines()

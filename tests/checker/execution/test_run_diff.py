@@ -278,7 +278,7 @@ def test_nothing_is_expected_by_what_nobody_tells():
 def test_raw_transactions_have_no_serial_orders_to_expect():
     raw = done("raw/delete-delete")
     assert compare_with_expectation(Expectation(serial=()), raw).differences == (
-        "serial orders: expected none, got no rows that could tell",
+        "serial orders: expected none, unknown because rows are unknown",
     )
     assert raw.uncompared == ("the rows of t",)
 
@@ -340,7 +340,7 @@ def test_what_an_engine_says_of_a_failure_is_told_where_something_differs():
     seen = done("reorder").run
     said = replace(seen.transactions["delete"], message="Please retry.")
     alike = replace(seen, transactions={**seen.transactions, "delete": said})
-    told = "delete ended with ConcurrentAppendException: Please retry."
+    told = "delete failed with ConcurrentAppendException: Please retry."
     assert model.beside(alike).end == "met"
     assert told not in model.beside(alike).lines
     assert told in model.beside(replace(alike, versions=alike.versions[:-1])).lines

@@ -6,24 +6,24 @@ from isolitmus.checker.judge.completion import find_flaws, frame_of, frames
 from isolitmus.model.history import History
 
 WORDS = {
-    "r(x2)": [("thin-air-read", "r(x2) of T1 reads x2, and there is no T2")],
+    "r(x2)": [("thin-air-read", "r(x2) of T1 reads x2, but there is no T2")],
     "r(x0) w(y1) r(x1)": [("thin-air-read", "r(x1) of T1 reads x1, but T1 has no w(x1)")],
     "w(x1) r(x1:1)": [
-        ("lost-own-write", "r(x1:1) of T1 reads x1:1 after its own w(x1), which it would have seen")
+        ("lost-own-write", "r(x1:1) of T1 reads x1:1 after its own w(x1), which it must see")
     ],
-    "r(P: x2*, y0)": [("thin-air-read", "r(P: x2*, y0) of T1 reads x2, and there is no T2")],
+    "r(P: x2*, y0)": [("thin-air-read", "r(P: x2*, y0) of T1 reads x2, but there is no T2")],
     "r(x1) w(x1)": [("future-read", "r(x1) of T1 reads x1 before its own w(x1)")],
     "w(x1) r(x0)": [
-        ("lost-own-write", "r(x0) of T1 reads x0 after its own w(x1), which it would have seen")
+        ("lost-own-write", "r(x0) of T1 reads x0 after its own w(x1), which it must see")
     ],
     "w(x1) r(x2)": [
-        ("lost-own-write", "r(x2) of T1 reads x2 after its own w(x1), which it would have seen")
+        ("lost-own-write", "r(x2) of T1 reads x2 after its own w(x1), which it must see")
     ],
     "w(x1) r(P: x0*)": [
-        ("lost-own-write", "r(P: x0*) of T1 reads x0 after its own w(x1), which it would have seen")
+        ("lost-own-write", "r(P: x0*) of T1 reads x0 after its own w(x1), which it must see")
     ],
     "w(x1:1) r(x1) w(x1)": [
-        ("lost-own-write", "r(x1) of T1 reads x1 after its own w(x1:1), which it would have seen")
+        ("lost-own-write", "r(x1) of T1 reads x1 after its own w(x1:1), which it must see")
     ],
     "w(x1:1) r(x1:1) w(x1) r(x1) r(P: x1*)": [],
     "r(x0) w(x1) r(y0)": [],

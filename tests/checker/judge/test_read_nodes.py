@@ -49,7 +49,7 @@ def test_reasons():
     assert found["po", "T2 r(x1)", "T2 r(y0)"] == "r(x1) comes before r(y0) in T2"
     assert found["in", "T2 r(x1)", "T2"] == "r(x1) is in T2"
     assert found["rival", "T1", "T2 r(y0)"] == "T1 wrote y1"
-    assert found["so", "T0", "T1"] == "T0 is what was there before T1"
+    assert found["so", "T0", "T1"] == "T0 is the state before T1"
 
 
 def test_a_predicate_read_is_a_node_for_each_object_of_its_version_set():

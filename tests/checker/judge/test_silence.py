@@ -86,7 +86,7 @@ def test_a_verdict_may_be_silent():
         bool(verdict)
     lines = verdict_words(verdict, QUIET)
     assert lines[0] == "Quiet is silent on it (adds):"
-    assert lines[-1] == "  so it is neither allowed nor forbidden"
+    assert lines[-1] == "  the history is neither allowed nor forbidden"
 
 
 def test_a_history_that_leaves_something_open_is_silent_if_no_completion_is_allowed():
@@ -172,7 +172,7 @@ def test_no_engine_differs_from_a_silence():
     theirs = replace(run(test, protocol("delta-write-serializable")).run, protocol="quiet")
     compared = compare_runs(ours, theirs)
     assert compared.differences == ()
-    assert compared.uncompared == ("what becomes of delete, of which the protocol says nothing",)
+    assert compared.uncompared == ("the outcome of delete, on which the protocol is silent",)
     shorter = replace(theirs, versions=theirs.versions[:1])
     assert compare_runs(ours, shorter).differences == ("1 versions predicted, 0 observed",)
 

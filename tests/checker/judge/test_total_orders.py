@@ -169,8 +169,8 @@ def test_a_verdict_says_what_is_supposed():
         "T2 T1 commit in this order",
     ]
     assert [edge.why for edge in verdict.violations[0].cycle] == [
-        "T1 wrote x1, and T1 commits before T2, as is supposed, but T2 read x0, which T0 wrote",
-        "T0 commits before T1, as is supposed",
+        "T1 wrote x1, and T1 commits before T2, by assumption, but T2 read x0, which T0 wrote",
+        "T0 commits before T1, by assumption",
     ]
 
 

@@ -160,7 +160,7 @@ def test_a_timeline_has_every_step_and_transaction_once(test):
 def test_a_run_draws_what_became_of_each_transaction():
     done = run(litmus("reorder"), protocol("delta-serializable"))
     for drawn in (done.timeline.to_mermaid(), done.timeline.to_tikz(), done.timeline.to_svg()):
-        assert "reads version 0, ConcurrentAppendException" in drawn
+        assert "reads version 0, aborts with ConcurrentAppendException" in drawn
     assert "-xlog: delete.commit" in done.timeline.to_mermaid()
 
 

@@ -130,13 +130,13 @@ def test_both_levels_stand_side_by_side():
     svg = side_by_side_svg(runs)
     assert box_of(svg)[2] > 2 * WIDTH
     shown = texts(svg)
-    assert {"Delta Lake, Serializable", "refuses delete: ConcurrentAppendException"} <= {*shown}
+    assert {"Delta Lake, Serializable", "aborts delete: ConcurrentAppendException"} <= {*shown}
     assert {"Delta Lake, WriteSerializable", "commits all 3"} <= {*shown}
     assert {column.name for column in runs[0].litmus.tables["t"].columns} <= {*shown}
     assert {s.sql for s in runs[0].litmus.transactions.values()} <= {*shown}
     marked = re.findall(r'<text class="cell extra"[^>]*>(.*?)<', svg)
     assert marked == ["100", "7", "0"]
-    assert svg.count("No order of the statements") == 2  # to see, and to be read aloud
+    assert svg.count("No serial order of the statements") == 2  # to see, and to be read aloud
     assert "append, then copy gives this table" in svg
     for judged in runs:
         inside(panel_svg(judged), WIDTH)
@@ -150,7 +150,7 @@ def test_rows_are_marked_where_the_order_of_the_log_gives_others():
         [("100", "extra")],
     ]
     assert conclusion_words(levels[1]) == (
-        "delete, then insert gives this; insert, then delete, as in the log, does not.",
+        "delete, then insert produces this table; insert, then delete, the order of the log, does not.",
         "other",
     )
     twice = column_rows(
@@ -233,7 +233,7 @@ def test_the_reasons_of_an_axiom_that_wants_nothing_are_its_sentences():
         "a leads to b, because b read version 0",
         "a leads to b, because b missed it",
     ]
-    assert drawn.conclusion == "Conflict forbids an edge from a to b"
+    assert drawn.conclusion == "Conflict forbids a path from a to b"
 
 
 def test_nothing_can_be_drawn():

@@ -57,12 +57,12 @@ TEXTS = {
         "h: session 1, transaction 1, event 1: '[\"x\", 0, 1]' is neither a Read nor a Write of a variable and a version"
     ),
     '[[{"events": [["w", -1, 1]], "committed": true}]]': (
-        "h: session 1, transaction 1, event 1: '-1' is not a variable; a number from 0 to 9223372036854775807 or a text"
-        " would be right"
+        "h: session 1, transaction 1, event 1: '-1' is not a variable; expected a number from 0 to 9223372036854775807"
+        " or a text"
     ),
     '[[{"events": [["w", 0, null]], "committed": true}]]': (
-        "h: session 1, transaction 1, event 1: 'null' is not a version of a write; a number from 0 to 9223372036854775807"
-        " would be right"
+        "h: session 1, transaction 1, event 1: 'null' is not a version of a write; expected a number from 0 to"
+        " 9223372036854775807"
     ),
     "[[" + "[" * 200: "h: not valid JSON: Expecting value: line 1 column 203 (char 202)",
     "[[" + "[" * 200 + "]" * 202: "h: not valid JSON: nested too deeply",
@@ -101,7 +101,7 @@ TEXTS = {
         "h:1: 'nil' is not a transaction; expected a list of reads and writes"
     ),
     ASK.replace("[:r 1 nil]", "[:cas 1 2]"): (
-        "h:1: '[:cas 1 2]' is none of [:r KEY VALUE], [:w KEY VALUE], [:append KEY VALUE]"
+        "h:1: '[:cas 1 2]' is not one of [:r KEY VALUE], [:w KEY VALUE], [:append KEY VALUE]"
     ),
     ASK.replace(
         "[:r 1 nil]", "[:w 1 nil]"

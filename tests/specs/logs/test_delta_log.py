@@ -251,9 +251,9 @@ FEATURE = '{"protocol": {"minReaderVersion": 3, "minWriterVersion": 7, "readerFe
             '{"add": {"path": "f"',
             r"1\.json:2: '\{\"add\": \{\"path\": \"f\"' is not an action .*cut off",
         ),
-        ("[" * 50_000, "is no action"),
+        ("[" * 50_000, "is not an action"),
         ('{"addd": {"path": "f"}}', "unknown action 'addd'; did you mean 'add'?"),
-        ('{"add": {"path": "f"}, "x": 1}', "is no action; "),
+        ('{"add": {"path": "f"}, "x": 1}', "is not an action; "),
         ('{"add": 1}', "add is 1; an object is wanted"),
         ('{"add": {"size": 1}}', "add: path is None; a path is wanted"),
         (

@@ -1,4 +1,4 @@
-"""Dependencies of commits as far as a log shows them, with the windows that each commit missed.
+"""Dependencies between commits of a log, with the concurrent commits that each commit did not see.
 
 Adya's dependencies between commits as far as a log shows them: certain, possible, or none.
 
@@ -372,27 +372,21 @@ def find_reorders(reader: AuditedCommit, passed: Sequence[MissedCommit]) -> Iter
 def _why(reader: AuditedCommit, some: Sequence[LogCommit], kind: str, certain: bool) -> str:
     first = describe_commit(some[0])
     first += ", a blind append" if some[0].blind else ""
-    first += f" (and by {len(some) - 1:,} more)" if len(some) > 1 else ""
+    first += f" (and {len(some) - 1:,} more)" if len(some) > 1 else ""
     commit = reader.commit
     start = f"{describe_commit(commit)} read version {commit.read_version} and"
     where = _where(reader)
     if kind == "missed-conflict":
         return (
-            f"{start} missed {first}, which changed rows that it reads{where}: Delta's check"
-            f" at {commit.level} refuses that"
+            f"{start} did not see {first}, which changed rows in its read set{where}: Delta's conflict check"
+            f" at {commit.level} rejects that"
         )
-    before = f"version {reader.version} comes before version {some[0].version}, though the log has it after"
+    order = f"its reads place version {reader.version} before version {some[0].version}, but the log has it after"
     if certain:
-        return (
-            f"{start} passed by {first}, which changed rows that it reads{where}: by what it read,"
-            f" {before}"
-        )
+        return f"{start} did not see {first}, which changed rows in its read set{where}: {order}"
     if reader.reads.kind == "unknown":
-        return (
-            f"{start} passed by {first}; what it read the log does not say: if that met those rows,"
-            f" {before}"
-        )
-    return f"{start} passed by {first}, which may have changed rows that it reads{where}: if so, {before}"
+        return f"{start} did not see {first}; the log does not record what it read: if it read those rows, {order}"
+    return f"{start} did not see {first}, which may have changed rows in its read set{where}: if so, {order}"
 
 
 def _where(reader: AuditedCommit) -> str:
@@ -443,15 +437,16 @@ def _bridge(
     last, middle = describe_commit(reader.commit), describe_commit(commit)
     versions = append.version, commit.version, reader.version
     if sure and metadata is not None:
+        cycle = " → ".join(f"version {v}" for v in (versions[2], *versions))
         why = (
-            f"{last} passed by {describe_commit(append)}, a blind append, which {middle} read, and {middle} read rows"
-            f" that {last} changed: {last} would have to come before itself, which write-serializable"
-            " forbids (whether another order gives the same rows, no log shows)"
+            f"{last} did not see {describe_commit(append)}, a blind append, which {middle} read, and {middle} read"
+            f" rows that {last} changed: cycle {cycle}: no serial order satisfies these dependencies, and"
+            " write-serializable forbids them (the log does not show whether another order gives the same rows)"
         )
         return Finding("bridge", versions, "certain", why)
     why = (
-        f"{last} passed by {describe_commit(append)}, a blind append, which {middle} may have read before {last} was"
-        f" committed: if {middle} also read what {last} changed, {last} would have to come before itself,"
-        " which write-serializable forbids"
+        f"{last} did not see {describe_commit(append)}, a blind append, which {middle} may have read before {last}"
+        f" committed: if {middle} also read what {last} changed, these dependencies form a cycle, which"
+        " write-serializable forbids"
     )
     return Finding("bridge", versions, "possible", why)

@@ -84,9 +84,7 @@ def audit(
     as_: Annotated[str | None, FORMS.option] = None,
     as_json: Json = False,
 ) -> int:
-    """Audit the logs of Delta tables for anomalies: reorders, bridges, missed conflicts, impossible claims.
-
-    Only the folder _delta_log of each table is read.
+    """Only the folder _delta_log of each table is read.
 
     Exit status:
       0  no finding
@@ -237,7 +235,7 @@ def _on_spark(
 def _print(done: Audit, *, first: bool) -> None:
     if not first:
         say()
-    say(headline(done))
+    say(headline(done), bold=True)
     for (kind, certainty), group in groupby(done.findings, lambda f: (f.kind, f.certainty)):
         number = done.counts[kind, certainty]
         say(f"  {kind}, {certainty} ({number:,}): {KINDS[kind]}")
@@ -254,7 +252,7 @@ def _print(done: Audit, *, first: bool) -> None:
         if lines:
             say(title)
             for line in lines:
-                say(f"  - {line}")
+                say(f"- {line}")
 
 
 def _versions(versions: Iterable[int]) -> str:

@@ -47,26 +47,24 @@ def check(
         list[str],
         typer.Argument(
             metavar="FILE",
-            help="Litmus files, names of litmus tests, folders of Delta tables, histories that other tools recorded,"
-            " PostgreSQL's isolation tests (NAME.spec).",
+            help="Litmus tests (names or files), folders of Delta tables, histories that other tools"
+            " recorded, PostgreSQL's isolation tests (NAME.spec).",
         ),
     ],
     level: Annotated[
         str,
         typer.Option(
             metavar="L[,L...]",
-            help="Levels, with commas (names or .cat files); all: the strongest that hold, the weakest that fail.",
+            help="Levels (names or .cat files); all: the strongest that hold, the weakest that fail.",
         ),
     ] = "all",
     format_: Annotated[
-        str, typer.Option("--format", metavar="|".join(FORMATS), help="What the files are.")
+        str, typer.Option("--format", metavar="|".join(FORMATS), help="Format of the files.")
     ] = "auto",
     *,
     spark: Annotated[
         bool,
-        typer.Option(
-            "--spark", help="Judge on Spark, some files each task; folders are looked through."
-        ),
+        typer.Option("--spark", help="Judge on Spark, folders recursively."),
     ] = False,
     master: Master = None,
     out: Annotated[
@@ -74,7 +72,7 @@ def check(
         typer.Option(
             metavar="TABLE",
             parser=Location,
-            help="With --spark: the folder of a Delta table for the verdicts.",
+            help="With --spark: write the verdicts to the Delta table in this folder.",
         ),
     ] = None,
     time: Time = None,
@@ -82,9 +80,19 @@ def check(
     as_: Annotated[str | None, FORMS.option] = None,
     as_json: Json = False,
 ) -> int:
-    """What cannot be read, or be asked a level, is passed over and told at the end. The exit status is 2 if anything
-    was refused, else 1 if a level forbids a history, else 3 if one is unknown or a spec silent on it, else 0. On Spark
-    a file that does not read has a row that says so, and the status is 1.
+    """Files that cannot be read, and levels that do not apply to a history, are named at the end.
+
+    Exit status, the first that applies in the order 2, 1, 3, 0:
+      0  every level allows every history
+      1  a level forbids a history (with --spark also: a file could not be read)
+      2  a file could not be read, or a level does not apply
+      3  a verdict is unknown, or a spec is silent on a history
+
+    Examples:
+      isolitmus check history-write-skew
+      isolitmus check recorded.edn --level serializable,snapshot-isolation
+      isolitmus check path/to/delta/table
+
     """
     form = FORMS.chosen(as_, as_json=as_json)
     within = read_budget(time, memory)
@@ -92,7 +100,7 @@ def check(
         raise IsolitmusError(f"--format is '{format_}'{near(format_, FORMATS)}")
     asked = split_names("level", level)
     if "all" in asked and len(asked) > 1:
-        raise IsolitmusError(f"--level is '{level}'; all stands alone")
+        raise IsolitmusError(f"--level is '{level}'; 'all' cannot be combined")
     every = asked == ["all"]
     needs_spark(spark, master, out)
     if spark:
@@ -167,7 +175,7 @@ def _looked_through(name: str, format_: str) -> Iterator[tuple[str, Path]]:
     # Path.glob takes no pattern from the root
     names = sorted(glob(name, recursive=True)) if has_magic(name) else [name]  # noqa: PTH207
     if not names:
-        raise IsolitmusError(f"{name}: no file is called so")
+        raise IsolitmusError(f"{name}: no such file")
     for one in names:
         path = Path(one)
         inside = [p for p in paths_below(path) if is_delta_table(p)] if path.is_dir() else []

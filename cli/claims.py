@@ -60,9 +60,7 @@ def claims(
     memory: Memory = None,
     as_json: Json = False,
 ) -> int:
-    """List the claims of the documentation about isolation, or verify them by running their evidence.
-
-    Without 'verify' the claims are listed; claims given by number are printed in full.
+    """Without 'verify' the claims are listed; claims given by number are printed in full.
 
     Exit status:
       0  listed; with verify: every claim came out as recorded

@@ -63,7 +63,7 @@ def compare(
     as_: Annotated[str | None, FORMS.option] = None,
     as_json: Json = False,
 ) -> int:
-    """Compare isolation levels: which implies which, with the smallest separating history of each neighbouring pair.
+    """A level implies another if it admits no history that the other forbids.
 
     Exit status:
       0  every pair decided

@@ -1,4 +1,4 @@
-"""``--as``: what a verb has found in another form than words for a person, on standard output."""
+"""`--as`: the result of a verb as a picture, a table or JSON on standard output."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from isolitmus.cli.output import print_json, say_text, warn
+from isolitmus.cli.output import print_json, say_file, warn
 from isolitmus.model.errors import IsolitmusError
 from isolitmus.model.records import Records
 
@@ -60,14 +60,14 @@ class OutputForm:
                 print_json(document())
             case word if word in TABLES:
                 every = Records.together(result.records for result in results)
-                say_text(TABLES[word](every).rstrip("\n"))
+                say_file(TABLES[word](every).rstrip("\n"))
             case word:
                 self.refuse(len(results))
                 graph = results[0].graph
                 if graph.nodes or graph.every:
-                    say_text(PICTURES[word](graph))
+                    say_file(PICTURES[word](graph))
                 else:
-                    warn("there is nothing to draw")
+                    warn("nothing to draw: the result has no graph")
 
 
 class OutputForms:
@@ -81,7 +81,7 @@ class OutputForms:
         """``--as`` for the verb's signature.
 
         >>> OutputForms(*TABLES).option.help
-        'Instead of words: a table, or the document of --json.'
+        'Print instead: a table, or the document of --json.'
         """
         kinds = [
             *(["a picture of the dependencies"] if PICTURES.keys() & self.words else []),
@@ -90,12 +90,12 @@ class OutputForms:
         ]
         *others, last = kinds
         said = f"{', '.join(others)}, or {last}" if others else last
-        return typer.Option("--as", metavar="|".join(self.words), help=f"Instead of words: {said}.")
+        return typer.Option("--as", metavar="|".join(self.words), help=f"Print instead: {said}.")
 
     def chosen(self, word: str | None, *, as_json: bool) -> OutputForm:
         """What ``--as`` and ``--json`` say; IsolitmusError names the forms if it is none of them."""
         if word is not None and word not in self.words:
-            raise IsolitmusError(f"--as is '{word}'; one of {', '.join(self.words)} is wanted")
+            raise IsolitmusError(f"--as is '{word}'; expected one of {', '.join(self.words)}")
         if as_json and word not in {None, "json"}:
-            raise IsolitmusError(f"--json and --as {word} are two forms; give one of them")
+            raise IsolitmusError(f"--json and --as {word} exclude each other; give one of them")
         return OutputForm("json" if as_json else word)

@@ -20,7 +20,8 @@ from isolitmus.checker.execution.run_result import RunResult, run
 from isolitmus.checker.execution.serial_orders import writers
 from isolitmus.checker.render.demo_page import DemoAdvice, Demonstration, DemoRun, demo_page
 from isolitmus.checker.render.run_panels import conclusion_words, decision_words
-from isolitmus.checker.render.verdicts import because, serial_words
+from isolitmus.checker.render.search_results import answer_words
+from isolitmus.checker.render.verdicts import because, order_arrows, serial_words
 from isolitmus.checker.search.separation import separate
 from isolitmus.cli.options import Json, Memory, Time, read_budget
 from isolitmus.cli.output import (
@@ -81,26 +82,26 @@ def _merge(day: str) -> str:
 REMEDIES = (
     Remedy(
         "Set the table to Serializable",
-        "On Databricks, where WriteSerializable is the default, each table can have it. A table of"
-        " open-source Delta is Serializable unless something else made it WriteSerializable, such as"
-        " another writer or a conversion from Parquet: by SQL nobody can set"
-        " WriteSerializable there. Runs of this page set it through Delta’s own transactions.",
+        "On Databricks, where WriteSerializable is the default, each table can be set to Serializable. A"
+        " table of open-source Delta is Serializable, unless another writer or a conversion from Parquet"
+        " made it WriteSerializable: SQL cannot set WriteSerializable there. The runs of this page set it"
+        " through Delta’s own transaction API.",
         "ALTER TABLE orders SET TBLPROPERTIES ('delta.isolationLevel' = 'Serializable')",
         under="delta-serializable",
     ),
     Remedy(
         "Let jobs that add rows read the table",
-        "WriteSerializable passes over blind appends: commits that add rows and read nothing. A MERGE"
-        " that inserts what is not there yet reads the table, and so is none. It also adds"
-        " nothing twice when it is run again.",
+        "WriteSerializable ignores blind appends: commits that add rows and read nothing. A MERGE that"
+        " inserts missing rows reads the table, so it is not a blind append. When it is run again, it adds"
+        " nothing twice.",
         _merge("mon").format(fresh=100),
         jobs={"late_order": _merge("mon"), "order": _merge("tue")},
     ),
     Remedy(
-        "Clean up only what nobody adds to any more",
-        "Partition the table so that whoever deletes and whoever appends never share a partition: what"
-        " comes late goes into the day on which it comes, say, and a day is deleted once it is over."
-        " Then these two never meet.",
+        "Delete only from partitions that receive no more rows",
+        "Partition the table so that deletes and appends never share a partition: for example, write a"
+        " late order into the day on which it arrives, and delete a day only when it is over. Then the two"
+        " do not conflict.",
         "INSERT INTO orders VALUES (100, 25, 'tue')",
         jobs={
             "late_order": "INSERT INTO orders VALUES ({fresh}, 25, 'tue')",
@@ -132,19 +133,19 @@ def advise(answer: Separation, inside: Scope) -> Iterator[DemoAdvice]:
             remedy.how,
             remedy.sql,
             again.found is False,
-            f"Asked again, the search finds {_found(again)} ({again.bound}).",
-            f"At the same schedule it {decision_words(judged)}. {_retried(judged)}",
+            f"The same search then finds {_found(again)} ({again.bound}).",
+            f"With the same schedule it {decision_words(judged)}. {_retried(judged)}",
         )
     apart = replace(litmus, schedule=_one_by_one(litmus.transactions))
     judged = run(apart, protocol(answer.a))
     words, how = conclusion_words(judged)
     yield DemoAdvice(
-        "Or let one job write at a time",
-        "One writer, or a scheduler that starts a job when the one before it has ended: then there is"
-        " nothing to reorder, at any level.",
+        "Or run one writing job at a time",
+        "Use one writer, or a scheduler that starts each job after the previous one has ended: then no"
+        " level can reorder anything.",
         "",
         how == "good",
-        f"One after another, the jobs of this history do that: {words}",
+        f"The jobs of this history, one after another: {words}",
         "",
     )
 
@@ -166,7 +167,9 @@ def follow_remedy(litmus: Litmus, inside: Scope, remedy: Remedy) -> Litmus:
 def _found(answer: Separation) -> str:
     if answer.found is None:
         return "no answer"
-    return f"one with {answer.transactions}" if answer.found else "none"
+    if not answer.found:
+        return "no counterexample"
+    return f"a counterexample with {count_of(answer.transactions or 0, 'transaction')}"
 
 
 def _retried(judged: RunResult) -> str:
@@ -181,8 +184,8 @@ def _retried(judged: RunResult) -> str:
         return words
     who = " and ".join(refused)
     if any(t.outcome not in TOOK_EFFECT for t in done.run.transactions.values()):
-        return f"Run again, {who} may be refused once more."
-    return f"Run again, {who} {'commits' if len(refused) == 1 else 'commit'}: {words}"
+        return f"Retry: {who} can abort again."
+    return f"Retry: {who} {'commits' if len(refused) == 1 else 'commit'}. {words}"
 
 
 def _one_by_one(names: Iterable[str]) -> Schedule:
@@ -215,26 +218,24 @@ QUESTIONS = (
         "delta-write-serializable",
         "log-serializable",
         False,
-        title="Committed in one order, true only in another",
-        promise="Serializable: the table looks as if all statements had run one by one, in the order"
-        " that the table’s history shows. WriteSerializable gives up that last part. It may commit a"
-        " statement although another one, committed before it, wrote what it should have read; there"
-        " only has to be some other order that gives the table.",
+        title="The log shows one order, the table another",
+        promise="Serializable: the table looks as if all statements had run one by one, in the order of"
+        " the log. WriteSerializable gives up the order of the log. It can commit a statement that did not"
+        " see an earlier commit, provided that some other serial order produces the table.",
         matters="Version numbers, time travel and the change feed follow the order of the commits."
-        " Whoever runs the statements again in that order, for an audit, a backfill or a test, may"
-        " get a table that is not the one that is there.",
+        " Running the statements again in that order, for an audit, a backfill or a test, can produce"
+        " another table.",
     ),
     DemoQuestion(
         "delta-write-serializable",
         "write-serializable",
         True,
-        title="Committed, although no order gives the table",
-        promise="WriteSerializable still promises this much: the statements that write, run one by"
-        " one in some order, give the table that is there. The checks that Delta makes at each"
-        " commit do not always keep that promise.",
-        matters="Every statement succeeded, and yet the table is one that these statements cannot"
-        " produce one at a time, in whatever order. Whoever tests the jobs one at a time never sees"
-        " such data, and no rerun brings it back.",
+        title="No serial order produces the table",
+        promise="WriteSerializable still promises that the writing statements, run one by one in some"
+        " order, produce the table. The checks that Delta makes at each commit do not always keep this"
+        " promise.",
+        matters="Every statement succeeded, but no serial order of the statements produces this table."
+        " Tests that run one job at a time never see such data, and no rerun reproduces it.",
     ),
 )
 PROTOCOLS = ("delta-serializable", "delta-write-serializable")
@@ -243,16 +244,28 @@ UNIVERSE = "orders"
 
 @check_output_paths(out=True)
 def demo(
-    out: Annotated[Path, typer.Option(metavar="DIR", help="The folder for the report.")] = Path(
-        "report"
-    ),
-    no_spark: Annotated[bool, typer.Option("--no-spark", help="Predict only.")] = False,
+    out: Annotated[
+        Path, typer.Option(metavar="DIR", help="Write the report to this folder.")
+    ] = Path("report"),
+    no_spark: Annotated[
+        bool, typer.Option("--no-spark", help="Predict only; do not start Spark.")
+    ] = False,
     time: Time = None,
     memory: Memory = None,
     as_json: Json = False,
 ) -> int:
-    """Exit status 1 if predicted and observed differ, or nothing is found; else 4 if not all was replayed that should have
-    been, 3 if that is so because a limit ended the work; else 0.
+    """Everything is also written to a page, report.html.
+
+    Exit status:
+      0  both anomalies were found, and each run was as predicted
+      1  a run differs from the prediction, or an anomaly was not found
+      3  a limit ended the work
+      4  Spark with Delta could not replay all runs
+
+    Examples:
+      isolitmus demo
+      isolitmus demo --no-spark --out report
+
     """
     within = read_budget(time, memory)
     found = [_ask(question, within, quiet=as_json) for question in QUESTIONS]
@@ -293,7 +306,7 @@ def demo(
     if differing or any(answer.found is False for answer in found):
         return 1
     if ended is not None:
-        warn(f"{ended}; what was not found or replayed until then is unknown")
+        warn(f"{ended}; the remaining searches and replays are unknown")
         return Limit.status
     return 4 if engines.missing and not no_spark else 0
 
@@ -357,8 +370,7 @@ def _ask(question: DemoQuestion, within: Budget, *, quiet: bool) -> Separation:
     litmus = answer.litmus
     if quiet or not isinstance(litmus, Litmus) or not answer.violation or not answer.serial:
         return answer
-    extra = " and no serial order explains" if unexplained else ""
-    say(f"What {a} admits and {b} forbids{extra}: {answer.transactions} transactions")
+    say(f"{answer_words(answer)}:", bold=True)
     for name, statement in litmus.transactions.items():
         say(f"  {name}: {statement.sql}")
     say(f"  schedule: {litmus.schedule}")
@@ -392,10 +404,14 @@ def _differences(predicted: RunResult, observed: RunResult | None) -> tuple[str,
 
 def _say(replay: DemoRun, observed: RunResult) -> None:
     run = observed.run
-    outcomes = ", ".join(f"{name} {t.outcome}" for name, t in run.transactions.items())
-    verdict = "DIFFERENT from the model" if replay.differences else "as predicted"
-    orders = ", ".join(observed.serial.orders) or "none"
-    say(f"{run.engine_version}, {run.protocol}: {outcomes}; serial orders: {orders}; {verdict}")
+    outcomes = ", ".join(
+        f"{name} {'aborts with ' * t.aborted}{t.outcome}" for name, t in run.transactions.items()
+    )
+    verdict = "DIFFERENT from the prediction" if replay.differences else "as predicted"
+    orders = ", ".join(map(order_arrows, observed.serial.orders)) or "none"
+    say(f"Observed on {run.engine_version}, {run.protocol}: {verdict}.")
+    say(f"  {outcomes}")
+    say(f"  serial orders that produce the final table: {orders}")
     for difference in replay.differences:
         say(f"  {difference}")
 
@@ -403,15 +419,13 @@ def _say(replay: DemoRun, observed: RunResult) -> None:
 def _headline(runs: Sequence[DemoRun], differing: int, missing: str) -> str:
     done = sum(replay.observed is not None for replay in runs)
     if differing:
-        headline = f"Predicted and observed DIFFER in {differing} of {done} runs on real Delta"
+        headline = f"DIFFERENT from the prediction: {differing} of {done} runs on real Delta"
     elif done:
-        headline = (
-            f"Predicted equals observed in every step of {count_of(done, 'run')} on real Delta"
-        )
+        headline = f"As predicted: every step of {count_of(done, 'run')} on real Delta"
     else:
-        headline = f"{len(runs)} runs predicted"
-    left = f"{len(runs) - done} more were predicted" if done else "nothing was replayed"
-    return f"{headline}; {left}: {missing}." if missing else f"{headline}."
+        headline = f"Predicted: {count_of(len(runs), 'run')}"
+    left = f"{len(runs) - done} more were only predicted" if done else "none was replayed"
+    return f"{headline}; {left} ({missing})." if missing else f"{headline}."
 
 
 def _run_json(replay: DemoRun) -> dict[str, object]:

@@ -1,4 +1,4 @@
-"""Litmus tests carried out on engines, compared, and printed as they come: what several commands do."""
+"""Run litmus tests on engines, compare the runs, and print each when it is done."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from isolitmus.checker.execution.commit_loop import unfit_table
 from isolitmus.checker.render.expectation_report import PredictedRuns, expected_protocols
 from isolitmus.cli.output import Refusal, group_refusals, progress, say, warn, worst_status
 from isolitmus.conformance.engines import is_implemented, refuse_unable, run_cases
+from isolitmus.model.display import count_of
 from isolitmus.model.errors import IsolitmusError, Limit, Refused, UndeterminedError
 
 if TYPE_CHECKING:
@@ -32,6 +33,16 @@ __all__ = [
     "run_found",
     "run_tasks",
 ]
+
+
+END_WORDS = {
+    "met": "passed",
+    "not met": "FAILED",
+    "predicted": "as the model predicts; the file expects nothing",
+    "possible": "undecided; several runs are possible",
+    "none": "the file expects nothing",
+}
+"""The end of a run (`ComparedRun.end`, `PossibleRuns.end`) in words."""
 
 
 class EngineTask(NamedTuple):
@@ -94,14 +105,14 @@ class EngineRun:
     def __str__(self) -> str:
         met, judged = self.ends["met"], self.ends["met"] + self.failed
         predicted, none = self.ends["predicted"], self.ends["none"]
-        parts = [f"{met} of {judged} runs as expected."] if judged else []
+        parts = [f"{met:,} of {count_of(judged, 'run')} passed."] if judged else []
         if predicted:
-            parts.append(f"{predicted} as predicted, with nothing expected.")
+            parts.append(f"{predicted:,} as the model predicts, without an expectation.")
         if self.ends["possible"]:
-            parts.append(f"{self.ends['possible']} undecided: several runs are possible.")
+            parts.append(f"{self.ends['possible']:,} undecided: several runs are possible.")
         if none:
-            parts.append(f"{none} with nothing expected.")
-        for many, words in ((self.left_out, "left out"), (self.refused, "refused")):
+            parts.append(f"{none:,} without an expectation.")
+        for many, words in ((self.left_out, "skipped"), (self.refused, "not run")):
             if many:
                 parts.append(f"{len({(each.name, each.engine) for each in many})} {words}.")
         return " ".join(parts)
@@ -109,11 +120,11 @@ class EngineRun:
     def tell(self) -> None:
         """Say on standard error what was left out and what was refused, by reason."""
         for message in group_refusals(self.left_out):
-            warn(f"left out: {message}")
+            warn(f"skipped: {message}")
         for message in group_refusals(self.refused):
             warn(message)
         if self.ended is not None:
-            warn(f"{self.ended}; what was not carried out until then is unknown")
+            warn(f"{self.ended}; the remaining runs are unknown")
 
 
 def refuse_engines(carriers: Sequence[str], wanted: Sequence[str] = ()) -> None:
@@ -239,7 +250,8 @@ def _column(run: Run) -> str:
 
 def _print(name: str, compared: ComparedRun | PossibleRuns) -> None:
     run = compared.run
-    say(f"{name} on {run.engine} ({run.engine_version}) under {run.protocol}")
+    engine = "the model" if run.engine == MODEL else f"{run.engine} ({run.engine_version})"
+    say(f"{name} on {engine} under {run.protocol}: {END_WORDS[compared.end]}")
     for line in compared.lines:
         say(f"  {line}")
     say()

@@ -60,9 +60,7 @@ def explain(
     memory: Memory = None,
     as_json: Json = False,
 ) -> int:
-    """Explain why a commit aborted: the cause, whether to retry, what to change, an example.
-
-    Without FILE, but with --table and --version or --failed-after, list the transactions that conflict
+    """Without FILE, but with --table and --version or --failed-after, list the transactions that conflict
     with the commits of the table.
 
     Exit status:
@@ -97,8 +95,8 @@ def explain(
     form.show([found], found.to_json)
     if not form.quiet:
         lines = diagnosis_lines(found) if isinstance(found, Diagnosis) else stopped_lines(found)
-        for line in lines:
-            say(line)
+        for k, line in enumerate(lines):
+            say(line, bold=not k)
     if found.ended is None:
         return 0
     warn(f"{found.ended}; the rest is unknown")

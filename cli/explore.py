@@ -84,9 +84,7 @@ def explore(
     memory: Memory = None,
     as_json: Json = False,
 ) -> int:
-    """Run random litmus tests on an engine, and compare each run with the model.
-
-    The first test that differs is reduced to the smallest one and printed.
+    """The first test that differs is reduced to the smallest one and printed.
 
     Exit status:
       0  the engine agrees with the model in every test

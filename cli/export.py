@@ -1,4 +1,4 @@
-"""``isolitmus export``: litmus tests as Python, for one's own suite or to be run alone."""
+"""`isolitmus export`: litmus tests as Python, for a test suite or as a standalone script."""
 
 from __future__ import annotations
 
@@ -36,32 +36,52 @@ PROTOCOL = "delta-serializable"
 def export(
     tests: Annotated[
         list[str],
-        typer.Argument(metavar="LITMUS", help="Names of litmus tests, files, folders."),
+        typer.Argument(metavar="LITMUS", help="Names of litmus tests, files or folders."),
     ],
     *,
     pytest: Annotated[
         Path | None,
-        typer.Option("--pytest", metavar="FILE", help="Write tests that use isolitmus' fixtures."),
+        typer.Option(
+            "--pytest",
+            metavar="FILE",
+            help="Write tests for pytest, with isolitmus' fixtures, to this file.",
+        ),
     ] = None,
     pyspark: Annotated[
         Path | None,
-        typer.Option("--pyspark", metavar="FILE", help="Write a script that needs Delta alone."),
+        typer.Option(
+            "--pyspark",
+            metavar="FILE",
+            help="Write a script that needs only PySpark and Delta to this file.",
+        ),
     ] = None,
     protocol: Annotated[
         str | None,
-        typer.Option(metavar="P[,P...]", help="Protocols, with commas; default: those expected."),
+        typer.Option(
+            metavar="P[,P...]", help="Protocols; default: those with expectations in the file."
+        ),
     ] = None,
     time: Time = None,
     memory: Memory = None,
     as_json: Json = False,
 ) -> int:
-    """A test for each protocol that Delta has. What cannot be written so is passed over and told at the end. The
-    exit status is 2 if anything was refused, else 3 if a limit ended the work, else 0.
+    """The file has one test for each protocol of Delta. Litmus tests that cannot be written as Python
+    are skipped and named at the end.
+
+    Exit status, the first that applies in the order 2, 3, 0:
+      0  all tests were written
+      2  a litmus test could not be read or written
+      3  a limit ended the work
+
+    Examples:
+      isolitmus export reorder --pytest test_reorder.py
+      isolitmus export reorder --pyspark reorder.py
+
     """
     within = read_budget(time, memory)
     forms: dict[ExportForm, Path | None] = {"pytest": pytest, "pyspark": pyspark}
     if not any(forms.values()):
-        raise IsolitmusError("there is no file to write; add --pytest FILE or --pyspark FILE")
+        raise IsolitmusError("no file to write; add --pytest FILE or --pyspark FILE")
     specs = (
         None if protocol is None else [read_protocol(p) for p in split_names("protocol", protocol)]
     )
@@ -88,7 +108,7 @@ def export(
         written.append({"file": str(path), "form": form, "tests": pairs})
         if not as_json:
             run = f"pytest {path}" if form == "pytest" else f"python {path}"
-            say(f"{path}: {count_of(len(cases), 'test')}, to be run by {run}")
+            say(f"{path}: {count_of(len(cases), 'test')}; run it with {run}")
     for message in group_refusals(refused):
         warn(message)
     if as_json:

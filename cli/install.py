@@ -1,4 +1,4 @@
-"""``isolitmus install``: what an engine needs of its own, or what makes its start faster."""
+"""`isolitmus install`: what an engine needs, or what makes its start faster."""
 
 from __future__ import annotations
 
@@ -18,20 +18,30 @@ def install(
     engine: Annotated[
         str,
         typer.Argument(
-            metavar="ENGINE", help="deltalake, or a release: deltalake-1.6.3; postgres; delta."
+            metavar="ENGINE",
+            help="deltalake or a release such as deltalake-1.6.3, postgres, or delta.",
         ),
     ] = "deltalake",
     time: Time = None,
     memory: Memory = None,
 ) -> int:
-    """deltalake's releases have environments of their own, below the user's cache; postgres is Debian's package; of delta,
-    an archive of Java's classes lies in this Python environment. Exit status 4 if it cannot be had, 3 if a limit ended the
-    work, which then begins anew the next time; else 0.
+    """Each release of deltalake gets its own environment in the user's cache. postgres is Debian's
+    package. For delta, an archive of Java classes in this Python environment makes Spark start faster.
+
+    Exit status:
+      0  installed
+      3  a limit ended the work; the next call starts again
+      4  it cannot be installed on this machine
+
+    Examples:
+      isolitmus install deltalake
+      isolitmus install postgres
+
     """
     within = read_budget(time, memory)
     found = engine_named(engine)
     if found.install is None:
-        raise IsolitmusError(f"{engine} needs nothing of its own; there is nothing to install")
+        raise IsolitmusError(f"{engine} needs nothing to be installed")
     with within.interrupting(), progress(f"installing what {engine} needs"):
         place = found.install()
     say(f"{found.product} has {place}")

@@ -1,12 +1,7 @@
-"""The shell: which verbs there are, how each is called and ends.
+"""The command line: its verbs, their help, their errors and exit statuses.
 
-The shell: which verbs there are, and how each ends. A verb is read when it is asked for.
-
-What typer finds wrong with the words on a command line, in the form of all other errors.
-
-Values of a command line that stay as they were given, because they are of their kind already.
-
-Typer asks pydantic of each option whether a text is a text, and pydantic's start takes longer than many a verb.
+A verb is imported when it is called. Values that already have the type of their option are not
+given to typer for conversion: typer would import pydantic, whose start takes longer than many verbs.
 """
 
 from __future__ import annotations
@@ -35,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from types import FrameType
 
-__all__ = ["USAGE", "VERBS", "Group", "Verb", "app", "main", "usage_error"]
+__all__ = ["USAGE", "VERBS", "VERBS_BY_DOOR", "Group", "Verb", "app", "main", "usage_error"]
 
 USAGE: Any = typer.BadParameter.__mro__[2]
 """The root of typer's own errors, which it has from click and does not export."""
@@ -60,28 +55,38 @@ def usage_error(error: Any) -> IsolitmusError:
     return IsolitmusError(f"{text[0].lower()}{text[1:]}; see {command} --help")
 
 
-VERBS = {
-    "demo": "Find the delete/insert reorder and the hole of WriteSerializable, and replay both on Delta.",
-    "show": "What is in the catalogue: levels, protocols, litmus tests, scopes, matrices, engines, exceptions.",
-    "separate": "The smallest history that A admits and B forbids.",
-    "compare": "Which levels imply which, with the smallest histories between neighbours; where your own one stands.",
-    "sweep": "Count every candidate of a scope: what each protocol admits, and what levels say of that.",
-    "report": "A page of what a sweep on Spark has kept: counts, plots, needless aborts, the smallest of each kind.",
-    "run": "Carry litmus tests out, and compare with what they expect and with the model.",
-    "export": "Write litmus tests as Python: for pytest, or as a script that needs PySpark and Delta alone.",
-    "install": "Install what an engine needs of its own, or what makes it start faster.",
-    "explore": "Random litmus tests on real Delta, compared with the model; the smallest that differs.",
-    "claims": "What the documents say of isolation, and what runs say of that.",
-    "predict": "Which of your own jobs stop which, when, with the smallest example of each.",
-    "robust": "Whether your own jobs are safe at a level, however often they run: a proof, or the smallest schedule.",
-    "matrix": "Which statements conflict, by who wins, layout and protocol.",
-    "explain": "Why Delta refused a commit: by the text of the exception, and by the table's log.",
-    "check": "Judge histories: of litmus tests, abstract ones, Delta tables' logs, what other tools recorded.",
-    "audit": "What the logs of Delta tables show: reorders, bridges, claims that cannot be true.",
+VERBS_BY_DOOR = {
+    "Start": {
+        "demo": "Find two anomalies of WriteSerializable, explain them, replay them on Delta.",
+        "show": "Show the catalogue: levels, protocols, litmus tests, exceptions, and more.",
+    },
+    "I got a conflict": {
+        "explain": "Explain a Delta conflict: what happened, whether to retry, what to change.",
+        "predict": "Predict which of your jobs can abort each other, and when.",
+        "robust": "Prove your jobs safe at a level, or find the smallest schedule that breaks it.",
+        "matrix": "Show which kinds of statements conflict.",
+    },
+    "I test jobs that write to one table": {
+        "run": "Run litmus tests on the model or on real engines, and compare.",
+        "export": "Write litmus tests as Python: for pytest, or as a PySpark script.",
+        "explore": "Run random litmus tests on a real engine, and compare with the model.",
+        "audit": "Find anomalies in the logs of Delta tables.",
+        "install": "Install what an engine needs, or what makes it start faster.",
+    },
+    "I compare levels": {
+        "separate": "Find the smallest history that A admits and B forbids, or prove there is none.",
+        "compare": "Compute which levels imply which, with the smallest history between two.",
+        "check": "Judge histories: litmus tests, Delta logs, histories that other tools recorded.",
+        "sweep": "Count all candidates of a scope: admitted by protocols, forbidden by levels.",
+        "report": "Write a page about the results of a sweep on Spark.",
+        "claims": "Verify what documents claim about isolation.",
+    },
 }
-"""What each does. A verb is the function of that name in the file of that name: its signature is the command
-line's, its docstring says what its exit status means.
-"""
+"""The verbs, by the three doors of the README, with one line of help each."""
+
+VERBS = {verb: line for door in VERBS_BY_DOOR.values() for verb, line in door.items()}
+"""Verb to its line of help. The function `NAME` in `cli/NAME.py` implements it: its signature is
+the command line, its docstring the rest of the help."""
 
 TRACEBACK = "ISOLITMUS_TRACEBACK"
 """The variable of the environment that asks for the traceback of an internal error."""
@@ -90,6 +95,17 @@ DEFECT = 70
 
 
 TEXTS = (list[str], list[str] | None)
+
+
+def help_text(verb: str, docstring: str) -> str:
+    r"""Return the help of a verb: its line, then its docstring, whose indented lines stay lines.
+
+    >>> help_text("report", "Write it.\n\nExamples:\n  isolitmus report t")
+    'Write a page about the results of a sweep on Spark.\n\nWrite it.\n\n\x08\nExamples:\n  isolitmus report t'
+    """
+    paragraphs = docstring.split("\n\n")
+    kept = (f"\b\n{one}" if "\n " in one else one for one in paragraphs)
+    return "\n\n".join([VERBS[verb], *kept])
 
 
 class _Given:
@@ -130,7 +146,11 @@ class Group(_Given, TyperGroup):
 
 def _typer(**more: Any) -> typer.Typer:
     return typer.Typer(
-        add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False, **more
+        add_completion=False,
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+        **more,
     )
 
 
@@ -145,19 +165,19 @@ class _Verbs(Group):
             return None
         verb = getattr(import_module(f"isolitmus.cli.{cmd_name}"), cmd_name)
         alone = _typer()
-        words = f"{VERBS[cmd_name]}\n\n{getdoc(verb)}"
-        alone.command(cmd_name, cls=Verb, help=words)(verb)
+        alone.command(cmd_name, cls=Verb, help=help_text(cmd_name, getdoc(verb) or ""))(verb)
         return get_command(alone)
 
     def format_commands(self, _: Any, formatter: Any) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl(list(VERBS.items()))
+        for door, verbs in VERBS_BY_DOOR.items():
+            with formatter.section(door):
+                formatter.write_dl(list(verbs.items()))
 
 
 app = _typer(
     name="isolitmus",
     cls=_Verbs,
-    help="What does an isolation level of a lakehouse table really allow?",
+    help="Find out what an isolation level of a lakehouse table really allows.",
     no_args_is_help=True,
 )
 

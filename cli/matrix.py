@@ -101,9 +101,7 @@ def matrix(
     memory: Memory = None,
     as_json: Json = False,
 ) -> int:
-    """Show which pairs of statements conflict, by protocol and table layout.
-
-    Each case runs two transactions: one starts first and commits last, the other commits in between.
+    """Each case runs two transactions: one starts first and commits last, the other commits in between.
 
     Exit status:
       0  done; with an engine: all cases as predicted

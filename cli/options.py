@@ -24,33 +24,37 @@ __all__ = [
     "split_names",
 ]  # fmt: skip
 
-Json = Annotated[bool, typer.Option("--json", help="One JSON document on standard output.")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 
 Cores = Annotated[
-    int | None, typer.Option(metavar="N", help="How many processes; default: one a core.")
+    int | None, typer.Option(metavar="N", help="Number of processes; default: one for each core.")
 ]
 
 Time = Annotated[
     float | None,
     typer.Option(
-        metavar="SECONDS", help="End after so many seconds, with what was done; default: no limit."
+        metavar="SECONDS", help="Stop after this time, with the results so far; default: no limit."
     ),
 ]
 Memory = Annotated[
     str | None,
     typer.Option(
         metavar="SIZE",
-        help="End at so much memory, such as 4GB, all processes together; default: 3/4 of what is free.",
+        help="Stop when all processes use this much memory, such as 4GB; default: 3/4 of what is free.",
     ),
 ]
 
 CERTIFICATE = typer.Option(
-    metavar="FOLDER", help="Write here what a solver refuted, for other programs to check."
+    metavar="FOLDER",
+    help="Write what the solver refuted to this folder, for other programs to check.",
 )
 """What a verb says of ``--certificate``."""
 
 Master = Annotated[
-    str | None, typer.Option(metavar="URL", help="With --spark: where; default: local[2].")
+    str | None,
+    typer.Option(
+        metavar="URL", help="With --spark: the URL of the Spark master; default: local[2]."
+    ),
 ]
 
 

@@ -1,20 +1,13 @@
-"""Output of commands: JSON, lines, progress, refusals, certificates.
+"""Output of commands: lines that fit the terminal, JSON, progress, errors, certificates.
 
-What the commands share: JSON on standard output, progress on standard error, words in between.
-
-Whatever a command prints goes through here, and with it what files and tables have put into names and
-SQL: a terminal is given lines that print, and nothing that it would obey.
-
-What a page that a command writes says of itself at its foot.
-
-What was not carried out, and why: told at the end, what has one reason together.
-
-What ``--certificate`` writes: a folder for each claim.
+Results go to standard output, progress and messages to standard error. Everything that a command
+prints passes through here, so that names and SQL from files cannot control the terminal.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import re
 import shlex
 import sys
@@ -25,6 +18,8 @@ from functools import wraps
 from importlib.metadata import version
 from inspect import signature
 from pathlib import Path
+from shutil import get_terminal_size
+from textwrap import wrap
 from time import monotonic
 from typing import TYPE_CHECKING, ParamSpec
 
@@ -45,20 +40,33 @@ __all__ = [
     "Refusal",
     "check_output_paths",
     "group_refusals",
+    "line_width",
     "made_by_command",
     "print_json",
     "progress",
     "refuse_other_engine",
     "say",
+    "say_assumptions",
+    "say_file",
     "say_text",
     "warn",
     "worst_status",
+    "wrap_line",
     "write_certificates",
 ]
 
 P = ParamSpec("P")
 
 
+WIDTH = 100
+"""Columns of a line where no terminal says how many it has, and the most that a terminal is given."""
+AS_IT_IS = re.compile(
+    r"\S  +\S|^[|#]|[├│●]|^(?:SELECT|INSERT|UPDATE|DELETE|MERGE|CREATE|REPLACE|ALTER|DROP|OPTIMIZE|WITH) "
+)
+"""What shows that a line is no prose: columns, a table in Markdown, a picture, SQL."""
+GOOD = ("passed", "safe", "Proved", "allowed")
+VERDICT = re.compile(rf"\b(?:{'|'.join(GOOD)}|FAILED|DIFFERENT|unsafe|forbidden)\b")
+"""Words that a terminal shows in green or red."""
 SIGN = re.compile(r"[^\n -~]")
 SHOWN: list[Status] = []
 """The line of progress that a terminal shows, if it shows one."""
@@ -77,13 +85,52 @@ def _escaped(sign: re.Match[str]) -> str:
     return sign[0] if sign[0].isprintable() else json.dumps(sign[0])[1:-1]
 
 
-def say(line: str = "") -> None:
-    """A line of the result on standard output, at once: what comes after it may take minutes. It stays one
-    line, whatever is in it.
+def say(line: str = "", *, bold: bool = False) -> None:
+    """Print one line of a result, wrapped to the terminal, and flush: the next may take minutes.
+
+    Control characters in it are escaped. `bold`, for the answer, and the colour of its verdict
+    appear on a terminal only, and not where the variable NO_COLOR is set.
     """
+    shown = wrap_line(printable(line), line_width())
+    if sys.stdout.isatty() and not os.environ.get("NO_COLOR"):
+        shown = [_styled(one, bold=bold) for one in shown]
     with _without_progress():
-        sys.stdout.write(printable(line) + "\n")
+        sys.stdout.write("\n".join(shown) + "\n")
         sys.stdout.flush()
+
+
+def line_width() -> int:
+    """Return the columns of a line: those of the variable COLUMNS, else the terminal's, at most 100."""
+    columns = os.environ.get("COLUMNS", "")
+    if columns.isdecimal() and int(columns) > 0:
+        return int(columns)
+    return min(get_terminal_size((WIDTH, 24)).columns, WIDTH)
+
+
+def wrap_line(line: str, width: int) -> list[str]:
+    """Return a line of prose as lines of at most `width` columns, the later ones indented by two more.
+
+    A line in columns (two spaces between them), of a table or of SQL stays as it is.
+
+    >>> wrap_line("  a before b, because b read what a wrote", 25)
+    ['  a before b, because b', '    read what a wrote']
+    >>> wrap_line("delete  DELETE FROM t WHERE part = 0", 25)
+    ['delete  DELETE FROM t WHERE part = 0']
+    """
+    text = line.lstrip(" ")
+    if len(line) <= width or AS_IT_IS.search(text):
+        return [line]
+    indent = " " * (len(line) - len(text) + 2)
+    return wrap(
+        line, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+    )
+
+
+def _styled(line: str, *, bold: bool) -> str:
+    """Return a line with the codes of a terminal around its verdict, or around the whole of it."""
+    if bold:
+        return f"\x1b[1m{line}\x1b[0m"
+    return VERDICT.sub(lambda word: f"\x1b[{32 if word[0] in GOOD else 31}m{word[0]}\x1b[0m", line)
 
 
 @contextmanager
@@ -96,10 +143,25 @@ def _without_progress() -> Iterator[None]:
         status.start()
 
 
+def say_assumptions(assumptions: Collection[str]) -> None:
+    """Print the assumptions of a result, one a line; nothing if there are none."""
+    if assumptions:
+        say("Assumptions:")
+    for one in assumptions:
+        say(f"- {one}")
+
+
 def say_text(text: str) -> None:
-    """The lines of a text, such as a file's, on standard output."""
+    """Print the lines of a result's text, wrapped."""
     for line in text.split("\n"):
-        say(line.removesuffix("\r").expandtabs())
+        say(line)
+
+
+def say_file(text: str) -> None:
+    """Print the lines of a file as they stand there: not wrapped, tabs as spaces."""
+    with _without_progress():
+        for line in text.split("\n"):
+            sys.stdout.write(printable(line.removesuffix("\r").expandtabs()) + "\n")
 
 
 def check_output_paths(**options: bool) -> Callable[[Callable[P, int]], Callable[P, int]]:

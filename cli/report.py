@@ -32,7 +32,7 @@ def report(
     memory: Memory = None,
     as_json: Json = False,
 ) -> int:
-    """Write an HTML page of the tables of a sweep: counts, plots, needless aborts, the smallest of each kind.
+    """The page has counts, plots, needless aborts, and the smallest history of each kind.
 
     Spark is not needed. With --json the content is printed, and a page is written only if --html names one.
 

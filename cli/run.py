@@ -29,44 +29,59 @@ if TYPE_CHECKING:
 
 __all__ = ["run"]
 
-ABSTRACT = "only abstract histories, which no engine can carry out; use isolitmus check"
+ABSTRACT = "an abstract history, which no engine can run; use isolitmus check"
 
 
 def run(
     tests: Annotated[
         list[str],
-        typer.Argument(metavar="LITMUS", help="Names of litmus tests, files, folders."),
+        typer.Argument(metavar="LITMUS", help="Names of litmus tests, files or folders."),
     ],
     *,
     engine: Annotated[
-        str, typer.Option(metavar="E[,E...]", help="Engines, with commas: model, delta, deltalake.")
+        str, typer.Option(metavar="E[,E...]", help="Engines: model, delta, deltalake, …")
     ] = "model",
     protocol: Annotated[
         str | None,
-        typer.Option(metavar="P[,P...]", help="Protocols, with commas; default: those expected."),
+        typer.Option(
+            metavar="P[,P...]", help="Protocols; default: those with expectations in the file."
+        ),
     ] = None,
     at_once: Annotated[
         int | None,
-        typer.Option(metavar="N", help="So many replays at a time on Delta (default 3)."),
+        typer.Option(metavar="N", help="Number of concurrent replays on Delta (default 3)."),
     ] = None,
     table: Annotated[
         bool,
-        typer.Option("--table", help="Only a table in Markdown: allowed, aborted, anomaly."),
+        typer.Option(
+            "--table", help="Print only a table in Markdown: allowed, aborted or anomaly."
+        ),
     ] = False,
     interleavings: Annotated[
         bool,
         typer.Option(
             "--interleavings",
-            help="All interleavings of the steps, instead of the schedule: what comes out of them.",
+            help="Run all interleavings of the steps, and count their outcomes.",
         ),
     ] = False,
     time: Time = None,
     memory: Memory = None,
     as_json: Json = False,
 ) -> int:
-    """What cannot be read or carried out is passed over and told at the end. The exit status is 2 if anything
-    was refused, else 4 if an engine failed, else 1 if a run is not as expected, or not as the model predicts it,
-    else 3 if one took too long or is undecided, or a limit ended the work, else 0.
+    """Each run is compared with what its file expects and, on an engine, with the model. Tests that
+    cannot be run are skipped and named at the end.
+
+    Exit status, the first that applies in the order 2, 4, 1, 3, 0:
+      0  all runs passed
+      1  a run FAILED: it differs from the file or from the model
+      2  a test could not be read or run
+      3  a run is undecided or took too long, or a limit ended the work
+      4  an engine could not be started, or failed
+
+    Examples:
+      isolitmus run reorder
+      isolitmus run mytest.toml --engine model,delta
+
     """
     within = read_budget(time, memory)
     specs = (
@@ -77,11 +92,11 @@ def run(
     if at_once is not None and at_once < 1:
         raise IsolitmusError(f"--at-once is {at_once}; a whole number from 1 is wanted")
     if at_once is not None and set(carriers) == {MODEL}:
-        raise IsolitmusError("--at-once is of an engine; add --engine delta")
+        raise IsolitmusError("--at-once needs an engine; add --engine delta")
     if interleavings:
         if set(carriers) != {MODEL} or table or at_once is not None:
             raise IsolitmusError(
-                "--interleavings are the model's; leave --engine, --table and --at-once out"
+                "--interleavings runs on the model; leave out --engine, --table and --at-once"
             )
         return _interleaved(tests, specs, within, as_json=as_json)
     done = EngineRun()
@@ -98,7 +113,7 @@ def run(
         raise
     _close(done, as_json=as_json, as_table=table, whole=done.ended is None)
     if not done.total and not done.refused and done.ended is None:
-        raise IsolitmusError(f"{', '.join(tests)}: nothing in there could be carried out")
+        raise IsolitmusError(f"{', '.join(tests)}: nothing there could be run")
     return done.status
 
 
@@ -131,7 +146,7 @@ def _interleave(
         form = format_named(task.test.format)
         if form.interleave is None:
             raise IsolitmusError(
-                f"{task.name} is of format {form.name}, whose transactions have no steps to be interleaved"
+                f"{task.name} is of format {form.name}, whose transactions have no steps to interleave"
             )
         for spec in specs or expected_protocols(task.test, MODEL):
             with progress(f"{task.name} under {spec.name}"):

@@ -27,7 +27,14 @@ from isolitmus.cli.options import (
     read_sizes,
     split_names,
 )
-from isolitmus.cli.output import check_output_paths, progress, say, warn, write_certificates
+from isolitmus.cli.output import (
+    check_output_paths,
+    progress,
+    say,
+    say_assumptions,
+    warn,
+    write_certificates,
+)
 from isolitmus.model.display import count_of
 from isolitmus.model.errors import IsolitmusError, near
 from isolitmus.model.litmus import Litmus
@@ -59,7 +66,7 @@ def refuse_beside_mutants(b: str | None, options: Mapping[str, object], form: Ou
         raise IsolitmusError(f"--mutants is about one spec, and '{b}' is a second; leave it out")
     for option, given in {**options, f"--as {form.word}": form.draws}.items():
         if given:
-            raise IsolitmusError(f"{option} has no meaning with --mutants; leave it out")
+            raise IsolitmusError(f"{option} does not apply with --mutants; leave it out")
 
 
 def needs_mutants(a: str, b: str | None, suite: Path | None, word: str | None) -> IsolitmusError:
@@ -73,7 +80,7 @@ def needs_mutants(a: str, b: str | None, suite: Path | None, word: str | None) -
 def report_mutants(
     of: Spec, form: OutputForm, suite: Path | None, within: Budget, search: dict[str, Any]
 ) -> int:
-    """Exit status 3 if a mutant is left that nothing tells apart and nobody argues about, else 0."""
+    """Print the mutants of a spec; return 3 if one is neither distinguished nor argued equivalent, else 0."""
     from isolitmus.checker.render.search_results import mutant_lines
     from isolitmus.checker.search.conformance_suite import smallest_suite, write_suite
     from isolitmus.checker.search.mutant_separation import separate_mutants
@@ -96,7 +103,7 @@ def report_mutants(
         if suite is not None:
             told = count_of(len(report.told), "mutant")
             say(
-                f"{suite}: {count_of(len(files), 'litmus test')} that tell all {told} apart, and no fewer do."
+                f"{suite}: {count_of(len(files), 'litmus test')} that distinguish all {told}; no smaller set does."
             )
     return 3 if report.survivors else 0
 
@@ -113,79 +120,94 @@ def separate(
         str | None, typer.Argument(metavar="[B]", help="The spec that forbids.", show_default=False)
     ] = None,
     *,
-    both: Annotated[bool, typer.Option("--both", help="Also the reverse.")] = False,
+    both: Annotated[bool, typer.Option("--both", help="Ask the reverse, too.")] = False,
     mutants: Annotated[
-        bool, typer.Option("--mutants", help="Of A alone: what tells each of its mutants from it.")
+        bool, typer.Option("--mutants", help="Distinguish each mutant of A from A (without B).")
     ] = False,
     suite: Annotated[
         Path | None,
         typer.Option(
-            metavar="DIR", help="With --mutants: the fewest litmus tests that tell all of them."
+            metavar="DIR",
+            help="With --mutants: write the fewest litmus tests that distinguish all of them.",
         ),
     ] = None,
     unexplained: Annotated[
-        bool, typer.Option("--unexplained", help="Only what no serial order explains.")
+        bool,
+        typer.Option("--unexplained", help="Search for a table that no serial order produces."),
     ] = False,
     unbounded: Annotated[
         bool,
-        typer.Option("--unbounded", help="A proof, on tables, for any number of transactions."),
+        typer.Option("--unbounded", help="Prove it on tables, for any number of transactions."),
     ] = False,
     every_version_read: Annotated[
         bool,
         typer.Option(
-            "--every-version-read", help="With --unbounded: suppose a reader of every version."
+            "--every-version-read",
+            help="With --unbounded: assume that a reader reads each version.",
         ),
     ] = False,
     no_sessions: Annotated[
         bool,
-        typer.Option("--no-sessions", help="Every transaction is a session of its own."),
+        typer.Option("--no-sessions", help="Each transaction is its own session."),
     ] = False,
     no_aborts: Annotated[
         bool, typer.Option("--no-aborts", help="Every transaction commits.")
     ] = False,
     observed: Annotated[
         bool,
-        typer.Option(
-            "--observed", help="Abstract histories of which the version orders are known."
-        ),
+        typer.Option("--observed", help="Abstract histories whose version orders are known."),
     ] = False,
     no_catalogue: Annotated[
         bool,
-        typer.Option("--no-catalogue", help="Leave out what only the catalogue has."),
+        typer.Option("--no-catalogue", help="Ignore the litmus tests of the catalogue."),
     ] = False,
     universe: Annotated[
         str | None,
         typer.Option(
             metavar="table|abstract|FILE",
-            help="table (or another scope, or a scope file), or abstract.",
+            help="The search space: table (or another scope, or a scope file), or abstract.",
         ),
     ] = None,
     by: Annotated[
         str | None,
         typer.Option(
-            metavar="symbolic|exhaustive", help="symbolic (a solver) or exhaustive (enumeration)."
+            metavar="symbolic|exhaustive",
+            help="Search by a solver (symbolic) or by enumeration (exhaustive).",
         ),
     ] = None,
     transactions: Annotated[
-        str | None, typer.Option(metavar="N|N..M", help="How many, readers among them: N or N..M.")
+        str | None,
+        typer.Option(metavar="N|N..M", help="Number of transactions, readers included: N or N..M."),
     ] = None,
     time: Time = None,
     memory: Memory = None,
     save: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write the litmus file here.")
+        Path | None,
+        typer.Option(metavar="FILE", help="Write the counterexample to this litmus file."),
     ] = None,
     certificate: Annotated[Path | None, CERTIFICATE] = None,
     engine: Annotated[
         str | None,
         typer.Option(
-            metavar="E[,E...]", help="Carry out what is found on these engines: model, delta, …"
+            metavar="E[,E...]", help="Run the counterexample on these engines: model, delta, …"
         ),
     ] = None,
     as_: Annotated[str | None, FORMS.option] = None,
     as_json: Json = False,
 ) -> int:
-    """Exit status 1 if the search found something, 3 if a limit ended the search, else 0; that of run if what was
-    found could not be carried out. With --mutants 3 if one is left that nothing tells apart, else 0.
+    """The answer is a counterexample, a proof, or a search without a counterexample up to a bound.
+
+    Exit status:
+      0  no counterexample
+      1  a counterexample was found
+      3  unknown: a limit ended the search; with --mutants: a mutant is not distinguished
+      with --engine, that of `isolitmus run` if the counterexample could not be run
+
+    Examples:
+      isolitmus separate snapshot-isolation serializable
+      isolitmus separate delta-write-serializable write-serializable --unexplained
+      isolitmus separate delta-serializable log-serializable --unbounded
+
     """
     form = FORMS.chosen(as_, as_json=as_json)
     form.refuse(2 if both else 1)
@@ -220,7 +242,7 @@ def separate(
         refuse_engines(carriers)
     if carriers and universe == ABSTRACT:
         raise IsolitmusError(
-            "--engine carries out statements, which universe 'abstract' does not have; try --universe table"
+            "--engine runs statements, and search space 'abstract' has none; try --universe table"
         )
     if carriers and universe is None:
         inside = scope(TABLE)
@@ -270,8 +292,7 @@ def separate(
             wide = inside is None and way is None and not narrowed
             say(_relation_words(specs, answers, within, asked, wide=wide))
         assumed = dict.fromkeys(sentence for answer in answers for sentence in answer.assumptions)
-        if assumed:
-            say(f"Assumed: {'; '.join(assumed)}.")
+        say_assumptions(assumed)
     if done:
         from isolitmus.cli.engine_runs import report_refusals
 
@@ -307,8 +328,12 @@ def _relation_words(
 
         most = None if asked is None else max(asked)
         return standing_words(compare(specs, transactions=most, budget=within), a.name, b.name)
-    bound = "" if all(answer.proved for answer in answers) else ", within that bound"
-    bound += ", silent candidates apart" if any(answer.silent for answer in answers) else ""
+    bound = "" if all(answer.proved for answer in answers) else ", within these bounds"
+    bound += (
+        ", except candidates on which one is silent"
+        if any(answer.silent for answer in answers)
+        else ""
+    )
     return f"{a.name} is {STANDS[_relation(answers)]} {b.name}{bound}."
 
 
@@ -337,7 +362,7 @@ def _relation(answers: list[Separation]) -> Strength:
 def _save(answer: Separation, path: Path) -> None:
     file = answer.file
     if file is None:
-        warn(f"nothing was found, so {path} was not written")
+        warn(f"no counterexample was found, so {path} was not written")
         return
     write_whole(path, file.text)
 

@@ -1,4 +1,4 @@
-"""``isolitmus show``: the catalogue, a line each, or one thing in full."""
+"""`isolitmus show`: an index of the catalogue, a list of one kind, or one thing in full."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from isolitmus.checker.search.separation import find_triviality
 from isolitmus.cli.conversion import PICTURES, TABLES, OutputForms
 from isolitmus.cli.engine_runs import EngineRun, refuse_engines, report_refusals, run_found
 from isolitmus.cli.options import Json, Memory, Time, read_budget, split_names
-from isolitmus.cli.output import progress, say, say_text, warn
+from isolitmus.cli.output import progress, say, say_file, warn
 from isolitmus.model.dependency_graph import GraphResult
 from isolitmus.model.errors import IsolitmusError, Limit, UnknownName, near
 from isolitmus.model.litmus import Litmus
@@ -33,7 +33,7 @@ from isolitmus.specs.registries.engines import engine_named, engines
 from isolitmus.specs.registries.formats import format_named
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from isolitmus.checker.execution.denotation import SpecDenotation
     from isolitmus.checker.search.portrait import Portrait
@@ -66,7 +66,7 @@ class _Entry(GraphResult, Tabular):
         """Of a litmus test; as a spec sees it, with all relations that the spec names."""
         if self.test is None or self.denoted is None:
             raise IsolitmusError(
-                f"{self.name} is no litmus test; a picture is of the history of one"
+                f"not a litmus test: {self.name}; only litmus tests have a picture"
             )
         seen = graph(self.test)
         return (
@@ -99,21 +99,28 @@ class _Entry(GraphResult, Tabular):
 
 def show(
     names: Annotated[
-        list[str] | None, typer.Argument(metavar="NAME", help="Names, or a kind: levels, …")
+        list[str] | None,
+        typer.Argument(metavar="NAME", help="Names of things, or a kind: levels, litmus, …"),
     ] = None,
     *,
+    tag: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TAG", help="List only litmus tests with this tag, such as lost-update."
+        ),
+    ] = None,
     spec: Annotated[
         str | None,
         typer.Option(
             metavar="SPEC",
-            help="Litmus tests as this spec sees them, with what its statements denote.",
+            help="Show litmus tests as this spec sees them, with the values of its statements.",
         ),
     ] = None,
     engine: Annotated[
         str | None,
         typer.Option(
             metavar="E[,E...]",
-            help="Carry out what a protocol's portrait shows on these engines: model, delta, …",
+            help="Run the histories shown of a protocol on these engines: model, delta, …",
         ),
     ] = None,
     time: Time = None,
@@ -121,12 +128,21 @@ def show(
     as_: Annotated[str | None, FORMS.option] = None,
     as_json: Json = False,
 ) -> int:
-    """Without a name everything, with a kind (levels) all of it, with names each in full.
+    """Without a name: an index. With a kind: a list. With names: each in full, a protocol with the
+    guarantees that it keeps and breaks, a litmus test with its dependency graph.
 
-    A protocol in full has its portrait; with --engine every history in that is carried out, and the exit
-    status is 1 if a run is not as the model predicts it, 3 if a limit ended a search, that of run if one
-    could not be carried out, else 0. A litmus test in full has its frame; with --spec, instead of its text, what that
-    spec sees of it.
+    Exit status:
+      0  everything was shown
+      1  with --engine: a run differs from the model
+      3  a limit ended a search or the list
+      with --engine, that of `isolitmus run` if a history could not be run
+
+    Examples:
+      isolitmus show levels
+      isolitmus show litmus --tag lost-update
+      isolitmus show snapshot-isolation
+      isolitmus show ConcurrentAppendException
+
     """
     form = FORMS.chosen(as_, as_json=as_json)
     within = read_budget(time, memory)
@@ -135,9 +151,17 @@ def show(
     refuse_engines(carriers)
     entries: list[_Entry] = []
     full, limit = False, None
-    for name in names or KINDS:
+    if not names and {tag, spec, engine} == {None} and not form.quiet:
+        for line in _index_lines():
+            say(line)
+        return 0
+    if tag is not None and (names or ["litmus"]) != ["litmus"]:
+        raise IsolitmusError("--tag is for lists of litmus tests: isolitmus show litmus --tag TAG")
+    for name in names or (KINDS if tag is None else ["litmus"]):
         if name in KINDS:
             limit = _list(name, entries, within)
+            if tag is not None:
+                entries = _tagged(entries, tag)
             if limit is not None:
                 break
         else:
@@ -146,13 +170,11 @@ def show(
             entries.append(_portrayed(name, entry, within) if whole else entry)
             full = True
     if asked is not None and not all(entry.denoted for entry in entries):
-        raise IsolitmusError(
-            "--spec shows litmus tests as that spec sees them; name litmus tests only"
-        )
+        raise IsolitmusError("--spec is for litmus tests; name litmus tests only")
     if carriers and not all(entry.portrait for entry in entries):
         raise IsolitmusError(
-            "--engine carries out what portraits of protocols show; name protocols only, and litmus tests"
-            " to isolitmus run"
+            "--engine runs the histories of protocols; name protocols only, and run litmus tests with"
+            " isolitmus run"
         )
     done: list[EngineRun] = []
     for k, entry in enumerate(entries if full else ()):
@@ -167,7 +189,7 @@ def show(
     elif not full:
         _print_list(entries)
     if limit is not None:
-        warn(f"{limit}; what is not listed here was not read until then")
+        warn(f"{limit}; the list is incomplete")
         return Limit.status
     if status := report_refusals(done):
         return status
@@ -201,7 +223,7 @@ def _one(name: str) -> _Entry:
     if name.endswith(".toml"):
         return _litmus(name)
     known = [known for names, _ in KINDS.values() for known in names()]
-    raise UnknownName(f"nothing in the catalogue is called '{name}'{near(name, [*known, *KINDS])}")
+    raise UnknownName(f"unknown name '{name}'{near(name, [*known, *KINDS])}")
 
 
 def _with_frame(entry: _Entry, spec: Spec | None) -> _Entry:
@@ -269,15 +291,15 @@ def _exception(name: str) -> _Entry:
     assert known is not None
     example = next(iter(known.examples), None)
     lines = [
-        f"The check: {known.check}.",
-        f"Its error class: {', '.join(known.classes)}",
+        f"Check: {known.check}.",
+        f"Error class: {', '.join(known.classes)}",
         *general_lines(known),
         *(
             ()
             if example is None
             else example_lines(run_example(example, example.under[0], known.name))
         ),
-        f"More: {known.page}; isolitmus explain FILE says it of yours",
+        f"More: {known.page}; isolitmus explain FILE explains yours.",
     ]
     return _Entry(known.name, "exception", known.title, known.place, "\n".join(lines))
 
@@ -292,6 +314,40 @@ KINDS: dict[str, tuple[Callable[[], list[str]], Callable[[str], _Entry]]] = {
     "engines": (lambda: list(engines()), _engine),
     "exceptions": (lambda: list(exception_table().every), _exception),
 }
+
+
+ABOUT = {
+    "levels": "what histories an isolation level allows",
+    "protocols": "what an engine checks at a commit",
+    "litmus": "tables, transactions and a schedule, with the expected outcomes",
+    "scopes": "statements on small tables: search spaces for separate, compare and sweep",
+    "matrices": "lists of statements, each run against each other",
+    "workloads": "jobs with parameters, for predict and robust",
+    "engines": "what can run litmus tests",
+    "exceptions": "conflicts that Delta reports, with cause and remedy",
+}
+
+
+def _index_lines() -> Iterator[str]:
+    """Yield the kinds of the catalogue with their numbers, and how to list or show them."""
+    yield "Catalogue: isolitmus show KIND lists a kind, isolitmus show NAME shows one thing in full."
+    yield ""
+    for kind, (known, _) in KINDS.items():
+        yield f"  {kind:<10}  {len(known()):>3}  {ABOUT[kind]}"
+    yield ""
+    yield "Tags of litmus tests, for isolitmus show litmus --tag TAG:"
+    yield f"  {', '.join(catalogue.litmus_tags())}"
+
+
+def _tagged(entries: list[_Entry], tag: str) -> list[_Entry]:
+    """Return the litmus tests with a tag; UnknownName if there is none."""
+    tests = [(entry, entry.test) for entry in entries if entry.test is not None]
+    tags = {each for _, test in tests for each in test.tags}
+    if tag not in tags:
+        raise UnknownName(
+            f"unknown tag '{tag}'{near(tag, tags) or '; isolitmus show lists all tags'}"
+        )
+    return [entry for entry, test in tests if tag in test.tags]
 
 
 def _print_list(entries: list[_Entry]) -> None:
@@ -314,10 +370,10 @@ def _print(entry: _Entry) -> None:
         say(f"Note: {entry.trivial}.")
     if entry.picture:
         say()
-        say_text(entry.picture)
+        say_file(entry.picture)
     if entry.denoted is None or not entry.denoted.values:
         say()
-        say_text(entry.text.rstrip())
+        say_file(entry.text.rstrip())
     if entry.denoted is not None:
         _print_frame(entry.denoted)
     if entry.portrait is not None:
@@ -330,7 +386,7 @@ def _print_frame(denoted: SpecDenotation) -> None:
     failed = [f"without {', '.join(denoted.failed)}, which failed"] if denoted.failed else []
     supposed = [*failed, *(f"{clause}: one case is shown" for clause in denoted.unknown)]
     say()
-    say(f"Its frame ({'; '.join(supposed)}):" if supposed else "Its frame:")
+    say(f"Dependency graph ({'; '.join(supposed)}):" if supposed else "Dependency graph:")
     for line in denoted.frame.lines():
         say(f"  {line}".rstrip())
     if denoted.values:

@@ -121,7 +121,7 @@ def sweep(
     as_: Annotated[str | None, FORMS.option] = None,
     as_json: Json = False,
 ) -> int:
-    """Count every candidate of a scope: how many each protocol admits, and how many of these each level forbids.
+    """A candidate is an initial table, a statement per transaction, the commit order, and the version each read.
 
     Exit status:
       0  no protocol admits a history that a level forbids

@@ -202,7 +202,7 @@ def size(text: str) -> int:
     found = re.fullmatch(r"(\d{1,9}(?:\.\d{1,9})?) *([KMGT])B?", text.strip().upper())
     bytes_ = 0 if found is None else int(float(found[1]) * UNITS[f"{found[2]}B"])
     if not bytes_:
-        raise IsolitmusError(f"'{text[:40]}' is no amount of memory; 800MB or 4GB would be one")
+        raise IsolitmusError(f"'{text[:40]}' is not an amount of memory; 800MB or 4GB would be one")
     return bytes_
 
 

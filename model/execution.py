@@ -146,7 +146,7 @@ class Event(ReadableRepr):
             or (type(effect.error).__name__ if effect.error is not None else "")
         )
         made = " and ".join(map(str, self.commits))
-        fate = end or (f"becomes version {made}" if made else "records nothing")
+        fate = end or (f"commits version {made}" if made else "records nothing")
         rows = sum(len(read.matched) for read in effect.reads)
         counts = f"{count_of(rows, 'row')} read, {count_of(len(effect.writes), 'row')} written"
         return f"{self.name} reads version {self.read_version}, {fate}: {counts}"

@@ -160,7 +160,7 @@ def _sets(history: ObservedHistory) -> None:
     for name, members in history.sets:
         if not SET_NAME.fullmatch(name):
             raise HistoryError(
-                f"sets: '{name}' is no name of a set; it begins with a capital, as Trusted"
+                f"sets: '{name}' is not a name of a set; it begins with a capital, as Trusted"
             )
         if name in BASE:
             raise HistoryError(f"sets: '{name}' is a base set of every spec; give it another name")

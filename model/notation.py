@@ -171,7 +171,7 @@ def read_operations(text: str, where: str) -> tuple[Operation, ...]:
     operations: list[Operation] = []
     for step in _steps(text, where, USE):
         if step["kind"] is None or step["by"]:
-            raise _error(text, where, step.start(), f"'{step[0]}' is no operation; {USE}")
+            raise _error(text, where, step.start(), f"'{step[0]}' is not an operation; {USE}")
         operations.append(_operation(step, text, where))
     return tuple(operations)
 
@@ -262,7 +262,7 @@ def _read_apart(
         match = APART.fullmatch(part.strip())
         if match is None:
             raise HistoryError(
-                f"history: '{brief(part.strip())}' is no transaction; write T1: r(x2) w(y1); T2: r(y1) w(x2)"
+                f"history: '{brief(part.strip())}' is not a transaction; write T1: r(x2) w(y1); T2: r(y1) w(x2)"
             )
         number = int(match[1])
         if number in found:
@@ -286,7 +286,7 @@ def read_order(text: str) -> list[tuple[Version, Version]]:
     found = [VERSION.fullmatch(word) for word in words]
     versions = [_of(match) for match in found if match]
     if len(versions) < len(words) or len(versions) < 2:
-        raise HistoryError(f"order '{text.strip()}' is no chain of versions; write x0 < x2 < x1")
+        raise HistoryError(f"order '{text.strip()}' is not a chain of versions; write x0 < x2 < x1")
     pairs = list(pairwise(versions))
     for first, second in pairs:
         if first.object != second.object:
@@ -307,7 +307,7 @@ def read_schedule(text: str) -> tuple[Moment, ...]:
         match = MOMENT.fullmatch(word)
         if match is None:
             raise HistoryError(
-                f"schedule: '{word}' is no moment; write T1.start, T1[1] for its first operation, T1.end, or T1 for all"
+                f"schedule: '{word}' is not a moment; write T1.start, T1[1] for its first operation, T1.end, or T1 for all"
             )
         number = read_transaction_name(match[1], "schedule")
         if match[3]:
@@ -352,7 +352,7 @@ def _steps(text: str, where: str, use: str) -> Iterator[re.Match[str]]:
         step = STEP.match(text, position)
         if step is None:
             word = text[position:].split(maxsplit=1)[0]
-            raise _error(text, where, position, f"'{word}' is no operation; {use}")
+            raise _error(text, where, position, f"'{word}' is not an operation; {use}")
         yield step
         position = step.end()
 
@@ -366,7 +366,9 @@ def _operation(step: re.Match[str], text: str, where: str) -> Operation:
         return ItemRead(_version(inside, text, where, place))
     match = PREDICATE.fullmatch(inside)
     if match is None:
-        raise _error(text, where, place, f"'{inside}' is no predicate read; write P: x0*, y0 | x1")
+        raise _error(
+            text, where, place, f"'{inside}' is not a predicate read; write P: x0*, y0 | x1"
+        )
     seen = _matches(match[2], text, where, place + match.start(2))
     others = _matches(match[3] or "", text, where, place + match.start(3))
     return PredicateRead(match[1], seen, others)
@@ -386,7 +388,9 @@ def _matches(listed: str, text: str, where: str, place: int) -> tuple[Match, ...
 def _version(word: str, text: str, where: str, place: int) -> Version:
     match = VERSION.fullmatch(word.strip())
     if match is None:
-        problem = f"'{word.strip()}' is no version; write an object and a transaction's number, x0"
+        problem = (
+            f"'{word.strip()}' is not a version; write an object and a transaction's number, x0"
+        )
         raise _error(text, where, place, problem)
     return _of(match)
 

@@ -86,7 +86,7 @@ class Registry(Generic[Record]):
                 points = list(_installed(self.group, *sys.path).select(name=own))
             if not points:
                 known = *self.names(), *self.aliases
-                raise UnknownName(f"no {self.what} '{name}'{near(name, known)}")
+                raise UnknownName(f"unknown {self.what} '{name}'{near(name, known)}")
             self._known[own] = points[0].load()
         return self._known[own]
 

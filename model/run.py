@@ -91,13 +91,13 @@ class TransactionRun(ReadableRepr):
     """The fields that who saw it cannot tell: nobody can compare them, whatever they hold."""
 
     def __str__(self) -> str:
-        """The version it read, and the one it became or why it did not."""
+        """Return the version that it read, and the version that it committed or how else it ended."""
         parts = [] if self.read_version is None else [f"reads version {self.read_version}"]
         if self.outcome != "committed":
-            parts.append(self.outcome)
+            parts.append(f"aborts with {self.outcome}" if self.aborted else self.outcome)
         elif self.commits:
             versions = " and ".join(map(str, self.commits))
-            parts.append(f"becomes version{'s' if len(self.commits) > 1 else ''} {versions}")
+            parts.append(f"commits version{'s' if len(self.commits) > 1 else ''} {versions}")
         parts += [f"waits {wait}" for wait in self.waits]
         return ", ".join(parts) or self.outcome
 

@@ -204,7 +204,7 @@ def _sequence_step(
     some = f"{name}[1]" if count == 1 else f"{name}[1] to {name}[{count}]"
     some = f"{name}.scan[1] and further rows, {some}" if scans else some
     raise LitmusError(
-        f"schedule step '{word}' is none of a sequence of {count_of(count, 'statement')}; use {name}.start,"
+        f"schedule step '{word}' is not one of a sequence of {count_of(count, 'statement')}; use {name}.start,"
         f" {some}, {name}.commit, {name}.rollback or {name}"
     )
 

@@ -67,7 +67,7 @@ class Term:
 
     >>> from isolitmus.model.vocabulary import RELATIONS, SETS
     >>> RELATIONS["rw"].verb, SETS["Blind"].member("a"), SETS["Blind"].member("a", inside=False)
-    ('does not see', 'a is a blind append', 'a is no blind append')
+    ('does not see', 'a is a blind append', 'a is not a blind append')
     >>> Term("waits", "locking", "the first waits for a lock of the second", verb="waits for").kind
     'relation'
     """
@@ -195,7 +195,7 @@ OF_DELTA = (
         "delta",
         "commits that say of themselves that they read nothing and only added files",
         inside="{} is a blind append",
-        outside="{} is no blind append",
+        outside="{} is not a blind append",
     ),
     Term(
         "NoData",
@@ -273,7 +273,7 @@ OF_DELTA = (
         "delta",
         "commits whose operation gives or takes the row ids of row tracking",
         inside="{} is a backfill of row tracking",
-        outside="{} is no backfill of row tracking",
+        outside="{} is not a backfill of row tracking",
     ),
     Term(
         "Default",
@@ -316,35 +316,35 @@ OF_DELTA = (
         "delta",
         "transactions that are a MERGE",
         inside="{} is a MERGE",
-        outside="{} is no MERGE",
+        outside="{} is not a MERGE",
     ),
     Term(
         "Deleting",
         "delta",
         "transactions that are a DELETE",
         inside="{} is a DELETE",
-        outside="{} is no DELETE",
+        outside="{} is not a DELETE",
     ),
     Term(
         "Compacting",
         "delta",
         "transactions that rewrite files and change no row (OPTIMIZE, REORG … APPLY (PURGE))",
         inside="{} is a compaction",
-        outside="{} is no compaction",
+        outside="{} is not a compaction",
     ),
     Term(
         "Purging",
         "delta",
         "transactions that rewrite the files that have deletion vectors (REORG … APPLY (PURGE))",
         inside="{} is a REORG",
-        outside="{} is no REORG",
+        outside="{} is not a REORG",
     ),
     Term(
         "Vacuuming",
         "delta",
         "transactions that are a VACUUM",
         inside="{} is a VACUUM",
-        outside="{} is no VACUUM",
+        outside="{} is not a VACUUM",
     ),
     Term(
         "Creating",
@@ -366,7 +366,7 @@ OF_DELTA = (
         "delta",
         "MERGEs whose ON says nothing of the target alone",
         inside="{} is a MERGE whose ON says nothing of the target alone",
-        outside="{} is no MERGE whose ON says nothing of the target alone",
+        outside="{} is not a MERGE whose ON says nothing of the target alone",
     ),
 )
 
@@ -527,21 +527,21 @@ OF_HISTORIES = (
         "operations",
         "reads of an item, which are nodes",
         inside="{} is a read of an item",
-        outside="{} is no read of an item",
+        outside="{} is not a read of an item",
     ),
     Term(
         "PredicateRead",
         "operations",
         "reads by predicate, which are nodes, one for each object",
         inside="{} is a read by predicate",
-        outside="{} is no read by predicate",
+        outside="{} is not a read by predicate",
     ),
     Term(
         "Write",
         "operations",
         "writes, which are nodes",
         inside="{} is a write",
-        outside="{} is no write",
+        outside="{} is not a write",
     ),
 )
 

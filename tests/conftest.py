@@ -50,6 +50,9 @@ if (
 ):  # a shell that starts us behind its back does that
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
+os.environ["COLUMNS"] = "100"
+"""Commands and pages wrap as in a pipe, whatever terminal runs the tests."""
+
 gc.disable()
 
 
@@ -101,10 +104,12 @@ def pytest_report_header(config):
     return f"seed: {config.option.seed} (--seed {config.option.seed} draws the same again)"
 
 
+@pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers():
     return workers()
 
 
+@pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config, log):
     return ModuleScheduling(config, log)
 
@@ -148,10 +153,14 @@ def seed(pytestconfig):
 
 @pytest.fixture
 def call(monkeypatch, capsys):
-    """call(*words): the exit status, standard output and standard error of ``isolitmus WORDS``."""
+    """call(*words): the exit status, standard output and standard error of ``isolitmus WORDS``.
 
-    def call(*words):
+    In lines of so many ``columns``; by default sentences are not wrapped.
+    """
+
+    def call(*words, columns=10_000):
         monkeypatch.setattr(sys, "argv", ["isolitmus", *map(str, words)])
+        monkeypatch.setenv("COLUMNS", str(columns))
         with pytest.raises(SystemExit) as ended:
             main()
         printed = capsys.readouterr()

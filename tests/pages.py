@@ -123,7 +123,7 @@ def run_command(program, words, folder, call):
     if program == "python":
         return "".join(run_script(*words)[1:])
     assert program == "isolitmus"
-    return "".join(call(*words)[1:])
+    return "".join(call(*words, columns=100)[1:])
 
 
 def check_console(block, folder, call):

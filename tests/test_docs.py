@@ -170,6 +170,7 @@ def test_what_the_readme_says_is_proved_is(a, b, options, capsys, monkeypatch):
 
     verb = import_module("isolitmus.cli.separate")
     monkeypatch.setattr(verb, "separate_unbounded", prove_once)
+    monkeypatch.setenv("COLUMNS", "10000")
     for more in ([], ["--json"]):
         monkeypatch.setattr(sys, "argv", [*words, *more])
         with pytest.raises(SystemExit) as done:
@@ -177,8 +178,8 @@ def test_what_the_readme_says_is_proved_is(a, b, options, capsys, monkeypatch):
         assert done.value.code == 0
         said[bool(more)] = capsys.readouterr().out
     assert len(answers) == 1
-    assert "Proved in universe 'table', for any statements on one Delta table, " in said[False]
-    assert f": {a} admits nothing that {b} forbids, with " in said[False]
+    assert said[False].startswith(f"Proved: {a} admits nothing that {b} forbids, with ")
+    assert "\nScope: search space 'table'; any statements on one Delta table, " in said[False]
     outside = {test["litmus"]: test for test in json.loads(said[True])["outside"]}
     failing = set()
     for name in litmus_names():
@@ -189,7 +190,7 @@ def test_what_the_readme_says_is_proved_is(a, b, options, capsys, monkeypatch):
             failing |= {name} if verdicts == ["allowed", "forbidden"] else set()
     assert failing == {name for name, test in outside.items() if test["fails"]}
     assert all(test["why"] for test in outside.values())
-    assert all(re.search(rf"^  .*\b{name}\b.*: ", said[False], re.MULTILINE) for name in failing)
+    assert all(re.search(rf"^- .*: .*\b{name}\b", said[False], re.MULTILINE) for name in failing)
 
 
 def test_the_page_names_an_anomaly_for_every_level_but_the_strongest():

@@ -100,7 +100,7 @@ def judge_recorded(
     """
     known = (*POLYNOMIAL, *ORDERED, *TIMED)
     if level not in known:
-        raise UnknownName(f"no level '{level}' for recorded histories{near(level, known)}")
+        raise UnknownName(f"unknown level '{level}' for recorded histories{near(level, known)}")
     if level in TIMED and not has_times(history.registers):
         raise UnknownName(f"{level} needs rt, which this history does not have")
     budget = budget or Budget()

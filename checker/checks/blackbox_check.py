@@ -97,7 +97,7 @@ def _refusal(name: str, asked: str, levels: Sequence[str], there: Collection[str
     try:
         known = spec(asked)
     except UnknownName:
-        return f"{name}: no level '{asked}' for recorded histories{near(asked, levels)}"
+        return f"{name}: unknown level '{asked}' for recorded histories{near(asked, levels)}"
     relations = {need for need in known.needs if need[:1].islower()}
     lacking = sorted(relations.difference(there) | (known.needs & known.given.keys()))
     if lacking:

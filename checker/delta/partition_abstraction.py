@@ -212,7 +212,10 @@ class _Outliner:
                     self.refuse(statement, "rewrites single files")
                 there = self.exactly(where, statement)
                 return replace(known, compacts=there, changes_data=False)
-        return known
+            case st.Read():
+                return known
+            case _:  # without a case of its own it would count as one that writes nothing
+                self.refuse(statement, "is not known to the search by partitions")
 
     def insert(self, statement: st.Insert, known: Outline) -> Outline:
         if len(statement.query) != 1:

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import reduce
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, assert_never
 
 from isolitmus.checker.delta.data_skipping import (
     Filters,
@@ -164,6 +164,10 @@ def _accesses(statement: st.Statement, schemas: Mapping[str, Schema]) -> Iterato
         case rw.Raw(target=target, reads=reads):
             for read in reads:
                 yield from _of_raw(read, schemas[target])
+        case st.Vacuum() | st.Block() | df.Create() | df.Convert() | df.Definition():
+            pass  # reads nothing of its own
+        case _:
+            assert_never(statement)
 
 
 def _replaced(statement: st.Insert, schema: Schema) -> Access:

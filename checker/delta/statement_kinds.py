@@ -4,8 +4,9 @@ of a frame, by the statement alone.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, assert_never
 
+from isolitmus.model.delta import raw_transaction as rw
 from isolitmus.model.memo import memoize_by_identity
 from isolitmus.model.sql import expression as ex
 from isolitmus.model.sql import statement as df
@@ -66,6 +67,12 @@ def _kinds(statement: st.Statement) -> Iterator[str]:
             yield "Vacuuming"
         case df.Create() | df.Replace():
             yield "Creating"
+        case st.Read() | st.Truncate() | st.Block() | df.Definition() | df.Restore():
+            pass
+        case df.Clone() | df.Convert() | rw.Raw():
+            pass
+        case _:
+            assert_never(statement)
     if ex.subqueries(*conditions) or any(
         map(_is_complex, (part for one in conditions if one is not None for part in ex.walk(one)))
     ):

@@ -145,7 +145,7 @@ def _transaction(
         yield False, "{}: predicted {}, observed {}".format(name, *said)
         return
     if ours.outcome == SILENT:
-        yield None, f"what becomes of {name}, of which the protocol says nothing"
+        yield None, f"the outcome of {name}, on which the protocol is silent"
         return
     unsaid = ours.unsaid | theirs.unsaid
     unlike = set()
@@ -268,7 +268,7 @@ def _waits(
         if "waits" in seen.unsaid:
             yield None, f"{name}'s waits"
         else:
-            ours, theirs = (", ".join(names) or "nobody" for names in (wanted, got))
+            ours, theirs = (", ".join(names) or "no transaction" for names in (wanted, got))
             yield got == wanted, f"{name}: expected to wait for {ours}, waited for {theirs}"
 
 
@@ -282,7 +282,7 @@ def _contents(
     versions = judged.run.versions
     for k, tables in expected.items():
         if k >= len(versions):
-            yield False, f"version {k} is expected, the run ends at {len(versions) - 1}"
+            yield False, f"version {k}: expected, but the run ends at version {len(versions) - 1}"
             continue
         for table, rows in tables.items():
             what = f"table {table} at version {k}"
@@ -294,10 +294,10 @@ def _breaks(expected: tuple[str, ...] | None, judged: RunJudgement) -> Iterator[
         return
     got = judged.breaks
     if got is None:
-        yield False, "postconditions: nobody can tell what was written"
+        yield False, "postconditions: unknown, because the written rows are unknown"
         return
     wanted, seen = (", ".join(sorted(names)) or "none" for names in (expected, got))
-    yield wanted == seen, f"postconditions broken: expected {wanted}, got {seen}"
+    yield wanted == seen, f"violated postconditions: expected {wanted}, got {seen}"
 
 
 def _serial(expected: tuple[str, ...] | None, judged: RunJudgement) -> Iterator[ComparedPoint]:
@@ -305,7 +305,7 @@ def _serial(expected: tuple[str, ...] | None, judged: RunJudgement) -> Iterator[
         return
     wanted = ", ".join(expected) or "none"
     if judged.litmus.raw:
-        yield False, f"serial orders: expected {wanted}, got no rows that could tell"
+        yield False, f"serial orders: expected {wanted}, unknown because rows are unknown"
         return
     got = judged.serial.orders
     yield (

@@ -457,7 +457,8 @@ class PossibleRuns:
 
     @property
     def lines(self) -> Iterator[str]:
-        """How each transaction ends or may end, and which tables are certain."""
+        """The differences of a run that failed, how each transaction can end, and the certain tables."""
+        yield from self.differences
         runs = self.several.runs
         ends = self.ends
         width = max(map(len, ends))
@@ -469,18 +470,12 @@ class PossibleRuns:
         for table, rows in runs[0].tables.items():
             same = all(table in run.tables and same_bag(run.tables[table], rows) for run in runs)
             shown = " ".join(map(show_row, rows)) or "no rows"
-            yield f"{table} at the end: {shown if same else 'not known'}"
-        yield f"because {self.several.problem}"
+            yield f"{table} at the end: {shown if same else 'unknown'}"
+        yield f"Reason: {self.several.problem}"
         if self.seen is not None and not self._none():
-            yield "seen was one of them:"
+            yield "The engine did one of them:"
             for name, done in self.seen.transactions.items():
                 yield f"  {name:<{width}}  {done}"
-        match self.end:
-            case "not met":
-                yield "NOT as expected:"
-                yield from (f"  {difference}" for difference in self.differences)
-            case "met":
-                yield "as expected"
 
     def to_json(self) -> dict[str, object]:
         """The possible runs as docs/interface.md, 6, has them."""

@@ -75,7 +75,7 @@ def find_membership(
                 if op == "\\":
                     other = not other[0], other[1]
                 return _union(one, other) if op == "|" else _intersection(one, other)
-        raise AssertionError(f"{part} is no set")
+        raise AssertionError(f"{part} is not a set")
 
     return why(expr)[1]
 

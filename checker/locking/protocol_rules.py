@@ -181,7 +181,7 @@ class _Words:
         word = self.at(k, "a whole number")
         if not word.isdecimal() or not least <= int(word) <= LARGEST:
             raise ClauseError(
-                f"'{word}' is no whole number from {least} to {LARGEST:,}", self.clause, k
+                f"'{word}' is not a whole number from {least} to {LARGEST:,}", self.clause, k
             )
         return int(word)
 

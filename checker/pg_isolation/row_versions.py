@@ -256,7 +256,7 @@ class RowVersions:
         name = table.name.lower()
         if name not in self._tables or table.db:
             raise RecordingError(
-                f"{statement.place}: '{table.sql('postgres')}' is no table that the setup makes"
+                f"{statement.place}: '{table.sql('postgres')}' is not a table that the setup makes"
             )
         return name
 

@@ -141,20 +141,18 @@ def _goal(axiom: Axiom, orders: list[str], most: int | None, tools: frozenset[st
     name = axiom.name
     match axiom.test:
         case "empty":
-            return [Lemma(name, f"{axiom.expr} relates nothing", tools, _empty(axiom))]
+            return [Lemma(name, f"no edges in {axiom.expr}", tools, _empty(axiom))]
         case "irreflexive":
-            words = f"{axiom.expr} relates nobody to itself"
+            words = f"{axiom.expr} relates no transaction to itself"
             return [Lemma(name, words, tools, _irreflexive(axiom))]
         case "acyclic":
             choices = []
             for order in [*orders, "log"]:
                 where = "the log" if order == "log" else f"the order by {order}"
-                words = f"every step of {axiom.expr} goes up in {where}"
+                words = f"every edge of {axiom.expr} follows {where}"
                 choices.append(Lemma(name, words, tools, _steps(axiom, order)))
             if most is None:
-                words = (
-                    f"every step of {axiom.expr}, or every two that begin with it, go up in the log"
-                )
+                words = f"every edge of {axiom.expr}, or every two edges that begin with it, follow the log"
                 return [*choices, Lemma(name, words, tools, _leaps(axiom, "log"))]
             words = f"{axiom.expr} has no cycle of at most {most} transactions"
             return [*choices, Lemma(name, words, tools, _no_cycle(axiom, most))]
@@ -220,7 +218,7 @@ def _as_defined() -> Lemma:
             ),
         )
 
-    words = "nobody changes, unseen, the columns or constraints of the table that a writer writes"
+    words = "no writer commits without seeing a change of the columns or constraints of its table"
     return Lemma("as-it-was-defined", words, DEFINITIONS, claim, claim, helps=True)
 
 
@@ -241,7 +239,7 @@ def _as_read() -> Lemma:
             ),
         )
 
-    words = "nobody writes, unseen, a row that a writer read"
+    words = "no writer commits without seeing a concurrent write of a row that it read"
     return Lemma("as-it-was-read", words, FILES, claim, claim, helps=True)
 
 
@@ -257,7 +255,7 @@ def _saw_what_it_wrote() -> Lemma:
             ),
         )
 
-    words = "nobody writes a row that another wrote unseen"
+    words = "no writer commits without seeing a concurrent write of a row that it writes"
     return Lemma("first-committer-wins", words, ROWS, claim, claim, helps=True)
 
 
@@ -282,7 +280,7 @@ def _rows(order: str) -> Lemma:
             lambda a, b, x: tables.z3.Implies(_both(tables, a, b, x), before(a, b)),
         )
 
-    words = f"a writer of a row is before a later one in the order by {order}, if the first one after it is"
+    words = f"a writer of a row precedes each later writer in the order by {order}, if it precedes the next one"
     return Lemma("row-order", words, frozenset(), claim, hence, helps=True)
 
 

@@ -259,87 +259,85 @@ def _readers(t: TableVocabulary) -> Z3Expr:
 PREMISES = (
     Premise(
         "snapshot",
-        "a transaction reads one version of the table, and commits a later one",
+        "each transaction reads one version of the table, and commits a later one",
         _snapshot,
         "each of which reads one version",
-        "reads another version than its own",
+        "reads a version other than its snapshot",
     ),
     Premise(
-        "put-if-absent", "a version of the log is written once (put if absent)", _put_if_absent
+        "put-if-absent", "each version of the log is written once (put if absent)", _put_if_absent
     ),
     Premise(
         "sessions",
-        "each transaction is one statement in a session of its own",
+        "each transaction is one statement in its own session",
         _sessions,
-        "each in a session of its own",
+        "each in its own session",
         "shares a session",
     ),
     Premise(
-        "committed", "what a version holds was written by transactions that committed", _committed
+        "committed", "each row of a version was written by a transaction that committed", _committed
     ),
     Premise(
         "definitions",
-        "who had not seen that the table's columns or constraints were changed cannot take it over",
+        "a writer cannot resolve a concurrent change of the table's columns or constraints",
         _definitions,
     ),
-    Premise("metadata", "who changes them writes the table's metadata", _metadata),
+    Premise("metadata", "a transaction that changes them writes the table's metadata", _metadata),
     Premise(
         "read-files",
-        "a row that a writer read, unless it is a RESTORE, lies in a file that it recorded as read or"
-        " removes: all its reads are tracked (that of the next identity value is not)",
+        "all reads are tracked: a row that a writer (not a RESTORE) read lies in a file that it removes or"
+        " recorded as read (the read of the next identity value is not tracked)",
         _read_files,
-        "whose reads are all tracked",
-        "has a read that is not tracked",
+        "with tracked reads only",
+        "has an untracked read",
     ),
     Premise(
         "read-predicates",
-        "a file with a row that matches what a writer reads, unless it is a RESTORE, meets a predicate"
-        " that it recorded",
+        "a file with a row that matches a read of a writer (not a RESTORE) matches a predicate that the"
+        " writer recorded",
         _read_predicates,
-        "whose reads are all tracked",
-        "has a read that is not tracked",
+        "with tracked reads only",
+        "has an untracked read",
     ),
-    Premise(
-        "files", "files are immutable: a row is changed only after its file was removed", _files
-    ),
-    Premise("rows", "a row begins to match a predicate only by being written", _rows),
+    Premise("files", "files are immutable: a row changes only when its file is removed", _files),
+    Premise("rows", "a row begins to match a predicate only when it is written", _rows),
     Premise(
         "read-before-written",
-        "whoever changes or deletes a row, or puts it back without a RESTORE, has read it (no blind"
-        " overwrites)",
+        "a transaction that changes, deletes or (other than by RESTORE) re-adds a row has read it: no"
+        " blind overwrites",
         _read_before_written,
-        "which have read what they change",
-        "writes what it has not read",
+        "which read every row that they change",
+        "writes a row that it has not read",
     ),
     Premise(
         "no-restores",
-        "nobody puts rows back by a RESTORE",
+        "no transaction is a RESTORE",
         _no_restores,
         "none of them a RESTORE",
         "restores",
     ),
-    Premise("born-once", "the row that an insert creates is new", _born_once),
+    Premise("born-once", "an insert creates a new row", _born_once),
     Premise(
         "blind",
-        "what says that it is a blind append is no RESTORE and reads no row of the table, nor an identity"
-        " value (raw transactions apart, which may say so untruly)",
+        "a commit marked as a blind append is not a RESTORE, and reads no row and no identity value of"
+        " the table (a raw transaction can set the mark falsely)",
         _blind,
-        "which read nothing where they append blindly",
-        "reads where it appends blindly",
+        "whose blind appends read nothing",
+        "is marked as a blind append, but reads",
     ),
     Premise(
         "compactions",
-        "a commit with file actions that change no data, and with no others, only moves rows: it reads and"
-        " writes none (raw transactions and writes apart that say dataChange=false untruly; and what has"
-        " no action is not recorded)",
+        "a commit all of whose file actions have dataChange=false only moves rows: it reads and writes"
+        " none (a raw transaction or write can set dataChange=false falsely; a commit without actions is"
+        " not recorded)",
         _compactions,
-        "which only move rows where they change no data",
-        "is recorded as changing no data, and does not only move rows",
+        "which only move rows if marked dataChange=false",
+        "is marked dataChange=false, but does not only move rows",
     ),
     Premise(
         "backfills",
-        "a row tracking backfill gives or takes the ids of rows: it reads and writes none (raw transactions"
-        " apart, which may call themselves one untruly)",
+        "a row tracking backfill sets or removes row ids only: it reads and writes no row (a raw"
+        " transaction can set this operation falsely)",
         _backfills,
     ),
 )
@@ -348,16 +346,16 @@ EVERY_VERSION_READ = (
     Premise("gapless", "the versions of the log have no gaps", _gapless),
     Premise(
         "something-written",
-        "every writer puts in, changes or takes out a row",
+        "every writer adds, changes or removes a row",
         _something_written,
-        outside="has a writer of no row",
+        outside="has a writer that changes no row",
     ),
     Premise(
         "readers",
-        "of every version somebody reads the whole table",
+        "for each version, some transaction reads the whole table",
         _readers,
-        "with a reader of all of every version",
-        "has a version that nobody reads",
+        "with a reader of the whole table at each version",
+        "has a version without a reader",
     ),
 )
 """What is assumed on top if every version is read."""

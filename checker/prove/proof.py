@@ -325,14 +325,14 @@ class OutsideTest:
 
 
 def scope_of_statements(premises: Sequence[Premise]) -> str:
-    """What the premises make of "statements on one Delta table", what their reads are first.
+    """Return the statements to which these premises restrict a proof.
 
     >>> from isolitmus.checker.prove.premises import PREMISES
     >>> scope_of_statements([p for p in PREMISES if p.name in ("read-files", "sessions")])
-    'statements on one Delta table, whose reads are all tracked, each in a session of its own'
+    'statements on one Delta table, with tracked reads only, each in its own session'
     """
     said = dict.fromkeys(premise.scope for premise in premises if premise.scope)
-    first = sorted(said, key=lambda words: not words.startswith("whose"))
+    first = sorted(said, key=lambda words: not words.startswith("with "))
     return ", ".join(["statements on one Delta table", *first])
 
 
@@ -349,7 +349,7 @@ def outside_tests(question: Question, premises: Sequence[Premise]) -> tuple[Outs
         done = execute(test, question.a)
         seen = delta_frame([event for event in done.events if not event.aborted], reasons=False)
         fails = admits(seen) and not permits(seen)
-        why = ["is about several tables"] if len(test.tables) > 1 else []
+        why = ["spans several tables"] if len(test.tables) > 1 else []
         if not why:
             why = [p.outside or f"breaks {p.name}" for p in find_violated_premises(done, premises)]
         if question.transactions is not None and seen.transactions > question.transactions:

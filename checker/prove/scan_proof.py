@@ -204,19 +204,25 @@ def scope_of_scans(inside: Scope) -> str:
         if index.name in _named([inside.scan])
     ]
     if not keys:
-        return "statements whose scans go by no index"
-    return f"statements that leave the keys of {' and '.join(keys)} as they are"
+        return "statements whose scans use no index"
+    return f"statements that do not change the keys of {' and '.join(keys)}"
 
 
 def scan_assumptions(question: Question, inside: Scope) -> tuple[str, ...]:
-    """What a proof rests on."""
+    """Return the assumptions of a proof about scans."""
     index = " and ".join(sorted(_named([inside.scan]))) or "no index"
-    order = "an entry of an index stands where its key says, and a scan takes entries in the order of their keys: no page of an index is split, and no scan goes by the order of pages"
-    found = [order, f"scans go by {index}, and what they go by changes for no row that is there"]
+    order = (
+        "a scan visits index entries in the order of their keys: no index page splits, and no scan"
+        " follows the order of pages"
+    )
+    found = [
+        order,
+        f"scans use {index}, and the keys that they use do not change for any existing row",
+    ]
     if any(str(axiom.expr) == "misses" for axiom in question.b.axioms):
         found.append(
-            f"a row that is not to be missed stays, committed, and {question.a.name} lets no scan see what is not"
-            " committed"
+            f"a row that must not be missed stays and is committed, and under {question.a.name} no scan sees"
+            " uncommitted rows"
         )
     return tuple(found)
 
@@ -241,7 +247,7 @@ def outside_of_scans(question: Question) -> tuple[OutsideTest, ...]:
         names = _named(client.scan for client in test.clients.values())
         why = []
         if any(_moves(test.tables, test.transactions.values(), names)):
-            why.append("changes a key by which scans go")
+            why.append("changes a key that scans use")
         if question.transactions is not None and seen.transactions > question.transactions:
             why.append(f"has more than {question.transactions} transactions")
         if why:

@@ -159,7 +159,7 @@ def _holds(expr: CatExpr, i: str, j: str, depth: int) -> str:
             return f"(or (= {i} {j}) {_holds(operand, i, j, depth)})"
         case Unary("^-1", operand):
             return _holds(operand, j, i, depth)
-    raise AssertionError(f"{expr} is no relation")
+    raise AssertionError(f"{expr} is not a relation")
 
 
 def _member(expr: CatExpr, i: str) -> str:
@@ -174,7 +174,7 @@ def _member(expr: CatExpr, i: str) -> str:
             return f"(and {_member(left, i)} {_member(right, i)})"
         case Binary("\\", left, right):
             return f"(and {_member(left, i)} (not {_member(right, i)}))"
-    raise AssertionError(f"{expr} is no set")
+    raise AssertionError(f"{expr} is not a set")
 
 
 def _symbol(expr: CatExpr) -> str | None:

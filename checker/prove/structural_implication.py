@@ -361,4 +361,4 @@ def _member(expr: CatExpr, atom: InSets) -> bool:
             return _member(left, atom) and _member(right, atom)
         case Binary("\\", left, right):
             return _member(left, atom) and not _member(right, atom)
-    raise AssertionError(f"{expr} is no set")
+    raise AssertionError(f"{expr} is not a set")

@@ -219,15 +219,15 @@ def _end(done: TransactionRun) -> str:
         case "committed":
             return "ends" if done.version is None else f"commits version {done.version}"
         case "no-op":
-            return "ends: there is nothing to record"
+            return "ends: nothing to commit"
         case "unknown":
-            return "ends, nobody knows how"
+            return "ends; its outcome is unknown"
         case "silent":
-            return "wants to commit, and nothing is said of that: the run ends"
+            return "tries to commit, on which the protocol is silent: the run ends"
         case outcome if outcome.startswith("error:"):
             return f"fails with {outcome.removeprefix('error:')}"
         case outcome:
-            return f"tries to commit and is refused with {outcome}"
+            return f"tries to commit and aborts with {outcome}"
 
 
 def _trials(judged: RunResult) -> list[_Trial]:
@@ -306,13 +306,13 @@ _JUDGEMENTS: Mapping[str, Callable[[RunResult], str]] = {
     "serial orders": _orders,
     "allowed by": partial(_levels, "allowed"),
     "forbidden by": partial(_levels, "forbidden"),
-    "forbidden for conflicts alone by": _by_conflicts,
+    "forbidden only by conflicts by": _by_conflicts,
     "silent on it": partial(_levels, "silent"),
     "unknown to": partial(_levels, "unknown"),
 }
 
 
-RARE = ("forbidden for conflicts alone by", "silent on it", "unknown to")
+RARE = ("forbidden only by conflicts by", "silent on it", "unknown to")
 """What is said only where it is so."""
 
 

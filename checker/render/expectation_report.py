@@ -1,4 +1,4 @@
-"""A litmus test carried out, beside what its file expects and what the model says: in numbers and in words."""
+"""Report on a run of a litmus test: compared with its expectations and with the model's prediction."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ __all__ = ["ComparedRun", "PredictedRuns", "expected_protocols"]
 
 @dataclass(frozen=True, slots=True)
 class ComparedRun:
-    """A run with what it was compared with: the model's if it is another one's, what is expected."""
+    """A run, compared with the expectations of its file and, if an engine made it, with the model."""
 
     judged: RunResult
     beside: RunDiff | None
@@ -49,7 +49,7 @@ class ComparedRun:
     @property
     def uncompared(self) -> tuple[str, ...]:
         """What nobody could compare."""
-        apart = ("the model, from which this release is known to differ",)
+        apart = ("the model (this release is known to differ from it)",)
         more = (
             (apart if self.judged.apart else ()) if self.beside is None else self.beside.uncompared
         )
@@ -78,10 +78,9 @@ class ComparedRun:
 
     @property
     def lines(self) -> Iterator[str]:
-        """Its timeline, what each transaction read and why it aborted, of a run that is not as expected also in the
-        engine's words, the tables, the levels, and the comparison.
-        """
+        """The differences of a run that failed, then its timeline, reads, conflicts, tables and levels."""
         judged, run = self.judged, self.judged.run
+        yield from self.differences
         yield from timeline(judged.litmus.schedule, run).splitlines()
         for who, transaction in run.transactions.items():
             if transaction.emitted:
@@ -92,30 +91,20 @@ class ComparedRun:
             if why is not None and transaction.outcome in {why.axiom, why.kind}:
                 yield from refusal_words(why)
             if transaction.message and self.differences:
-                yield f"{who} ended with {transaction.exception}: {transaction.message}"
+                yield f"{who} failed with {transaction.exception}: {transaction.message}"
         if self.at_most and any(t.outcome == "committed" for t in run.transactions.values()):
-            yield f"committed at most: {self.at_most}"
+            yield f"Not every such commit happens on the engine: {self.at_most}"
         for table, rows in run.tables.items():
             yield f"{table} at the end: {' '.join(map(show_row, rows)) or 'no rows'}"
         yield serial_words(judged.serial.orders, judged.serial.unexplained)
         if judged.breaks:
-            yield f"breaks {', '.join(judged.breaks)}"
+            yield f"Violated postconditions: {', '.join(judged.breaks)}"
         for verdict in ("allowed", "forbidden", "silent", "unknown"):
             levels = [name for name, v in judged.levels.items() if str(v) == verdict]
             if levels:
-                yield f"{verdict}: {', '.join(levels)}"
+                yield f"{verdict.capitalize()}: {', '.join(levels)}"
         if self.uncompared:
-            yield f"not compared: {', '.join(self.uncompared)}"
-        match self.end:
-            case "not met":
-                yield "NOT as expected:"
-                yield from (f"  {difference}" for difference in self.differences)
-            case "met":
-                yield "as expected"
-            case "predicted":
-                yield "as predicted; nothing is expected of it"
-            case "none":
-                yield "nothing is expected of it"
+            yield f"Not compared: {', '.join(self.uncompared)}"
 
     def to_json(self) -> dict[str, object]:
         """The run as docs/interface.md, 6, has it."""
@@ -124,7 +113,7 @@ class ComparedRun:
 
 
 class PredictedRuns:
-    """What the model says of a test under a protocol, to be held beside what engines do."""
+    """The model's prediction for a test under a protocol, for comparison with engines."""
 
     def __init__(self, test: Litmus, spec: Spec) -> None:
         self._test, self._spec = test, spec

@@ -84,11 +84,10 @@ def assumption_lines(assumed: Iterable[str]) -> Iterator[str]:
 
     >>> print(*assumption_lines(["at most 3 keys"]), sep="\n")
     Assumptions:
-      - At most 3 keys.
+    - at most 3 keys
     """
     yield "Assumptions:"
-    for one in assumed:
-        yield f"  - {one[0].upper()}{one[1:].rstrip('.')}."
+    yield from (f"- {one}" for one in assumed)
 
 
 def space_words(lattice: Lattice) -> str:

@@ -10,7 +10,7 @@ from isolitmus.checker.execution.serial_orders import ModelExecutor
 from isolitmus.checker.render.colours import DARK, LIGHT, coloured
 from isolitmus.checker.render.page_parts import GraphFigure, figure, render_template
 from isolitmus.checker.render.run_panels import at_every_version
-from isolitmus.checker.render.search_results import beside_lines
+from isolitmus.checker.render.search_results import answer_words, beside_lines
 from isolitmus.checker.render.timeline import timeline_svg
 from isolitmus.checker.render.verdicts import (
     assumption_words,
@@ -19,7 +19,6 @@ from isolitmus.checker.render.verdicts import (
     serial_words,
     view_words,
 )
-from isolitmus.model.display import count_of
 from isolitmus.model.litmus import HistoryTest, Litmus
 from isolitmus.model.verdict import Allowed, Forbidden, Needs, Unknown
 
@@ -67,7 +66,7 @@ def judged_html(judged: RunResult) -> str:
     >>> from isolitmus.checker import run
     >>> from isolitmus.specs import litmus, protocol
     >>> html = judged_html(run(litmus("reorder"), protocol("delta-write-serializable")))
-    >>> html.count("<svg"), "One serial order of the writers gives the table" in html
+    >>> html.count("<svg"), "The final table equals that of the serial order" in html
     (2, True)
     """
     done, test = judged.run, judged.litmus
@@ -118,14 +117,12 @@ def checked_html(checked: HistoryVerdicts) -> str:
 def separation_html(separation: Separation) -> str:
     """The answer to ``separate``: the history with its schedule, if it has one, and the graph."""
     found = separation
-    extra = " and no serial order explains" if found.unexplained else ""
-    between = f"admitted by {found.a}, forbidden by {found.b}{extra}"
-    searched = f"{found.bound}; {found.effort} in {found.seconds:.1f} s"
+    title = answer_words(found)
+    effort = f"{found.effort}; {found.seconds:.1f} s"
     if found.litmus is None or found.forbidden is None:
-        title = f"None {between}" if found.found is False else f"Unknown whether any is {between}"
-        lines = [searched, *beside_lines(found)]
+        lines = [f"Search: {effort}.", *beside_lines(found)]
         return _Fragment(title, lines, assumed=found.assumptions).html()
-    title = f"{count_of(found.transactions or 0, 'transaction')} {between}"
+    searched = f"Search: {found.bound}; {effort}."
     violations = {
         f"Why {found.b} forbids it{assumption_words(violation)} ({violation.axiom})": violation
         for violation in found.forbidden.violations

@@ -81,7 +81,7 @@ def figure(
     >>> from isolitmus.model.verdict import Violation
     >>> drawn = figure({"a": "", "b": ""}, [], Violation("order", "acyclic", cycle))
     >>> [reason.text for reason in drawn.argument], drawn.conclusion
-    (['a before b, because a is earlier', 'b before a, because b missed a'], 'so a would have to come before itself: no order has that')
+    (['a before b, because a is earlier', 'b before a, because b missed a'], 'cycle a → b → a: no serial order satisfies these dependencies')
     """
     cycle = () if violation is None else violation.cycle
     drawn = arrows(edges, cycle)

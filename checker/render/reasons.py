@@ -1,6 +1,6 @@
-"""Reasons in words: why one transaction comes before another, and what makes a conflict of two.
+"""Reasons in words: why one transaction comes before another, or conflicts with it.
 
-A reason is data (``model.reason``); all that is said of one is said here.
+A reason is data (`model.reason`): a kind and its nouns. This module holds the clause of each kind.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ __all__ = ["words"]
 
 
 def words(reason: Reason) -> str:
-    """A reason as a clause that reads after "because".
+    """Return a reason as a clause that reads after "because".
 
     >>> from isolitmus.model.vocabulary import SETS
     >>> words(Reason.of("member", node="a", term=SETS["Blind"], inside=False))
-    'a is no blind append'
+    'a is not a blind append'
     >>> parts = Reason.of("saw", reader="b", version=1), Reason.of("item wrote", writer="a", version="x1")
     >>> words(Reason.of("both", parts=parts))
     'b read version 1, and a wrote x1'
@@ -60,15 +60,15 @@ def _overwritten(said: Mapping[str, Any]) -> str:
 
 
 def _read_after(said: Mapping[str, Any]) -> str:
-    did = "put in" if said["came"] else "took out"
+    did = "added" if said["came"] else "removed"
     item = _noun(said["item"])
     return f"{said['reader']} read {said['predicate']} after {said['writer']} {did} {item}"
 
 
 def _thin_air(said: Mapping[str, Any]) -> str:
     read, writer, version = (said[noun] for noun in ("read", "writer", "version"))
-    nobody = f"but {writer} has no w({version})" if said["there"] else f"and there is no {writer}"
-    return f"{read} of {said['reader']} reads {version}, {nobody}"
+    none = f"but {writer} has no w({version})" if said["there"] else f"but there is no {writer}"
+    return f"{read} of {said['reader']} reads {version}, {none}"
 
 
 READ = "{reader} read {predicate} at version {version}"
@@ -76,22 +76,22 @@ READ = "{reader} read {predicate} at version {version}"
 
 def _came_and_went(said: Mapping[str, Any]) -> str:
     read = f"{READ.format_map(said)}, without {_noun(said['item'])}"
-    put = "put in" if said["came"] else "wrote"
-    return f"{read}, which {said['writer']} {put} and {said['last']} took out again"
+    added = "added" if said["came"] else "wrote"
+    return f"{read}, which {said['writer']} {added} and {said['last']} then removed"
 
 
 def _changed_and_went(said: Mapping[str, Any]) -> str:
     read = f"{READ.format_map(said)}, with {_noun(said['item'])}"
-    put = "put back as" if said["was_gone"] else "changed to"
-    changed = f"{said['writer']} {put} {show_row(said['then'])}"
-    return f"{read}, which {changed} and {said['last']} took out"
+    verb = "added again as" if said["was_gone"] else "changed to"
+    changed = f"{said['writer']} {verb} {show_row(said['then'])}"
+    return f"{read}, which {changed} and {said['last']} removed"
 
 
 def _went_and_came(said: Mapping[str, Any]) -> str:
     item, now = said["item"], said["now"]
     read = f"{READ.format_map(said)}, with {_noun(item)}"
     back = "" if item.values == now else f" as {show_row(now)}"
-    return f"{read}, which {said['writer']} took out and {said['last']} put in again{back}"
+    return f"{read}, which {said['writer']} removed and {said['last']} added again{back}"
 
 
 # Delta's conflicts
@@ -118,11 +118,11 @@ CHANGED = {
     "id": "changed the identity of the table",
     "partitioned_by": "changed the partition columns",
     "created": "changed the time of creation",
-    "levelled": "took the isolation level away",
-    "reached": "wrote down later values of an identity column",
+    "levelled": "removed the isolation level",
+    "reached": "recorded later values of an identity column",
     "comments": "changed the comment of a column",
 }
-"""What it is to change some of the metadata; of the rest, that it was changed."""
+"""What a change of the metadata did, by its kind; any other kind "changed the KIND"."""
 
 
 def _changed(said: Mapping[str, Any]) -> str:
@@ -138,7 +138,7 @@ def _removed_read(said: Mapping[str, Any]) -> str:
 
 def _removed_removed(said: Mapping[str, Any]) -> str:
     file = _file(said["file"], said["table"])
-    return f"{said['winner']} removed {file}, and {said['loser']} removed it, too"
+    return f"{said['winner']} and {said['loser']} both removed {file}"
 
 
 # Reads as nodes
@@ -162,11 +162,11 @@ def _did(said: Mapping[str, Any]) -> str:
                 else f"left the table without row {_show(said['last'])}"
             )
         case None, None:
-            did = f"took out row {_show(said['last'])}, which was gone"
+            did = f"removed row {_show(said['last'])}, which was already gone"
         case _, None:
-            did = f"took out {what} {_show(before)}"
+            did = f"removed {what} {_show(before)}"
         case None, _:
-            did = f"put in {what} {_show(after)}"
+            did = f"added {what} {_show(after)}"
         case _:
             did = f"changed {what} {_show(before)} to {_show(after)}"
     return f"{said['writer']} {did}"
@@ -174,7 +174,7 @@ def _did(said: Mapping[str, Any]) -> str:
 
 # Abstract histories
 
-DOUBT = ", in an order of versions that nobody observed"
+DOUBT = ", in a version order that was not observed"
 
 
 def _doubted(text: str) -> Callable[[Mapping[str, Any]], str]:
@@ -232,15 +232,15 @@ WORDS: Mapping[str, str | Callable[[Mapping[str, Any]], str]] = {
     "one session": "in session '{session}' {first} came before {second}",
     "saw": "{reader} read version {version}",
     "log order": "in the log {first} is version {version}, {second} version {later}",
-    "missed": "{reader} read version {version}, before {writer} became version {became}",
+    "missed": "{reader} read version {version}, before {writer} committed version {became}",
     # rows
     "overwrote": _overwrote,
     "read item": "{reader} read {item}, which {writer} wrote",
     "overwritten": _overwritten,
     "read after": _read_after,
-    "came": READ + ", without {item}, which {writer} put in",
+    "came": READ + ", without {item}, which {writer} added",
     "came and went": _came_and_went,
-    "went": READ + ", with {item}, which {writer} took out",
+    "went": READ + ", with {item}, which {writer} removed",
     "changed and went": _changed_and_went,
     "went and came": _went_and_came,
     # Delta's conflicts
@@ -249,22 +249,22 @@ WORDS: Mapping[str, str | Callable[[Mapping[str, Any]], str]] = {
     "removed, read": _removed_read,
     "removed, removed": _removed_removed,
     "same domain": "{winner} and {loser} both set the domain {domain}",
-    "looked up": "{winner} set the version of the application {app}, which {loser} had looked up",
-    "clash": "{winner} {clash}, before {loser}, which had not seen it",
-    "took feature": "took the feature {feature} away",
-    "added feature": "added the feature {feature}, which fails the others",
-    "took property": "took the property {key} away",
+    "looked up": "{winner} set the version of the application {app}, which {loser} had read",
+    "clash": "{winner} {clash}, and {loser} had not seen that",
+    "took feature": "removed the feature {feature}",
+    "added feature": "added the feature {feature}, with which concurrent commits fail",
+    "took property": "removed the property {key}",
     "set property": "set the property {key}",
     "wrote metadata": "wrote the metadata",
     "changed metadata": _changed,
-    "added, read set": "{winner} added a file to {table} that could hold what {loser} asks for",
-    "removed, read set": "{winner} removed a file of {table} that could hold what {loser} asks for",
+    "added, read set": "{winner} added a file to {table} that may hold rows that {loser} reads",
+    "removed, read set": "{winner} removed a file of {table} that may hold rows that {loser} reads",
     # recorded histories
     "recorded session": "session {session} has {first} before {second}",
     "recorded time": "{first} had ended when {second} began",
     "recorded read": "{reader} read {key} = {value}, which {writer} wrote",
     "recorded whose": "{reader} read {version}",
-    "recorded unborn": "{reader} read {key} before anybody wrote it",
+    "recorded unborn": "{reader} read {key} before any transaction wrote it",
     "recorded nothing": "{reader} read nothing of {key}",
     "recorded overwrote": "{writer} overwrote {key} = {value} of {other} with {later}",
     "recorded overwrote seen": "{writer} overwrote {key} = {value} of {other}, which it sees, with {later}",
@@ -273,14 +273,14 @@ WORDS: Mapping[str, str | Callable[[Mapping[str, Any]], str]] = {
     "recorded missed": "{reader} read {key} = {value}, which {writer} overwrote with {later}",
     "recorded missed all": "{reader} read nothing of {key}, and {writer} wrote {key} = {later}",
     "recorded stale": "{reader} read {key} = {value} although {seeing} sees {seen}, and {writer} wrote {key} = {later}: {sees}",
-    "recorded forced": "else {second} came before {first}, and that cannot be: {sees}",
+    "recorded forced": "otherwise {second} came before {first}, which is impossible: {sees}",
     "recorded flaw": "{said}{more}",
     "recorded orders": "{said}: {of}",
     # reads as nodes
-    "initial": "{init} is what was there before {node}",
+    "initial": "{init} is the state before {node}",
     "in": "{reader} read {predicate}",
     "had row": READ + ", with {item} of {writer}",
-    "row was gone": READ + ", without {item}, which {writer} had taken out",
+    "row was gone": READ + ", without {item}, which {writer} had removed",
     "row never came": READ + ", without {item}, as {writer} left the table",
     "had item": _item_seen,
     "rival": _did,
@@ -288,8 +288,8 @@ WORDS: Mapping[str, str | Callable[[Mapping[str, Any]], str]] = {
     "session": "{first} comes before {second} in their session",
     "thin air": _thin_air,
     "future read": "{read} of {reader} reads {version} before its own {write}",
-    "lost own write": "{read} of {reader} reads {version} after its own {write}, which it would have seen",
-    "read halfway": "{reader} read {version}, which {writer} overwrote itself",
+    "lost own write": "{read} of {reader} reads {version} after its own {write}, which it must see",
+    "read halfway": "{reader} read {version}, an intermediate version that {writer} itself overwrote",
     "ended before": "{first} had ended when {second} started",
     "next version": _doubted(
         "{writer} wrote {version}, the next version after {before} of {other}"
@@ -311,8 +311,8 @@ WORDS: Mapping[str, str | Callable[[Mapping[str, Any]], str]] = {
     "committed": "{node} committed",
     "aborted": "{node} aborted",
     "came in order": _in_order,
-    "supposed co": "{first} commits before {second}, as is supposed",
-    "supposed vis": "{second} sees {first}, as is supposed",
+    "supposed co": "{first} commits before {second}, by assumption",
+    "supposed vis": "{second} sees {first}, by assumption",
     "committed in order": lambda said: f"{' '.join(said['nodes'])} commit in this order",
     "sees": lambda said: f"{said['node']} sees {' '.join(said['seen'])}",
     # audits
@@ -328,4 +328,4 @@ WORDS: Mapping[str, str | Callable[[Mapping[str, Any]], str]] = {
     "audit read": _maybe("read", "may have read", "{reader} {did} what {writer} wrote"),
     "audit wrote": "{writer} may have overwritten what {before} wrote",
 }
-"""By kind, a clause with its nouns in braces, or what makes one of them."""
+"""By kind, a clause with its nouns in braces, or a function that makes the clause of them."""

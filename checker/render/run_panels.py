@@ -173,7 +173,7 @@ def side_by_side_svg(runs: Sequence[RunResult], theme: Theme = "auto") -> str:
     >>> from isolitmus.specs import litmus, protocol
     >>> names = ("delta-serializable", "delta-write-serializable")
     >>> picture = side_by_side_svg([run(litmus("reorder"), protocol(name)) for name in names])
-    >>> "refuses delete" in picture, "commits both" in picture
+    >>> "aborts delete" in picture, "commits both" in picture
     (True, True)
     """
     width = len(runs) * (WIDTH + GAP) - GAP
@@ -214,7 +214,7 @@ def decision_words(judged: RunResult) -> str:
         return f"is silent on {silent[0]}"
     if not refused:
         return {1: "commits it", 2: "commits both"}.get(len(done), f"commits all {len(done)}")
-    return f"refuses {'; '.join(f'{name}: {outcome}' for name, outcome in refused)}"
+    return f"aborts {'; '.join(f'{name}: {outcome}' for name, outcome in refused)}"
 
 
 def conclusion_words(judged: RunResult) -> tuple[str, str]:
@@ -224,16 +224,19 @@ def conclusion_words(judged: RunResult) -> tuple[str, str]:
     serial = judged.serial
     log = " ".join(writers(judged.run))
     if not serial.orders:
-        return "No order of the statements, one after another, gives this table.", "bad"
+        return "No serial order of the statements produces this table.", "bad"
     if serial.unexplained:
         version = serial.unexplained[0]
-        return f"No order of the statements gives the table at version {version}.", "bad"
+        return f"No serial order of the statements produces the table at version {version}.", "bad"
     if log not in serial.orders:
         return (
-            f"{_in_turn(serial.orders[0])} gives this; {_in_turn(log)}, as in the log, does not.",
+            f"{_in_turn(serial.orders[0])} produces this table; {_in_turn(log)}, the order of the log, does not.",
             "other",
         )
-    return f"{_in_turn(log) or 'Nothing'}{'' if ' ' in log else ' alone'} gives this table.", "good"
+    return (
+        f"{_in_turn(log) or 'Nothing'}{'' if ' ' in log else ' alone'} produces this table.",
+        "good",
+    )
 
 
 def _in_turn(order: str) -> str:
@@ -290,7 +293,7 @@ def _panel(judged: RunResult) -> tuple[list[str], float]:
         if t.outcome in TOOK_EFFECT
         else str(t)
         if t.outcome == SILENT
-        else f"reads version {t.read_version}, is refused"
+        else f"reads version {t.read_version}, aborts"
         for name, t in done.items()
     }
     drawn, y = lanes(judged.litmus.schedule, judged.run, fates, y + 10)
@@ -315,9 +318,7 @@ def _panel(judged: RunResult) -> tuple[list[str], float]:
 
 
 def _marked(judged: RunResult) -> str:
-    return (
-        f"Marked: not what {_in_turn(' '.join(writers(judged.run)))}, the log’s order, would leave."
-    )
+    return f"Marked: differs from the table of {_in_turn(' '.join(writers(judged.run)))}, the order of the log."
 
 
 def _table(table: ShownTable, y: float) -> tuple[list[str], float]:

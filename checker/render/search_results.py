@@ -1,13 +1,4 @@
-"""Results of searches in lines: separation, portrait, mutants, interleavings.
-
-The answer to ``separate`` in lines for a person.
-
-A protocol's portrait in words.
-
-What became of a spec's mutants, in lines for a person.
-
-What comes out of all interleavings of a litmus test, in lines for a person.
-"""
+"""Results of searches in lines: separation, guarantees of a protocol, mutants, interleavings."""
 
 from __future__ import annotations
 
@@ -30,6 +21,7 @@ if TYPE_CHECKING:
     from isolitmus.checker.search.separation_result import Separation
 
 __all__ = [
+    "answer_words",
     "beside_lines",
     "interleaving_lines",
     "mutant_lines",
@@ -38,26 +30,20 @@ __all__ = [
 ]
 
 NAMED = 40
-"""So many litmus tests are named, more are counted; ``--json`` has them all."""
+"""The most litmus tests that one line names; `--json` has them all."""
 
 
 def separation_lines(answer: Separation) -> Iterator[str]:
-    """What was found, why the one spec forbids it, and how far was searched; or the proof."""
-    question = f"admitted by {answer.a}, forbidden by {answer.b}"
-    if answer.unexplained:
-        question += ", explained by no serial order"
+    """Yield the answer, then the history and why it is forbidden, or the proof; then how far was searched."""
     if answer.proof is not None:
         yield from _proof(answer, answer.proof)
         if answer.proved or answer.proof.question.every_version_read:
             return
+    yield f"{answer_words(answer)}."
     if answer.litmus is None or answer.forbidden is None:
-        verdict = "None" if answer.none else "Unknown"
-        yield f"{verdict} {question}: {answer.bound}; {_effort(answer)}."
+        yield f"Search: {_effort(answer)}."
         yield from beside_lines(answer)
         return
-    yield (
-        f"{count_of(answer.transactions or 0, 'transaction')} {question} ({answer.bound}; {_effort(answer)})."
-    )
     yield ""
     if isinstance(answer.litmus, Litmus):
         yield from run_lines(answer.litmus)
@@ -78,60 +64,78 @@ def separation_lines(answer: Separation) -> Iterator[str]:
     beside = answer.explained
     if beside is not None and beside.reads:
         yield view_words(beside)
+    yield f"Search: {answer.bound}; {_effort(answer)}."
+
+
+def answer_words(answer: Separation) -> str:
+    """Return the answer of a search in one sentence without its full stop."""
+    extra = " and no serial order explains" if answer.unexplained else ""
+    if answer.litmus is None or answer.forbidden is None:
+        claim = f"{answer.a} admits nothing that {answer.b} forbids{extra}"
+        if answer.none:
+            return f"No counterexample {answer.bound}: {claim}"
+        return f"Unknown whether {claim}: {answer.bound}"
+    return (
+        f"Found: {count_of(answer.transactions or 0, 'transaction')} that {answer.a} admits and"
+        f" {answer.b} forbids{extra}"
+    )
 
 
 def beside_lines(answer: Separation) -> Iterator[str]:
-    """Return the lines about the catalogue's test, which is no part of the answer."""
+    """Yield the lines about a test of the catalogue that lies outside the search."""
     if answer.beside is None:
         return
     test = answer.beside
     yield (
-        f"Outside of that search, {answer.a} admits and {answer.b} forbids {test.test.name} of the catalogue"
-        f" ({count_of(test.transactions, 'transaction')}):"
+        f"Outside the search: {answer.a} admits and {answer.b} forbids {test.test.name} of the"
+        f" catalogue ({count_of(test.transactions, 'transaction')}):"
     )
     for line in because(test.forbidden.violations[0]):
         yield f"  {line}"
 
 
 def _proof(answer: Separation, proof: Proof) -> Iterator[str]:
+    claim = f"{answer.a} admits nothing that {answer.b} forbids"
+    number, _, statements = answer.bound.partition(", ")
+    if proof.holds:
+        yield f"Proved: {claim}, with {number}."
+        yield f"Scope: search space '{answer.universe}'; any {statements}."
+        if (proof.question.a.needs | proof.question.b.needs) <= NAMES:
+            yield "The proof says nothing of search space 'abstract'; ask that without --unbounded."
+    else:
+        last = proof.steps[-1]
+        how = "fails" if last.outcome == "fails" else "is unknown"
+        yield f"Not proved that {claim}: lemma {last.lemma} {how}."
+    yield ""
+    yield "Lemmas:"
     for step in proof.steps:
         outcome = "" if step.outcome == "holds" else f"{step.outcome}: "
         yield f"  {step.lemma}: {outcome}{step.words} ({step.seconds:.1f} s)"
         for line in step.counterexample:
             yield f"    {line}"
-    claim = f"{answer.a} admits nothing that {answer.b} forbids"
     if proof.holds:
-        number, _, statements = answer.bound.partition(", ")
-        yield (
-            f"Proved in universe '{answer.universe}', for any {statements}: {claim}, with {number}."
-        )
-        if (proof.question.a.needs | proof.question.b.needs) <= NAMES:
-            yield "Of universe 'abstract', which is asked without --unbounded, that says nothing."
         yield from _outside(answer)
-        return
-    last = proof.steps[-1]
-    how = "fails" if last.outcome == "fails" else "is unknown"
-    yield f"Not proved: that {claim}; lemma {last.lemma} {how}."
+    yield ""
 
 
 def _outside(answer: Separation) -> Iterator[str]:
-    """The litmus tests that a theorem does not speak of; those where its claim fails by what is wrong."""
+    """Yield the litmus tests outside a theorem's scope: those that break its claim, with the reason."""
     failing: dict[str, list[str]] = {}
     for test in answer.outside:
         if test.fails:
             failing.setdefault(", ".join(test.why), []).append(test.litmus)
     if failing:
-        yield "The claim fails in these litmus tests, which are outside of that:"
-        yield from (f"  {', '.join(names)}: {why}" for why, names in failing.items())
+        yield ""
+        yield "Outside this scope the claim fails in these litmus tests:"
+        yield from (f"- {why}: {', '.join(names)}" for why, names in failing.items())
     holding = [test.litmus for test in answer.outside if not test.fails]
     if holding:
         few = ": " + ", ".join(holding) if len(holding) <= NAMED else ""
-        yield f"It holds in {count_of(len(holding), 'other litmus test')} outside of that{few}."
+        yield f"It holds in {count_of(len(holding), 'other litmus test')} outside this scope{few}."
 
 
 def _effort(answer: Separation) -> str:
-    comma = "," if answer.found is None else ""
-    return f"{answer.effort}{comma} in {answer.seconds:.1f} s"
+    return f"{answer.effort}; {answer.seconds:.1f} s"
 
 
 def _history(test: HistoryTest) -> Iterator[str]:
@@ -142,20 +146,20 @@ def _history(test: HistoryTest) -> Iterator[str]:
             yield f"{transaction.status}: {transaction.name}"
     for session in test.history.sessions:
         if len(session) > 1:
-            yield f"one session: {' '.join(f'T{number}' for number in session)}"
+            yield f"session: {' '.join(f'T{number}' for number in session)}"
     for first, second in test.history.order:
         yield f"observed: {first} < {second}"
     if test.history.schedule:
-        yield f"in time: {test.history.to_table()['schedule']}"
+        yield f"schedule: {test.history.to_table()['schedule']}"
     for name, members in test.history.sets:
-        yield f"{name}: {' '.join(f'T{number}' for number in members) or 'nobody'}"
+        yield f"{name}: {' '.join(f'T{number}' for number in members) or 'none'}"
 
 
 DONE = frozenset({"committed", "no-op"})
 
 
 def portrait_lines(portrait: Portrait) -> Iterator[str]:
-    """The portrait in lines for a person, histories with their schedules."""
+    """Yield what a protocol guarantees, where it violates that, and where it aborts needlessly."""
     for promise in portrait.promises:
         yield from _promise(portrait.protocol, promise)
     for abort in portrait.aborts:
@@ -165,26 +169,27 @@ def portrait_lines(portrait: Portrait) -> Iterator[str]:
     silent = [abort.exception for abort in portrait.aborts if not abort.raised]
     if silent:
         yield ""
-        yield f"Nothing in universe '{portrait.universe}' raises {', '.join(silent)}."
+        yield f"No run of search space '{portrait.universe}' raises {', '.join(silent)}."
     if portrait.shares:
         yield ""
         yield from map(_share, portrait.shares)
     for scope in portrait.uncounted:
-        yield f"Not counted to the end: {scope}."
+        yield f"Count incomplete (limit): {scope}."
 
 
 def _promise(name: str, promise: Promise) -> Iterator[str]:
     worst = promise.unexplained
     found = worst if worst is not None and worst.found else promise.hole
     if promise.hole.found is None:
-        yield f"It promises {promise.level}; whether it keeps that is unknown: {found.bound}."
+        yield f"Promised level {promise.level}: unknown whether it holds ({found.bound})."
     elif not promise.hole.found:
-        yield f"It promises {promise.level}, and keeps it {found.bound}."
+        yield f"Promised level {promise.level}: no violation {found.bound}."
     else:
-        more = ", explained by no serial order" if found is worst else ""
+        more = " and no serial order explains" if found is worst else ""
         yield (
-            f"It promises {promise.level}, and does not keep it:"
-            f" {count_of(found.transactions or 0, 'transaction')} that {name} admits and {promise.level} forbids{more} ({found.bound})."
+            f"Promised level {promise.level}: violated by"
+            f" {count_of(found.transactions or 0, 'transaction')} that {name} admits and"
+            f" {promise.level} forbids{more} ({found.bound})."
         )
         yield from _indented_history(found)
         if found.serial is not None:
@@ -196,18 +201,18 @@ def _promise(name: str, promise: Promise) -> Iterator[str]:
             and protocol(other).setting
         }
         for other, aborted in aborting.items():
-            what = ", ".join(f"{t} ({outcome})" for t, outcome in aborted.items())
-            yield f"  What to do: {_set(other)} aborts {what}."
+            what = " and ".join(f"{t} aborts with {outcome}" for t, outcome in aborted.items())
+            yield f"  Remedy: with {_set(other)}, {what}."
 
 
 def _abort(abort: NeedlessAbort) -> Iterator[str]:
     found = abort.found
     if not found.found:
-        verdict = "never" if found.found is False else "unknown whether"
-        yield f"{abort.exception} for nothing, {verdict}: {found.bound}."
+        verdict = "none found" if found.found is False else "unknown"
+        yield f"Needless {abort.exception}: {verdict} {found.bound}."
         return
     yield (
-        f"{abort.exception} for nothing, for {abort.level} allows it:"
+        f"Needless {abort.exception}: {abort.level} allows these"
         f" {count_of(found.transactions or 0, 'transaction')} ({found.bound})."
     )
     yield from _indented_history(found)
@@ -218,18 +223,18 @@ def _abort(abort: NeedlessAbort) -> Iterator[str]:
     ]
     for name in admitting:
         promised = ", ".join(protocol(name).promises)
-        yield f"  What to do: {_set(name)} aborts nothing; it promises {promised}."
+        yield f"  Remedy: with {_set(name)}, which promises {promised}, nothing aborts."
     if abort.layouts:
-        yield f"  What to do: nothing aborts with the table {' or '.join(abort.layouts)}."
+        yield f"  Remedy: nothing aborts with the table {' or '.join(abort.layouts)}."
     if not admitting and not abort.layouts:
         yield (
-            "  What to do: run the aborted statement again; no level that the table can be set to, and"
-            " no layout that was tried, admits it."
+            "  Remedy: retry the aborted statement; no level that a table can have, and no layout that"
+            " was tried, admits this run."
         )
 
 
 def _set(name: str) -> str:
-    """A protocol by what gives it to a table."""
+    """Return the table property that selects a protocol, and its name."""
     return f"{protocol(name).setting} ({name})"
 
 
@@ -245,31 +250,31 @@ def _indented_history(found: Separation) -> Iterator[str]:
 
 
 def _share(share: AbortShare) -> str:
-    silent = f"; on {count_of(share.silent, 'candidate')} it is silent" if share.silent else ""
+    silent = f"; silent on {count_of(share.silent, 'candidate')}" if share.silent else ""
     return (
-        f"Of {share.scope} with {count_of(share.transactions, 'transaction')} {share.level} allows"
-        f" {count_of(share.allowed, 'candidate')}, of which it aborts {share.aborted:,}"
-        f"{_percent(share.aborted, share.allowed)}; of the {share.admitted:,} that it admits"
-        f" {share.level} forbids {share.broken:,}{_percent(share.broken, share.admitted)}{silent}."
+        f"{share.scope}, {count_of(share.transactions, 'transaction')}: it aborts {share.aborted:,} of"
+        f" {count_of(share.allowed, 'candidate')} that {share.level} allows"
+        f"{_percent(share.aborted, share.allowed)}; {share.level} forbids {share.broken:,} of the"
+        f" {share.admitted:,} that it admits{_percent(share.broken, share.admitted)}{silent}."
     )
 
 
 def _percent(part: int, whole: int) -> str:
-    return f" ({100 * part / whole:.2f} %)" if part else ""
+    return f" ({100 * part / whole:.2f}%)" if part else ""
 
 
 def mutant_lines(report: MutantReport) -> Iterator[str]:
-    """Each mutant: its statement, and what tells it from the spec or why nothing does; then how many there are."""
+    """Yield each mutant with a test that distinguishes it from the spec, or why none does; then a summary."""
     for one in report.judged:
         yield f"{one.mutant.number:>3}. {one.mutant.change}"
         yield from (f"     {line}" for line in _why(one))
     told, argued = len(report.told), len(report.argued)
-    argues = f"{argued} argued to be equivalent, " if argued else ""
+    argues = f"{argued} argued equivalent, " if argued else ""
     left = [str(one.mutant.number) for one in report.survivors]
-    rest = f"{len(left)} not told apart: {', '.join(left)}" if left else "none left"
+    rest = f"{len(left)} not distinguished: {', '.join(left)}" if left else "none left"
     yield (
         f"{count_of(len(report.judged), 'mutant')} of {report.spec.name} in {report.seconds:.1f} s:"
-        f" {told} told apart, {argues}{rest}."
+        f" {told} distinguished, {argues}{rest}."
     )
 
 
@@ -277,16 +282,16 @@ def _why(one: JudgedMutant) -> Iterator[str]:
     if one.kills:
         first, *others = one.kills
         more = f" (and {count_of(len(others), 'other test')})" if others else ""
-        yield f"told by {_named(first)}: {first.words}{more}"
+        yield f"distinguished by {_named(first)}: {first.words}{more}"
         return
     if one.argument:
         yield f"equivalent: {one.argument}"
-    word = "unknown" if one.ended is not None else "none tells it apart"
+    word = "unknown" if one.ended is not None else "no test distinguishes it"
     yield f"{word}: {one.bound}"
 
 
 def _named(kill: Kill) -> str:
-    """A test of the catalogue by its name; a history that was found as it is, if it is short."""
+    """Return a test of the catalogue by its name, a history that was found in full."""
     if not kill.found:
         return kill.name
     if isinstance(kill.test, HistoryTest):
@@ -302,29 +307,33 @@ def _named(kill: Kill) -> str:
 
 
 def interleaving_lines(done: Interleavings) -> Iterator[str]:
-    """How many there are, what no serial order gives, which postconditions break, and an example of each."""
+    """Yield the numbers of interleavings and outcomes, then each outcome with an example schedule."""
     yield (
         f"{done.litmus.name} under {done.protocol}: {count_of(done.number, 'interleaving')},"
         f" {count_of(done.states, 'state')}, {count_of(len(done.outcomes), 'outcome')}"
     )
     for outcome in done.outcomes:
-        yield f"  {outcome.number:>9,} {_like(outcome)}{_breaks(outcome)}: {outcome.schedule}"
+        yield f"  {outcome.number:>9,}  {_like(outcome)}{_breaks(outcome)}: {outcome.schedule}"
     timeless = sum(outcome.number for outcome in done.outcomes if outcome.timeless)
     if timeless:
         plausible = sum(outcome.number for outcome in done.outcomes if outcome.plausible)
-        yield f"  {timeless:>9,} read what was so at no time while they ran; of these {plausible:,} what some serial order has"
+        yield (
+            f"  {timeless:>9,}  a result that held at no time while they ran; for {plausible:,} of these it is"
+            " the result of some serial order"
+        )
     for order, broken in done.alone.items():
         if broken:
-            yield f"  the serial order {order} breaks {', '.join(broken)}, too"
+            yield f"The serial order {order.replace(' ', ' → ')} violates {', '.join(broken)}, too."
 
 
 def _like(outcome: CountedEnd) -> str:
     ended = [told for told in outcome.end.told if told.outcome != "committed"]
     how = "".join(f", {told.name} {told.outcome}" for told in ended)
     if not outcome.serial:
-        return f"like no serial order{how}"
-    return f"like {' or '.join(order or 'none of them' for order in outcome.serial)}{how}"
+        return f"equal to no serial order{how}"
+    orders = (order.replace(" ", " → ") or "no transaction" for order in outcome.serial)
+    return f"equal to {' or '.join(orders)}{how}"
 
 
 def _breaks(outcome: CountedEnd) -> str:
-    return f", breaking {', '.join(outcome.breaks)}" if outcome.breaks else ""
+    return f", violates {', '.join(outcome.breaks)}" if outcome.breaks else ""

@@ -1,10 +1,6 @@
-"""Verdicts, axioms and checks in words.
+"""Verdicts, violations, axioms and checks in words.
 
-Verdicts in words: a violation is a chain of "because" that ends with what is impossible.
-
-What a spec demands, an axiom a line, in words.
-
-What ``check`` says of one history: each level that was asked, or where it stands among all of them.
+A violation is a list of edges with their reasons and a conclusion, for example a cycle.
 """
 
 from __future__ import annotations
@@ -31,6 +27,7 @@ __all__ = [
     "axiom_lines",
     "because",
     "check_lines",
+    "order_arrows",
     "other_ways",
     "refusal_words",
     "serial_words",
@@ -41,7 +38,7 @@ __all__ = [
 
 
 def because(violation: Violation) -> list[str]:
-    """The violation as sentences without their full stops, one for each edge, and the conclusion.
+    """Return a violation as lines: one for each edge with its reason, then the conclusion.
 
     >>> from isolitmus.model.reason import Edge
     >>> from isolitmus.model.verdict import Violation
@@ -49,85 +46,91 @@ def because(violation: Violation) -> list[str]:
     >>> for line in because(Violation("log-order", "acyclic", edges)): print(line)
     a before b, because it is earlier in the log
     b before a, because b missed it
-    so a would have to come before itself: no order has that
+    cycle a → b → a: no serial order satisfies these dependencies
     >>> dirty = (Edge("a", "b", "wr", "b read what a wrote; a aborted"),)
     >>> for line in because(Violation("no-aborted-read", "empty", dirty)): print(line)
     a leads to b, because b read what a wrote; a aborted
-    so a and b cannot both be there: no-aborted-read refuses that
+    no-aborted-read forbids an edge from a to b
     """
     edges = violation.cycle
     if violation.kind == "form":
-        return [f"it is not so that {NAMED_FORMS[violation.axiom].asks}"]
+        return [f"it does not hold that {NAMED_FORMS[violation.axiom].asks}"]
     if not edges:
-        return [f"so {violation.axiom} is broken"]
+        return [f"{violation.axiom} is violated"]
     if violation.kind == "flaw":
-        return [*(edge.why for edge in edges), "so no order of the transactions explains it"]
+        return [*(edge.why for edge in edges), "no order of the transactions explains this read"]
     if violation.kind == "empty":
-        ends = " and ".join(dict.fromkeys((edges[0].source, edges[-1].target)))
-        both = " both" if edges[0].source != edges[-1].target else ""
+        first, last = edges[0].source, edges[-1].target
+        to = (
+            f"a path from {first} to {last}"
+            if len(edges) > 1
+            else f"an edge from {first} to {last}"
+        )
         return [
             *(_sentence(edge, "leads to") for edge in edges),
-            f"so {ends} cannot{both} be there: {violation.axiom} refuses that",
+            f"{violation.axiom} forbids {to}",
         ]
-    first = edges[0].source
-    conclusion = f"so {first} would have to come before itself: no order has that"
+    cycle = " → ".join([*(edge.source for edge in edges), edges[0].source])
+    conclusion = f"cycle {cycle}: no serial order satisfies these dependencies"
     return [*(_sentence(edge, "before") for edge in edges), conclusion]
 
 
 def assumption_words(violation: Violation) -> str:
-    """What a violation supposes, after a comma or a verb; nothing if it supposes nothing."""
+    """Return the assumptions of a violation as an if-clause; empty if it has none."""
     return f" if {' and '.join(map(str, violation.supposing))}" if violation.supposing else ""
 
 
 def other_ways(verdict: Forbidden) -> list[str]:
-    """That what is not shown is forbidden, too; no line if everything is shown."""
+    """Return a line that the completions not shown are forbidden, too; none if all are shown."""
     if verdict.others == 0:
         return []
-    many = "every other way" if verdict.others is None else f"all {verdict.others} other ways"
-    ways = "the other way" if verdict.others == 1 else many
-    return [f"In {ways} in which it may have been it is forbidden, too."]
+    if verdict.others is None:
+        return ["Every other completion of the history is forbidden, too."]
+    if verdict.others == 1:
+        return ["The one other completion of the history is forbidden, too."]
+    return [f"All {verdict.others:,} other completions of the history are forbidden, too."]
 
 
 def refusal_words(violation: Violation) -> list[str]:
-    """Why a transaction could not commit, or why nobody says whether it could, from the violation that its commit
-    would have been.
+    """Return why a commit aborts, or why its outcome is undefined, from the violation that it would be.
 
     >>> from isolitmus.model.reason import Edge
     >>> from isolitmus.model.verdict import Violation
     >>> edges = (Edge("a", "b", "unseen", "b read version 0, before a became version 1"),)
     >>> for line in refusal_words(Violation("Conflict", "empty", edges)): print(line)
-    a stops b, because b read version 0, before a became version 1
-    so b cannot commit: Conflict
+    b conflicts with a, because b read version 0, before a became version 1
+    b aborts with Conflict
     >>> for line in refusal_words(Violation("restore", "silent", edges)): print(line)
-    a stands beside b, because b read version 0, before a became version 1
-    so what becomes of b is not said (restore), and the run ends
+    b overlaps a, because b read version 0, before a became version 1
+    the outcome of b is undefined (restore), and the run ends
     """
     edges = violation.cycle
     if violation.kind == "silent":
         return [
-            *(_sentence(edge, "stands beside") for edge in edges),
-            f"so what becomes of {edges[-1].target} is not said ({violation.axiom}), and the run ends",
+            *(_conflict(edge, "overlaps") for edge in edges),
+            f"the outcome of {edges[-1].target} is undefined ({violation.axiom}), and the run ends",
         ]
     return [
-        *(_sentence(edge, "stops") for edge in edges),
-        f"so {edges[-1].target} cannot commit: {violation.axiom}",
+        *(_conflict(edge, "conflicts with") for edge in edges),
+        f"{edges[-1].target} aborts with {violation.axiom}",
     ]
 
 
 def verdict_words(
     verdict: Verdict, spec: SpecLike, explained: Explanation | None = None
 ) -> list[str]:
-    """What a spec says, and why, in lines for a person; ``explained`` is what a serial order explains of
-    what it forbids.
+    """Return the verdict of a spec and its reasons as lines.
+
+    `explained` says what a serial order explains of a history that the spec forbids.
     """
     return titled_words(verdict, named(spec).title, explained)
 
 
 def titled_words(verdict: Verdict, title: str, explained: Explanation | None = None) -> list[str]:
-    """The same of what has a title.
+    """Return the verdict of a spec with this title, and its reasons, as lines.
 
     >>> titled_words(Allowed(("T2", "T1")), "Serializable")
-    ['Serializable allows it, for example in the order T2 T1.']
+    ['Serializable allows it, for example in the order T2 → T1.']
     """
     match verdict:
         case Forbidden(violations):
@@ -143,8 +146,8 @@ def titled_words(verdict: Verdict, title: str, explained: Explanation | None = N
             lines = []
             for silence in silences:
                 lines.append(f"{title} is silent on it ({silence.axiom}):")
-                lines += [f"  {_sentence(edge, 'stands beside')}" for edge in silence.cycle]
-            return [*lines, "  so it is neither allowed nor forbidden"]
+                lines += [f"  {_conflict(edge, 'overlaps')}" for edge in silence.cycle]
+            return [*lines, "  the history is neither allowed nor forbidden"]
         case Allowed():
             return [f"{title} allows it{order_words(verdict)}."]
         case Unknown(reason):
@@ -154,70 +157,92 @@ def titled_words(verdict: Verdict, title: str, explained: Explanation | None = N
 
 
 def order_words(verdict: Allowed) -> str:
-    """The order that allows it, and that of each who has one alone.
+    """Return the order that allows a history, and the orders of readers that have their own.
 
     >>> order_words(Allowed(("T1", "T2"), (("T1", "T3", "T2"), ("T2", "T4", "T1"))))
-    ', for example in the order T1 T2, and for each of the others in one of its own: T1 T3 T2; T2 T4 T1'
+    ', for example in the order T1 → T2; each reader has its own order: T1 → T3 → T2; T2 → T4 → T1'
     """
-    order = f", for example in the order {' '.join(verdict.witness)}" if verdict.witness else ""
-    own = "; ".join(map(" ".join, verdict.alone))
-    return f"{order}, and for each of the others in one of its own: {own}" if own else order
+    order = f", for example in the order {' → '.join(verdict.witness)}" if verdict.witness else ""
+    own = "; ".join(map(" → ".join, verdict.alone))
+    return f"{order}; each reader has its own order: {own}" if own else order
 
 
 MOST_ORDERS = 6
-"""So many serial orders are said in one sentence."""
+"""The most serial orders that one sentence names."""
 
 
 def serial_words(orders: tuple[str, ...], unexplained: tuple[int, ...]) -> str:
-    """The serial explanation of a run in one sentence.
+    """Return the serial orders that produce the final table of a run, as one sentence.
+
+    Parameters
+    ----------
+    orders : tuple of str
+        Serial orders of the writers that produce the final table, names separated by spaces.
+    unexplained : tuple of int
+        Versions of the table that no serial order produces.
 
     >>> serial_words(("delete insert",), ())
-    'One serial order of the writers gives the table: delete insert.'
+    'The final table equals that of the serial order delete → insert.'
     >>> serial_words((), (3,))
-    'No serial order of the writers gives the table: at version 3 none does.'
+    'No serial order of the writers produces the table at version 3.'
+
     """
     if not orders and not unexplained:
-        return "Raw transactions have no rows: no serial order was looked for."
-    versions = " and ".join(map(str, unexplained))
+        return "Serial orders were not searched: raw transactions have no rows."
+    versions = f"version{'s' if len(unexplained) > 1 else ''} {' and '.join(map(str, unexplained))}"
     if not orders:
-        return f"No serial order of the writers gives the table: at version {versions} none does."
-    count = "One serial order" if len(orders) == 1 else f"{len(orders)} serial orders"
-    verb = "gives" if len(orders) == 1 else "give"
-    shown = ", ".join(order or "(no writer)" for order in orders[:MOST_ORDERS])
-    verb += " the table, among them" if len(orders) > MOST_ORDERS else " the table"
-    end = f", but at version {versions} none does" if unexplained else ""
-    return f"{count} of the writers {verb}: {shown}{end}."
+        return f"No serial order of the writers produces the table at {versions}."
+    shown = " and of ".join(order_arrows(order) for order in orders[:MOST_ORDERS])
+    order = (
+        f"the serial order {shown}"
+        if len(orders) == 1
+        else f"{len(orders)} serial orders, among them those of {shown}"
+        if len(orders) > MOST_ORDERS
+        else f"the serial orders {shown}"
+    )
+    end = f", but none produces {versions}" if unexplained else ""
+    return f"The final table equals that of {order}{end}."
+
+
+def order_arrows(order: str) -> str:
+    """Return names separated by spaces as an order with arrows.
+
+    >>> order_arrows("a b"), order_arrows("")
+    ('a → b', '(no writer)')
+    """
+    return order.replace(" ", " → ") or "(no writer)"
 
 
 def view_words(explained: Explanation) -> str:
-    """Beside a verdict by conflicts, what a serial order explains of the history, in one sentence.
+    """Return what a serial order explains of a history that conflict serializability forbids.
 
     >>> from isolitmus.checker.execution.serial_orders import Explanation
     >>> view_words(Explanation("write-serializable", (("a", "b"),), reads=True, versions=True))
-    'Forbidden for its conflicts; the serial order a b explains every read of the writers and every \
+    'Forbidden by its conflicts; but the serial order a → b explains every read of the writers and every \
 version of the table (write-serializable-view).'
     >>> view_words(Explanation("serializable", (("a", "b"),)))
-    'Forbidden for its conflicts; no serial order explains every read, a b gives the last table \
+    'Forbidden by its conflicts; no serial order explains every read, but a → b produces the final table \
 (serializable-state).'
     >>> view_words(Explanation("log-serializable", ()))
-    'Forbidden for its conflicts, and the order of the log gives another table.'
+    'Forbidden by its conflicts, and the order of the log produces another table.'
     """
     e = explained
     log = e.level == "log-serializable"
     if not e.orders:
-        none = "the order of the log gives another" if log else "no serial order gives the last"
-        return f"Forbidden for its conflicts, and {none} table."
-    shown = " or ".join(" ".join(order) for order in e.orders)
-    table = "every version of the table" if e.versions else "the last table"
+        if log:
+            return "Forbidden by its conflicts, and the order of the log produces another table."
+        return "Forbidden by its conflicts, and no serial order produces the final table."
+    shown = " or ".join(" → ".join(order) for order in e.orders)
+    table = "every version of the table" if e.versions else "the final table"
     named = "" if e.name is None else f" ({e.name})"
     if not e.reads and log:
         return (
-            f"Forbidden for its conflicts; the order of the log gives {table}, and does not explain"
+            f"Forbidden by its conflicts; the order of the log produces {table}, but does not explain"
             f" every read{named}."
         )
     if not e.reads:
         return (
-            f"Forbidden for its conflicts; no serial order explains every read, {shown} gives"
+            f"Forbidden by its conflicts; no serial order explains every read, but {shown} produces"
             f" {table}{named}."
         )
     of = " of the writers" if e.level == "write-serializable" else ""
@@ -226,7 +251,15 @@ version of the table (write-serializable-view).'
     explains = (
         f"{order} {shown} explains" if len(e.orders) == 1 else f"serial orders {shown} explain"
     )
-    return f"Forbidden for its conflicts; the {explains} every read{of}{alone} and {table}{named}."
+    return (
+        f"Forbidden by its conflicts; but the {explains} every read{of}{alone} and {table}{named}."
+    )
+
+
+def _conflict(edge: Edge, verb: str) -> str:
+    """Return a conflict as a sentence; the edge leads from the winning commit to the one that aborts."""
+    reason = edge.why or f"that is in {edge.kind}"
+    return f"{edge.target} {verb} {edge.source}, because {reason}"
 
 
 def _sentence(edge: Edge, verb: str) -> str:
@@ -236,26 +269,28 @@ def _sentence(edge: Edge, verb: str) -> str:
 
 DEMANDS = {
     "acyclic": "no cycle in",
-    "irreflexive": "nothing related to itself by",
-    "empty": "nothing related by",
+    "irreflexive": "no transaction is related to itself by",
+    "empty": "no edges in",
 }
 
 
 def axiom_lines(spec: Spec) -> Iterator[str]:
-    """Each axiom, then each silence.
+    """Yield a line for each axiom of a spec, then for each case on which it is silent.
 
     >>> from isolitmus.specs import level
     >>> print(*axiom_lines(level("pl-3")), sep="; ")
-    no-aborted-read: nothing related by ([Aborted] ; wr); serial-order: no cycle in ((wr | ww) | rw)
+    no-aborted-read: no edges in ([Aborted] ; wr); serial-order: no cycle in ((wr | ww) | rw)
     """
     for axiom in spec.axioms:
         yield f"{axiom.name}: {DEMANDS[axiom.test]} {axiom.expr}"
     for one in spec.silences:
-        yield f"{one.name}: nothing is said of what is related by {one.expr}"
+        yield f"{one.name}: silent on the edges of {one.expr}"
 
 
 def check_lines(checked: HistoryVerdicts, *, every: bool = False) -> Iterator[str]:
-    """The verdicts and why; ``every``: the strongest levels that hold, the weakest that fail, and why these do.
+    """Yield the verdicts on a history and their reasons.
+
+    With `every`: the strongest levels that hold, the weakest that fail, and why those fail.
 
     >>> from isolitmus.checker import check
     >>> from isolitmus.model import History
@@ -263,12 +298,12 @@ def check_lines(checked: HistoryVerdicts, *, every: bool = False) -> Iterator[st
     >>> skew = History.parse("r1(x0) r1(y0) w1(x1) r2(x0) r2(y0) w2(y2)")
     >>> names = "causal", "snapshot-isolation", "serializable"
     >>> for line in check_lines(check(skew, [level(name) for name in names]), every=True): print(line)
-    The strongest level that holds is snapshot-isolation; so does causal.
-    The weakest level that fails is serializable (write skew (G2-item)).
+    Strongest level that holds: snapshot-isolation; causal holds, too.
+    Weakest level that fails: serializable (write skew (G2-item)).
     Serializable forbids it (serial-order):
       T1 before T2, because T1 read y0 and T2 wrote the next version y2
       T2 before T1, because T2 read x0 and T1 wrote the next version x1
-      so T1 would have to come before itself: no order has that
+      cycle T1 → T2 → T1: no serial order satisfies these dependencies
     """
     shown = list(checked.levels)
     if every:
@@ -280,34 +315,33 @@ def check_lines(checked: HistoryVerdicts, *, every: bool = False) -> Iterator[st
             checked.levels[name], checked.titles[name], checked.explained.get(name)
         )
     if checked.assumptions:
-        yield f"Assumed, because the history does not say: {'; '.join(checked.assumptions)}."
+        yield "Assumptions, because the history does not say:"
+        yield from (f"- {one}" for one in checked.assumptions)
 
 
 def _standing(checked: HistoryVerdicts) -> Iterator[str]:
     verdicts = {name: str(verdict) for name, verdict in checked.levels.items()}
     standing = checked.standing
     for word, verdict, extreme, all_of in (
-        ("strongest", "allowed", standing.strongest, "hold"),
-        ("weakest", "forbidden", standing.weakest, "fail"),
+        ("Strongest", "allowed", standing.strongest, "hold"),
+        ("Weakest", "forbidden", standing.weakest, "fail"),
     ):
         others = [
             name for name, said in verdicts.items() if said == verdict and name not in extreme
         ]
         if not extreme:
-            yield f"No level {all_of}s that was asked."
+            yield f"None of the levels asked {all_of}s."
             continue
         named = _listed([name + _called(checked, name) for name in extreme])
-        one = len(extreme) == 1
-        so = f"; so {'does' if len(others) == 1 else 'do'} {_listed(others)}" if others else ""
-        yield (
-            f"The {word} level that {all_of}s is {named}{so}."
-            if one
-            else f"The {word} levels that {all_of} are {named}{so}."
-        )
+        plural = "s" if len(extreme) > 1 else ""
+        verb = all_of if len(extreme) > 1 else f"{all_of}s"
+        too = f"{all_of}s" if len(others) == 1 else all_of
+        also = f"; {_listed(others)} {too}, too" if others else ""
+        yield f"{word} level{plural} that {verb}: {named}{also}."
 
 
 def _called(checked: HistoryVerdicts, name: str) -> str:
-    """The anomalies that a level forbids: one of them in any case."""
+    """Return the names of the anomalies in a history that a level forbids."""
     found = anomaly_names(checked.levels[name])
     return f" ({' or '.join(found)})" if found else ""
 

@@ -76,7 +76,7 @@ def smallest_suite(report: MutantReport) -> Suite:
     if not is_commit_check(report.spec):
         raise IsolitmusError(
             "--suite is for those who write a client of a table format, and"
-            f" {report.spec.name} is no protocol of one"
+            f" {report.spec.name} is not a protocol of one"
         )
     if not report.told:
         raise IsolitmusError(

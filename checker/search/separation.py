@@ -120,13 +120,13 @@ def separate(
     few = wanted[: search.largest + 1]  # a range may be long
     if not 1 <= min(few) <= max(few) <= search.largest:
         raise IsolitmusError(
-            f"{count_of(wanted[-1], 'transaction')} were asked for; 1 to {search.largest} can be searched in"
+            f"{count_of(wanted[-1], 'transaction')} are too many; 1 to {search.largest} can be searched in"
             f" {search.where}"
         )
     if certify and search.by != "symbolic":
         raise IsolitmusError(
-            f"a certificate is of what a solver refuted, and in {search.where} all is enumerated; leave out"
-            " --certificate or --by"
+            f"--certificate needs a solver, and {search.where} is enumerated; leave out --certificate or"
+            " --by"
         )
     start = monotonic()
     search.budget = budget or Budget()
@@ -150,7 +150,7 @@ def separate(
             found, seen = search.find(n)
         except (Limit, MemoryError) as limit:
             examined += getattr(limit, "examined", 0)
-            why = str(limit) or "memory was used up, which ended it"
+            why = str(limit) or "memory limit"
             done = answer(None, f"{why}, at {count_of(n, 'transaction')} in {search.where}")
             return replace(done, ended=why)
         examined += seen
@@ -210,7 +210,7 @@ def scope_words(scope: Scope) -> str:
         count_of(len(scope.readers), "reader"),
         count_of(len(scope.inits), "initial table"),
     )
-    return f"universe '{scope.name}' ({', '.join(parts)})"
+    return f"search space '{scope.name}' ({', '.join(parts)})"
 
 
 def _teller(progress: Callable[[int, int], None], n: int, so_far: int) -> Callable[[int], None]:
@@ -220,9 +220,10 @@ def _teller(progress: Callable[[int, int], None], n: int, so_far: int) -> Callab
 def _smaller(sizes: Sequence[int], n: int, where: str) -> str:
     smaller = [k for k in sizes if k < n]
     if not smaller:
-        return f"the search of {where} starts at {count_of(n, 'transaction')}"
+        return f"searched from {count_of(n, 'transaction')} in {where}"
     several = f"{smaller[0]} to {smaller[-1]} transactions"
-    return f"none with {several if len(smaller) > 1 else count_of(smaller[0], 'transaction')} in {where}"
+    few = several if len(smaller) > 1 else count_of(smaller[0], "transaction")
+    return f"no counterexample with {few} in {where}"
 
 
 Confirm = Callable[["Separation"], "Separation"]
@@ -386,7 +387,7 @@ class _Histories:
     ) -> None:
         if unexplained:
             raise IsolitmusError(
-                "--unexplained asks for statements, which universe 'abstract' does not have;"
+                "--unexplained asks for statements, which search space 'abstract' does not have;"
                 " try --universe table"
             )
         _require(a, abstract.available_names(a), "abstract histories do")
@@ -395,7 +396,7 @@ class _Histories:
         self.a, self.b = with_silences_as_axioms(a), without_silences(b)
         self.vary = vary
         known = ", version orders observed" if vary.observed else ""
-        self.where = f"universe 'abstract' (at most {len(abstract.KEYS)} keys{known})"
+        self.where = f"search space 'abstract' (at most {len(abstract.KEYS)} keys{known})"
         self.options = "" if sessions else " --no-sessions"
         self.options += "" if aborts else " --no-aborts"
         needed = abstract.observes_versions(a, b)
@@ -462,7 +463,7 @@ def find_triviality(spec: SpecLike, *, budget: Budget | None = None) -> str | No
 
     >>> from isolitmus.specs.language.parser import read
     >>> print(find_triviality(read('"Slip" acyclic so & wr as slip', "slip")))
-    slip allows every history: it forbids none up to 3 transactions in universe 'abstract' (at most 3 keys), and none of the catalogue
+    slip allows every history: it forbids none up to 3 transactions in search space 'abstract' (at most 3 keys), and none of the catalogue
     >>> find_triviality(read('"Sound" acyclic wr as order', "sound")) is None
     True
     """

@@ -27,9 +27,9 @@ __all__ = ["TABLE_ASSUMPTIONS", "By", "Separation"]
 By = Literal["symbolic", "exhaustive"]
 
 TABLE_ASSUMPTIONS = (
-    "statements are deterministic, and each transaction is one statement in a session of its own",
-    "a version of the log is written once (put if absent), and file statistics are right",
-    "only the tables, statements and readers of the universe",
+    "statements are deterministic, and each transaction is one statement in its own session",
+    "each version of the log is written once (put if absent), and file statistics are correct",
+    "only the tables, statements and readers of the search space",
 )
 
 
@@ -138,7 +138,7 @@ class Separation(TextResult, PageResult, GraphResult):
         return replace(
             self,
             found=True,
-            bound=f"{self.ships} of the catalogue; none {self.bound}",
+            bound=f"{self.ships} of the catalogue; no counterexample {self.bound}",
             transactions=self.beside.transactions,
             litmus=self.beside.test,
             forbidden=self.beside.forbidden,
@@ -152,14 +152,13 @@ class Separation(TextResult, PageResult, GraphResult):
         """How much was looked at, in words."""
         ended = self.found is None and not self.searched
         if self.by == "exhaustive":
-            done = "until then, none found" if ended else "examined"
-            return f"{count_of(self.examined, 'candidate')} {done}"
+            checked = f"{count_of(self.examined, 'candidate')} checked"
+            return f"{checked} before the limit" if ended else checked
         if not self.examined:
-            nothing = "had nothing to propose" if self.exhausted else "proposed nothing yet"
-            return f"the solver {nothing}"
-        proposals = count_of(self.examined, "proposal of the solver", "proposals of the solver")
+            return "the solver refuted all" if self.exhausted else "no solver proposal yet"
+        proposals = count_of(self.examined, "solver proposal", "solver proposals")
         if ended:
-            return f"{proposals} until then, all refuted"
+            return f"{proposals} before the limit, all refuted"
         return f"{proposals}, all refuted" if self.exhausted else proposals
 
     @property

@@ -51,7 +51,7 @@ def separate_unbounded(
     >>> number, _, scope = answer.bound.partition(", ")
     >>> answer.found, answer.proved, number
     (False, True, 'any number of transactions')
-    >>> "whose reads are all tracked" in scope, "set-from-subquery" in [t.litmus for t in answer.outside]
+    >>> "with tracked reads only" in scope, "set-from-subquery" in [t.litmus for t in answer.outside]
     (True, True)
     """
     from isolitmus.checker.prove.arguments import Question
@@ -59,7 +59,7 @@ def separate_unbounded(
     a, b = spec(a), spec(b)
     if universe == ABSTRACT:
         raise IsolitmusError(
-            "--unbounded proves what holds of tables; universe 'abstract' has none; leave it out"
+            "--unbounded proves claims about tables, and search space 'abstract' has none; leave it out"
         )
     if search.get("unexplained"):
         raise IsolitmusError(

@@ -437,7 +437,7 @@ class Codes:
                 scaled = number * 10 ** digits[1]
                 if scaled.denominator == 1 and abs(scaled) < 10 ** digits[0]:
                     return Decimal(int(scaled)).scaleb(-digits[1])
-        raise NoValue(f"{number} is no {type_}")
+        raise NoValue(f"{number} is not of type {type_}")
 
     def _text(self, text: str) -> Fraction:
         at = bisect_left(self._texts, text, key=lambda pair: pair[0])

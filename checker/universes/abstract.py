@@ -267,20 +267,20 @@ def variation_for(
 
 
 def assumptions(a: Spec, b: Spec, *, sessions: bool = True, aborts: bool = True) -> tuple[str, ...]:
-    """What is taken for granted when these specs are compared."""
+    """Return the assumptions of a comparison of these specs."""
     commits = "" if variation_for(a, b, aborts=aborts).aborts else "every transaction commits, and "
-    who = commits or "every transaction "
-    alone = () if sessions else ("every transaction is a session of its own",)
+    who = commits or "each transaction "
+    alone = () if sessions else ("each transaction is its own session",)
     if TIMES & (a.needs | b.needs):
         alone = (
             *alone,
-            "sessions go on in real time, and nobody reads what is not written yet",
+            "sessions run in real time, and no transaction reads a version before it is written",
         )
     elif needs_operations(a) or needs_operations(b):
-        alone = (*alone, "writes come in the order of the keys")
+        alone = (*alone, "each transaction writes its keys in their order")
     return (
-        f"{who}reads and writes each key at most once, reads first",
-        f"at most {len(KEYS)} keys, no reads by predicate",
+        f"{who}reads and writes each key at most once, with reads before writes",
+        f"there are at most {len(KEYS)} keys and no predicate reads",
         *alone,
     )
 

@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 __all__ = ["ScheduleSearch"]
 
 ASSUMPTIONS = (
-    "a reader may be stopped at each entry of an index that it comes to, a writer between its statements",
-    "no page of an index is split, and no scan goes by the order of pages",
-    "only the tables, statements and readers of the universe",
+    "a reader can pause at each index entry, a writer between its statements",
+    "no index page splits, and no scan follows the order of pages",
+    "only the tables, statements and readers of the search space",
 )
 
 
@@ -82,7 +82,7 @@ class ScheduleSearch:
                 (self.scope.inits, "initial table"),
             )
         )
-        return f"universe '{self.scope.name}' ({', '.join(some)}; every order of steps)"
+        return f"search space '{self.scope.name}' ({', '.join(some)}; every order of steps)"
 
     def shipped(self) -> ShippedTest | None:
         """What the catalogue has."""

@@ -327,4 +327,4 @@ def _no_value(text: str, target: Type) -> EvaluationError:
         if target == "BOOLEAN"
         else "SparkNumberFormatException"
     )
-    return EvaluationError(exception, f"'{text}' is no {target}")
+    return EvaluationError(exception, f"'{text}' is not of type {target}")

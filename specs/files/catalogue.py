@@ -43,6 +43,7 @@ __all__ = [
     "litmus",
     "litmus_files",
     "litmus_names",
+    "litmus_tags",
     "matrices",
     "matrix",
     "protocol",
@@ -54,6 +55,8 @@ __all__ = [
     "spec",
 ]
 
+TAGS = re.compile(r"^tags *= *(\[[^\]]*\])", re.MULTILINE)
+QUOTED = re.compile(r'"([^"]*)"')
 HISTORY = re.compile(r"^\[history\]$", re.MULTILINE)
 """What a file of ours has that is an abstract history."""
 
@@ -67,6 +70,16 @@ def history_names() -> list[str]:
     """The names of the litmus tests in the package that are abstract histories, sorted; nothing else is read."""
     found = shipped_files("litmus").items()
     return [name for name, path in found if HISTORY.search(path.read_text("utf-8"))]
+
+
+def litmus_tags() -> list[str]:
+    """Return the tags of the litmus tests in the package, sorted; nothing else of these is read.
+
+    >>> "lost-update" in litmus_tags()
+    True
+    """
+    texts = (path.read_text("utf-8") for path in shipped_files("litmus").values())
+    return sorted({tag for text in texts for tag in QUOTED.findall("".join(TAGS.findall(text)))})
 
 
 def litmus_files(name: str) -> list[Path]:
@@ -85,7 +98,7 @@ def litmus_files(name: str) -> list[Path]:
         return [path]
     known = shipped_files("litmus")
     if name not in known:
-        raise UnknownName(f"no litmus test '{name}'{near(name, known)}")
+        raise UnknownName(f"unknown litmus test '{name}'{near(name, known)}")
     return [known[name]]
 
 
@@ -114,7 +127,7 @@ def matrix(name: str) -> Matrix:
     known = shipped_files("matrices")
     path = Path(name) if name.endswith(".toml") else known.get(name)
     if path is None:
-        raise UnknownName(f"no matrix '{name}'{near(name, known)}")
+        raise UnknownName(f"unknown matrix '{name}'{near(name, known)}")
     return read_matrix(read_text(path, LitmusError), path.stem, path)
 
 
@@ -139,7 +152,7 @@ def scope(name: NameOrPath | Scope) -> Scope:
         return name
     name = name_text(name)
     if not name.endswith(".toml") and name not in scopes():
-        raise UnknownName(f"no scope '{name}'{near(name, scopes())}")
+        raise UnknownName(f"unknown scope '{name}'{near(name, scopes())}")
     path = Path(name) if name.endswith(".toml") else shipped_files("scopes")[name]
     return read_scope(read_text(path, LitmusError), path.stem, path)
 

@@ -81,7 +81,7 @@ def claims() -> Mapping[str, Claim]:
 def claim(number: str) -> Claim:
     """The claim of a number; UnknownName with a near one if there is none."""
     if number not in claims():
-        raise UnknownName(f"no claim '{number}'{near(number, claims())}")
+        raise UnknownName(f"unknown claim '{number}'{near(number, claims())}")
     return claims()[number]
 
 
@@ -118,7 +118,7 @@ def read_claims(text: str, label: str, path: Path | None = None) -> tuple[Claim,
             continue
         if not NAME.fullmatch(name):
             document.refuse(
-                f"{name} is no claim; write D, Q or N and a number, such as [D46]", name
+                f"{name} is not a claim; write D, Q or N and a number, such as [D46]", name
             )
         found.append(_claim(name, entry, title, engines, path))
     if not found:

@@ -70,7 +70,9 @@ def _protocol(given: Node) -> str | None:
     name: str = given.get("protocol", str)
     known = shipped_files("protocols")
     if name not in known:
-        names = given.meant(f"{given}.protocol: no protocol '{name}'", name, known, protocol_names)
+        names = given.meant(
+            f"{given}.protocol: unknown protocol '{name}'", name, known, protocol_names
+        )
         if len(names) > 1:
             given.refuse(f"{given}.protocol is '{name}', which is {len(names)} protocols; name one")
         (name,) = names
@@ -113,7 +115,7 @@ def _aside(before: Node, text: str, schemas: Mapping[str, Schema]) -> Aside:
             known = {name.lower(): name for name in schemas}
             name = found["table"]
             if name.lower() not in known:
-                before.refuse(f"{before}: no table '{name}'{near(name, schemas)}")
+                before.refuse(f"{before}: unknown table '{name}'{near(name, schemas)}")
             cache = CacheTable(text, known[name.lower()], keep)
             has = features_of(client=ClientSettings((cache,)), schema=schemas[cache.table])
             refuse_together(has, before.refuse, str(before), table=name)

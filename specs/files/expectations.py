@@ -229,7 +229,7 @@ def _versions(given: Node, of: Expected) -> dict[int, dict[str, Rows]]:
     versions = {}
     for number, tables in given.inner("versions", {}).items():
         if not VERSION.fullmatch(number):
-            tables.refuse(f"{tables} is no version; 0 is the table at the start")
+            tables.refuse(f"{tables} is not a version; 0 is the table at the start")
         versions[int(number)] = _contents(tables, of)
     return versions
 

@@ -187,7 +187,7 @@ class JobReader:
         query = queries.at(name)
         text = query.value
         if not NAME.fullmatch(name) or name in types:
-            query.refuse(f"{query}: '{name}' is no name of its own")
+            query.refuse(f"{query}: '{name}' is not a name of its own")
         if not isinstance(text, str):
             query.refuse(f"{query} is {show_value(text)}; a text is wanted")
         with _in_file(queries, name, text):

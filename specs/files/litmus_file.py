@@ -47,7 +47,7 @@ def read_litmus(text: str, name: str, path: Path | None = None) -> Litmus | Hist
     label = path.name if path is not None else f"{name}.toml"
     document = Source(label, text).node()
     if document.value.keys().isdisjoint(MARKS):
-        other = "this is no litmus test: it has neither 'transactions' nor 'history'"
+        other = "not a litmus test: it has neither 'transactions' nor 'history'"
         empty = "the file needs 'title' (a text)"
         raise NoLitmusTest(f"{label}: {other if document.value else empty}")
     if "history" in document:

@@ -75,7 +75,7 @@ def read_declared_table(given: str) -> LoggedDeclaration:
     name = name if named else real_path(folder).name
     if not NAME.fullmatch(name):
         raise LitmusError(
-            f"{given}: '{name}' is no name that a table has in SQL; write NAME={given}"
+            f"{given}: '{name}' is not a name that a table has in SQL; write NAME={given}"
         )
     log = open_log(folder)
     metadata, protocol = LogMetadata(), LogProtocol(1, 2)

@@ -252,7 +252,7 @@ def _typed(partition: Node, value: object, type_: Type) -> Value:
                 return date.fromisoformat(text)
             except ValueError:
                 pass
-    partition.refuse(f"{partition}: {show_value(value)} is no {type_}")
+    partition.refuse(f"{partition}: {show_value(value)} is not of type {type_}")
 
 
 def _stats(stats: Node, schema: Schema) -> Mapping[str, Any] | None:

@@ -209,12 +209,12 @@ def protocol(name: SpecLike) -> Spec:
     for axiom in found.axioms:
         if axiom.test != "empty":
             raise SpecError(
-                f"{name} is no protocol: its axiom {axiom.name} is {axiom.test}, and what is checked"
+                f"{name} is not a protocol: its axiom {axiom.name} is {axiom.test}, and what is checked"
                 " at a commit is that a relation is empty"
             )
     if found.format is not None and format_named(found.format).clauses and not found.clauses:
         raise SpecError(
-            f"{name} is no protocol: of format {found.format} one says what is seen, and what is locked"
+            f"{name} is not a protocol: of format {found.format} one says what is seen, and what is locked"
         )
     for promised in found.promises:
         if promised not in shipped_files("levels"):
@@ -231,7 +231,7 @@ def spec(name: SpecLike) -> Spec:
     '14.2'
     >>> spec("serialisable")
     Traceback (most recent call last):
-    isolitmus.model.errors.UnknownName: no level or protocol 'serialisable'; did you mean 'serializable'?
+    isolitmus.model.errors.UnknownName: unknown level or protocol 'serialisable'; did you mean 'serializable'?
     """
     return _find(name, "level or protocol", ("levels", "protocols"))
 
@@ -262,7 +262,7 @@ def _find(name: SpecLike, what: str, folders: tuple[Folder, ...]) -> Spec:
             for k, path in known.items()
             if format_of_file(path) in (None, DELTA) or k.startswith(family)
         ]
-        raise UnknownName(f"no {what} '{plain}'{near(plain, usual) or near(plain, known)}")
+        raise UnknownName(f"unknown {what} '{plain}'{near(plain, usual) or near(plain, known)}")
     return _read_shipped(known[plain], runtime or None)
 
 

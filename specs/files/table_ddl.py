@@ -115,7 +115,7 @@ def _columns(schema: exp.Schema, place: SqlText) -> Iterator[str]:
         if isinstance(column, ASIDE_COLUMNS):
             continue
         if not isinstance(column, exp.ColumnDef) or column.args.get("kind") is None:
-            place.refuse(column, f"'{place.written(column)}' is no column; write NAME TYPE")
+            place.refuse(column, f"'{place.written(column)}' is not a column; write NAME TYPE")
         said = f"{column.name} {column.args['kind'].sql(DIALECT)}"
         for constraint in column.constraints:
             match constraint.kind:

@@ -67,7 +67,7 @@ def _index(name: str, given: Node, columns: Sequence[Column]) -> Index:
             given.refuse(f"{given} names no column: '{words[0]}'{near(words[0], known)}")
         if words[1:] not in ([], ["asc"], ["desc"]):
             given.refuse(
-                f"{given}: '{part.strip()}' is no column of an index; write COLUMN or COLUMN desc"
+                f"{given}: '{part.strip()}' is not a column of an index; write COLUMN or COLUMN desc"
             )
         if known.index(words[0]) in places:
             given.refuse(f"{given} names column '{words[0]}' twice")
@@ -306,7 +306,7 @@ def _some_columns(table: Node, key: str, names: Sequence[str]) -> tuple[str, ...
 def _column(table: Node, text: str, *, base: bool) -> Column:
     words = COLUMN_TYPE.fullmatch(text)
     if words is None or not NAME.fullmatch(words[1]):
-        table.refuse(f"{table}.columns: '{text.strip()}' is no column; write NAME TYPE, …")
+        table.refuse(f"{table}.columns: '{text.strip()}' is not a column; write NAME TYPE, …")
     type_ = column_type(words[2])
     if type_ is None or (base and type_ not in BASE_TYPES):
         known = BASE_TYPES if base else NAMED_TYPES
@@ -323,7 +323,7 @@ def _identity(table: Node, name: str, type_: str, text: str = "") -> Identity | 
     # on the way to 0 Delta would take it for the value of an INSERT without rows
     if found is None or type_ != "BIGINT" or start * step <= 0:
         table.refuse(
-            f"{table}.columns: '{name} {type_} {text.strip()}' is no column; write NAME TYPE, or"
+            f"{table}.columns: '{name} {type_} {text.strip()}' is not a column; write NAME TYPE, or"
             " NAME BIGINT GENERATED ALWAYS AS IDENTITY (START WITH 1 INCREMENT BY 1), or BY DEFAULT"
             " for ALWAYS; with numbers of at most 9 digits, both above 0 or both below"
         )

@@ -218,7 +218,7 @@ def _refuse_versions(
             written = init[number - 1]
             if isinstance(written, Read) or written.target != table:
                 document.refuse(
-                    f"transactions.{name}: {{init[{number}]}} is no version of {table};"
+                    f"transactions.{name}: {{init[{number}]}} is not a version of {table};"
                     f" that init statement is '{written.sql}'"
                 )
 

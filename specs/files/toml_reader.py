@@ -57,7 +57,7 @@ def read_toml(text: str, label: str) -> TomlTable:
         line = int(found[1]) if found else end.count("\n") + 1
         column = int(found[2]) if found else len(end) - end.rfind("\n")
         raise LitmusError(
-            f"{label}:{line}:{column}: this is no TOML: {what}{excerpt(text, line, column)}"
+            f"{label}:{line}:{column}: not valid TOML: {what}{excerpt(text, line, column)}"
         ) from None
     except ValueError:
         raise LitmusError(f"{label}: {TOO_LARGE}") from None
@@ -266,7 +266,7 @@ class Node:
         """The same in the order in which they are written."""
         rows = self.value
         if not isinstance(rows, list) or not all(isinstance(row, list) for row in rows):
-            self.refuse(f"{self} is no list of rows; write [[1, 0], [2, 1]]")
+            self.refuse(f"{self} is not a list of rows; write [[1, 0], [2, 1]]")
         return tuple(self._row(row, _fitting(row, kinds)) for row in rows)
 
     def _row(self, row: list[Any], types: Sequence[Type]) -> Row:
@@ -279,11 +279,11 @@ class Node:
             return None
         if not any(type(value) in kinds for kinds in VALUES.values()):
             self.refuse(
-                f"{self}: {show_value(value)} is no value; write a number, a text, a boolean,"
+                f"{self}: {show_value(value)} is not a value; write a number, a text, a boolean,"
                 " a date or { null = true }"
             )
         if type(value) not in _python_types(wanted):
-            self.refuse(f"{self}: {show_value(value)} is no {wanted}")
+            self.refuse(f"{self}: {show_value(value)} is not of type {wanted}")
         if wanted in RANGES and not RANGES[wanted][0] <= cast("int", value) <= RANGES[wanted][1]:
             self.refuse(f"{self}: {value} does not fit into {wanted}")
         if wanted == "DOUBLE":
@@ -297,7 +297,7 @@ class Node:
             value = Decimal(text)
             kept = rescale(value, wanted)
         except (InvalidOperation, EvaluationError):
-            self.refuse(f"{self}: {show_value(text)} is no {wanted}")
+            self.refuse(f"{self}: {show_value(text)} is not of type {wanted}")
         if kept != value:
             self.refuse(f"{self}: {show_value(text)} has more digits than {wanted}")
         return kept

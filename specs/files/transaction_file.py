@@ -375,7 +375,9 @@ def _using(write: DataFrameWrite, given: Node, schema: Schema) -> tuple[int, ...
     for name, index in zip(names, indexes, strict=True):
         if index is None:
             columns = [column.name for column in schema.columns]
-            given.refuse(f"{given}.options.replaceUsing: no column '{name}'{near(name, columns)}")
+            given.refuse(
+                f"{given}.options.replaceUsing: unknown column '{name}'{near(name, columns)}"
+            )
     return tuple(dict.fromkeys(index for index in indexes if index is not None))
 
 
@@ -400,7 +402,7 @@ def _more(write: DataFrameWrite, given: Node, context: TransactionContext) -> tu
     for name, item in zip(names, items, strict=True):
         taken = declared.index(name) is not None
         if taken or not NAME.fullmatch(name) or item == Const(None, "INT"):
-            given.refuse(f"{given}.query: '{item}' is no new column; write VALUE AS NAME")
+            given.refuse(f"{given}.query: '{item}' is not a new column; write VALUE AS NAME")
     if len({name.lower() for name in names}) < len(names):
         given.refuse(f"{given}.query adds a column twice")
     return tuple(Column(n, item.type) for n, item in zip(names, items, strict=True))

@@ -224,7 +224,7 @@ def build_workload(
     that are there.
     """
     if "jobs" not in document:
-        raise NoLitmusTest(f"{document.source.label}: this is no workload: it has no [jobs.NAME]")
+        raise NoLitmusTest(f"{document.source.label}: not a workload: it has no [jobs.NAME]")
     document.keys(KNOWN)
     schemas, level, formats, left_out = workload_tables(document, logged)
     shared = types_in(document.at("shared", document.get("shared", dict, {})))

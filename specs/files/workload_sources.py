@@ -177,7 +177,9 @@ def workload(*names: str, ddl: Path | None = None, tables: Sequence[str] = ()) -
     if texts:
         other = next((name for name in names if name not in texts), None)
         if other is not None:
-            raise IsolitmusError(f"'{other}' is no file of SQL, and the others are; write NAME.sql")
+            raise IsolitmusError(
+                f"'{other}' is not a file of SQL, and the others are; write NAME.sql"
+            )
         if ddl is None and not logged:
             raise IsolitmusError(
                 "files of SQL do not say what the table is; add --ddl FILE, or --table FOLDER"
@@ -192,7 +194,7 @@ def workload(*names: str, ddl: Path | None = None, tables: Sequence[str] = ()) -
     path = Path(name) if name.endswith(".toml") else known.get(name)
     if path is None:
         raise UnknownName(
-            f"no workload '{name}'{near(name, known)}; a name, a file NAME.toml or files NAME.sql are wanted"
+            f"unknown workload '{name}'{near(name, known)}; a name, a file NAME.toml or files NAME.sql are wanted"
         )
     return read_workload(read_text(path, LitmusError), path.stem, path, logged)
 

@@ -36,7 +36,7 @@ def read_awdit(text: str, file: str) -> RegisterHistory:
     (2 transactions in 1 session, 3 operations on 1 key, array([-1,  1,  1]))
     >>> read_awdit("w 0 1\nx 0 2", "h.txt")
     Traceback (most recent call last):
-    isolitmus.model.errors.RecordingError: h.txt:2: 'x 0 2' is none of 'r KEY VALUE', 'w KEY VALUE', '-----' and '====='
+    isolitmus.model.errors.RecordingError: h.txt:2: 'x 0 2' is not one of 'r KEY VALUE', 'w KEY VALUE', '-----' and '====='
     """
     sessions = _sessions(text, file)
     initial = _initial(sessions)
@@ -84,7 +84,7 @@ def _sessions(text: str, file: str) -> list[list[list[_Line]]]:
             sessions[-1].append([])
         elif line:
             raise RecordingError(
-                f"{file}:{number}: '{line}' is none of 'r KEY VALUE', 'w KEY VALUE', '-----' and '====='"
+                f"{file}:{number}: '{line}' is not one of 'r KEY VALUE', 'w KEY VALUE', '-----' and '====='"
             )
     whole = [[transaction for transaction in session if transaction] for session in sessions]
     return [session for session in whole if session]

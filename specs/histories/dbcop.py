@@ -192,8 +192,8 @@ def read_dbcop_json(value: Any, file: str) -> RegisterHistory:
     1 transaction in 1 session, 2 operations on 2 keys
     >>> read_dbcop_json([[{"events": [["w", 0, -1]], "committed": True}]], "h.json")
     Traceback (most recent call last):
-    isolitmus.model.errors.RecordingError: h.json: session 1, transaction 1, event 1: '-1' is no version of a write; a \
-number from 0 to 9223372036854775807 would be right
+    isolitmus.model.errors.RecordingError: h.json: session 1, transaction 1, event 1: '-1' is not a version of a write; \
+expected a number from 0 to 9223372036854775807
     """
     if isinstance(value, dict):
         value = value.get("data")
@@ -229,7 +229,7 @@ number from 0 to 9223372036854775807 would be right
 
 def _list(value: Any, place: str) -> list[Any]:
     if not isinstance(value, list):
-        raise RecordingError(f"{place}: '{_shown(value)}' stands where a list would be right")
+        raise RecordingError(f"{place}: expected a list, found '{_shown(value)}'")
     return value
 
 
@@ -250,14 +250,14 @@ def _event(event: Any, place: str) -> tuple[bool, int | str, int | None]:
     is_write = WORDS[word]
     if not (type(key) is str or (type(key) is int and 0 <= key <= GREATEST)):
         raise RecordingError(
-            f"{place}: '{_shown(key)}' is no variable; a number from 0 to {GREATEST} or a text would be right"
+            f"{place}: '{_shown(key)}' is not a variable; expected a number from 0 to {GREATEST} or a text"
         )
     if not (type(version) is int and 0 <= version <= GREATEST) and (
         is_write or version is not None
     ):
         what = "a write" if is_write else "a read"
         raise RecordingError(
-            f"{place}: '{_shown(version)}' is no version of {what}; a number from 0 to {GREATEST} would be right"
+            f"{place}: '{_shown(version)}' is not a version of {what}; expected a number from 0 to {GREATEST}"
         )
     return is_write, key, version
 

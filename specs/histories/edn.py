@@ -114,7 +114,7 @@ class _Nesting:
                 case _:
                     what = "this text in quotes is never closed"
                     self.refuse(
-                        at, what if token[kind] == '"' else f"'{token[kind]}' is no form of EDN"
+                        at, what if token[kind] == '"' else f"'{token[kind]}' is not a form of EDN"
                     )
         last = self.stack[-1]
         if last.opened:
@@ -139,7 +139,7 @@ class _Nesting:
         if not form.opened:
             self.refuse(at, f"this '{sign}' closes nothing")
         if CLOSES[form.opened] != sign:
-            self.refuse(at, f"'{sign}' stands where '{CLOSES[form.opened]}' would be right")
+            self.refuse(at, f"expected '{CLOSES[form.opened]}', found '{sign}'")
         self.refuse_open(form, at)
         self.stack.pop()
         if form.opened == "#{":  # a set has no order that a read could have seen
@@ -167,7 +167,7 @@ class _Nesting:
         if word in WORDS:
             return WORDS[word]
         if word == ":" or (LIKE_NUMBER.match(word) and not NUMBER.fullmatch(word)):
-            self.refuse(at, f"'{word}' is no form of EDN")
+            self.refuse(at, f"'{word}' is not a form of EDN")
         return word
 
     def refuse_open(self, form: _Form, at: int) -> None:

@@ -106,7 +106,7 @@ class _Operations:
         if not isinstance(record, dict):
             self.refuse(
                 line,
-                f"'{self.shown(record)}' is no operation; a map with a type and a value would be right",
+                f"'{self.shown(record)}' is not an operation; expected a map with a type and a value",
             )
         process = self._of(record, "process")
         self._take_index(line, process, record)
@@ -116,7 +116,7 @@ class _Operations:
         if function not in (None, f"{self.mark}txn"):
             self.refuse(
                 line,
-                f"'{self.shown(function)}' is no transaction: operations {self.mark}txn on registers or on lists"
+                f"'{self.shown(function)}' is not a transaction: operations {self.mark}txn on registers or on lists"
                 " are read",
             )
         kind = self._of(record, "type")
@@ -130,7 +130,7 @@ class _Operations:
                 )
             process = f"of operation {place + 1}"
         elif type(process) is not int:
-            self.refuse(line, f"'{self.shown(process)}' is no process; a number would be right")
+            self.refuse(line, f"'{self.shown(process)}' is not a process; expected a number")
         if invokes:
             if not self.first[0]:
                 self.refuse(
@@ -143,7 +143,7 @@ class _Operations:
         status = next((s for word, s in COMPLETIONS.items() if kind == self.mark + word), None)
         if status is None:
             known = ", ".join(self.mark + word for word in ("invoke", *COMPLETIONS))
-            self.refuse(line, f"'{self.shown(kind)}' is no type of operation; known: {known}")
+            self.refuse(line, f"'{self.shown(kind)}' is not a type of operation; known: {known}")
         if not self.first[0]:
             self._invoke(place, line, process, record)
         begun = self.going.pop(process, None)
@@ -197,7 +197,7 @@ class _Operations:
         if index is None:
             return
         if type(index) is not int:
-            self.refuse(line, f"'{self.shown(index)}' is no index; a number would be right")
+            self.refuse(line, f"'{self.shown(index)}' is not an index; expected a number")
         session = process if isinstance(process, (int, str)) else None
         own = self.latest.get(session)
         if own is not None and index <= own[0]:
@@ -235,7 +235,7 @@ class _Operations:
         if not isinstance(value, (list, tuple)):
             self.refuse(
                 line,
-                f"'{self.shown(value)}' is no transaction; a list of reads and writes would be right",
+                f"'{self.shown(value)}' is not a transaction; expected a list of reads and writes",
             )
         return [self._step(line, each) for each in value]
 
@@ -248,16 +248,16 @@ class _Operations:
             and step[0] in words
         ):
             right = ", ".join(f"[{word} KEY VALUE]" for word in words)
-            self.refuse(line, f"'{self.shown(step)}' is none of {right}")
+            self.refuse(line, f"'{self.shown(step)}' is not one of {right}")
         word, key, value = words[step[0]], step[1], step[2]
         if type(key) not in (int, str):
-            self.refuse(line, f"'{self.shown(key)}' is no key; a number or a word would be right")
+            self.refuse(line, f"'{self.shown(key)}' is not a key; expected a number or a word")
         whole = value if isinstance(value, (list, tuple)) and word == "r" else [value]
         for each in whole:
             if type(each) not in (int, str) and (each is not None or word != "r" or whole is value):
                 self.refuse(
                     line,
-                    f"'{self.shown(each)}' is no value of key {key}; a number or a word would be right",
+                    f"'{self.shown(each)}' is not a value of key {key}; expected a number or a word",
                 )
         if word != "r":
             self.kinds.setdefault(word, line)

@@ -90,7 +90,7 @@ class _Report:
                 happenings.append(self._happening())
         except ValueError as unread:
             line = brief(self.lines[self.at], 60) if self.at < len(self.lines) else "the end"
-            problem = f"{self.file}:{self.at + 1}: '{line}' stands where {unread} would be right"
+            problem = f"{self.file}:{self.at + 1}: expected {unread}, found '{line}'"
         return Permutation(number, steps, setups, tuple(happenings), problem)
 
     def _happening(self) -> Happening:
@@ -194,7 +194,7 @@ def read_pg_spec(text: str, file: str) -> IsolationSpec:
     SqlBlock(text='SELECT i FROM t;', line=3)
     >>> read_pg_spec("session a\nstep r SELECT", "h.spec")
     Traceback (most recent call last):
-    isolitmus.model.errors.RecordingError: h.spec:2: 'SELECT' stands where SQL between braces would be right
+    isolitmus.model.errors.RecordingError: h.spec:2: expected SQL between braces, found 'SELECT'
     """
     return _SpecReader(text, file).spec()
 
@@ -221,7 +221,7 @@ class _SpecReader:
             if match is None:
                 rest = brief(text[at:].split("\n", 1)[0], 40)
                 raise RecordingError(
-                    f"{self.file}:{line}: '{rest}' is none of a name, a comment and SQL between braces"
+                    f"{self.file}:{line}: '{rest}' is not one of a name, a comment and SQL between braces"
                 )
             kind, inside = str(match.lastgroup), match[match.lastgroup or 0]
             if kind != "blank":
@@ -300,5 +300,5 @@ class _SpecReader:
         if token is None:
             return RecordingError(f"{self.file}: it ends where {right} would be right")
         return RecordingError(
-            f"{self.file}:{token.line}: '{brief(token.text, 40)}' stands where {right} would be right"
+            f"{self.file}:{token.line}: expected {right}, found '{brief(token.text, 40)}'"
         )

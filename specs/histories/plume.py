@@ -40,7 +40,7 @@ def read_plume(text: str, file: str) -> RegisterHistory:
         found = OPERATION.fullmatch(line)
         if found is None:
             raise RecordingError(
-                f"{place}: '{line}' is none of 'r(KEY,VALUE,SESSION,TRANSACTION)' and 'w(…)', all of them numbers"
+                f"{place}: '{line}' is not one of 'r(KEY,VALUE,SESSION,TRANSACTION)' and 'w(…)', all of them numbers"
             )
         word, *digits, transaction = found.groups()
         key, value, session = (read_natural(each.removeprefix("-"), place) for each in digits)

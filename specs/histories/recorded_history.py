@@ -82,11 +82,11 @@ def recorded_history(
     isolitmus.model.errors.RecordingError: cannot read nowhere.edn: No such file or directory
     >>> recorded_history("h.edn", "ele")
     Traceback (most recent call last):
-    isolitmus.model.errors.RecordingError: no format 'ele' of recorded histories; did you mean 'elle'?
+    isolitmus.model.errors.RecordingError: unknown format 'ele' of recorded histories; did you mean 'elle'?
     """
     if format not in ("auto", *RECORDED):
         raise RecordingError(
-            f"no format '{format}' of recorded histories{near(format, ('auto', *RECORDED))}"
+            f"unknown format '{format}' of recorded histories{near(format, ('auto', *RECORDED))}"
         )
     path = Path(path)
     if is_folder(path):
@@ -97,7 +97,7 @@ def recorded_history(
             return _cobra(path)
     elif format == "cobra":
         raise RecordingError(
-            f"{path}: this is no folder; Cobra's logs are a folder with a file for each session"
+            f"{path}: not a folder; Cobra's logs are a folder with a file for each session"
         )
     return read_recorded(read_bytes(path, RecordingError, RECORDING), path, format)
 
@@ -159,7 +159,7 @@ def _json(text: str, file: str) -> Any:
     try:
         return read_json(text, unique=True)
     except ValueError as problem:
-        raise RecordingError(f"{file}: this is no JSON: {problem}") from None
+        raise RecordingError(f"{file}: not valid JSON: {problem}") from None
 
 
 def _json_lines(text: str, file: str) -> Iterator[tuple[int, Any]]:

@@ -126,8 +126,8 @@ class SpecText:
     def error(self, line: int, column: int, message: str) -> SpecError:
         """The error at a place (both count from 1), with the line of text and a caret below it.
 
-        >>> print(SpecText("mine.cat", "acyclic wx as s").error(1, 9, "no relation 'wx'"))
-        mine.cat:1:9: no relation 'wx'
+        >>> print(SpecText("mine.cat", "acyclic wx as s").error(1, 9, "unknown relation 'wx'"))
+        mine.cat:1:9: unknown relation 'wx'
           acyclic wx as s
                   ^
         """
@@ -208,7 +208,7 @@ class SpecText:
         if feature:
             message = f"{feature} are herd's cat but not in this fragment"
         else:
-            message = f"'{error.token}' stands where {phrase} was expected"
+            message = f"expected {phrase}, found '{error.token}'"
             if phrase.endswith("a statement") and (
                 close := get_close_matches(error.token, WORDS, 1)
             ):
@@ -482,7 +482,7 @@ class _TextReader:
 
     def _format(self, name: Token) -> None:
         if name not in formats():
-            raise self._error(name, f"no format '{name}'{near(name, formats())}")
+            raise self._error(name, f"unknown format '{name}'{near(name, formats())}")
         if self.format not in (None, name):
             raise self._error(name, f"this is of format {self.format} already; a spec has one")
         self.format = str(name)
@@ -553,7 +553,7 @@ class _TextReader:
                 form = (SETS if name.kind == "set" else RELATIONS)[name.name].of
                 said = f"the {name.kind} '{name}' is one of format {form}, and this is of format"
                 raise self._error(token, f"{said} {self.format or DELTA}{suggestion}")
-            raise self._error(token, f"no {name.kind} '{name}'{suggestion}")
+            raise self._error(token, f"unknown {name.kind} '{name}'{suggestion}")
         if name.name not in self._defined:
             self._used.add(name.name)
         return name

@@ -84,11 +84,11 @@ def parse_action(line: str, where: str) -> tuple[str, dict[str, Any]]:
     except ValueError as error:
         reason = error.msg if isinstance(error, JSONDecodeError) else "no JSON"
         raise LogError(
-            f"{where}: '{brief(line, 60)}' is no action ({reason}); a line is one whole JSON object,"
+            f"{where}: '{brief(line, 60)}' is not an action ({reason}); a line is one whole JSON object,"
             " this one is cut off or damaged"
         ) from None
     if not isinstance(action, dict) or len(action) != 1:
-        raise LogError(f"{where}: '{brief(line, 60)}' is no action; {{\"add\": {{…}}}} is one")
+        raise LogError(f"{where}: '{brief(line, 60)}' is not an action; {{\"add\": {{…}}}} is one")
     ((name, fields),) = action.items()
     if name not in ACTIONS:
         raise LogError(f"{where}: unknown action '{brief(name, 40)}'{near(name, ACTIONS)}")
@@ -335,7 +335,7 @@ def _json_actions(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
         try:
             ((name, fields),) = read_json(line).items()
         except (ValueError, AttributeError):
-            raise LogError(f"{path}:{number}: '{brief(line, 60)}' is no action") from None
+            raise LogError(f"{path}:{number}: '{brief(line, 60)}' is not an action") from None
         if name in WANTED and isinstance(fields, dict):
             yield name, fields
 
@@ -351,7 +351,7 @@ def _parquet_actions(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
             there = [name for name in WANTED if name in columns]
             if "add" not in there:
                 raise LogError(
-                    f"{path}: this Parquet file has no column 'add': it is no checkpoint"
+                    f"{path}: this Parquet file has no column 'add': it is not a checkpoint"
                 )
             parts = [_select(name, [f for f, _ in columns[name].children]) for name in there]
             rows = database.execute(f"SELECT {', '.join(parts)} FROM read_parquet(?)", [str(path)])

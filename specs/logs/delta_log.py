@@ -109,7 +109,7 @@ class DeltaLog:
     def _another(self, why: str) -> None:
         assert self.base is not None
         raise LogError(
-            f"{self.base.files[0]}: this is no checkpoint of version {self.base.version}: it {why}"
+            f"{self.base.files[0]}: not a checkpoint of version {self.base.version}: it {why}"
         )
 
 
@@ -128,11 +128,11 @@ def open_log(table: Path) -> DeltaLog:
     if not is_folder(table):
         raise LogError(f"{table}: there is no such folder; the folder of a Delta table is wanted")
     if not is_delta_table(table):
-        raise LogError(f"{table}: this is no Delta table: it has no folder _delta_log")
+        raise LogError(f"{table}: not a Delta table: it has no folder _delta_log")
     versions, names = _list(table)
     if not versions:
         raise LogError(
-            f"{table}: this is no Delta table: _delta_log has no commit, such as {0:020}.json"
+            f"{table}: not a Delta table: _delta_log has no commit, such as {0:020}.json"
         )
     oldest, last = versions[0], versions[-1]
     whole = find_checkpoints(table / "_delta_log", names)

@@ -6,7 +6,7 @@
 ('deltalake', ('delta-rs-1.6.3-serializable',))
 >>> engine_named("dleta")
 Traceback (most recent call last):
-isolitmus.model.errors.UnknownName: no engine 'dleta'; did you mean 'delta'?
+isolitmus.model.errors.UnknownName: unknown engine 'dleta'; did you mean 'delta'?
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@
 ('delta', 'delta')
 >>> format_named("dleta")
 Traceback (most recent call last):
-isolitmus.model.errors.UnknownName: no format 'dleta'; did you mean 'delta'?
+isolitmus.model.errors.UnknownName: unknown format 'dleta'; did you mean 'delta'?
 """
 
 from __future__ import annotations

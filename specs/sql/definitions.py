@@ -296,7 +296,7 @@ class DefinitionReader(QueryReader):
         for part in BETWEEN.split(body):
             declared = DECLARED.fullmatch(part)
             if declared is None:
-                self.outside(f"'{part.strip()}' is no new column; write NAME TYPE, …")
+                self.outside(f"'{part.strip()}' is not a new column; write NAME TYPE, …")
             name, type_ = declared[1], type_named(declared[2])
             if type_ is None:
                 self.outside(f"no type '{declared[2]}'{near(declared[2].upper(), NAMED_TYPES)}")

@@ -153,12 +153,12 @@ def _moment(place: SqlText, node: exp.Expr, text: str, target: Type) -> ex.Const
             found = cast_value(text, target)
             assert isinstance(found, datetime)
             return ex.Const(found, target)
-        place.refuse(node, f"'{text}' is no timestamp; write 'YYYY-MM-DD HH:MM:SS'")
+        place.refuse(node, f"'{text}' is not a timestamp; write 'YYYY-MM-DD HH:MM:SS'")
     if DAY.fullmatch(text):
         with suppress(ValueError):
             return ex.Const(date.fromisoformat(text), "DATE")
     form = "DATE 'YYYY-MM-DD'" if isinstance(node, exp.Cast) else "'YYYY-MM-DD'"
-    place.refuse(node, f"'{text}' is no date; write {form}")
+    place.refuse(node, f"'{text}' is not a date; write {form}")
 
 
 STRUCTURED = (exp.Bracket, exp.Dot, exp.Lambda, exp.Struct, exp.Array, exp.Explode, exp.FromJson)

@@ -155,7 +155,9 @@ def pg_statements(block: SqlBlock, file: str) -> tuple[PgStatement, ...]:
     try:
         tokens = sqlglot.tokenize(block.text, read="postgres")
     except SqlglotError:
-        raise RecordingError(f"{file}:{block.line}: '{brief(block.text, 60)}' is no SQL") from None
+        raise RecordingError(
+            f"{file}:{block.line}: '{brief(block.text, 60)}' is not valid SQL"
+        ) from None
     ends = [t.start for t in tokens if t.token_type is sqlglot.TokenType.SEMICOLON]
     found = []
     for start, end in zip([0, *(at + 1 for at in ends)], [*ends, len(block.text)], strict=True):

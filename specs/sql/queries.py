@@ -85,7 +85,9 @@ class QueryReader:
         schema = self.schemas.get(node.name.lower())
         if schema is None:
             names = [s.name for s in self.schemas.values()]
-            self.place.refuse(node, f"no table '{node.name}'{near(node.name, names)}", "no table")
+            self.place.refuse(
+                node, f"unknown table '{node.name}'{near(node.name, names)}", "no table"
+            )
         return schema, Side(node.alias or schema.name, schema.columns)
 
     def apart(

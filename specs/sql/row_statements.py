@@ -110,7 +110,7 @@ class StoringReader(JoinReader):
         for node in nodes:
             if not isinstance(node, exp.EQ) or not isinstance(node.this, exp.Column):
                 self.place.refuse(
-                    node, f"'{self.place.written(node)}' is no assignment column = value"
+                    node, f"'{self.place.written(node)}' is not an assignment column = value"
                 )
             column = self.scope(side).resolve(node.this)
             read = read_expression(scope, node.expression, null=column.type)
@@ -210,7 +210,7 @@ class InsertReader(StoringReader):
             if not isinstance(fixed[index], ex.Const | ex.Parameter):
                 self.place.refuse(
                     part,
-                    f"'{self.place.written(part.expression)}' is no {schema.columns[index].type}",
+                    f"'{self.place.written(part.expression)}' is not of type {schema.columns[index].type}",
                 )
         return fixed
 

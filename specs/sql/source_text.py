@@ -65,8 +65,8 @@ def errors_as_written(error: SqlError, parts: Sequence[TextPart]) -> SqlError:
     """An error of reading the parts, one after another, as one that points at what was written.
 
     >>> parts = [TextPart("INSERT INTO t ", "SELECT x", "query", copied=False), TextPart("SELECT x", "SELECT x", "query")]
-    >>> print(errors_as_written(locate_error("", "INSERT INTO t SELECT x", 21, "no column 'x' here"), parts))
-    query:1:8: no column 'x' here
+    >>> print(errors_as_written(locate_error("", "INSERT INTO t SELECT x", 21, "unknown column 'x'"), parts))
+    query:1:8: unknown column 'x'
         SELECT x
                ^
     """
@@ -87,9 +87,9 @@ def errors_in_file(label: str, file: str, start: int | None) -> Iterator[None]:
     was read.
 
     >>> with errors_in_file("jobs.toml", 'sql = "DELETE FROM t"', 7):
-    ...     raise locate_error("SQL", "DELETE FROM t", 12, "no table 't'")
+    ...     raise locate_error("SQL", "DELETE FROM t", 12, "unknown table 't'")
     Traceback (most recent call last):
-    isolitmus.model.errors.SqlError: jobs.toml:1:20: no table 't'
+    isolitmus.model.errors.SqlError: jobs.toml:1:20: unknown table 't'
         sql = "DELETE FROM t"
                            ^
     """
@@ -223,7 +223,7 @@ class NameScope:
             self.place.refuse(node, f"column '{name}' is ambiguous; write {names}")
         known = [c.name for s in self.sides if s is not None for c in s.columns]
         self.place.refuse(
-            node, f"no column '{self.place.written(node)}' here{near(name, known)}", "no column"
+            node, f"unknown column '{self.place.written(node)}'{near(name, known)}", "no column"
         )
 
 

@@ -103,7 +103,7 @@ APART: Mapping[tuple[Feature, Feature], str] = {
         " has a protocol of its own and '{key}'; a transaction of another writer is its 'sql', and a 'let'"
     ),
     ("a transaction that is not raw", "every column of a table in partitioned_by"): (
-        " is no raw one, and in {table} every column is one of partitions"
+        " is not a raw one, and in {table} every column is one of partitions"
     ),
     ("a table by SQL", "the property delta.feature.clustering"): (
         ".properties: delta.feature.clustering comes by clustered_by, not by a property"

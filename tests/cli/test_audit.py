@@ -34,8 +34,8 @@ def test_lines(call, reordered, delta):
         "  overlaps: 1 commit did not see a concurrent commit (1 DELETE concurrent with WRITE)\n"
         "  near misses: none (with another timing, none of these pairs would have conflicted or been reordered)\n"
         "Assumptions:\n"
-        "  - Certain: the log shows the finding, provided that the commits record the truth about themselves.\n"
-        f"  - {CHECKED}\n"
+        "- Certain: the log shows the finding, provided that the commits record the truth about themselves.\n"
+        f"- {CHECKED}\n"
         "\n"
         f"No anomaly found in table {quiet}, versions 0–1 (2 commits).\n"
         "Overview:\n"
@@ -44,7 +44,7 @@ def test_lines(call, reordered, delta):
         "  writers: 2 Apache-Spark/4.2.0 Delta-Lake/4.4.0\n"
         "  overlaps: none (each commit saw all commits before it)\n"
         "Assumptions:\n"
-        f"  - {CHECKED}\n"
+        f"- {CHECKED}\n"
     )
 
 
@@ -103,7 +103,7 @@ def test_page(call, reordered, tmp_path):
     ("words", "sentence"),
     [
         (["nowhere"], "there is no such folder"),
-        (["."], "this is no Delta table"),
+        (["."], "not a Delta table"),
         (["t", "--html", "."], "cannot write .: it is a folder; the name of a file is wanted"),
         (["t", "--out", "x"], "--out needs --spark"),
         (["t", "--master", "local[1]"], "--master needs --spark"),

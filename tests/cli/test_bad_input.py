@@ -261,10 +261,10 @@ def test_what_was_carried_out_before_a_limit_is_told(call, monkeypatch):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["separate", "serialisable", "log-serializable"], "no level or protocol 'serialisable'; did you mean 'serializable'?"),
-        (["separate", "serializable", "log-serialisable"], "no level or protocol 'log-serialisable'; did you mean 'log-serializable'?"),
-        ([*SEPARATE, "--universe", "tabel"], "no scope 'tabel'; did you mean 'table'?"),
-        ([*SEPARATE, "--universe", "../scopes/table"], "no scope '../scopes/table'; known: "),
+        (["separate", "serialisable", "log-serializable"], "unknown level or protocol 'serialisable'; did you mean 'serializable'?"),
+        (["separate", "serializable", "log-serialisable"], "unknown level or protocol 'log-serialisable'; did you mean 'log-serializable'?"),
+        ([*SEPARATE, "--universe", "tabel"], "unknown scope 'tabel'; did you mean 'table'?"),
+        ([*SEPARATE, "--universe", "../scopes/table"], "unknown scope '../scopes/table'; known: "),
         (["sweep", "two-partitions", "--cores", "0"], "--cores is 0; a whole number from 1 is wanted"),
         (["sweep", "two-partitions", "--cores", "2", "--spark"], "--cores excludes --spark"),
         (["sweep", "two-partitions", "--out", "x"], "--out needs --spark"),
@@ -274,22 +274,22 @@ def test_what_was_carried_out_before_a_limit_is_told(call, monkeypatch):
         ([*SEPARATE, "--transactions", "0"], "--transactions is '0'; "),
         ([*SEPARATE, "--transactions", "3..2"], "--transactions is '3..2'; "),
         ([*SEPARATE, "--transactions", "x"], "--transactions is 'x'; write N or N..M, for example 2..3"),
-        (["check", "reordr", "--level", "serializable"], "no litmus test 'reordr'; did you mean 'reorder'?"),
-        (["check", "reorder", "--level", "serializible"], "no level or protocol 'serializible'; did you mean 'serializable'?"),
+        (["check", "reordr", "--level", "serializable"], "unknown litmus test 'reordr'; did you mean 'reorder'?"),
+        (["check", "reorder", "--level", "serializible"], "unknown level or protocol 'serializible'; did you mean 'serializable'?"),
         (["check", "reorder", "--level", " , "], "--level is empty; name at least one level"),
         (["check", "reorder", "--level", "gone.cat"], "cannot read gone.cat: No such file or directory"),
         (["check", "history-write-skew", "--level", "log-serializable"], "log-serializable needs log, which this history does not have"),
-        (["run", "reordr"], "no litmus test 'reordr'; did you mean 'reorder'?"),
-        (["run", "reordr", "--json"], "no litmus test 'reordr'; did you mean 'reorder'?"),
+        (["run", "reordr"], "unknown litmus test 'reordr'; did you mean 'reorder'?"),
+        (["run", "reordr", "--json"], "unknown litmus test 'reordr'; did you mean 'reorder'?"),
         (["run", "gone.toml"], "cannot read gone.toml: No such file or directory"),
-        (["run", "x" * 1000], "no litmus test 'xxx"),
+        (["run", "x" * 1000], "unknown litmus test 'xxx"),
         (["run", "x" * 1000 + ".toml"], "File name too long"),
         (["run", "history-write-skew"], "only abstract histories, which no engine can carry out; use isolitmus check"),
-        (["run", "reorder", "--engine", "modle"], "no engine 'modle'; did you mean 'model'?"),
-        (["run", "reorder", "--engine", "delta,modle"], "no engine 'modle'; did you mean 'model'?"),
+        (["run", "reorder", "--engine", "modle"], "unknown engine 'modle'; did you mean 'model'?"),
+        (["run", "reorder", "--engine", "delta,modle"], "unknown engine 'modle'; did you mean 'model'?"),
         (["run", "reorder", "--engine", ""], "--engine is empty; name at least one engine"),
         (["run", "reorder", "--protocol", ""], "--protocol is empty; name at least one protocol"),
-        (["run", "reorder", "--protocol", "serializable"], "no protocol 'serializable'; did you mean 'delta-serializable'?"),
+        (["run", "reorder", "--protocol", "serializable"], "unknown protocol 'serializable'; did you mean 'delta-serializable'?"),
         (["show", "levles"], "nothing in the catalogue is called 'levles'; did you mean 'levels'?"),
         (["show", "gone.cat"], "cannot read gone.cat: No such file or directory"),
         (["predict", "shop", "--level", "WriteSerialisable"], "did you mean 'WriteSerializable'?"),
@@ -332,9 +332,9 @@ def test_without_a_command_there_is_help(call):
     [
         ("empty rival as x", "mine needs rival, which the check of a commit does not have"),
         ("empty co ; [Meta] as x", "mine needs co, which the check of a commit does not have"),
-        ("empty unseen ; [Metta] as x", "mine.cat:1:24: no set 'Metta'; did you mean 'Meta'?"),
-        ("empty unseen & metadata-clash as x", "mine.cat:1:23: no relation 'metadata-clash'; did you mean 'metadata-clashes'?"),
-        ("acyclic unseen as x", "mine.cat is no protocol: its axiom x is acyclic, and what is checked at"),
+        ("empty unseen ; [Metta] as x", "mine.cat:1:24: unknown set 'Metta'; did you mean 'Meta'?"),
+        ("empty unseen & metadata-clash as x", "mine.cat:1:23: unknown relation 'metadata-clash'; did you mean 'metadata-clashes'?"),
+        ("acyclic unseen as x", "mine.cat is not a protocol: its axiom x is acyclic, and what is checked at"),
     ],
 )  # fmt: skip
 def test_protocols_that_no_commit_can_be_checked_by(refusal, axiom, message):
@@ -404,9 +404,9 @@ def test_an_answer_that_cannot_be_saved(call):
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("rw &", "wx &", "mine.cat:2:14: no relation 'wx'; did you mean 'wr'?\n  let missed = wx & log^-1\n               ^"),
-        ("rw & log^-1", "rw & (log^-1", "mine.cat:3:1: 'empty' stands where an operator or ')' was expected\n"),
-        ("empty missed", "empty mised", "mine.cat:3:7: no relation 'mised'; did you mean 'missed'?\n"),
+        ("rw &", "wx &", "mine.cat:2:14: unknown relation 'wx'; did you mean 'wr'?\n  let missed = wx & log^-1\n               ^"),
+        ("rw & log^-1", "rw & (log^-1", "mine.cat:3:1: expected an operator or ')', found 'empty'\n"),
+        ("empty missed", "empty mised", "mine.cat:3:7: unknown relation 'mised'; did you mean 'missed'?\n"),
         ('"Mine"', '"Mine', "mine.cat:1:1: this text in quotes is never closed\n"),
         ("empty missed as missed-write", "", "mine.cat:1:1: a spec has at least one axiom: "),
         ("log^-1", "log" + "^-1" * 500, "mine.cat:2:14: this is nested more than 100 deep"),
@@ -446,7 +446,7 @@ def test_a_chain_of_definitions_that_is_too_deep(refusal):
 )  # fmt: skip
 def test_what_is_no_toml(refusal, old, new, place, problem):
     Path("bad.toml").write_text(changed(LITMUS, old, new))
-    assert refusal(*RUN).startswith(f"bad.toml:{place}: this is no TOML: {problem}")
+    assert refusal(*RUN).startswith(f"bad.toml:{place}: not valid TOML: {problem}")
 
 
 @pytest.mark.parametrize(
@@ -494,7 +494,7 @@ TABLES = "[tables.u]\ncolumns = 'id INT'\n[tables.{}]\ncolumns = 'id INT, part I
         ("[table]", "table = 3\n[tabel]", ":7: the file has no key 'tabel'"),
         ('columns = "id INT, part INT"\n', "", ":6: [table] needs 'columns' (a text)"),
         ('"id INT, part INT"', "[]", ":7: table.columns is []; a text is wanted"),
-        ('"id INT, part INT"', '""', ":7: table.columns: '' is no column; write NAME TYPE, …"),
+        ('"id INT, part INT"', '""', ":7: table.columns: '' is not a column; write NAME TYPE, …"),
         ("part INT", "part INTT", ":7: table.columns: no type 'INTT'; did you mean 'INT'?"),
         ("part INT", "ID INT", ":7: table.columns names 'id' twice"),
         ('["part"]', '"part"', ":8: table.partitioned_by is 'part'; a list is wanted"),
@@ -516,7 +516,7 @@ TABLES = "[tables.u]\ncolumns = 'id INT'\n[tables.{}]\ncolumns = 'id INT, part I
         ("INSERT INTO t VALUES (1, 0)", "SELECT * FROM t", ":11: table.init holds a query, 'SELECT * FROM t'"),
         ("INSERT INTO t VALUES (1, 0)", "INSERT INTO t VALUES (1)", ":11, in init:1:13: table t has 2 columns, the query gives 1\n"),
         ("INSERT INTO t VALUES (1, 0)", "INSERT INTO t VALUES (DATE '2020-01-01', 0)", ":11, in init:1:13: 'DATE '2020-01-01'' is DATE and column id is INT: no implicit cast\n"),
-        ("INSERT INTO t VALUES (1, 0)", "INSERT INTO u VALUES (1, 0)", ":11, in init:1:13: no table 'u'; known: t\n"),
+        ("INSERT INTO t VALUES (1, 0)", "INSERT INTO u VALUES (1, 0)", ":11, in init:1:13: unknown table 'u'; known: t\n"),
         # transactions
         ("[transactions]", "[transaction]", ":13: the file has no key 'transaction'; did you mean 'transactions'?"),
         ('a = "DELETE FROM t WHERE part = 0"', "a = 3", ":14: transactions.a is 3; a text is wanted"),
@@ -524,7 +524,7 @@ TABLES = "[tables.u]\ncolumns = 'id INT'\n[tables.{}]\ncolumns = 'id INT, part I
         ('a = "DELETE FROM t WHERE part = 0"', "a = { sq = '' }", ":14: [transactions.a] has no key 'sq'; did you mean 'sql'?"),
         ('a = "DELETE', "'a b' = \"DELETE", ":14: transaction 'a b': a name is letters, digits and _"),
         # SQL
-        ("WHERE part = 0", "WHERE prat = 0", ":14, transaction a:1:21: no column 'prat' here; did you mean 'part'?\n    DELETE FROM t WHERE prat = 0\n"),
+        ("WHERE part = 0", "WHERE prat = 0", ":14, transaction a:1:21: unknown column 'prat'; did you mean 'part'?\n    DELETE FROM t WHERE prat = 0\n"),
         ("WHERE part = 0", "WHERE (part = 0", ":14, transaction a:1:29: this does not parse: Expecting )\n"),
         ("WHERE part = 0", "WHERE part = 9223372036854775808", ":14, transaction a:1:28: 9223372036854775808 does not fit into BIGINT\n"),
         ("WHERE part = 0", "WHERE part = " + "9" * 5000, ":14, transaction a:1:28: 9999"),
@@ -553,11 +553,11 @@ TABLES = "[tables.u]\ncolumns = 'id INT'\n[tables.{}]\ncolumns = 'id INT, part I
         ('{ blind = true, level = "Serializable", operation = "WRITE" }', "1", ":21: expect.delta-serializable.log.b is 1; a table is wanted"),
         ("{ r = [[1], [2]] }", "{ a = [] }", ":22: expect.delta-serializable.reads.a: a reads nothing that one sees; 'DELETE FROM t WHERE part = 0' writes"),
         ("{ r = [[1], [2]] }", "{ r = [[1, 0]] }", ":22: expect.delta-serializable.reads.r: row [1, 0] has not 1 values"),
-        ("{ r = [[1], [2]] }", "{ r = [['1']] }", ":22: expect.delta-serializable.reads.r: '1' is no INT"),
+        ("{ r = [[1], [2]] }", "{ r = [['1']] }", ":22: expect.delta-serializable.reads.r: '1' is not of type INT"),
         ("tables = { t = [[1, 0], [2, 0]] }", "tables = { u = [] }", ":23: [expect.delta-serializable.tables] has no key 'u'; known: t"),
         ("tables = { t = [[1, 0], [2, 0]] }", "tables = { t = 1 }", ":23: expect.delta-serializable.tables.t is no list of rows; write [[1, 0], [2, 1]]"),
         ("tables = { t = [[1, 0], [2, 0]] }", "tables = { t = [[1]] }", ":23: expect.delta-serializable.tables.t: row [1] has not 2 values"),
-        ("tables = { t = [[1, 0], [2, 0]] }", "tables = { t = [[1, 0], ['2', 0]] }", ":23: expect.delta-serializable.tables.t: '2' is no INT"),
+        ("tables = { t = [[1, 0], [2, 0]] }", "tables = { t = [[1, 0], ['2', 0]] }", ":23: expect.delta-serializable.tables.t: '2' is not of type INT"),
         ("tables = { t = [[1, 0], [2, 0]] }", "tables = { t = [[1, 0], [true, 0]] }", ":23: expect.delta-serializable.tables.t: True is no INT"),
         ("tables = { t = [[1, 0], [2, 0]] }", "tables = { t = [[1, 0.5]] }", ":23: expect.delta-serializable.tables.t: 0.5 is no INT"),
         ("versions = { 1 =", "versions = { one =", ":24: expect.delta-serializable.versions.one is no version; 0 is the table at the start"),
@@ -617,7 +617,7 @@ def test_a_version_that_the_run_does_not_have_is_a_difference(call):
     Path("bad.toml").write_text(changed(LITMUS, "versions = { 1 =", "versions = { 9 ="))
     status, out, _ = call(*RUN)
     assert status == 1
-    assert "version 9 is expected, the run ends at 1" in out
+    assert "version 9: expected, but the run ends at version 1" in out
 
 
 # Scope files
@@ -640,7 +640,7 @@ def test_a_version_that_the_run_does_not_have_is_a_difference(call):
         ("({fresh})", "({frehs})", ":7, in statements:1:24: "),
         ("DELETE FROM t WHERE id = 1", "SELECT id FROM t WHERE id = 1", ":7: scope.statements holds a query, 'SELECT id FROM t WHERE id = 1'; put it into scope.readers"),
         ("SELECT id FROM t", "DELETE FROM t", ":8: scope.readers holds a statement that writes, 'DELETE FROM t'"),
-        ("SELECT id FROM t", "SELECT ids FROM t", ":8, in readers:1:8: no column 'ids' here; did you mean 'id'?\n"),
+        ("SELECT id FROM t", "SELECT ids FROM t", ":8, in readers:1:8: unknown column 'ids'; did you mean 'id'?\n"),
         ('["delta-serializable"]', "3", ":9: scope.protocols is 3; a list is wanted"),
         ('["delta-serializable"]', '["delta-serialisable"]', ":9: scope.protocols names no protocol: 'delta-serialisable'; did you mean 'delta-serializable'?"),
         ('["serializable"]', "[3]", ":10: scope.levels holds 3; texts are wanted"),
@@ -659,7 +659,7 @@ def test_scopes_that_cannot_be_swept(refusal, monkeypatch):
     monkeypatch.setattr(import_module("isolitmus.checker.sweeps.table_sweep"), "SAMPLE", 0.1)
     Path("lines.toml").write_text(changed(SCOPE, ', "DELETE FROM t WHERE id = 1"', ',\n"DELETE FROM t",\n"DELETE FROM u"'))  # fmt: skip
     assert refusal("sweep", "lines.toml").startswith(
-        "lines.toml:9, in statements:1:13: no table 'u'"
+        "lines.toml:9, in statements:1:13: unknown table 'u'"
     )
     Path("init.toml").write_text(changed(SCOPE, "VALUES (1)", "VALUES (3000000000)"))
     assert "scope init: init statement 'INSERT INTO t VALUES (3000000000)' fails with SparkArithmetic" in refusal("sweep", "init.toml")  # fmt: skip
@@ -682,15 +682,15 @@ def test_scopes_that_cannot_be_swept(refusal, monkeypatch):
         ("aborted = []", 'schedule = "T1.start T1.end T1[2] T2"', ":7: schedule: T1.end, which is number 2, comes before T1[2], number 3; a transaction starts"),
         ("aborted = []", 'schedule = "T1.end T1.start T2"', ":7: schedule: T1.end, which is number 1, comes before T1.start, number 2; a transaction starts"),
         ("aborted = []", 'schedule = "T1 T3"', ":7: schedule: T3.start is of T3, which does nothing here; known: T1, T2"),
-        ("r(x0) w(x1)", "r(x0) w(x1", ":3: T1, column 7: 'w(x1' is no operation; use r(x0), w(x1)"),
+        ("r(x0) w(x1)", "r(x0) w(x1", ":3: T1, column 7: 'w(x1' is not an operation; use r(x0), w(x1)"),
         ("r(x0) w(x1)", "w(x" + "9" * 5000 + ")", ":3: T1, column 3: 'x9999"),
-        ("w(x2)", "w(x²)", ":4: T2, column 13: 'x²' is no version; write an object and a transaction's number, x0\n"),
+        ("w(x2)", "w(x²)", ":4: T2, column 13: 'x²' is not a version; write an object and a transaction's number, x0\n"),
         ("T2 =", "S2 =", ":4: history has no key 'S2'; known: T1, aborted, order, schedule, sessions, sets, unknown"),
         ('"r(x0) w(x1)"', "3", ":3: T1 is 3; a text such as 'r(x0) w(x1)' is wanted"),
         ('["T1 T2"]', '["T1 T3"]', ":3: session 1 has T3, which does nothing here; known: T1, T2"),
         ('["T1 T2"]', '"T1 T2"', ":5: sessions is 'T1 T2'; a list of texts is wanted"),
         ('["x1 < x2"]', '["x1 < x2", "x2 < x1"]', ":6: order x2 < x1 contradicts x1 < x2 before it"),
-        ('["x1 < x2"]', '["x1"]', ":6: order 'x1' is no chain of versions; write x0 < x2 < x1"),
+        ('["x1 < x2"]', '["x1"]', ":6: order 'x1' is not a chain of versions; write x0 < x2 < x1"),
         ("aborted = []", 'sets = { Mine = ["T3"] }', ":7: sets.Mine has T3, which does nothing here; known: T1, T2"),
         ("aborted = []", 'sets = { Mine = "T1" }', ":7: sets.Mine is 'T1'; a list of texts is wanted"),
         ("aborted = []", 'sets = { Writer = ["T1"] }', ":7: sets: 'Writer' is a base set of every spec"),
@@ -717,7 +717,7 @@ def test_the_program_itself_says_it_so(tmp_path):
     )
     assert done.returncode == 2
     assert done.stdout == ""
-    assert re.fullmatch(r"isolitmus: no litmus test 'reordr'; [^\n]*\n", done.stderr)
+    assert re.fullmatch(r"isolitmus: unknown litmus test 'reordr'; [^\n]*\n", done.stderr)
 
 
 @pytest.mark.slow
@@ -744,6 +744,6 @@ def test_what_the_model_cannot_compute_refuses_no_file(call, tmp_path):
     )
     status, out, err = call("run", str(path), "reorder", "--protocol", "delta-serializable")
     assert (status, err) == (3, "")
-    assert f"because '{sql}': what 'part RLIKE 'x{{2}}'' gives is not modelled: " in out
+    assert f"Reason: '{sql}': what 'part RLIKE 'x{{2}}'' gives is not modelled: " in out
     assert "a  possible: no-op or an error of its own" in out
-    assert "1 of 1 runs as expected. 1 undecided: several runs are possible." in out
+    assert "1 of 1 run passed. 1 undecided: several runs are possible." in out

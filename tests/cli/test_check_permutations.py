@@ -53,7 +53,7 @@ def test_permutations_are_asked_what_they_have(tmp_path, call):
     (tmp_path / "h.out").write_text(OUTPUT.split("\n\n\n", maxsplit=1)[0] + "\n")
     status, out, err = call("check", str(tmp_path / "h.spec"))
     assert (status, err) == (0, "")
-    assert "The strongest level that holds is serializable" in out
+    assert "Strongest level that holds: serializable" in out
     status, out, err = call("check", str(tmp_path / "h.spec"), "--level", "log-serializable")
     assert (status, out) == (2, "")
     assert "needs log, which this history does not have" in err

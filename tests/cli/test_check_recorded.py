@@ -87,8 +87,8 @@ def test_a_lost_update_is_one_in_each_format(call, form, said):
     status, out, err = call("check", path, "--format", "auto" if said == "auto" else form)
     assert (status, err) == (1, "")
     assert out.startswith(f"{path}: 2 transactions in 2 sessions, 4 operations on 1 key\n")
-    assert "The strongest level that holds is prefix-consistency;" in out
-    assert "The weakest level that fails is snapshot-isolation (lost update);" in out
+    assert "Strongest level that holds: prefix-consistency;" in out
+    assert "Weakest level that fails: snapshot-isolation (lost update);" in out
 
 
 @pytest.mark.slow
@@ -137,7 +137,7 @@ def test_what_cannot_be_read_is_one_sentence_each_and_stops_nothing(call):
         " dbcop, elle, plume\n"
     )
     not_plume = (
-        "'w(0,1)' is none of 'r(KEY,VALUE,SESSION,TRANSACTION)' and 'w(…)', all of them numbers"
+        "'w(0,1)' is not one of 'r(KEY,VALUE,SESSION,TRANSACTION)' and 'w(…)', all of them numbers"
     )
     written({"all/c.txt": "w(0,1,0,0)\nw(0,1)\n", "all/d.txt": "r(0,1,0,0)\nw(0,1)\n"})
     written({"all/e.txt": lost})
@@ -152,7 +152,7 @@ def test_what_cannot_be_read_is_one_sentence_each_and_stops_nothing(call):
         first.rstrip("\n").removeprefix("isolitmus: "),
         f"{not_plume}: all/c.txt:2, all/d.txt:2",
         "cannot read gone.edn: No such file or directory",
-        "no litmus test 'read-skew'; did you mean 'history-read-skew'?",
+        "unknown litmus test 'read-skew'; did you mean 'history-read-skew'?",
     ]
 
 
@@ -223,17 +223,17 @@ REFUSED = {
     ),
     "no level": (
         ["h.txt", "--level", "casual"],
-        "h.txt: no level 'casual' for recorded histories; did you mean 'causal'?",
+        "h.txt: unknown level 'casual' for recorded histories; did you mean 'causal'?",
     ),
     "all and another": (["h.txt", "--level", "all,causal"], "--level is 'all,causal'; all stands alone"),
     "no format": (["h.txt", "--format", "plum"], "--format is 'plum'; did you mean 'plume'?"),
     "another format": (
         ["h.txt", "--format", "awdit"],
-        "h.txt:1: 'w(0,1,0,0)' is none of 'r KEY VALUE', 'w KEY VALUE', '-----' and '====='",
+        "h.txt:1: 'w(0,1,0,0)' is not one of 'r KEY VALUE', 'w KEY VALUE', '-----' and '====='",
     ),
     "no folder": (
         ["h.txt", "--format", "cobra"],
-        "h.txt: this is no folder; Cobra's logs are a folder with a file for each session",
+        "h.txt: not a folder; Cobra's logs are a folder with a file for each session",
     ),
     "an empty folder": (
         ["empty"],
@@ -323,7 +323,7 @@ def test_lists(call, tmp_path, monkeypatch):
     )
     status, out, err = call("check", "skew.edn")
     assert (status, err) == (1, "")
-    assert "The strongest level that holds is snapshot-isolation; so do read-committed," in out
+    assert "Strongest level that holds: snapshot-isolation; so do read-committed," in out
     assert "Serializable forbids it (write skew (G2-item)):" in out
     Path("torn.edn").write_text(
         "{:type :invoke, :f :txn, :process 0, :value [[:append x 1]]}\n"
@@ -338,7 +338,7 @@ def test_lists(call, tmp_path, monkeypatch):
     status, out, err = call("check", "torn.edn")
     assert (status, err) == (1, "")
     assert (
-        "The weakest levels that fail are read-committed (incompatible orders) and read-committed-biswas-enea"
+        "Weakest levels that fail: read-committed (incompatible orders) and read-committed-biswas-enea"
         " (incompatible orders);"
     ) in out
     assert "neither list begins the other: transaction 4" in out

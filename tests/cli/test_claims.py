@@ -48,8 +48,8 @@ def test_claims_are_listed_by_edition_verdict_and_word(call):
     [
         (("--edition", "FR"), "--edition is 'FR'; known: AR, EN, JA, PT, SQL"),
         (("--verdict", "refutd"), "--verdict is 'refutd'; did you mean 'refuted'?"),
-        (("D146",), "no claim 'D146'; did you mean 'D46'?"),
-        (("verify", "D46", "--engine", "dleta"), "no engine 'dleta'; did you mean 'delta'?"),
+        (("D146",), "unknown claim 'D146'; did you mean 'D46'?"),
+        (("verify", "D46", "--engine", "dleta"), "unknown engine 'dleta'; did you mean 'delta'?"),
         (("D46", "--engine", "model"), "--engine needs verify"),
     ],
 )

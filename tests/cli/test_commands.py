@@ -23,7 +23,7 @@ def test_separate_prints_the_answer_and_exits_1(call):
     status, out, err = call("separate", "delta-write-serializable", "log-serializable")
     assert (status, err) == (1, "")
     assert "delete before insert, because delete read t WHERE part = 0 at version 0" in out
-    assert "One serial order of the writers gives the table: delete insert." in out
+    assert "The final table equals that of the serial order delete → insert." in out
 
 
 @pytest.mark.slow
@@ -47,7 +47,7 @@ def test_a_proof_exits_0_and_says_what_it_took(call):
     answer = json.loads(out)
     assert (status, err) == (0, "")
     assert (answer["found"], answer["proved"], answer["examined"]) == (False, True, None)
-    scope = "any number of transactions, statements on one Delta table, whose reads are all tracked"
+    scope = "any number of transactions, statements on one Delta table, with tracked reads only"
     assert answer["bound"].startswith(scope)
     assert [lemma["outcome"] for lemma in answer["lemmas"]] == ["holds"] * 4
     assert "all its reads are tracked" in " ".join(answer["assumptions"])
@@ -58,7 +58,8 @@ def test_what_is_not_proved_is_searched_for(call):
     question = ("delta-write-serializable", "write-serializable", "--unbounded")
     status, out, _ = call("separate", *question)
     assert status == 1
-    assert "lemma order-of-writers fails.\n3 transactions admitted by" in out
+    assert "lemma order-of-writers fails.\n" in out
+    assert "\nFound: 3 transactions that " in out
     assert "  order-of-writers: fails: " in out
 
 
@@ -70,8 +71,8 @@ def test_what_is_neither_proved_nor_found_is_unknown(call):
     assert (status, answer["found"], answer["proved"]) == (3, None, False)
     assert answer["lemmas"][0]["outcome"] == "unknown"
     status, out, _ = call("separate", *question)
-    assert "Not proved: that log-serializable admits nothing that read-atomic forbids" in out
-    assert "None admitted by log-serializable, forbidden by read-atomic: up to 2" in out
+    assert "Not proved that log-serializable admits nothing that read-atomic forbids" in out
+    assert "No counterexample up to 2 transactions" in out
 
 
 @pytest.mark.slow
@@ -80,7 +81,7 @@ def test_separate_asks_abstract_histories_where_no_side_needs_a_table(call, tmp_
     question = ("snapshot-isolation", "serializable")
     status, out, _ = call("separate", *question, "--save", path)
     assert status == 1
-    assert "in universe 'abstract'" in out
+    assert "in search space 'abstract'" in out
     assert "T1  r(x0) w(y1)\nT2  r(y0) w(x2)\n" in out
     assert "T1 before T2, because T1 read x0 and T2 wrote the next version x2" in out
     assert call("check", path, "--level", ",".join(question))[0] == 1
@@ -111,13 +112,13 @@ def test_separate_by_enumeration_says_the_same(call, universe):
         (["--time", "nan"], "--time is nan; a number of seconds from 0 is wanted"),
         (["--time", "-1"], "--time is -1; a number of seconds from 0 is wanted"),
         (["--save", "no/such/folder.toml"], "cannot write no/such/folder.toml: there is no folder no/such"),
-        (["--unexplained", "--universe", "abstract"], "--unexplained asks for statements, which universe 'abstract' does not have; try --universe table"),
-        (["--transactions", "13"], "13 transactions were asked for; 1 to 12 can be searched in universe 'abstract' (at most 3 keys)"),
+        (["--unexplained", "--universe", "abstract"], "--unexplained asks for statements, which search space 'abstract' does not have; try --universe table"),
+        (["--transactions", "13"], "13 transactions are too many; 1 to 12 can be searched in search space 'abstract' (at most 3 keys)"),
         (["--unbounded", "--unexplained"], "--unbounded proves what relations say, --unexplained asks for serial orders; leave out one"),
-        (["--unbounded", "--universe", "abstract"], "--unbounded proves what holds of tables; universe 'abstract' has none; leave it out"),
+        (["--unbounded", "--universe", "abstract"], "--unbounded proves claims about tables, and search space 'abstract' has none; leave it out"),
         (["--unbounded", "--transactions", "9"], "9 transactions were asked for; --unbounded takes 1 to 8, or any number without --transactions"),
         (["--every-version-read"], "--every-version-read is a premise of proofs; add --unbounded"),
-        (["--transactions", "9", "--universe", "table"], "9 transactions were asked for; 1 to 8 can be searched in universe 'table'"),
+        (["--transactions", "9", "--universe", "table"], "9 transactions are too many; 1 to 8 can be searched in search space 'table'"),
     ],
     ids=lambda value: value if isinstance(value, str) else " ".join(value),
 )  # fmt: skip
@@ -147,7 +148,7 @@ def test_sweep_counts_every_candidate(call):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["two-partition"], "no scope 'two-partition'; did you mean 'two-partitions'?"),
+        (["two-partition"], "unknown scope 'two-partition'; did you mean 'two-partitions'?"),
         (["two-partitions", "--transactions", "4", "--limit", "1000"], "has 115,248 candidates with 4 transactions, more than the limit of 1,000"),
         (["two-partitions", "--transactions", "0"], "--transactions is '0'"),
     ],
@@ -166,7 +167,7 @@ def test_an_engine_is_asked_what_it_implements(call, monkeypatch):
     status, out, _ = call("run", "reorder", "--engine", "model")
     asked = [line for line in out.splitlines() if line.startswith("reorder on")]
     assert status == 0
-    assert asked == ["reorder on model (1) under delta-serializable"]
+    assert asked == ["reorder on the model under delta-serializable: passed"]
 
 
 @pytest.mark.slow
@@ -185,8 +186,8 @@ def test_nothing_found_is_nothing_saved(call, tmp_path):
     path = tmp_path / "none.toml"
     status, out, err = call("separate", "serializable", "snapshot-isolation", "--save", path)
     assert status == 0
-    assert out.startswith("None admitted by serializable, forbidden by snapshot-isolation")
-    assert err == f"isolitmus: nothing was found, so {path} was not written\n"
+    assert out.startswith("No counterexample up to 4 transactions in search space 'abstract'")
+    assert err == f"isolitmus: no counterexample was found, so {path} was not written\n"
     assert not path.exists()
 
 
@@ -229,7 +230,7 @@ def test_separate_both_says_how_the_two_stand(call):
 def test_separate_none_exits_0_and_a_time_limit_3(call):
     status, out, _ = call("separate", "log-serializable", "write-serializable")
     assert status == 0
-    assert out.startswith("None admitted by log-serializable")
+    assert out.startswith("No counterexample ")
     status, out, _ = call("separate", "delta-serializable", "log-serializable", "--time", "0")
     assert status == 3
     assert out.startswith("Unknown")
@@ -241,7 +242,7 @@ def test_separate_goes_beyond_the_sizes_of_the_scope(call):
         "separate", "delta-write-serializable", "write-serializable", "--transactions", "4..5"
     )
     assert status == 1
-    assert out.startswith("4 transactions admitted by")
+    assert out.startswith("Found: 4 transactions that ")
 
 
 @pytest.mark.slow
@@ -251,7 +252,7 @@ def test_what_separate_saves_runs(call, tmp_path):
     status, out, _ = call("run", path)
     assert status == 0
     n = len(related_protocols())
-    assert out.endswith(f"{n} of {n} runs as expected.\n")
+    assert out.endswith(f"{n} of {n} runs passed.\n")
 
 
 def test_run_as_json_has_the_contract_s_keys(call):
@@ -323,7 +324,7 @@ def test_demo_without_spark_writes_a_report(call, tmp_path):
     assert [s["transactions"] for s in document["separations"]] == [2, 3]
     text = (tmp_path / "out" / "report.html").read_text()
     assert text.startswith("<!doctype html>")
-    assert "No serial order of the writers gives the table: at version 3 none does." in text
+    assert "No serial order of the writers produces the table at version 3." in text
 
 
 def test_a_limit_ends_the_demo_with_what_was_found(call, tmp_path):
@@ -331,10 +332,7 @@ def test_a_limit_ends_the_demo_with_what_was_found(call, tmp_path):
     document = json.loads(out)
     assert (status, [s["found"] for s in document["separations"]]) == (3, [None, None])
     assert document["ended"] == document["missing"] == "the time limit of 0 s ended it"
-    assert (
-        "the time limit of 0 s ended it; what was not found or replayed until then is unknown"
-        in err
-    )
+    assert "the time limit of 0 s ended it; the remaining searches and replays are unknown" in err
     assert (tmp_path / "out" / "report.html").is_file()
 
 
@@ -371,16 +369,16 @@ def test_demo_keeps_what_it_found_where_delta_cannot_be_had(call, tmp_path, monk
     status, out, err = call("demo", "--out", tmp_path / "out")
     assert (status, err) == (4, "")
     assert out.count(says) == 1
-    assert out.count("as predicted") == (2 if dies else 0)
+    assert out.count(": as predicted.") == (2 if dies else 0)
     expected = (
-        "Predicted equals observed in every step of 2 runs on real Delta; 2 more were predicted: "
+        "As predicted: every step of 2 runs on real Delta; 2 more were only predicted ("
         if dies
-        else "4 runs predicted; nothing was replayed: "
+        else "Predicted: 4 runs; none was replayed ("
     )
     assert expected + says in out
     text = (tmp_path / "out" / "report.html").read_text()
     assert html.escape(expected + says).replace("&#x27;", "&#39;") in text
-    assert "No serial order of the writers gives the table: at version 3 none does." in text
+    assert "No serial order of the writers produces the table at version 3." in text
     assert len(list((tmp_path / "out").glob("*.toml"))) == 2
 
 
@@ -388,18 +386,18 @@ def test_demo_keeps_what_it_found_where_delta_cannot_be_had(call, tmp_path, monk
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["separate", "serialisable", "x"], "no level or protocol 'serialisable'; did you mean 'serializable'?"),
-        (["separate", "serializable", "log-serializable", "--universe", "tabel"], "no scope 'tabel'; did you mean 'table'?"),
+        (["separate", "serialisable", "x"], "unknown level or protocol 'serialisable'; did you mean 'serializable'?"),
+        (["separate", "serializable", "log-serializable", "--universe", "tabel"], "unknown scope 'tabel'; did you mean 'table'?"),
         (["separate", "serializable", "log-serializable", "--transactions", "3..2"], "--transactions is '3..2'; write N or N..M, from 1 and ascending"),
         (["separate", "serializable", "log-serializable", "--transactions", "many"], "--transactions is 'many'; write N or N..M"),
-        (["run", "reordr"], "no litmus test 'reordr'; did you mean 'reorder'?"),
-        (["run", "reorder", "--engine", "dleta"], "no engine 'dleta'; did you mean 'delta'?"),
-        (["run", "reorder", "--protocol", "serializable"], "no protocol 'serializable'; did you mean 'delta-serializable'?"),
+        (["run", "reordr"], "unknown litmus test 'reordr'; did you mean 'reorder'?"),
+        (["run", "reorder", "--engine", "dleta"], "unknown engine 'dleta'; did you mean 'delta'?"),
+        (["run", "reorder", "--protocol", "serializable"], "unknown protocol 'serializable'; did you mean 'delta-serializable'?"),
         (["run", "missing.toml"], "cannot read missing.toml: No such file or directory"),
-        (["run", "history-write-skew"], "only abstract histories, which no engine can carry out; use isolitmus check"),
+        (["run", "history-write-skew"], "an abstract history, which no engine can run; use isolitmus check"),
         (["check", "history-write-skew", "--level", "log-serializable"], "log-serializable needs log, which this history does not have"),
         (["check", "reorder", "--level", ","], "--level is empty"),
-        (["show", "levles"], "nothing in the catalogue is called 'levles'; did you mean 'levels'?"),
+        (["show", "levles"], "unknown name 'levles'; did you mean 'levels'?"),
     ],
 )  # fmt: skip
 def test_bad_input_is_one_message_and_status_2(call, words, message):
@@ -436,9 +434,9 @@ def test_what_separates_is_carried_out_right_away(call):
     words = ("separate", "delta-write-serializable", "log-serializable", "--engine", "model")
     status, out, _ = call(*words)
     assert status == 1
-    assert "-not-log-serializable on model (1) under delta-write-serializable\n" in out
-    assert out.count("  as expected\n") == 5
-    assert "\n5 of 5 runs as expected.\n" in out
+    assert "-not-log-serializable on the model under delta-write-serializable: passed\n" in out
+    assert out.count(": passed\n") == 5
+    assert "\n5 of 5 runs passed.\n" in out
     status, out, _ = call(*words, "--json")
     runs = json.loads(out)["runs"]
     assert status == 1
@@ -449,8 +447,8 @@ def test_what_separates_is_carried_out_right_away(call):
 @pytest.mark.slow
 def test_histories_that_look_abstract_are_looked_for_among_statements(call):
     status, out, _ = call("separate", "write-serializable", "serializable", "--engine", "model")
-    assert (status, "in universe 'abstract'" in out) == (1, False)
-    assert "runs as expected.\n" in out
+    assert (status, "in search space 'abstract'" in out) == (1, False)
+    assert "runs passed.\n" in out
 
 
 @pytest.mark.slow
@@ -460,7 +458,7 @@ def test_no_engine_is_started_if_nothing_was_found(call, monkeypatch, tmp_path):
     words = ("separate", "log-serializable", "write-serializable", "--transactions", "2")
     status, out, err = call(*words, "--engine", "delta")
     assert (status, err) == (0, "")
-    assert out.startswith("None admitted")
+    assert out.startswith("No counterexample ")
     status, out, _ = call(*words, "--engine", "delta", "--json")
     assert (status, json.loads(out)["runs"]) == (0, [])
 
@@ -475,7 +473,7 @@ def test_what_was_found_is_printed_and_saved_before_an_engine_cannot_be_started(
     words = ("delta-write-serializable", "log-serializable", "--save", saved, "--engine", "delta")
     status, out, err = call("separate", *words)
     assert status == 4
-    assert out.startswith("2 transactions admitted by delta-write-serializable")
+    assert out.startswith("Found: 2 transactions that delta-write-serializable admits")
     assert saved.exists()
     assert err.startswith("isolitmus: PySpark with Delta needs Java 17 or 21")
 
@@ -484,7 +482,7 @@ def test_what_was_found_is_printed_and_saved_before_an_engine_cannot_be_started(
 def test_a_portrait_is_carried_out(call):
     status, out, _ = call("show", "delta-write-serializable-repaired", "--engine", "model")
     assert status == 0
-    assert out.endswith(" runs as expected.\n")
+    assert out.endswith(" runs passed.\n")
     status, out, _ = call(
         "show", "delta-write-serializable-repaired", "--engine", "model", "--json"
     )
@@ -501,7 +499,7 @@ def test_a_sweep_s_smallest_are_carried_out(call):
     words = ("sweep", "two-partitions", "--transactions", "2", "--engine", "model")
     status, out, _ = call(*words)
     assert status == 1
-    assert out.endswith("5 of 5 runs as expected.\n")
+    assert out.endswith("5 of 5 runs passed.\n")
     status, out, _ = call(*words, "--json")
     ((carried),) = json.loads(out)["replays"]
     assert carried["litmus"] == "two-partitions-2-delta-write-serializable-not-log-serializable"
@@ -511,13 +509,13 @@ def test_a_sweep_s_smallest_are_carried_out(call):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["separate", "serializable", "causal", "--engine", "dleta"], "no engine 'dleta'; did you mean 'delta'?"),
+        (["separate", "serializable", "causal", "--engine", "dleta"], "unknown engine 'dleta'; did you mean 'delta'?"),
         (["separate", "serializable", "causal", "--engine", ","], "--engine is empty; name at least one engine"),
-        (["separate", "serializable", "causal", "--universe", "abstract", "--engine", "model"], "which universe 'abstract' does not have; try --universe table"),
-        (["show", "reorder", "--engine", "model"], "name protocols only, and litmus tests to isolitmus run"),
+        (["separate", "serializable", "causal", "--universe", "abstract", "--engine", "model"], "and search space 'abstract' has none; try --universe table"),
+        (["show", "reorder", "--engine", "model"], "name protocols only, and run litmus tests with isolitmus run"),
         (["show", "--engine", "model"], "name protocols only"),
-        (["show", "delta-serializable", "--engine", "dleta"], "no engine 'dleta'"),
-        (["sweep", "two-partitions", "--engine", "dleta"], "no engine 'dleta'"),
+        (["show", "delta-serializable", "--engine", "dleta"], "unknown engine 'dleta'"),
+        (["sweep", "two-partitions", "--engine", "dleta"], "unknown engine 'dleta'"),
     ],
     ids=lambda value: value if isinstance(value, str) else " ".join(value),
 )  # fmt: skip
@@ -531,8 +529,8 @@ def test_what_cannot_be_carried_out_is_one_sentence(call, words, message):
 def test_where_nothing_is_assumed_nothing_is_said_of_that(call):
     status, out, _ = call("separate", "serializable", "snapshot-isolation", "--unbounded")
     assert status == 0
-    assert "Proved in universe 'table'" in out
-    assert "Assumed" not in out
+    assert "Scope: search space 'table'" in out
+    assert "Assumptions" not in out
 
 
 @pytest.mark.slow
@@ -553,7 +551,7 @@ def test_a_compiled_file_that_is_cut_short_is_one_sentence(tmp_path):
 def test_what_only_the_catalogue_has_is_no_part_of_the_answer(call):
     asked = "separate", "causal", "read-committed", "--transactions", "2"
     status, out, _ = call(*asked)
-    assert (status, out.splitlines()[0].partition(" ")[0]) == (0, "None")
+    assert (status, out.splitlines()[0].partition(" ")[0]) == (0, "No")
     assert "read-committed forbids history-write-cycle of the catalogue (2 transactions):" in out
     status, out, _ = call(*asked, "--no-catalogue")
     assert status == 0

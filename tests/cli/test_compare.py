@@ -109,8 +109,8 @@ def test_a_level_that_no_universe_has_is_status_3(call, tmp_path):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["serialisable", "causal"], "no level or protocol 'serialisable'; did you mean 'serializable'?"),
-        (["broken.cat"], "broken.cat:2:1: 'acyclc' stands where a statement was expected; did you mean 'acyclic'?"),
+        (["serialisable", "causal"], "unknown level or protocol 'serialisable'; did you mean 'serializable'?"),
+        (["broken.cat"], "broken.cat:2:1: expected a statement, found 'acyclc'; did you mean 'acyclic'?"),
         (["delta-serializable", "locking-serializable"], "compare protocols of one format, or one with a level"),
         (["databricks-serializable-newest", "causal"], "is silent on some histories"),
         (["serializable", "causal", "--transactions", "0"], "--transactions is 0; pass an integer of at least 1"),

@@ -84,7 +84,7 @@ def test_a_text_alone(call, pasted):
         "Example of DELETE in conflict with WRITE: litmus test reorder under delta-serializable"
         in out
     )
-    assert "so delete cannot commit: ConcurrentAppendException" in out
+    assert "delete aborts with ConcurrentAppendException" in out
     assert "Retry of delete: succeeds." in out
     assert "Next: isolitmus explain FILE --table PATH finds the winning commit" in out
     assert "Next: isolitmus predict --table PATH yours.sql other.sql --remedies" in out
@@ -443,7 +443,7 @@ def test_an_application_and_metadata_stop_their_kind(call, delta):
         (message(operation="MERGE"), ("--table", "t"), "version 2 (WRITE) is not a MERGE"),
         (message(version=4, operation="DELETE"), ("--table", "t"), "cannot have caused ConcurrentAppendException"),
         (message(), ("--table", "nowhere"), "there is no such folder"),
-        (message(), ("--table", "."), "this is no Delta table: it has no folder _delta_log"),
+        (message(), ("--table", "."), "not a Delta table: it has no folder _delta_log"),
         (message(), ("--table", "s3://bucket/t"), "only its folder _delta_log is needed"),
         (message(), ("--version", "2"), "--version needs --table"),
         (message(), ("--failed-after", "2"), "--failed-after needs --table"),
@@ -486,7 +486,7 @@ def test_show_says_it_in_general(call, name):
     status, out, _ = call("show", name)
     assert status == 0
     assert out.startswith("ConcurrentWriteException (exception): A concurrent commit came first")
-    assert "so restore cannot commit: ConcurrentWriteException" in out
+    assert "restore aborts with ConcurrentWriteException" in out
     status, out, _ = call("show", "exceptions")
     assert out.count("Exception ") == 7
     assert "VersionAlreadyExists" in out

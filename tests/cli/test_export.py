@@ -75,7 +75,7 @@ def test_what_is_written_says_what_the_litmus_test_says(form, seed, whole):
     ("words", "said"),
     [
         (("reorder",), "there is no file to write; add --pytest FILE or --pyspark FILE"),
-        (("nobody", "--pytest", "FILE"), "no litmus test 'nobody'"),
+        (("nobody", "--pytest", "FILE"), "unknown litmus test 'nobody'"),
         (
             ("reorder", "--pytest", "FILE", "--protocol", "delta-rs-serializable"),
             "does not implement",

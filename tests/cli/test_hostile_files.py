@@ -287,7 +287,7 @@ def test_what_a_file_says_is_never_obeyed(call, monkeypatch, tmp_path):
     assert all(json.loads(out) for _, out, _ in said[5:])
     assert json.loads(said[6][1])[0]["title"] == "T\x1b[31m"
     status, _, err = call("run", "reor\x1b[31m\nder")
-    assert err.startswith(r"isolitmus: no litmus test 'reor\x1b[31m der'; did you mean")
+    assert err.startswith(r"isolitmus: unknown litmus test 'reor\x1b[31m der'; did you mean")
 
 
 def test_progress_shows_markup_as_it_stands(monkeypatch):

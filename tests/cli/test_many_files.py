@@ -87,8 +87,8 @@ def test_what_cannot_be_read_stops_nothing(files, call):
     status, out, err = call("run", ".", *UNDER)
     assert status == 2
     assert out.count("  as expected\n") == 2
-    assert out.endswith("2 of 2 runs as expected. 1 left out. 3 refused.\n")
-    assert "isolitmus: left out: foreign.toml: this is no litmus test" in err
+    assert out.endswith("2 of 2 runs passed. 1 left out. 3 refused.\n")
+    assert "isolitmus: left out: foreign.toml: not a litmus test" in err
     assert "did you mean 'schedule'?: bad.toml:4, other.toml:4\n" in err
     assert "isolitmus: broken.toml:1:" in err
     status, out, _ = call("run", ".", *UNDER, "--json")
@@ -134,7 +134,7 @@ def test_what_is_up_to_an_optimizer_is_undecided_and_stops_nothing(files, call):
     files(a=TEXT, open=OPEN)
     status, out, err = call("run", ".", *UNDER)
     assert status == 3
-    assert out.endswith("1 of 1 runs as expected. 1 undecided: several runs are possible.\n")
+    assert out.endswith("1 of 1 run passed. 1 undecided: several runs are possible.\n")
     assert "is up to what Spark's optimizer makes of" in out
     assert not err
 
@@ -148,7 +148,7 @@ def test_a_file_that_is_no_litmus_test_is_left_out_where_it_is_found_and_refused
     for name in ("foreign.toml", "history.toml", "gone.toml", "nope"):
         status, out, err = call("run", "a.toml", name, *UNDER)
         assert status == 2, name
-        assert out.endswith("1 of 1 runs as expected. 1 refused.\n")
+        assert out.endswith("1 of 1 run passed. 1 refused.\n")
         assert err.count("isolitmus: ") == 1
         assert call("run", name, *UNDER)[:2] == (2, "")
     assert call("run", ".", "foreign.toml", *UNDER)[0] == 2
@@ -180,7 +180,7 @@ def test_a_run_of_which_nothing_is_expected_is_not_as_expected(files, call, delt
     delta(seen)
     status, out, _ = call("run", "a.toml", "reorder", *ON_DELTA)
     assert "  as predicted; nothing is expected of it\n" in out
-    assert out.endswith("1 of 1 runs as expected. 1 as predicted, with nothing expected.\n")
+    assert out.endswith("1 of 1 run passed. 1 as predicted, with nothing expected.\n")
 
 
 def test_what_was_not_compared_is_said(call):
@@ -244,7 +244,7 @@ def test_an_engine_that_does_not_start_is_told_once_and_the_model_s_runs_are_the
     status, out, err = call("run", ".", "--engine", "model,delta", *UNDER)
     assert (status, starts) == (4, ["delta"])
     assert err == "isolitmus: there is no Java: a, b\n"
-    assert out.endswith("2 of 2 runs as expected. 2 refused.\n")
+    assert out.endswith("2 of 2 runs passed. 2 refused.\n")
 
 
 @pytest.mark.slow
@@ -253,7 +253,7 @@ def test_an_engine_that_ends_is_started_again_for_what_is_left(files, call, delt
     starts = delta(failing(EngineUnavailable("the JVM ended"), "t2"))
     status, out, err = call("run", ".", *ON_DELTA)
     assert (status, len(starts)) == (4, 2)
-    assert out.endswith("5 of 5 runs as expected. 1 refused.\n")
+    assert out.endswith("5 of 5 runs passed. 1 refused.\n")
     assert err == "isolitmus: the JVM ended\n"
 
 
@@ -347,7 +347,7 @@ def test_a_ctrl_c_keeps_what_there_is(files, call, delta, as_json):
         assert document["interrupted"] is True
         assert [(t["litmus"], len(t["runs"])) for t in document["tests"]][:2] == [("a", 1), ("b", 1)]  # fmt: skip
     else:
-        assert out.endswith("Stopped. 2 of 2 runs as expected.\n")
+        assert out.endswith("Stopped. 2 of 2 runs passed.\n")
 
 
 @pytest.mark.slow
@@ -364,7 +364,7 @@ def test_so_many_are_carried_out_at_once(files, call, delta, n):
     delta(carry)
     status, out, _ = call("run", ".", *ON_DELTA, "--at-once", n)
     assert status == 0
-    assert out.endswith("\n4 of 4 runs as expected.\n")
+    assert out.endswith("\n4 of 4 runs passed.\n")
 
 
 def test_at_once_is_a_number_and_of_an_engine(call):

@@ -64,10 +64,10 @@ def test_a_test_in_full_ends_with_its_frame(call):
 
   wr                txn2 → reader  reader read row (100, 0), which txn2 wrote
   rw                reader → txn1  reader read row (1, 0), which txn1 then deleted
-  rw                txn1 → txn2    txn1 read t WHERE part = 0 at version 0, without row (100, 0), which txn2 put in
+  rw                txn1 → txn2    txn1 read t WHERE part = 0 at version 0, without row (100, 0), which txn2 added
   log               txn2 → txn1    in the log txn2 is version 1, txn1 version 2
   vis               txn2 → reader  reader read version 1
-  unseen            txn2 → txn1    txn1 read version 0, before txn2 became version 1
+  unseen            txn2 → txn1    txn1 read version 0, before txn2 committed version 1
   adds-meets-reads  txn2 → txn1    txn2 added a file to partition part=0 of t, where txn1 read t WHERE part = 0
 """
     )
@@ -82,7 +82,7 @@ def test_a_spec_sees_its_own_names_only_and_says_what_it_makes_of_them(call):
 history-write-skew (litmus): Write skew
 Source: Berenson et al., A critique of ANSI SQL isolation levels, 1995, A5B; Adya, Liskov, O'Neil, Generalized isolation level definitions, 2000, G2-item
 
-Its frame:
+Dependency graph:
   T1  Writer
   T2  Writer
 
@@ -130,7 +130,7 @@ def test_a_protocol_shows_what_its_labels_hold_of(call):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["reorder", "--spec", "sreializable"], "no level or protocol 'sreializable'; did you mean"),
+        (["reorder", "--spec", "sreializable"], "unknown level or protocol 'sreializable'; did you mean"),
         (["history-write-skew", "--spec", "log-serializable"], "log-serializable needs log, which history-write-skew does not have"),
         (["serializable", "--spec", "causal"], "--spec shows litmus tests as that spec sees them"),
         (["--spec", "causal"], "--spec shows litmus tests as that spec sees them"),

@@ -20,7 +20,7 @@ def test_a_run_says_what_is_silent_and_what_is_at_most(call):
     assert status == 0
     lines = [line.strip() for line in out.splitlines()]
     assert "restore  ├───────┤   reads version 0, silent" in lines
-    assert "so what becomes of restore is not said (unnamed), and the run ends" in lines
+    assert "the outcome of restore is undefined (unnamed), and the run ends" in lines
     assert f"committed at most: {LIMIT}" in lines
     _, out, _ = call("run", "restore-loses", "--protocol", ROWS, "--json")
     document = json.loads(out)

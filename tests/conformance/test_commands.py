@@ -70,7 +70,7 @@ def test_a_statement_that_hangs_is_status_3_and_the_session_lives_on(call, monke
     monkeypatch.setattr(engine, "replay", replay)
     status, out, _ = call(*RUN)
     assert status == 0
-    assert out.endswith("1 of 1 runs as expected.\n")
+    assert out.endswith("1 of 1 run passed.\n")
 
 
 def children(process):
@@ -130,7 +130,7 @@ def test_a_replay_as_a_process_says_how_it_went_and_leaves_nothing(tmp_path):
     process, started = run_as_a_process(tmp_path)
     out, err = process.communicate(timeout=300)
     assert (process.returncode, err) == (0, "")
-    assert out.endswith("1 of 1 runs as expected.\n")
+    assert out.endswith("1 of 1 run passed.\n")
     nothing_stays(tmp_path, started)
 
 

@@ -83,7 +83,7 @@ def test_litmus_files_are_tests_and_what_fails_is_said_in_sentences(tried):
             "swapped.litmus.toml::levels FAILED*",
             "levelless.litmus.toml::levels FAILED*",
             "silent.litmus expects nothing under any protocol*",
-            "*transaction delete:1:21: no column 'pat' here*",
+            "*transaction delete:1:21: unknown column 'pat'*",
             "misspelled.litmus.toml:3: *shedule*",
             "* is expected, and it is not:",
             "swapped.litmus: 2 transactions*",
@@ -94,8 +94,8 @@ def test_litmus_files_are_tests_and_what_fails_is_said_in_sentences(tried):
         [
             "reorder.litmus: Delete, insert",
             "on model (*) under delta-write-serializable:",
-            "  delete  ├───────┤   reads version 0, becomes version 2",
-            "  One serial order of the writers gives the table: delete insert.",
+            "  delete  ├───────┤   reads version 0, commits version 2",
+            "  The final table equals that of the serial order delete → insert.",
             "  NOT as expected:",
             "    delete: expected aborted, got committed",
         ]
@@ -120,7 +120,7 @@ def test_an_engine_that_is_none_is_told_before_any_test(tried, pytester, words):
         pytester.makeini("[pytest]\nisolitmus_engine = spork\n")
     result = tried({"reorder": FILE}, *words)
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines(["ERROR: no engine 'spork'; known: *"])
+    result.stderr.fnmatch_lines(["ERROR: unknown engine 'spork'; known: *"])
 
 
 RACES = """
@@ -200,7 +200,7 @@ SAID = [
     "*AssertionError: cleanup read version 1 and ended with ConcurrentAppendException *",
     "*- race for events -*",
     "cleanup *├───────────┤ *reads version 1, ConcurrentAppendException",
-    "version 2 (WRITE) *● *becomes version 2",
+    "version 2 (WRITE) *● *commits version 2",
     "left *● *reads version 2, parked",
     "cleanup read version 1 and ended with ConcurrentAppendException *",
     "  version 2 (WRITE: 1 file added in day=3, a blind append) overtook it",
@@ -213,7 +213,7 @@ SAID = [
 REFUSED = [
     "on delta (*) under delta-serializable:",
     "  delete *├───────┤ *reads version 0, ConcurrentAppendException",
-    "  insert stops delete, because delete read version 0, before insert became version 1, *",
+    "  delete conflicts with insert, because delete read version 0, before insert committed version 1, *",
     "  delete ended with ConcurrentAppendException: *DELTA_CONCURRENT_APPEND.WITH_PARTITION_HINT* Transaction conflict detected.*",
     "  NOT as expected:",
     "    delete: expected committed, got ConcurrentAppendException*",

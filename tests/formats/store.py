@@ -66,7 +66,7 @@ def statement(text, tables, place):
             return Put(text, table, key, int(value))
         case ["PUT", key, of, "+", value] if value.isdigit():
             return Put(text, table, key, int(value), of)
-    raise SqlError(f"{place}: '{text}' is none of GET k, PUT k v, PUT k a + v, DEL k")
+    raise SqlError(f"{place}: '{text}' is not one of GET k, PUT k v, PUT k a + v, DEL k")
 
 
 def rows(database, table):

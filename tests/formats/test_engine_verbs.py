@@ -157,7 +157,7 @@ def test_evidence_is_of_the_engine_s_version(call, offered):
     [
         (["sequence", "--engine", "dictionary", *UNDER], "no random tests 'sequence'; did you mean 'sequences'?"),
         (["--engine", "model"], "--engine is model; name the engine to compare"),
-        (["--engine", "dictionery"], "no engine 'dictionery'; did you mean 'dictionary'?"),
+        (["--engine", "dictionery"], "unknown engine 'dictionery'; did you mean 'dictionary'?"),
         (["--engine", "dictionary", "--protocol", "delta-serializable"], "does not implement the protocol"),
         (["--engine", "deltalake"], "format delta-rs of deltalake offers no random tests; formats that do: delta, locking, store"),
     ],

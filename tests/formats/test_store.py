@@ -130,7 +130,7 @@ def brute(spec):
         ("b[2] a.commit b.commit", "a.commit b.commit", "schedule step 'b.commit' comes before b[2]"),
         ("a[1]", "a[3]", "schedule step 'a[3]' is none of a sequence of 2 statements; use a.start, a[1] to a[2], a.commit, a.rollback or a"),
         ("a.start b.start", "a.park-commit b.start", "use a.start, a[1] to a[2]"),
-        ('"store"', '"stroe"', "no format 'stroe'; did you mean 'store'?"),
+        ('"store"', '"stroe"', "unknown format 'stroe'; did you mean 'store'?"),
         ("GET x", "GRAB x", "'GRAB x' is none of GET k"),
         ('["GET x", "PUT y x + 1"]', "[1]", "transactions.a is [1]; a text, or a list of texts, is wanted"),
     ],

@@ -31,8 +31,8 @@ def test_a_protocol_uses_them_and_a_conflict_says_them():
     done = run(test, CHECKED)
     assert [t.outcome for t in done.run.transactions.values()] == ["committed", "ReadConflict"]
     assert refusal_words(abort_violations(execute(test, CHECKED), CHECKED)["b"]) == [
-        "a stops b, because b read version 0, before a became version 1, and a wrote y, which b read; a deletes no key",
-        "so b cannot commit: ReadConflict",
+        "b conflicts with a, because b read version 0, before a committed version 1, and a wrote y, which b read; a deletes no key",
+        "b aborts with ReadConflict",
     ]
 
 
@@ -66,8 +66,8 @@ def test_pictures_and_pages_have_the_verb_and_the_meaning():
     [
         ("format store let writes-read = ww empty ww as X", "'writes-read' is a base relation; define another name"),
         ("let Deletes = Writer format store empty ww as X", r"format store has a base set 'Deletes', which is defined at x:1; define another name"),
-        ("format store empty writes-raed as X", "no relation 'writes-raed'; did you mean 'writes-read'?"),
-        ("empty writes-read as X", "no relation 'writes-read'"),
+        ("format store empty writes-raed as X", "unknown relation 'writes-raed'; did you mean 'writes-read'?"),
+        ("empty writes-read as X", "unknown relation 'writes-read'"),
     ],
 )  # fmt: skip
 def test_they_are_base_names_of_their_format_and_of_no_other(text, message):

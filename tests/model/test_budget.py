@@ -50,7 +50,7 @@ def test_a_search_says_what_it_did_until_then(pair, by):
     inside = universe if universe == "abstract" else scope(universe)
     answer = separate(*map(spec, pair), inside, by=by, transactions=[2], budget=Counted(3))
     assert (answer.found, answer.ended) == (None, ENDED)
-    assert answer.bound.startswith(f"{ENDED}, at 2 transactions in universe '{universe}'")
+    assert answer.bound.startswith(f"{ENDED}, at 2 transactions in search space '{universe}'")
     assert answer.to_json()["ended"] == ENDED
     if by == "exhaustive":
         assert answer.examined > 0

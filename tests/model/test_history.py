@@ -386,7 +386,7 @@ def test_completions_in_a_fixed_order():
         ({"T1": "w(x1)", "order": ["x1 < x3"]}, "order x1 < x3 names x3, but T3 has no w(x3)"),
         ({"T1": "w(x1)", "order": ["x0 < x1"], "aborted": ["T1"]}, "order x0 < x1 names x1, but T1 aborted"),
         ({"T1": "w(x1)", "order": ["x0 < y1"]}, "order 'x0 < y1' compares x0 with y1: they are versions of two objects"),
-        ({"T1": "w(x1)", "order": ["x0"]}, "order 'x0' is no chain of versions; write x0 < x2 < x1"),
+        ({"T1": "w(x1)", "order": ["x0"]}, "order 'x0' is not a chain of versions; write x0 < x2 < x1"),
         ({"T1": "", "T2": "", "sessions": ["T1 T2", "T2"]}, "T2 is in sessions 1 and 2; a transaction is in one session, once"),
         ({"T1": "", "sessions": ["T1 T3"]}, "session 1 has T3, which does nothing here; known: T1"),
         ({"T1": "", "sessions": ["T1 b"]}, "sessions: 'b' names no transaction; names are T1, T2, …"),
@@ -397,7 +397,7 @@ def test_completions_in_a_fixed_order():
         ({"T1": "", "sets": {"Trusted": ["T1", "T1"]}}, "sets.Trusted has T1 twice"),
         ({"T1": "", "sets": {"Trusted": "T1"}}, "sets.Trusted is 'T1'; a list of texts is wanted"),
         ({"T1": "", "sets": {"Trusted": ["b"]}}, "sets.Trusted: 'b' names no transaction; names are T1, T2, …"),
-        ({"T1": "", "sets": {"trusted": ["T1"]}}, "sets: 'trusted' is no name of a set; it begins with a capital, as Trusted"),
+        ({"T1": "", "sets": {"trusted": ["T1"]}}, "sets: 'trusted' is not a name of a set; it begins with a capital, as Trusted"),
         ({"T1": "", "sets": {"Writer": ["T1"]}}, "sets: 'Writer' is a base set of every spec; give it another name"),
         ({"T1": "", "sets": ["T1"]}, "sets is ['T1']; names of sets are wanted, { Trusted = ['T1'] }"),
         ({"T0": "w(x0)"}, "history: 'T0' names no transaction; names are T1, T2, …"),
@@ -415,10 +415,10 @@ def test_defects_name_both_operations(table, message):
 @pytest.mark.parametrize(
     ("text", "column", "message"),
     [
-        ("r1(x0) q1(x0)", 8, "'q1(x0)' is no operation; use r1(x0), w1(x1), d1(x1), r1(P: x0*, y0 | x1), b1, c1, a1 or an order such as [x0 < x1]"),
-        ("r1(x0) w1(x)", 11, "'x' is no version; write an object and a transaction's number, x0"),
-        ("r1(P: x0*, Y)", 11, "'Y' is no version; write an object and a transaction's number, x0"),
-        ("r1(p: x0)", 4, "'p: x0' is no predicate read; write P: x0*, y0 | x1"),
+        ("r1(x0) q1(x0)", 8, "'q1(x0)' is not an operation; use r1(x0), w1(x1), d1(x1), r1(P: x0*, y0 | x1), b1, c1, a1 or an order such as [x0 < x1]"),
+        ("r1(x0) w1(x)", 11, "'x' is not a version; write an object and a transaction's number, x0"),
+        ("r1(P: x0*, Y)", 11, "'Y' is not a version; write an object and a transaction's number, x0"),
+        ("r1(p: x0)", 4, "'p: x0' is not a predicate read; write P: x0*, y0 | x1"),
         ("c1 r1(x0)", 4, "'r1(x0)' comes after T1 has ended"),
         ("w0(x0)", 1, "'w0(x0)' has no transaction; T0 is what was there before the history"),
         ("r2(x1) w1(x1)", 1, "'r2(x1)' reads x1 before w1(x1)"),
@@ -437,7 +437,7 @@ def test_errors_in_a_table_show_the_place():
     with pytest.raises(HistoryError) as error:
         History.from_table({"T1": "r(x0) r2(x0)"})
     assert str(error.value) == (
-        "T1, column 7: 'r2(x0)' is no operation; use r(x0), w(x1), d(x1) or r(P: x0*, y0 | x1)\n"
+        "T1, column 7: 'r2(x0)' is not an operation; use r(x0), w(x1), d(x1) or r(P: x0*, y0 | x1)\n"
         "  r(x0) r2(x0)\n"
         "        ^"
     )

@@ -255,9 +255,9 @@ def _by_hand(text):
         (_edit, "it was cut off or edited since an audit wrote it"),
         (_by_hand, "it was cut off or edited since an audit wrote it"),
         (lambda text: text[:-9], "it was cut off or edited since an audit wrote it"),
-        (lambda _: "", "this is no evidence of an audit; name a file that is not there yet"),
-        (lambda _: "[1]\n2", "this is no evidence of an audit"),
-        (lambda _: "\0\xff", "this is no evidence"),
+        (lambda _: "", "not an evidence of an audit; name a file that is not there yet"),
+        (lambda _: "[1]\n2", "not an evidence of an audit"),
+        (lambda _: "\0\xff", "not an evidence"),
         (lambda text: text.replace('"release": "', '"release": "0.'), "it is of isolitmus 0."),
     ],
 )

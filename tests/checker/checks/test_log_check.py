@@ -121,14 +121,14 @@ def test_on_the_command_line(call, reordered):
     assert status == 1
     assert out.startswith(f"{reordered}: 4 commits, 3 files added and removed\n")
     assert "    version 3 before version 2, because version 3 read version 1, and version 2" in out
-    assert "Write-serializable allows it, for example in the order v0 v1 v3 v2." in out
-    assert "Assumed, because the history does not say: commits say the truth" in out
+    assert "Write-serializable allows it, for example in the order v0 → v1 → v3 → v2." in out
+    assert "Assumptions, because the history does not say:\n  - commits say the truth" in out
 
 
 def test_bad_input_on_the_command_line(call, reordered, tmp_path):
     for words, sentence in (
         (["nowhere", "--format", "delta"], "there is no such folder"),
-        ([tmp_path, "--format", "delta"], "this is no Delta table"),
+        ([tmp_path, "--format", "delta"], "not a Delta table"),
         (["reorder", "--format", "dleta"], "--format is 'dleta'; did you mean 'delta'?"),
         (
             [reordered, "--level", "causal"],

@@ -52,7 +52,7 @@ def test_a_file_that_is_written_is_read_as_the_same_test():
         ("parquet = []", "id INT", "t.toml:8: tables.p.parquet is empty; Delta converts no table without files"),
         ("parquet = 1", "id INT", "tables.p.parquet is no list of rows; write [[1, 0], [2, 1]]"),
         ("parquet = [[1, 2]]", "id INT", "tables.p.parquet: row [1, 2] has not 1 values"),
-        ("parquet = [['a']]", "id INT", "tables.p.parquet: 'a' is no INT"),
+        ("parquet = [['a']]", "id INT", "tables.p.parquet: 'a' is not of type INT"),
         ("parquet = [[2147483648]]", "id INT", "tables.p.parquet: 2147483648 does not fit into INT"),
         ("parquet = [[1]]\nexists = false", "id INT", "tables.p.exists is of a Delta table, and parquet tells of another"),
         ("parquet = [[1]]\ninit = ['DELETE FROM p']", "id INT", "tables.p.init is of a Delta table"),
@@ -85,7 +85,7 @@ def test_a_parquet_table_that_cannot_be_is_refused(lines, columns, message):
         ("{ write = 'append', table = 'p', query = 'SELECT 1, 1' }", "transactions.b names p, a Parquet table"),
         ("'CONVERT TO DELTA t'", "CONVERT TO DELTA takes a table with the key parquet; t has none"),
         ("'CONVERT TO DELTA p NO STATISTICS'", "write CONVERT TO DELTA table [PARTITIONED BY (name TYPE, …)]"),
-        ("'CONVERT TO DELTA q'", "no table 'q'"),
+        ("'CONVERT TO DELTA q'", "unknown table 'q'"),
         ("'CONVERT TO DELTA p PARTITIONED BY (part INT)'", "partitioned by (part int); a table that is made or replaced is modelled as it is declared: p has ()"),
     ],
 )  # fmt: skip

@@ -3,7 +3,12 @@
 import pytest
 
 from isolitmus.checker.delta.format import DELTA
-from isolitmus.checker.delta.partition_abstraction import UnsupportedScope, outline
+from isolitmus.checker.delta.partition_abstraction import (
+    Outline,
+    UnsupportedScope,
+    _Outliner,
+    outline,
+)
 from isolitmus.checker.delta.statement_effects import statement_effect
 from isolitmus.checker.execution.commit_loop import initial_database
 from isolitmus.model.errors import SqlError
@@ -224,7 +229,7 @@ def test_a_subquery_in_set_is_read_if_a_row_is_set():
         ("INSERT INTO t SELECT 1, 1, 1 GROUP BY 1", "GROUP BY without FROM is outside"),
         ("INSERT OVERWRITE t PARTITION (id = 1) SELECT 1, 1", "t is not partitioned by 'id'"),
         ("INSERT INTO t PARTITION (part = NULL) SELECT 1, 1", "NULL in PARTITION (…) is outside"),
-        ("INSERT INTO t PARTITION (part = 'a') SELECT 1, 1", "''a'' is no INT"),
+        ("INSERT INTO t PARTITION (part = 'a') SELECT 1, 1", "''a'' is not of type INT"),
         (
             "INSERT INTO t REPLACE WHERE NOT (part = 1) SELECT * FROM t",
             "Spark does not simplify the condition of REPLACE WHERE: write part <> 1",
@@ -240,7 +245,7 @@ def test_a_subquery_in_set_is_read_if_a_row_is_set():
             "REORG TABLE t WHERE id = 1 APPLY (PURGE)",
             "REORG takes a condition on partition columns only",
         ),
-        ("TRUNCATE TABLE u", "no table 'u'"),
+        ("TRUNCATE TABLE u", "unknown table 'u'"),
         (
             (
                 "MERGE INTO t USING s ON t.id = s.id WHEN MATCHED THEN DELETE"
@@ -257,7 +262,7 @@ def test_a_subquery_in_set_is_read_if_a_row_is_set():
                 "MERGE INTO t USING s ON t.id = s.id"
                 " WHEN NOT MATCHED BY SOURCE THEN UPDATE SET x = s.x"
             ),
-            "no column 's.x' here",
+            "unknown column 's.x'",
         ),
     ],
 )
@@ -337,3 +342,14 @@ def test_a_subquery_that_no_row_wants_is_run_in_a_select_and_not_in_set(sql, err
     assert (None if seen.error is None else seen.error.exception) == error
     if error is None:
         assert [read.words for read in seen.reads if "part = 1" in read.words] == []
+
+
+def test_a_statement_without_a_case_is_not_taken_for_one_that_writes_nothing():
+    """Else the solver's search would answer "no counterexample" for it."""
+
+    class Analyze:
+        sql = "ANALYZE TABLE t COMPUTE STATISTICS"
+
+    schema = Schema("t", (Column("id", "INT"), Column("part", "INT")), partitioned_by=("part",))
+    with pytest.raises(UnsupportedScope, match=r"'ANALYZE TABLE t .*' is not known"):
+        _Outliner(schema, [(0,)]).written(Analyze(), Outline())

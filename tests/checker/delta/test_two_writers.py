@@ -131,7 +131,7 @@ def test_its_file_is_written_as_it_was_read():
     [
         (
             ', protocol = "delta-rs-serialisable"',
-            "transactions.a.protocol: no protocol 'delta-rs-serialisable'; did you mean 'delta-rs-serializable'?",
+            "transactions.a.protocol: unknown protocol 'delta-rs-serialisable'; did you mean 'delta-rs-serializable'?",
         ),
         (', protocol = 1, session = "s"', "transactions.a.protocol is 1"),
         (f'{RS}, session = "s"', "transactions.a has a protocol of its own and 'session'"),

@@ -103,7 +103,7 @@ def test_a_table_that_was_altered_is_vacuumed_with_what_it_has_by_now():
             "or VACUUM table [FULL | LITE] [RETAIN hours HOURS], for at least 168",
         ),
         ("VACUUM t USING INVENTORY u", "'VACUUM t USING INVENTORY u' does not parse; write"),
-        ("VACUUM u", "no table 'u'; known: t"),
+        ("VACUUM u", "unknown table 'u'; known: t"),
     ],
 )
 def test_what_is_refused(sql, message):

@@ -149,7 +149,7 @@ def test_what_is_no_evidence_is_refused(tmp_path, old, new, message):
         ("[tables.t]", "[tables.u]", "s.toml: [tables] has no table t, which the layouts are of"),
         ("winner = 0", "winner = 2", "s.toml:6: layouts.one.winner is 2; the partition that the winner is about"),
         ("winner = 0", "won = 0", "s.toml:6: [layouts.one] has no key 'won'"),
-        ("DELETE FROM t WHERE part", "DELETE FROM t WHERE prat", "no column 'prat' here; did you mean 'part'?"),
+        ("DELETE FROM t WHERE part", "DELETE FROM t WHERE prat", "unknown column 'prat'; did you mean 'part'?"),
         ("[statements]", "[statement]", "the file has no key 'statement'; did you mean 'statements'?"),
     ],
 )  # fmt: skip
@@ -190,7 +190,7 @@ def test_the_command_prints_a_grid_and_json(call, tmp_path):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["pears"], "no matrix 'pears'; did you mean 'pairs'?"),
+        (["pears"], "unknown matrix 'pears'; did you mean 'pairs'?"),
         (["none.toml"], "none.toml"),
         (["--layout", "same partitions"], "no layout 'same partitions'; did you mean 'same partition'?"),
         (["--shard", "3/2"], "--shard is '3/2'; write K/N, such as 1/4"),
@@ -198,9 +198,9 @@ def test_the_command_prints_a_grid_and_json(call, tmp_path):
         (["--evidence", "e.toml"], "--evidence needs an engine; add --engine delta"),
         (["--out", "cases"], "--out needs an engine; add --engine delta"),
         (["--engine", "delta", "--at-once", "0"], "--at-once is 0; pass an integer of at least 1"),
-        (["--engine", "dleta"], "no engine 'dleta'; did you mean 'delta'?"),
+        (["--engine", "dleta"], "unknown engine 'dleta'; did you mean 'delta'?"),
         (["--engine", "delta", "--protocol", "databricks-serializable-newest"], "does not implement the protocol"),
-        (["--protocol", "delta"], "no protocol 'delta'"),
+        (["--protocol", "delta"], "unknown protocol 'delta'"),
     ],
 )  # fmt: skip
 def test_the_command_refuses(call, words, message):

@@ -120,7 +120,7 @@ def test_delta_takes_note_of_the_target_alone():
         ("INSERT INTO t SELECT s.id, 1 FROM (SELECT id FROM a UNION ALL SELECT id FROM b) s", "UNION ALL in a source"),
         ("WITH RECURSIVE s AS (SELECT 1 AS id) INSERT INTO t SELECT id, id FROM s", "WITH RECURSIVE is outside"),
         ("WITH a AS (SELECT 1 AS id) INSERT INTO t SELECT id, id FROM a", "'a' names two things"),
-        ("INSERT INTO t SELECT a.id, b.y FROM a LEFT SEMI JOIN b ON a.id = b.id", "no column 'b.y' here"),
+        ("INSERT INTO t SELECT a.id, b.y FROM a LEFT SEMI JOIN b ON a.id = b.id", "unknown column 'b.y'"),
     ],
 )  # fmt: skip
 def test_what_is_outside_is_refused_by_name(sql, message):

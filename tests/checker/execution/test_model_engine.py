@@ -271,12 +271,12 @@ def test_a_text_beside_a_date_is_the_date_that_it_says(condition):
 @pytest.mark.parametrize(
     ("condition", "message"),
     [
-        ("date > '2010-1-1'", "1:28: '2010-1-1' is no date; write 'YYYY-MM-DD'"),
-        ("date > '2010-02-30'", "'2010-02-30' is no date; write 'YYYY-MM-DD'"),
-        ("date IN ('soon')", "'soon' is no date; write 'YYYY-MM-DD'"),
+        ("date > '2010-1-1'", "1:28: '2010-1-1' is not a date; write 'YYYY-MM-DD'"),
+        ("date > '2010-02-30'", "'2010-02-30' is not a date; write 'YYYY-MM-DD'"),
+        ("date IN ('soon')", "'soon' is not a date; write 'YYYY-MM-DD'"),
         ("date = 1", "compares DATE with INT; what Spark makes of the two is not modelled"),
-        ("date = DATE '20100101'", "'20100101' is no date; write DATE 'YYYY-MM-DD'"),
-        ("date = DATE '2010-W01-1'", "'2010-W01-1' is no date; write DATE 'YYYY-MM-DD'"),
+        ("date = DATE '20100101'", "'20100101' is not a date; write DATE 'YYYY-MM-DD'"),
+        ("date = DATE '2010-W01-1'", "'2010-W01-1' is not a date; write DATE 'YYYY-MM-DD'"),
     ],
 )  # fmt: skip
 def test_a_text_that_says_no_date_is_refused(condition, message):
@@ -288,13 +288,13 @@ def test_a_text_that_says_no_date_is_refused(condition, message):
 @pytest.mark.parametrize(
     ("sql", "message"),
     [
-        ("DELETE FROM t WHERE idd = 1", "1:21: no column 'idd' here; did you mean 'id'?"),
-        ("DELETE FROM u", "1:13: no table 'u'; known: t"),
+        ("DELETE FROM t WHERE idd = 1", "1:21: unknown column 'idd'; did you mean 'id'?"),
+        ("DELETE FROM u", "1:13: unknown table 'u'; known: t"),
         (
             "DELETE FROM t WHERE mask(id) = 'a'",
             "'mask(id)' is outside the SQL that isolitmus models",
         ),
-        ("DELETE FROM t WHERE id = 'a'", "'a' is no BIGINT"),
+        ("DELETE FROM t WHERE id = 'a'", "'a' is not of type BIGINT"),
         ("DELETE FROM t WHERE id = NULL", "a comparison with NULL is never true; use IS NULL"),
         ("SELECT DISTINCT id + 1 FROM t", "'DISTINCT' is outside the SQL that isolitmus models"),
         ("SELECT id, count(*) FROM t", "column 'id' stands outside an aggregate"),

@@ -196,7 +196,7 @@ def test_what_is_no_name_is_refused():
         separate(3, "serializable")
     with pytest.raises(IsolitmusError, match="did you mean 'serializable'"):
         separate("serialisable", "causal")
-    with pytest.raises(IsolitmusError, match="no scope 'tabel'; did you mean 'table'"):
+    with pytest.raises(IsolitmusError, match="unknown scope 'tabel'; did you mean 'table'"):
         separate("delta-serializable", "log-serializable", "tabel")
     with pytest.raises(LitmusError, match="history-write-skew is an abstract history"):
         run("history-write-skew", "delta-serializable")

@@ -63,7 +63,7 @@ def test_a_row_over_its_life():
     assert str(frame.reasons["rf", place("b"), place(after)]) == (
         f"q read {where} at version 2, without row (1, 0, 11), which b had taken out"
     )
-    assert str(frame.reasons["rival", place("b"), place(now)]) == "b took out row (1, 0, 11)"
+    assert str(frame.reasons["rival", place("b"), place(now)]) == "b removed row (1, 0, 11)"
     assert str(frame.reasons["rival", place("a"), place(before)]) == (
         "a changed row (1, 0, 10) to (1, 0, 11)"
     )

@@ -136,7 +136,7 @@ def test_a_form_is_asked_as_a_level_is(call):
     assert "it is not so that the order of the log gives every writer what it made" in said
     status, said, _ = call("check", "reorder", "--level", "write-serializable-state")
     assert status == 0
-    assert "Write-serializable (state) allows it, for example in the order delete insert" in said
+    assert "Write-serializable (state) allows it, for example in the order delete → insert" in said
     status, _, said = call("check", "history-long-fork", "--level", "serializable-view")
     assert status == 2
     assert "serializable-view needs statements, which this history does not have" in said

@@ -105,9 +105,7 @@ def test_what_no_order_mends_is_forbidden_beside_many_orders():
     assert isinstance(verdict, Forbidden)
     assert len(verdict.violations) == 3
     assert all(violation.supposing for violation in verdict.violations)
-    assert other_ways(verdict) == [
-        "In every other way in which it may have been it is forbidden, too."
-    ]
+    assert other_ways(verdict) == ["Every other completion of the history is forbidden, too."]
     proposing = CompletionSearch(History.from_table(table), level("serializable"), orders=True)
     with pytest.raises(Limit, match="none of the first 1 completions that were proposed"):
         proposing.admitted(1, Budget())

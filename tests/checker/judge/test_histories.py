@@ -135,8 +135,8 @@ def test_transactions_that_stand_apart():
     assert adya_notation(cycle) == "T1: r(x2) w(y1); T2 (aborted): r(y1) w(x2) r(P: x2*, y0)"
     for text, problem in {
         "T1: r(x2); T1: w(x1)": "T1 stands there twice",
-        "T1: r(x2); r2(x0)": "'r2(x0)' is no transaction; write T1: r(x2)",
-        "T1: r1(x2)": "'r1(x2)' is no operation",
+        "T1: r(x2); r2(x0)": "'r2(x0)' is not a transaction; write T1: r(x2)",
+        "T1: r1(x2)": "'r1(x2)' is not an operation",
     }.items():
         with pytest.raises(HistoryError, match=re.escape(problem)):
             History.parse(text)

@@ -166,8 +166,8 @@ def test_without_a_schedule_there_is_no_time():
         ("T1.end T1.start", "T1.end, which is number 1, comes before T1.start, number 2"),
         ("T2", "T2.start is of T2, which does nothing here; known: T1"),
         ("T1 T1.end", "T1.end stands twice"),
-        ("T1.begin", "'T1.begin' is no moment; write T1.start, T1[1] for its first operation"),
-        ("T1[0]", "'T1[0]' is no moment"),
+        ("T1.begin", "'T1.begin' is not a moment; write T1.start, T1[1] for its first operation"),
+        ("T1[0]", "'T1[0]' is not a moment"),
         ("T1[1] T1", "T1[1], which is number 1, comes before T1.start, number 2"),
         ("T1.start T1[2] T1.end", "T1[2] is none; T1 has 1 operation"),
         ("T1.start T1.end T1[1]", "T1.end, which is number 2, comes before T1[1], number 3"),
@@ -333,4 +333,4 @@ def test_a_search_of_tables_has_no_times():
         with pytest.raises(IsolitmusError, match=message):
             separate(a, b, named_scope("table"))
     found = compare([PLAIN, SNAPSHOT, STRICT], named_scope("table"))
-    assert found.apart == {STRICT.name: "universe 'table' does not have rt"}
+    assert found.apart == {STRICT.name: "search space 'table' does not have rt"}

@@ -69,10 +69,8 @@ def test_a_run_ends_in_a_silence(tmp_path):
     why = abort_violations(done.execution, QUIET)
     assert list(why) == ["delete"]
     first, so = refusal_words(why["delete"])
-    assert first.startswith(
-        "first stands beside delete, because delete read version 0, before first"
-    )
-    assert so == "so what becomes of delete is not said (adds), and the run ends"
+    assert first.startswith("delete overlaps first, because delete read version 0, before first")
+    assert so == "the outcome of delete is undefined (adds), and the run ends"
 
 
 def test_a_conflict_comes_before_a_silence_whoever_is_earlier(tmp_path):

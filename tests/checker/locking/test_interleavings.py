@@ -217,7 +217,7 @@ def test_the_command(call):
         "run", "quiz-stolen", "--interleavings", "--protocol", f"{RC},{SERIALIZABLE}"
     )
     assert status == 0
-    assert "47 like no serial order, breaking unique_owner: a.step[2] other a" in out
+    assert "47  equal to no serial order, violates unique_owner: a.step[2] other a" in out
     assert "14 like other, a Deadlock: " in out
     _, out, _ = call("run", "quiz-newest", "--interleavings", "--protocol", RC, "--json")
     assert json.loads(out)["serial"] == {"a": ["oldest_first"]}

@@ -182,7 +182,7 @@ def test_what_is_admitted_is_serializable(test):
     ("words", "problem"),
     [
         ("siread row", "no 'row' here; did you mean 'rows'"),
-        ("siread page at 1", "'1' is no whole number from 2"),
+        ("siread page at 1", "'1' is not a whole number from 2"),
         ("siread rows", "say see transaction"),
         ("updates apend", "did you mean 'append'"),
     ],

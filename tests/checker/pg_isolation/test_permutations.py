@@ -195,11 +195,15 @@ def test_rows_that_no_snapshot_gives_are_not_read(tmp_path):
         (
             "step ca { COMMIT; }",
             "step ca ( )",
-            "'(' stands where SQL between braces would be right",
+            "expected SQL between braces, found '('",
         ),
         ("session b", "sassion b", "'sassion' stands where setup, teardown, session, step or"),
-        ("SELECT v FROM t WHERE k = 1", "SELECT v FROM u", "'u' is no table that the setup makes"),
-        ("= 2; }\nstep ca", "= 2; } ?\nstep ca", "'?' is none of a name, a comment and SQL"),
+        (
+            "SELECT v FROM t WHERE k = 1",
+            "SELECT v FROM u",
+            "'u' is not a table that the setup makes",
+        ),
+        ("= 2; }\nstep ca", "= 2; } ?\nstep ca", "'?' is not one of a name, a comment and SQL"),
         ("SELECT v FROM t WHERE k = 1", "SELECT 'x", "is no SQL"),
     ],
 )

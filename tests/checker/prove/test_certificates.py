@@ -154,7 +154,7 @@ def test_the_folder(call, tmp_path, monkeypatch):
     (folder,) = (tmp_path / "proofs").iterdir()
     assert folder.name == "serializable-within-snapshot-isolation"
     readme = (folder / "README.md").read_text("utf-8")
-    assert "up to 4 transactions in universe 'abstract'" in readme
+    assert "up to 4 transactions in search space 'abstract'" in readme
     assert all(file.name in readme for file in folder.glob("*.cnf"))
     assert spec("serializable").text.rstrip() in readme
     for file in folder.glob("*.cnf"):
@@ -225,7 +225,7 @@ def test_an_inclusion_without_a_certificate_says_why():
     assert all(answered(one.text) == "unsat" for one in theorem.refutations)
     (words,) = found.without
     assert words.startswith(
-        "snapshot-isolation implies prefix-consistency in universe 'table': proved by the texts"
+        "snapshot-isolation implies prefix-consistency in search space 'table': proved by the texts"
     )
 
 

@@ -233,7 +233,7 @@ def test_the_reasons_of_an_axiom_that_wants_nothing_are_its_sentences():
         "a leads to b, because b read version 0",
         "a leads to b, because b missed it",
     ]
-    assert drawn.conclusion == "so a and b cannot both be there: Conflict refuses that"
+    assert drawn.conclusion == "Conflict forbids an edge from a to b"
 
 
 def test_nothing_can_be_drawn():

@@ -95,28 +95,33 @@ def test_every_golden_is_of_a_litmus_test():
 def look_at_chains(name):
     """Check the explanations of a litmus test, and return how many it has."""
     chains = [
-        (violation, because(violation))
+        (violation, because(violation), False)
         for verdict in verdicts(name)[0].values()
         if isinstance(verdict, Forbidden)
         for violation in verdict.violations
     ]
     for _, _, refused in runs(name):
-        chains += [(violation, refusal_words(violation)) for violation in refused.values()]
-    for violation, (*sentences, conclusion) in chains:
+        chains += [(violation, refusal_words(violation), True) for violation in refused.values()]
+    for violation, (*sentences, conclusion), refusal in chains:
         edges = violation.cycle
         assert len(sentences) == len(edges)
         if violation.kind == "flaw":  # of one read, and no chain
             assert f" of {edges[0].target} " in sentences[0]
-            assert conclusion == "so no order of the transactions explains it"
+            assert conclusion == "no order of the transactions explains this read"
             continue
         for edge, sentence in zip(edges, sentences, strict=True):
             first, reason = sentence.split(", because ", 1)
-            assert first.split()[0] == edge.source
-            assert first.split()[-1] == edge.target
+            ends = (first.split()[0], first.split()[-1])
+            assert ends == ((edge.target, edge.source) if refusal else (edge.source, edge.target))
             assert edge.source in reason
             assert edge.target in reason
-        assert conclusion.startswith("so ")
-        assert {edges[0].source, edges[-1].target} & set(conclusion.split())
+        if refusal:
+            assert conclusion.startswith(f"{edges[-1].target} aborts with ")
+        elif violation.kind == "empty":
+            assert conclusion.endswith(f" from {edges[0].source} to {edges[-1].target}")
+        else:
+            cycle = " → ".join([*(edge.source for edge in edges), edges[0].source])
+            assert conclusion.startswith(f"cycle {cycle}: ")
     return len(chains)
 
 
@@ -155,12 +160,12 @@ def test_every_abort_on_a_conflict_is_explained():
 def test_a_chain_that_leads_back_is_a_cycle_and_one_that_must_not_be_is_refused():
     loop = (Edge("r", "w", "rw", "r missed w"), Edge("w", "r", "wr", "r read w"))
     assert because(Violation("alone", "irreflexive", loop))[-1] == (
-        "so r would have to come before itself: no order has that"
+        "cycle r → w → r: no serial order satisfies these dependencies"
     )
     alone = (Edge("a", "a", "[Blind]", ""),)
     assert because(Violation("none", "empty", alone)) == [
         "a leads to a, because that is in [Blind]",
-        "so a cannot be there: none refuses that",
+        "none forbids an edge from a to a",
     ]
 
 
@@ -168,7 +173,7 @@ def test_the_sets_of_an_empty_axiom_are_said():
     spec = cat.read('"Mine" empty [~Blind] ; (unseen & adds-meets-reads) as Refused', "mine")
     test = litmus("two-updates-one-row")
     (violation,) = check(test, [spec]).levels["mine"].violations
-    assert violation.cycle[0].why.endswith("; b is no blind append")
+    assert violation.cycle[0].why.endswith("; b is not a blind append")
 
 
 def test_what_is_unknown_says_why():

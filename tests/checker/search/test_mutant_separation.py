@@ -312,7 +312,7 @@ WAS = "acyclic wr | ww as no-circular-information-flow"
         ('[[equivalent]]\nargument = "so"\nchange = []\n', "has no key 'change'"),
         ('like = ["detla"]\n', "no file of arguments: 'detla'; did you mean 'delta'"),
         ("equivalent = 3\n", "equivalent is 3"),
-        ("[[", "this is no TOML"),
+        ("[[", "not valid TOML"),
     ],
 )
 def test_bad_arguments_are_refused(text, says):

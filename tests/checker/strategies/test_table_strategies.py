@@ -106,7 +106,7 @@ def test_rows_have_what_the_statements_name():
         (
             ORDERS,
             ["DELETE FROM orders WHERE dya = 'mon'"],
-            "no column 'dya' here; did you mean 'day'",
+            "unknown column 'dya'; did you mean 'day'",
         ),
         (ORDERS, ["DELETE FROM order WHERE"], "order"),
         ("CREATE VIEW v AS SELECT 1", ["DELETE FROM v"], "CREATE TABLE"),

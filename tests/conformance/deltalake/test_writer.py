@@ -91,8 +91,8 @@ def test_every_release_has_digests_of_all_that_it_installs():
 def test_a_release_that_is_not_known_is_refused(call):
     status, _, err = call("run", "reorder", "--engine", "deltalake-9.9.9")
     assert status == 2
-    assert "no engine 'deltalake-9.9.9'" in err
-    with pytest.raises(UnknownName, match="no engine 'deltalake-0'"):
+    assert "unknown engine 'deltalake-9.9.9'" in err
+    with pytest.raises(UnknownName, match="unknown engine 'deltalake-0'"):
         engine_named("deltalake-0")
     assert engine_named("deltalake-1.6.6") is engine_named("deltalake")
 

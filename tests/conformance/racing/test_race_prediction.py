@@ -98,16 +98,16 @@ def test_an_insert_overtakes_a_delete(delta, commits, level, seen):
     assert found.agrees, found.differences
     assert (found.outcome, found.run.base) == (seen.outcome, 1)
     if seen.commits:
-        orders = "One serial order of the writers gives the table: delete insert."
+        orders = "The final table equals that of the serial order delete → insert."
         assert str(found) == f"as predicted:\n  {orders}"
     else:
         assert found.why == (
             (
-                "insert stops delete, because delete read version 1, before insert became version 2, and"
+                "delete conflicts with insert, because delete read version 1, before insert committed version 2, and"
                 " insert added a file to partition part=0 of t, where delete read t WHERE part = 0;"
                 " delete changes data"
             ),
-            "so delete cannot commit: ConcurrentAppendException",
+            "delete aborts with ConcurrentAppendException",
         )
     # what was seen is compared field by field, and row by row
     wrong = predict(test, window, logged, log, {**ROWS, 2: ()})
@@ -295,7 +295,7 @@ def test_properties_that_nothing_depends_on_stay(commits):
 @pytest.mark.parametrize(
     ("sql", "said"),
     [
-        ("DELETE FROM u", "the race, transaction it:1:13: no table 'u'"),
+        ("DELETE FROM u", "the race, transaction it:1:13: unknown table 'u'"),
         ("DELETE FROM t WHERE id = 1.5", "the race, transaction it"),
         ("SELECT * FROM t", "it only reads"),
     ],

@@ -119,8 +119,8 @@ def test_a_race_has_a_timeline(spark):
         run.sql("INSERT INTO t VALUES (9, 1)", "other")
         assert repr(run.timeline) == (
             "cleanup            ●           reads version 1, parked\n"
-            "version 2 (WRITE)      ●       becomes version 2\n"
-            "other                      ●   reads version 2, becomes version 3"
+            "version 2 (WRITE)      ●       commits version 2\n"
+            "other                      ●   reads version 2, commits version 3"
         )
         waits.release()
         assert repr(run.timeline).splitlines()[0] == (
@@ -156,7 +156,9 @@ def test_a_time_limit_is_an_error_of_one_sentence(spark):
 
 @pytest.mark.parametrize("table", ["nobody", "a table"])
 def test_a_race_needs_a_delta_table(spark, table):
-    said = pytest.raises(IsolitmusError, match=f"'{table}' is no Delta table that Spark can read")
+    said = pytest.raises(
+        IsolitmusError, match=f"'{table}' is not a Delta table that Spark can read"
+    )
     with said, race(spark, table):
         pass
 
@@ -210,10 +212,10 @@ def test_what_is_predicted_happens(opened, level, partitioned, properties):
     committed = level == "WriteSerializable"
     assert overtaken.outcome == ("committed" if committed else "ConcurrentAppendException")
     assert overtaken.prediction.serial == (
-        "One serial order of the writers gives the table: delete insert." if committed else ""
+        "The final table equals that of the serial order delete → insert." if committed else ""
     )
     assert (first.outcome, second.outcome) == ("committed", "ConcurrentAppendException")
-    assert second.prediction.why[-1] == "so other cannot commit: ConcurrentAppendException"
+    assert second.prediction.why[-1] == "other aborts with ConcurrentAppendException"
 
 
 def test_a_hole_has_no_serial_order(opened):
@@ -228,7 +230,7 @@ def test_a_hole_has_no_serial_order(opened):
         "  version 3 (WRITE: 1 file added in part=0, a blind append) overtook it\n"
         "  version 4 (WRITE: 1 file added in part=1) overtook it\n"
         "  as predicted:\n"
-        "    No serial order of the writers gives the table: at version 5 none does."
+        "    No serial order of the writers produces the table at version 5."
     )
 
 

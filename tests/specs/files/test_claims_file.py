@@ -170,7 +170,7 @@ def test_what_is_wrong_with_other_questions_is_refused(piece, problem):
 
 
 def test_what_is_no_claim_is_refused():
-    with pytest.raises(LitmusError, match="X1 is no claim; write D, Q or N and a number"):
+    with pytest.raises(LitmusError, match="X1 is not a claim; write D, Q or N and a number"):
         read_claims('title = "A part"\n[X1]\n', "part.toml")
 
 

@@ -156,7 +156,7 @@ REFUSED = {
     "no table": (
         ["nowhere"], {}, "nowhere: there is no such folder; the folder of a Delta table is wanted",
     ),
-    "no log": (["."], {}, ".: this is no Delta table: it has no folder _delta_log"),
+    "no log": (["."], {}, ".: not a Delta table: it has no folder _delta_log"),
     "a type that the model does not have": (
         ["events"], {"columns": [ID, DAY, {"name": "m", "type": "interval day"}]},
         ("events: its column m is of type interval day; the model has INT, BIGINT, STRING, DATE, BOOLEAN, DOUBLE,"
@@ -180,7 +180,7 @@ REFUSED = {
     ),
     "another table than the statement's": (
         ["orders=events"], {},
-        ("a.sql:1:13: no table 'events'; known: orders; give the others, too, or this one by its name in SQL:"
+        ("a.sql:1:13: unknown table 'events'; known: orders; give the others, too, or this one by its name in SQL:"
         " --table NAME=events\n    DELETE FROM events WHERE day = :day\n                ^"),
     ),
     "one name twice": (
@@ -202,7 +202,7 @@ def test_a_folder_that_is_no_name(folder):
     write(folder / "a-b")
     with pytest.raises(IsolitmusError) as refused:
         workload("a.sql", tables=["a-b"])
-    assert str(refused.value) == "a-b: 'a-b' is no name that a table has in SQL; write NAME=a-b"
+    assert str(refused.value) == "a-b: 'a-b' is not a name that a table has in SQL; write NAME=a-b"
 
 
 def test_two_levels(folder):

@@ -44,7 +44,7 @@ def test_what_the_cases_are_made_of_is_right():
         ('removes = ["f0"]', 'removes = ["f9"]', ":10: transactions.a.removes: table t has no file 'f9'; known: f0"),
         ('path = "new"', 'path = "../new"', "adds.path is '../new'; letters, digits"),
         ('part = "1" }', "}", ":9: transactions.a.adds: a file of t needs partition = { part = … }"),
-        ('part = "1" }', 'part = "x" }', "transactions.a.adds.partition: 'x' is no INT"),
+        ('part = "1" }', 'part = "x" }', "transactions.a.adds.partition: 'x' is not of type INT"),
         ("numRecords = 1", "records = 1", "adds.stats] has no key 'records'; did you mean 'numRecords'?"),
         ('"Truncate"', '"Trunkate"', ":11: transactions.a.operation is 'Trunkate', which is not modelled; did you mean 'Truncate'?"),
         ('"Truncate"', '"RowTrackingBackfill"', ":11: transactions.a.operation is RowTrackingBackfill, and t has not delta.feature.rowTracking"),
@@ -89,7 +89,7 @@ def test_what_only_raw_transactions_reach():
     ):
         with pytest.raises(IsolitmusError, match="c reads rows of t, of which files are only said"):
             read_litmus(mixed.replace("SQL", reads), "t")
-    with pytest.raises(IsolitmusError, match="c is no raw one, and in t every column"):
+    with pytest.raises(IsolitmusError, match="c is not a raw one, and in t every column"):
         read_litmus(f'{whole}[transactions]\nc = "DELETE FROM t"'.replace('"a b"', '"a b c"'), "t")
     clusters = 'init = ["INSERT INTO t VALUES (1, 1)"]\n'
     clusters += 'properties = { "delta.feature.clustering" = "supported" }\n[transactions.a]'
@@ -105,9 +105,9 @@ def test_what_only_raw_transactions_reach():
 @pytest.mark.parametrize(
     ("sql", "message"),
     [
-        ("ALTER TABLE u SET TBLPROPERTIES ('a' = '1')", "no table 'u'"),
+        ("ALTER TABLE u SET TBLPROPERTIES ('a' = '1')", "unknown table 'u'"),
         ("ALTER TABLE t SET TBLPROPERTIES (a = b)", "SET TBLPROPERTIES takes 'key' = 'value'"),
-        ("ALTER TABLE t ADD COLUMNS (x)", "'x' is no new column; write NAME TYPE"),
+        ("ALTER TABLE t ADD COLUMNS (x)", "'x' is not a new column; write NAME TYPE"),
         ("ALTER TABLE t ADD COLUMNS (x INTT)", "no type 'INTT'; did you mean 'INT'?"),
         ("ALTER TABLE t ADD COLUMN id INT", "table t has a column 'id' already"),
         ("ALTER TABLE t DROP COLUMN idd", "no column 'idd'; did you mean 'id'?"),
@@ -127,12 +127,12 @@ def test_what_only_raw_transactions_reach():
         ("ALTER TABLE t SET TBLPROPERTIES ('delta.feature.clustering' = 'supported')", "comes by CLUSTER BY, not by a property"),
         ("ALTER TABLE t SET TBLPROPERTIES ('delta.feature.domainMetadata' = 'on')", "delta.feature.domainMetadata is 'on'; known: supported"),
         ("ALTER TABLE t CLUSTER BY (prat)", "no column 'prat'; did you mean 'part'?"),
-        ("ALTER TABLE t ADD CONSTRAINT c CHECK (x > 0)", "no column 'x'"),
+        ("ALTER TABLE t ADD CONSTRAINT c CHECK (x > 0)", "unknown column 'x'"),
         ("COMMENT ON COLUMN t.id IS 'x'", "write ALTER TABLE table …, COMMENT ON TABLE"),
         ("ALTER TABLE t UNSET TBLPROPERTIES ('delta.isolationLevel')", "whether delta.isolationLevel is set depends on the protocol of the run"),
         ("ALTER TABLE t SET TBLPROPERTIES ('delta.autoOptimize' = 'true')", "'delta.autoOptimize' is not modelled"),
         ("ALTER TABLE t SET TBLPROPERTIES ('delta.enableDeletionVectors' = 'yes')", "known: 'true' or 'false'"),
-        ("CREATE TABLE u (id INT) USING delta", "no table 'u'; known: t"),
+        ("CREATE TABLE u (id INT) USING delta", "unknown table 'u'; known: t"),
         ("CREATE TABLE t (id INT, part INT)", "write CREATE [OR REPLACE] TABLE [IF NOT EXISTS] table (name TYPE, …) USING delta"),
         ("CREATE OR REPLACE TABLE IF NOT EXISTS t (id INT, part INT) USING delta", "write CREATE [OR REPLACE] TABLE"),
         ("CREATE TABLE t (id INT, part INT) USING parquet", "write CREATE [OR REPLACE] TABLE"),
@@ -142,8 +142,8 @@ def test_what_only_raw_transactions_reach():
         ("CREATE TABLE t (id INT, part INT) USING delta TBLPROPERTIES ('delta.feature.rowTrackin' = 'supported')", "the feature 'rowTrackin' is not modelled; did you mean 'rowTracking'?"),
         ("CREATE TABLE t (id INT, part INT) USING delta TBLPROPERTIES ('owner' = 'me')", "'owner' is reserved in Spark"),
         ("CREATE TABLE t (id INT) USING delta", "its columns are (id int); a table that is made or replaced is modelled as it is declared: t has (id int, part int)"),
-        ("CREATE TABLE u SHALLOW CLONE t", "no table 'u'; known: t"),
-        ("CREATE TABLE t SHALLOW CLONE u", "no table 'u'; known: t"),
+        ("CREATE TABLE u SHALLOW CLONE t", "unknown table 'u'; known: t"),
+        ("CREATE TABLE t SHALLOW CLONE u", "unknown table 'u'; known: t"),
         ("CREATE TABLE t CLONE t", "write CREATE [OR REPLACE] TABLE [IF NOT EXISTS] table SHALLOW CLONE table"),
         ("CREATE TABLE t DEEP CLONE t", "other clones Delta on Spark does not make"),
         ("CREATE TABLE t SHALLOW CLONE t VERSION AS OF 1", "a clone is of VERSION AS OF {init[n]}"),
@@ -152,7 +152,7 @@ def test_what_only_raw_transactions_reach():
         ("REPLACE TABLE t (id INT, part INT)", "write CREATE [OR REPLACE] TABLE [IF NOT EXISTS] table (name TYPE, …) USING delta"),
         ("REPLACE TABLE t USING delta", "write CREATE [OR REPLACE] TABLE"),
         ("REPLACE TABLE t (id INT, part INT) USING delta AS SELECT 1 AS id", "write CREATE [OR REPLACE] TABLE"),
-        ("REPLACE TABLE u (id INT) USING delta", "no table 'u'"),
+        ("REPLACE TABLE u (id INT) USING delta", "unknown table 'u'"),
         ("REPLACE TABLE t (id INT) USING delta", "its columns are (id int); a table that is made or replaced is modelled as it is declared: t has (id int, part int)"),
         ("REPLACE TABLE t (id INT, part INT) USING delta PARTITIONED BY (part)", "partitioned by (part); "),
         ("REPLACE TABLE t USING delta AS SELECT * FROM t", "SELECT * as the columns of a new table"),

@@ -262,9 +262,9 @@ GROWS = 'options = { mergeSchema = "true" }'
         (f'write = "append", query = "SELECT 1, 0, 2, 3 AS y", let = {{ n = "SELECT 1" }}, {GROWS}', "mergeSchema with a let is not modelled"),
         ('write = "append", query = "SELECT 1, 0, 2, 3 AS y", options = { mergeSchema = "yes" }', "options.mergeSchema is 'yes'; known: true, false"),
         ('write = "append", query = "SELECT 1, 0, 2, 3 AS y", options = { mergeSchema = "true", dataChange = "false" }', "mergeSchema is modelled for appends that change data"),
-        (f'write = "append", query = "SELECT 1, 0, 2, 3", {GROWS}', "'3' is no new column; write VALUE AS NAME"),
-        (f'write = "append", query = "SELECT 1, 0, 2, 3 AS X", {GROWS}', "'3' is no new column"),
-        (f'write = "append", query = "SELECT 1, 0, 2, NULL AS y", {GROWS}', "'NULL' is no new column"),
+        (f'write = "append", query = "SELECT 1, 0, 2, 3", {GROWS}', "'3' is not a new column; write VALUE AS NAME"),
+        (f'write = "append", query = "SELECT 1, 0, 2, 3 AS X", {GROWS}', "'3' is not a new column"),
+        (f'write = "append", query = "SELECT 1, 0, 2, NULL AS y", {GROWS}', "'NULL' is not a new column"),
         (f'write = "append", query = "SELECT 1, 0, 2, 3 AS y, 4 AS Y", {GROWS}', "adds a column twice"),
         (f'write = "append", query = "SELECT * FROM t", {GROWS}', "with mergeSchema it names its columns"),
         (f'write = "append", query = "SELECT 1, 0", {GROWS}', "query gives 2 columns; with mergeSchema the 3 of t come first"),
@@ -403,7 +403,7 @@ def test_replace_using_partitions_cannot_be_checked_beside_a_file_that_is_added(
     ("line", "message"),
     [
         ('write = "append", query = "SELECT 1, 1, 1", options = { replaceUsing = "id" }', "replaceUsing needs write = 'overwrite'"),
-        ('write = "overwrite", query = "SELECT 1, 1, 1", options = { replaceUsing = "it" }', "a.options.replaceUsing: no column 'it'; known: id, part, x"),
+        ('write = "overwrite", query = "SELECT 1, 1, 1", options = { replaceUsing = "it" }', "a.options.replaceUsing: unknown column 'it'; known: id, part, x"),
         ('write = "overwrite", query = "SELECT 1, 1, 1", options = { replaceUsing = "id", replaceWhere = "id = 1" }', "options has replaceWhere and replaceUsing; one of them"),
         ('write = "overwrite", query = "SELECT 1, 1, 1", options = { replaceUsing = "id", dataChange = "false" }', "replaceUsing with dataChange is not modelled"),
         ('write = "overwrite", query = "SELECT id, part, x FROM t", options = { replaceUsing = "id" }', "a.query reads t, which with replaceUsing is not modelled"),
@@ -421,15 +421,15 @@ def test_replace_using_has_limits(line, message):
     [
         (
             '{ write = "overwrite", query = "SELECT 1,  idd FROM t", options = { replaceWhere = "part = 0" } }',
-            "query of a:1:12: no column 'idd' here; did you mean 'id'?\n    SELECT 1,  idd FROM t\n",
+            "query of a:1:12: unknown column 'idd'; did you mean 'id'?\n    SELECT 1,  idd FROM t\n",
         ),
         (
             '{ write = "overwrite", query = "SELECT * FROM t", options = { replaceWhere = "id=1 AND prat=0" } }',
-            "replaceWhere of a:1:10: no column 'prat' here; did you mean 'part'?\n    id=1 AND prat=0\n",
+            "replaceWhere of a:1:10: unknown column 'prat'; did you mean 'part'?\n    id=1 AND prat=0\n",
         ),
         (
             '{ sql = "DELETE FROM t WHERE id=:k AND prat=0", let = { k = "SELECT max(id) FROM t" } }',
-            "transaction a:1:31: no column 'prat' here; did you mean 'part'?\n    DELETE FROM t WHERE id=:k AND prat=0\n",
+            "transaction a:1:31: unknown column 'prat'; did you mean 'part'?\n    DELETE FROM t WHERE id=:k AND prat=0\n",
         ),
         (
             "\"DELETE FROM t WHERE id!=DATE '2020-01-01'\"",

@@ -32,11 +32,11 @@ REFUSED = {
     ),
     "a table that is not there": (
         '[jobs.a]\nsql = "DELETE FROM orders"',
-        "jobs.toml:3:20: no table 'orders'; known: t; the DDL needs a CREATE TABLE of sources as well\n    sql = \"DELETE FROM orders\"\n                       ^",
+        "jobs.toml:3:20: unknown table 'orders'; known: t; the DDL needs a CREATE TABLE of sources as well\n    sql = \"DELETE FROM orders\"\n                       ^",
     ),
     "a column that is not there": (
         '[jobs.a]\nsql = "DELETE FROM t WHERE dya = 3"',
-        'jobs.toml:3:28: no column \'dya\' here; did you mean \'day\'?\n    sql = "DELETE FROM t WHERE dya = 3"\n                               ^',
+        'jobs.toml:3:28: unknown column \'dya\'; did you mean \'day\'?\n    sql = "DELETE FROM t WHERE dya = 3"\n                               ^',
     ),
     "a parameter without a type": (
         '[jobs.a]\nsql = "DELETE FROM t WHERE id % :k = 0"',
@@ -44,7 +44,7 @@ REFUSED = {
     ),
     "a parameter that meets a column that is not there": (
         '[jobs.a]\nsql = "DELETE FROM t WHERE dya = :day"',
-        'jobs.toml:3:28: no column \'dya\' here; did you mean \'day\'?\n    sql = "DELETE FROM t WHERE dya = :day"\n                               ^',
+        'jobs.toml:3:28: unknown column \'dya\'; did you mean \'day\'?\n    sql = "DELETE FROM t WHERE dya = :day"\n                               ^',
     ),
     "a parameter that meets columns of two types": (
         '[jobs.a]\nsql = "DELETE FROM t WHERE day = :x OR id = :x"',
@@ -72,7 +72,7 @@ REFUSED = {
     ),
     "a condition on what is no parameter": (
         '[jobs.a]\nsql = "DELETE FROM t WHERE day = :day"\nparameters = { day = "DATE" }\nwhere = "day < today"',
-        'jobs.toml:5:16: no column \'today\' here; did you mean \'day\'?\n    where = "day < today"\n                   ^',
+        'jobs.toml:5:16: unknown column \'today\'; did you mean \'day\'?\n    where = "day < today"\n                   ^',
     ),
     "a statement that changes the table": (
         '[jobs.a]\nsql = "ALTER TABLE t ADD COLUMNS (x INT)"',
@@ -80,7 +80,7 @@ REFUSED = {
     ),
     "a job without statements": ("[jobs.a]\nsql = []", "jobs.toml:2: jobs.a needs 'sql' (a text, or a list of texts)"),
     "no job": ("title = 'x'\njobs = {}", 'jobs.toml:3: jobs is empty; write [jobs.NAME] with sql = "…"'),
-    "nothing about jobs": ("title = 'x'", "jobs.toml: this is no workload: it has no [jobs.NAME]"),
+    "nothing about jobs": ("title = 'x'", "jobs.toml: not a workload: it has no [jobs.NAME]"),
     "a name twice": (
         '[jobs.a]\nsql = ["DELETE FROM t", "TRUNCATE TABLE t"]\n[jobs.a_1]\nsql = "DELETE FROM t"',
         "jobs.toml:4: jobs.a_1: the statement a_1 of job a has that name, too",
@@ -108,27 +108,27 @@ PLACED = {
     ),
     "a column in several lines": (
         '[jobs.a]\nsql = """\nDELETE FROM t\n  WHERE dya = :day"""',
-        "jobs.toml:5:9: no column 'dya' here; did you mean 'day'?\n    WHERE dya = :day\"\"\"\n          ^",
+        "jobs.toml:5:9: unknown column 'dya'; did you mean 'day'?\n    WHERE dya = :day\"\"\"\n          ^",
     ),
     "the second statement of a list": (
         "[jobs.a]\nsql = [\n  'DELETE FROM t',\n  'DELETE FROM t WHERE dya = 3',\n]",
-        "jobs.toml:5:24: no column 'dya' here; did you mean 'day'?\n    'DELETE FROM t WHERE dya = 3',\n                         ^",
+        "jobs.toml:5:24: unknown column 'dya'; did you mean 'day'?\n    'DELETE FROM t WHERE dya = 3',\n                         ^",
     ),
     "a query of the client": (
         '[jobs.a]\nsql = "DELETE FROM t WHERE id = :n"\n[jobs.a.let]\nn = "SELECT count(*) FROM s"',
         (
-            "jobs.toml:5:27: no table 's'; known: t; the DDL needs a CREATE TABLE of sources as well\n"
+            "jobs.toml:5:27: unknown table 's'; known: t; the DDL needs a CREATE TABLE of sources as well\n"
             '    n = "SELECT count(*) FROM s"\n                              ^'
         ),
     ),
     "with an escape, which is not there as it is read": (
         '[jobs.a]\nsql = "DELETE FROM t\\nWHERE dya = 3"',
-        "jobs.toml:3, job a:2:7: no column 'dya' here; did you mean 'day'?\n    WHERE dya = 3\n          ^",
+        "jobs.toml:3, job a:2:7: unknown column 'dya'; did you mean 'day'?\n    WHERE dya = 3\n          ^",
     ),
     "a text that stands in an earlier job, too": (
         '[jobs.a]\nsql = "TRUNCATE TABLE t"\n[jobs.b]\nsql = "DELETE FROM s"\n[jobs.c]\nsql = "DELETE FROM s"',
         (
-            "jobs.toml:5:20: no table 's'; known: t; the DDL needs a CREATE TABLE of sources as well\n"
+            "jobs.toml:5:20: unknown table 's'; known: t; the DDL needs a CREATE TABLE of sources as well\n"
             '    sql = "DELETE FROM s"\n                       ^'
         ),
     ),
@@ -149,7 +149,8 @@ def test_an_error_in_ddl_points_into_the_file():
     with pytest.raises(IsolitmusError) as refused:
         read('[jobs.a]\nsql = "DELETE FROM t"', ddl)
     assert (
-        str(refused.value) == "jobs.toml:4:3: 'day' is no column; write NAME TYPE\n    day\n    ^"
+        str(refused.value)
+        == "jobs.toml:4:3: 'day' is not a column; write NAME TYPE\n    day\n    ^"
     )
 
 
@@ -329,10 +330,10 @@ def test_files_of_sql_that_are_wrong(files):
     with pytest.raises(IsolitmusError, match="add --ddl FILE"):
         workload(str(files / "ingest.sql"))
     (files / "typo.sql").write_text("-- :day DATE\nDELETE FROM t WHERE dya = :day", "utf-8")
-    with pytest.raises(IsolitmusError, match=r"typo.sql:2:21: no column 'dya'"):
+    with pytest.raises(IsolitmusError, match=r"typo.sql:2:21: unknown column 'dya'"):
         workload(str(files / "typo.sql"), ddl=files / "t.ddl")
     (files / "domain.sql").write_text("-- where dya > 3\nDELETE FROM t WHERE day = :day", "utf-8")
-    with pytest.raises(IsolitmusError, match=r"domain.sql:1:10: no column 'dya' here"):
+    with pytest.raises(IsolitmusError, match=r"domain.sql:1:10: unknown column 'dya'"):
         workload(str(files / "domain.sql"), ddl=files / "t.ddl")
     (files / "empty.sql").write_text("-- nothing\n;", "utf-8")
     with pytest.raises(IsolitmusError, match=r"empty\.sql has no statement"):
@@ -354,7 +355,7 @@ def test_what_ships_reads(name):
 
 
 def test_what_is_no_workload_is_said():
-    with pytest.raises(IsolitmusError, match=r"no workload 'shpo'; did you mean 'shop'\?"):
+    with pytest.raises(IsolitmusError, match=r"unknown workload 'shpo'; did you mean 'shop'\?"):
         workload("shpo")
     assert "predict" in VERBS
 

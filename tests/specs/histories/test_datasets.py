@@ -102,7 +102,7 @@ def test_elle_s_transactions_are_read_and_its_other_workloads_refused(name):
         with pytest.raises(RecordingError, match=r":1: this operation has no :process"):
             recorded_history(path)
     else:
-        with pytest.raises(RecordingError, match=r":[12]: '.*' is no transaction"):
+        with pytest.raises(RecordingError, match=r":[12]: '.*' is not a transaction"):
             recorded_history(path)
 
 

@@ -16,10 +16,10 @@ OK = "{:type :ok, :process 1, :value [[:r 1 nil]]}"
 ASK = "{:type :invoke, :process 1, :value [[:r 1 nil]]}"
 TEXTS = {
     # AWDIT
-    "w 0 1\nx 0 2": "h:2: 'x 0 2' is none of 'r KEY VALUE', 'w KEY VALUE', '-----' and '====='",
-    "w 0 1\nw -2 0": "h:2: 'w -2 0' is none of 'r KEY VALUE', 'w KEY VALUE', '-----' and '====='",
-    "w 0 1\nw 0": "h:2: 'w 0' is none of 'r KEY VALUE', 'w KEY VALUE', '-----' and '====='",
-    "w 0 1\n-=-": "h:2: '-=-' is none of 'r KEY VALUE', 'w KEY VALUE', '-----' and '====='",
+    "w 0 1\nx 0 2": "h:2: 'x 0 2' is not one of 'r KEY VALUE', 'w KEY VALUE', '-----' and '====='",
+    "w 0 1\nw -2 0": "h:2: 'w -2 0' is not one of 'r KEY VALUE', 'w KEY VALUE', '-----' and '====='",
+    "w 0 1\nw 0": "h:2: 'w 0' is not one of 'r KEY VALUE', 'w KEY VALUE', '-----' and '====='",
+    "w 0 1\n-=-": "h:2: '-=-' is not one of 'r KEY VALUE', 'w KEY VALUE', '-----' and '====='",
     f"r 0 {LARGE}": f"h:1: '{LARGE}' is larger than {LARGE - 1}",
     f"r 0 -{LARGE}": f"h:1: '{LARGE}' is larger than {LARGE - 1}",
     "w 0 0\n=====\nw 0 1\nw 0 0": (
@@ -28,10 +28,10 @@ TEXTS = {
     ),
     # Plume
     "w(0,1,0,0)\nw(0,1,0)": (
-        "h:2: 'w(0,1,0)' is none of 'r(KEY,VALUE,SESSION,TRANSACTION)' and 'w(…)', all of them numbers"
+        "h:2: 'w(0,1,0)' is not one of 'r(KEY,VALUE,SESSION,TRANSACTION)' and 'w(…)', all of them numbers"
     ),
     "w(0,1,0,-2)": (
-        "h:1: 'w(0,1,0,-2)' is none of 'r(KEY,VALUE,SESSION,TRANSACTION)' and 'w(…)', all of them numbers"
+        "h:1: 'w(0,1,0,-2)' is not one of 'r(KEY,VALUE,SESSION,TRANSACTION)' and 'w(…)', all of them numbers"
     ),
     f"w(0,{LARGE},0,0)": f"h:1: '{LARGE}' is larger than {LARGE - 1}",
     "r(0,0,0,0)\nw(0,0,0,0)": (
@@ -47,8 +47,8 @@ TEXTS = {
         " would be right"
     ),
     # dbcop in JSON
-    "[[{": "h: this is no JSON: Expecting property name enclosed in double quotes: line 1 column 4 (char 3)",
-    '{"data": 3}': "h: the sessions ('data'): '3' stands where a list would be right",
+    "[[{": "h: not valid JSON: Expecting property name enclosed in double quotes: line 1 column 4 (char 3)",
+    '{"data": 3}': "h: the sessions ('data'): expected a list, found '3'",
     "[[], [3]]": (
         "h: session 2, transaction 1: '3' does not say whether it is committed; a table with a list 'events' and true or"
         " false as 'committed' would be right"
@@ -57,32 +57,32 @@ TEXTS = {
         "h: session 1, transaction 1, event 1: '[\"x\", 0, 1]' is neither a Read nor a Write of a variable and a version"
     ),
     '[[{"events": [["w", -1, 1]], "committed": true}]]': (
-        "h: session 1, transaction 1, event 1: '-1' is no variable; a number from 0 to 9223372036854775807 or a text"
+        "h: session 1, transaction 1, event 1: '-1' is not a variable; a number from 0 to 9223372036854775807 or a text"
         " would be right"
     ),
     '[[{"events": [["w", 0, null]], "committed": true}]]': (
-        "h: session 1, transaction 1, event 1: 'null' is no version of a write; a number from 0 to 9223372036854775807"
+        "h: session 1, transaction 1, event 1: 'null' is not a version of a write; a number from 0 to 9223372036854775807"
         " would be right"
     ),
-    "[[" + "[" * 200: "h: this is no JSON: Expecting value: line 1 column 203 (char 202)",
-    "[[" + "[" * 200 + "]" * 202: "h: this is no JSON: nested too deeply",
+    "[[" + "[" * 200: "h: not valid JSON: Expecting value: line 1 column 203 (char 202)",
+    "[[" + "[" * 200 + "]" * 202: "h: not valid JSON: nested too deeply",
     # Elle
     "{:type :invoke": "h:1: this '{' is never closed",
     '{:type "invoke': "h:1: this text in quotes is never closed",
-    "\n{:type [}": "h:2: '}' stands where ']' would be right",
+    "\n{:type [}": "h:2: expected ']', found '}'",
     "{:type :invoke}}": "h:1: this '}' closes nothing",
     "{:type}": "h:1: this map has a key without a value",
     "{:a 1 :a 2}": "h:1: this map has a key twice",
     "{{} 1}": "h:1: a map is a key of this map",
     "{:a #_}": "h:1: a form is missing after '#'",
-    "{:a 1x}": "h:1: '1x' is no form of EDN",
+    "{:a 1x}": "h:1: '1x' is not a form of EDN",
     "[:a " + "[" * 200: "h:1: this is nested more than 100 levels deep",
     f"{{:index {'9' * 2000}}}": "h:1: this number has more than 1,000 digits",
     f"{ASK} {{}}": "h:1: this operation has no :process; the number of one would be right",
     "{:type :invoke, :value []}": (
         "h:1: this operation has no :process; the number of one would be right"
     ),
-    "[3]": "h:1: '3' is no operation; a map with a type and a value would be right",
+    "[3]": "h:1: '3' is not an operation; expected a map with a type and a value",
     f"{OK}\n{ASK}": (
         "h:2: this invokes a transaction, and line 1 ends one that was not invoked; all invocations, or ends alone,"
         " would be right"
@@ -93,25 +93,23 @@ TEXTS = {
     f"{ASK}\n{OK}\n{OK}": "h:3: process 1 ends a transaction (:ok) that it has not invoked",
     ASK.replace(
         ":invoke", ":begin"
-    ): "h:1: ':begin' is no type of operation; known: :invoke, :ok, :fail, :info",
+    ): "h:1: ':begin' is not a type of operation; known: :invoke, :ok, :fail, :info",
     ASK.replace(":type", ":f :read, :type"): (
-        "h:1: ':read' is no transaction: operations :txn on registers or on lists are read"
+        "h:1: ':read' is not a transaction: operations :txn on registers or on lists are read"
     ),
     ASK.replace("[[:r 1 nil]]", "nil"): (
-        "h:1: 'nil' is no transaction; a list of reads and writes would be right"
+        "h:1: 'nil' is not a transaction; expected a list of reads and writes"
     ),
     ASK.replace("[:r 1 nil]", "[:cas 1 2]"): (
         "h:1: '[:cas 1 2]' is none of [:r KEY VALUE], [:w KEY VALUE], [:append KEY VALUE]"
     ),
     ASK.replace(
         "[:r 1 nil]", "[:w 1 nil]"
-    ): "h:1: 'nil' is no value of key 1; a number or a word would be right",
+    ): "h:1: 'nil' is not a value of key 1; expected a number or a word",
     ASK.replace(
         "[:r 1 nil]", "[:r 1 [2 nil]]"
-    ): "h:1: 'nil' is no value of key 1; a number or a word would be right",
-    ASK.replace(
-        "[:r 1 nil]", "[:r {} nil]"
-    ): "h:1: '{}' is no key; a number or a word would be right",
+    ): "h:1: 'nil' is not a value of key 1; expected a number or a word",
+    ASK.replace("[:r 1 nil]", "[:r {} nil]"): "h:1: '{}' is not a key; expected a number or a word",
     ASK.replace("[:r 1 nil]", "[:w 1 2] [:append 1 2]"): (
         "h:1: this writes a register, and line 1 appends to a list; one of the two throughout would be right"
     ),
@@ -129,10 +127,10 @@ TEXTS = {
         "h:2: index 3 comes after index 4 (line 1); the operations in the order of their indexes would be right"
     ),
     '{"type": "ok", "process": 1, "value": []}\n{"type"': (
-        "h:2: this is no JSON: Expecting ':' delimiter: line 1 column 8 (char 7)"
+        "h:2: not valid JSON: Expecting ':' delimiter: line 1 column 8 (char 7)"
     ),
     f"{ASK}\n{OK.replace('[[:r 1 nil]]', '[[:r 1 3]]')}\n{ASK.replace('[:r 1 nil]', '[:append 1 3]')}": (
-        "h:1: this reads '3' of key 1 where others append to lists; a list would be right"
+        "h:1: this reads '3' of key 1 where others append to lists; expected a list"
     ),
     f"{ASK}\n{OK.replace('[[:r 1 nil]]', '[[:r 1 [3]]]')}\n{ASK.replace('[:r 1 nil]', '[:w 1 3]').replace('1,', '2,')}": (
         "h:1: this reads a list of key 1, and others write registers"
@@ -202,10 +200,10 @@ BYTES = {
         "cannot read h: as gzip it is damaged (Compressed file ended before the end-of-stream marker was reached)"
     ),
     b'[{"type": "ok", "process": 0, "process": 1, "value": []}]': (
-        'h: this is no JSON: an object has the key "process" twice'
+        'h: not valid JSON: an object has the key "process" twice'
     ),
     b"{:type :ok, :process 0, :value [[:r 1 #{1 2}]]}": (
-        "h:1: '#{1 2}' is no value of key 1; a number or a word would be right"
+        "h:1: '#{1 2}' is not a value of key 1; expected a number or a word"
     ),
 }
 
@@ -295,7 +293,7 @@ def test_folders(tmp_path):
     (tmp_path / "1.log").write_bytes(record("S", 2) + record("R", 1, 5, 0, 0) + record("C", 2))
     assert repr(recorded_history(tmp_path)) == "2 transactions in 2 sessions, 2 operations on 1 key"
     assert refused(tmp_path / "0.log", "cobra") == (
-        "F/0.log: this is no folder; Cobra's logs are a folder with a file for each session"
+        "F/0.log: not a folder; Cobra's logs are a folder with a file for each session"
     )
     assert refused(tmp_path, "plume") == "cannot read F: Is a directory"
     (tmp_path / "2.log").write_bytes(BEGIN + BEGIN)

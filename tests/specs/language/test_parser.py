@@ -101,17 +101,17 @@ AXIOM = "acyclic wr as x"
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ('"A"\nacyclic so | wx as s', "2:14: no relation 'wx'; did you mean 'wr'?"),
-        ('"A" empty [Riter] ; wr as s', "1:12: no set 'Riter'; did you mean 'Writer'?"),
-        ('"A" acyclic add-meets-reads as s', "1:13: no relation 'add-meets-reads'; did you mean 'adds-meets-reads'?"),
+        ('"A"\nacyclic so | wx as s', "2:14: unknown relation 'wx'; did you mean 'wr'?"),
+        ('"A" empty [Riter] ; wr as s', "1:12: unknown set 'Riter'; did you mean 'Writer'?"),
+        ('"A" acyclic add-meets-reads as s', "1:13: unknown relation 'add-meets-reads'; did you mean 'adds-meets-reads'?"),
         ('"A" acyclic wr | Writer as x', "1:18: type relation expected, set found: Writer"),
-        ('"A" given Mine "who" empty [Mien] ; wr as x', "1:29: no set 'Mien'; did you mean 'Mine'?"),
+        ('"A" given Mine "who" empty [Mien] ; wr as x', "1:29: unknown set 'Mien'; did you mean 'Mine'?"),
         ('"A" given Writer "who" empty wr as x', "1:11: 'Writer' is a base set; define another name"),
         ('"A" given Mine "who" given Mine "who" empty wr as x', "1:28: 'Mine' is already defined at t.cat:1"),
         ('"A" given Mine "who" let Mine = Writer empty wr as x', "1:26: 'Mine' is already defined at t.cat:1"),
-        ('"A" given mine "who" empty wr as x', "1:11: 'mine' stands where a name with a capital was expected"),
-        ('"A" given Mine empty wr as x', "1:16: 'empty' stands where a text in double quotes was expected"),
-        ('"A" empty [Writers] ; wr as x given Writers "who"', "1:12: no set 'Writers'; did you mean 'Writer'?"),
+        ('"A" given mine "who" empty wr as x', "1:11: expected a name with a capital, found 'mine'"),
+        ('"A" given Mine empty wr as x', "1:16: expected a text in double quotes, found 'empty'"),
+        ('"A" empty [Writers] ; wr as x given Writers "who"', "1:12: unknown set 'Writers'; did you mean 'Writer'?"),
         ('"A" acyclic Writer+ as x', "1:13: type relation expected, set found: Writer"),
         ('"A" acyclic Writer ; wr as x', "1:13: type relation expected, set found: Writer"),
         ('"A" acyclic Writer as x', "1:13: type relation expected, set found: Writer"),
@@ -132,33 +132,33 @@ AXIOM = "acyclic wr as x"
         ('"A" with ww from versions with co from linearisations with ww from co', "1:68: 'ww' is bound from versions already"),
         ('"A" with ww from versions of so', "1:18: 'of' follows linearisations only, not versions"),
         ('"A" with co from linearisations of Writer', "1:36: type relation expected, set found: Writer"),
-        ('"A" with co from linearisations of wx', "1:36: no relation 'wx'; did you mean 'wr'?"),
+        ('"A" with co from linearisations of wx', "1:36: unknown relation 'wx'; did you mean 'wr'?"),
         ('"A" include "stdlb.cat"', "1:13: no file 'stdlb.cat' to include; did you mean 'stdlib.cat'?"),
         (AXIOM, "1:1: a spec starts with its title in double quotes"),
-        ("Title " + AXIOM, "1:1: 'Title' stands where a text in double quotes or a statement was expected"),
+        ("Title " + AXIOM, "1:1: expected a text in double quotes or a statement, found 'Title'"),
         ('"A" let a = wr', "1:1: a spec has at least one axiom: acyclic, irreflexive or empty … as NAME"),
         ('"A" acyclic wr', "1:15: the text ends where an operator or 'as NAME' was expected"),
         ('"A" acyclic wr as', "1:18: the text ends where a name was expected"),
-        ('"A" slient wr as x ' + AXIOM, "1:5: 'slient' stands where a statement was expected; did you mean 'silent'?"),
-        ('"A" empty wr as x slient ww as y', "1:19: 'slient' stands where a statement was expected; did you mean 'silent'?"),
+        ('"A" slient wr as x ' + AXIOM, "1:5: expected a statement, found 'slient'; did you mean 'silent'?"),
+        ('"A" empty wr as x slient ww as y', "1:19: expected a statement, found 'slient'; did you mean 'silent'?"),
         ('"A" runtime "14.9" ' + AXIOM, "1:13: no runtime '14.9'; known: 13.3, 14.1-preview, 14.1-preview-photon, 14.2, 14.2-photon, 14.3, 14.3-photon"),
         ('"A" runtime "14.2" runtime "14.3" ' + AXIOM, "1:28: the runtime is 14.2 already; a spec has one"),
-        ('"A" runtime wr ' + AXIOM, "1:13: 'wr' stands where a text in double quotes was expected"),
-        ('"A" at-mots "x" ' + AXIOM, "1:5: 'at-mots' stands where a statement was expected; did you mean 'at-most'?"),
+        ('"A" runtime wr ' + AXIOM, "1:13: expected a text in double quotes, found 'wr'"),
+        ('"A" at-mots "x" ' + AXIOM, "1:5: expected a statement, found 'at-mots'; did you mean 'at-most'?"),
         ('"A" silent wr as x', "1:1: a spec has at least one axiom: acyclic, irreflexive or empty … as NAME"),
         ('"A" silent Writer as x ' + AXIOM, "1:12: type relation expected, set found: Writer"),
-        ('"A" silent wx as x ' + AXIOM, "1:12: no relation 'wx'; did you mean 'wr'?"),
-        ('"A" silent wr ' + AXIOM, "1:15: 'acyclic' stands where an operator or 'as NAME' was expected"),
-        ('"A" acyclic as x', "1:13: 'as' stands where an expression was expected"),
-        ('"A" acyclic wr ww as x', "1:16: 'ww' stands where an operator or 'as NAME' was expected"),
-        ('"A" acyclic (wr as x', "1:17: 'as' stands where an operator or ')' was expected"),
-        ('"A" acyclic wr) as x', "1:15: ')' stands where an operator or 'as NAME' was expected"),
-        ('"A" empty [Writer as x', "1:19: 'as' stands where an operator or ']' was expected"),
-        ('"A" let a wr', "1:11: 'wr' stands where '=' was expected"),
-        ('"A" with Ww from versions', "1:10: 'Ww' stands where a name in lower case was expected"),
-        ('"A" with ww versions', "1:13: 'versions' stands where 'from' was expected"),
-        ('"A" include stdlib', "1:13: 'stdlib' stands where a text in double quotes was expected"),
-        ('"A" wr', "1:5: 'wr' stands where a statement was expected"),
+        ('"A" silent wx as x ' + AXIOM, "1:12: unknown relation 'wx'; did you mean 'wr'?"),
+        ('"A" silent wr ' + AXIOM, "1:15: expected an operator or 'as NAME', found 'acyclic'"),
+        ('"A" acyclic as x', "1:13: expected an expression, found 'as'"),
+        ('"A" acyclic wr ww as x', "1:16: expected an operator or 'as NAME', found 'ww'"),
+        ('"A" acyclic (wr as x', "1:17: expected an operator or ')', found 'as'"),
+        ('"A" acyclic wr) as x', "1:15: expected an operator or 'as NAME', found ')'"),
+        ('"A" empty [Writer as x', "1:19: expected an operator or ']', found 'as'"),
+        ('"A" let a wr', "1:11: expected '=', found 'wr'"),
+        ('"A" with Ww from versions', "1:10: expected a name in lower case, found 'Ww'"),
+        ('"A" with ww versions', "1:13: expected 'from', found 'versions'"),
+        ('"A" include stdlib', "1:13: expected a text in double quotes, found 'stdlib'"),
+        ('"A" wr', "1:5: expected a statement, found 'wr'"),
         ('"A" acyclic wr^+ as x', "1:15: no part of a spec: '^'"),
         ('"A', "1:1: this text in quotes is never closed"),
         ('"A" (* foo', "1:5: this comment is never closed; end it with *)"),
@@ -216,7 +216,7 @@ def test_an_error_in_an_included_file_names_that_file(tmp_path):
     (tmp_path / "parts.cat").write_text("(* parts *)\nlet part = wx")
     with pytest.raises(SpecError) as error:
         catalogue.level(str(tmp_path / "mine.cat"))
-    assert str(error.value).startswith(f"{tmp_path / 'parts.cat'}:2:12: no relation 'wx'")
+    assert str(error.value).startswith(f"{tmp_path / 'parts.cat'}:2:12: unknown relation 'wx'")
 
 
 def test_an_included_file_that_is_no_text(tmp_path):
@@ -274,8 +274,8 @@ def test_the_catalogue():
     ("text", "message"),
     [
         ('"T" empty adds-could-match as x', r"1:11: the relation 'adds-could-match' is one of format delta-rs, and this is of format delta; known: adds-meets-reads, co, fr, in"),
-        ('"T" format delta-rs empty wr & adds-could-mach as x', r"no relation 'adds-could-mach'; did you mean 'adds-could-match'\?"),
-        ('"T" format dleta empty wr as x', r"1:12: no format 'dleta'; did you mean 'delta'\?"),
+        ('"T" format delta-rs empty wr & adds-could-mach as x', r"unknown relation 'adds-could-mach'; did you mean 'adds-could-match'\?"),
+        ('"T" format dleta empty wr as x', r"1:12: unknown format 'dleta'; did you mean 'delta'\?"),
         ('"T" format delta format delta-rs empty wr as x', "this is of format delta already; a spec has one"),
     ],
 )  # fmt: skip
@@ -293,9 +293,9 @@ def test_a_protocol_without_a_format_is_of_delta_and_a_level_of_none(tmp_path):
 @pytest.mark.parametrize(
     ("look", "name", "message"),
     [
-        (catalogue.level, "serialisable", "no level 'serialisable'; did you mean 'serializable'?"),
-        (catalogue.spec, "delta-serialisable", "no level or protocol 'delta-serialisable'; did you mean 'delta-serializable'?"),
-        (catalogue.protocol, "delta-serialzable", "no protocol 'delta-serialzable'; did you mean 'delta-serializable'?"),
+        (catalogue.level, "serialisable", "unknown level 'serialisable'; did you mean 'serializable'?"),
+        (catalogue.spec, "delta-serialisable", "unknown level or protocol 'delta-serialisable'; did you mean 'delta-serializable'?"),
+        (catalogue.protocol, "delta-serialzable", "unknown protocol 'delta-serialzable'; did you mean 'delta-serializable'?"),
     ],
 )  # fmt: skip
 def test_unknown_names(look, name, message):
@@ -327,7 +327,7 @@ def test_a_runtime_is_read_with_the_spec_and_may_be_another():
         ("delta-serializable@14.2", "delta-serializable depends on no runtime; leave out @14.2"),
         (
             "delta-serialisable@14.2",
-            "no protocol 'delta-serialisable'; did you mean 'delta-serializable'?",
+            "unknown protocol 'delta-serialisable'; did you mean 'delta-serializable'?",
         ),
     ],
 )

@@ -179,7 +179,7 @@ def test_a_checkpoint_with_sidecars(delta):
 
 
 def test_a_checkpoint_of_another_version(delta, cleaned):
-    with pytest.raises(LogError, match="this is no checkpoint of version 2: it lacks f2, which"):
+    with pytest.raises(LogError, match="not a checkpoint of version 2: it lacks f2, which"):
         live(open_log(cleaned(delta.add("f1"))))
 
 
@@ -211,14 +211,14 @@ def test_a_checkpoint_that_is_none(cleaned):
         live(open_log(table))
     with duckdb.connect() as database:
         database.execute(f"COPY (SELECT 1 AS x) TO '{path}' (FORMAT parquet)")
-    with pytest.raises(LogError, match="has no column 'add': it is no checkpoint"):
+    with pytest.raises(LogError, match="has no column 'add': it is not a checkpoint"):
         live(open_log(table))
 
 
 def test_no_table_and_a_folder_that_is_no_table(tmp_path):
     with pytest.raises(LogError, match="there is no such folder"):
         open_log(tmp_path / "nowhere")
-    with pytest.raises(LogError, match="this is no Delta table: it has no folder _delta_log"):
+    with pytest.raises(LogError, match="not a Delta table: it has no folder _delta_log"):
         open_log(tmp_path)
     (tmp_path / "_delta_log").mkdir()
     with pytest.raises(LogError, match=r"_delta_log has no commit, such as 0{20}\.json"):
@@ -249,7 +249,7 @@ FEATURE = '{"protocol": {"minReaderVersion": 3, "minWriterVersion": 7, "readerFe
     [
         (
             '{"add": {"path": "f"',
-            r"1\.json:2: '\{\"add\": \{\"path\": \"f\"' is no action .*cut off",
+            r"1\.json:2: '\{\"add\": \{\"path\": \"f\"' is not an action .*cut off",
         ),
         ("[" * 50_000, "is no action"),
         ('{"addd": {"path": "f"}}', "unknown action 'addd'; did you mean 'add'?"),

@@ -173,7 +173,7 @@ def test_what_does_not_touch_it_is_decided():
     more = read_litmus(UNKNOWN.format("UPDATE t SET id = mine(id)"), "unknown")
     with pytest.raises(UndeterminedError) as unsaid:
         run(more, protocol("delta-serializable"))
-    said = "what 'mine(id)' gives is not modelled. Decided before that: b reads version 0, becomes version 1"
+    said = "what 'mine(id)' gives is not modelled. Decided before that: b reads version 0, commits version 1"
     assert str(unsaid.value).endswith(said)
     other = read_litmus(str(more).replace("a.start b a.commit", "a b"), "unknown")
     with pytest.raises(UndeterminedError, match=r"gives is not modelled$"):
@@ -183,9 +183,9 @@ def test_what_does_not_touch_it_is_decided():
 @pytest.mark.parametrize(
     ("sql", "said"),
     [
-        ("DELETE FROM t WHERE mine(dya) > 3", "no column 'dya' here; did you mean 'day'"),
+        ("DELETE FROM t WHERE mine(dya) > 3", "unknown column 'dya'; did you mean 'day'"),
         ("DELETE FROM t WHERE id = 9223372036854775808", "does not fit into BIGINT"),
-        ("DELETE FROM t WHERE day = 'mon'", "'mon' is no date"),
+        ("DELETE FROM t WHERE day = 'mon'", "'mon' is not a date"),
         ("SELECT mine(id) FROM t GROUP BY ALL", "GROUP BY"),
     ],
 )

@@ -1,19 +1,14 @@
-"""The verb ``audit``: one pass over a log, findings and an overview.
+"""The audit of a table's log: one pass, oldest commit first, in bounded memory; findings and an overview.
 
-The verb ``audit``: one pass over a table's log, oldest commit first, in bounded memory.
+Memory holds the live files of the table, the newest commits (``dependencies.RecentCommits``), removed entries
+(``commit_checks.REMEMBERED``), and the first ``KEPT`` findings of each kind and certainty; all findings are counted.
+Anomalies that no log records (docs/delta.md, 5) are not found: reads that Delta does not track, a commit marked as a blind
+append although a client read before it, aborted statements, and statements with nothing to record.
 
-In memory are the live files of the table, the newest commits (``dependencies.RecentCommits``), entries that were
-removed (``files.REMEMBERED``), and of each kind of finding and certainty the first ``KEPT``; all of them
-are counted. Nothing is said of what no log shows (docs/delta.md, 5): reads that Delta does not track, a commit
-that calls itself a blind append although a client read first, statements that were refused or had nothing
-to record.
-
-The overview of a log, made while it is audited, in bounded memory.
-
-A *near miss*: L committed after W, which it had not seen, so the two were under way together. Had L been quicker, W would
-have been the one that had not seen the other: Delta's check would have refused W, or, where its level lets it pass and L
-changes rows that W had read, W would have passed L by. Counted is what is certain, and apart from it what the log does
-not exclude.
+A *near miss*: L committed after W and did not see it, so the two were concurrent. If L had committed first, W would not
+have seen L. Delta's conflict check would then have aborted W. Or, if its level permits that, and L changes the read set of
+W, W would have committed without seeing L. Certain near misses are counted, and apart from them the possible ones, which
+the log does not exclude.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""``isolitmus audit``: what the logs of tables show."""
+"""``isolitmus audit``: anomalies in the logs of Delta tables."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import typer
 
 from isolitmus.checker.auditing.log_audit import FollowedAudit
 from isolitmus.checker.auditing.log_audit import audit as audit_table
-from isolitmus.checker.render.audit import commit_times, nothing_found, overview_lines
+from isolitmus.checker.render.audit import assumptions, headline, overview_lines
 from isolitmus.cli.conversion import TABLES, OutputForms
 from isolitmus.cli.options import Json, Master, Memory, Time, needs_spark, read_budget
 from isolitmus.cli.output import Pace, check_output_paths, progress, say, warn
@@ -34,9 +34,9 @@ __all__ = ["audit"]
 
 FORMS = OutputForms(*TABLES)
 SHOWN = 10
-"""So many findings of a kind and certainty are printed."""
+"""Number of findings of a kind and certainty that are printed."""
 LISTED = 8
-"""So many versions of a finding."""
+"""Number of versions of a finding that are printed."""
 
 
 @check_output_paths(html=False, out=True, evidence=False)
@@ -44,10 +44,10 @@ def audit(
     tables: Annotated[list[str], typer.Argument(metavar="TABLE", help="Folders of Delta tables.")],
     *,
     html: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write the findings as a page, too.")
+        Path | None, typer.Option(metavar="FILE", help="Also write the findings as an HTML page.")
     ] = None,
     spark: Annotated[
-        bool, typer.Option("--spark", help="Audit on Spark, a table each task.")
+        bool, typer.Option("--spark", help="Audit on Spark, one task per table.")
     ] = False,
     master: Master = None,
     out: Annotated[
@@ -55,24 +55,28 @@ def audit(
         typer.Option(
             metavar="TABLE",
             parser=Location,
-            help="With --spark: the folder of a Delta table for the findings.",
+            help="With --spark: folder of a Delta table to which the findings are appended.",
         ),
     ] = None,
     follow: Annotated[
         bool,
         typer.Option(
-            "--follow", help="Look at new commits as they come, until --time is over, or Ctrl-C."
+            "--follow",
+            help="Audit new commits as they arrive, until --time is over or Ctrl-C is pressed.",
         ),
     ] = False,
     every: Annotated[
         float | None,
-        typer.Option(metavar="SECONDS", help="With --follow: how often to look; default: 1."),
+        typer.Option(
+            metavar="SECONDS",
+            help="With --follow: seconds between two looks at the log; default: 1.",
+        ),
     ] = None,
     evidence: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Of one table: keep here what was audited so far, and go on from there.",
+            help="For one table: file that stores the progress; the next audit continues from it.",
         ),
     ] = None,
     time: Time = None,
@@ -80,8 +84,19 @@ def audit(
     as_: Annotated[str | None, FORMS.option] = None,
     as_json: Json = False,
 ) -> int:
-    """Exit status 2 if a log could not be read (the others are audited all the same), 3, whatever was found,
-    if a limit ended an audit, 1 if something was found, else 0.
+    """Only the folder _delta_log of each table is read.
+
+    Exit status:
+      0  no finding
+      1  at least one finding
+      2  a log could not be read (the other tables were audited)
+      3  a limit ended an audit
+
+    Examples:
+      isolitmus audit /data/events
+      isolitmus audit /data/* --html audit.html
+      isolitmus audit /data/events --follow --every 5
+
     """
     form = FORMS.chosen(as_, as_json=as_json)
     within = read_budget(time, memory)
@@ -89,13 +104,13 @@ def audit(
     names = list(dict.fromkeys(tables))
     if every is not None and not (follow and 0 < every < inf):
         raise IsolitmusError(
-            f"--every is {every:g}; with --follow, a number of seconds above 0 is wanted"
+            f"--every is {every:g}; it needs --follow and a number of seconds above 0"
         )
     if evidence is not None and (spark or len(names) > 1):
-        raise IsolitmusError("--evidence is of one table, and without --spark")
+        raise IsolitmusError("--evidence needs a single table, and excludes --spark")
     if follow:
         if spark or len(names) > 1:
-            raise IsolitmusError("--follow looks at one table, and without --spark")
+            raise IsolitmusError("--follow needs a single table, and excludes --spark")
         done = follow_table(
             names[0],
             read_budget(None, memory),
@@ -117,7 +132,7 @@ def audit(
 
 
 def _close(audits: list[Audit], errors: list[LogError], form: OutputForm, html: Path | None) -> int:
-    """What comes at the end, and the exit status."""
+    """Write the page and the errors, and return the exit status."""
     form.show(audits, lambda: [done.to_json() for done in audits])
     if html is not None:
         _write(html, audits)
@@ -137,8 +152,9 @@ def follow_table(
     quiet: bool,
     evidence: Path | None = None,
 ) -> Audit:
-    """The audit of a table that is followed for so many seconds, or until a Ctrl-C; each commit is told of as it
-    comes. What it knows is kept in a file of ``evidence``.
+    """Audit a table and follow it for some seconds or until Ctrl-C; print each commit as it arrives.
+
+    The progress is stored in the file ``evidence``.
     """
     end = monotonic() + seconds
     one = FollowedAudit(Path(name), budget, evidence)
@@ -161,7 +177,7 @@ def follow_table(
     one.save()
     done = one.audit()
     if not quiet:
-        say(f"{done.table}: {_span(done)}; {_summary(done)}")
+        say(headline(done))
     return done
 
 
@@ -170,7 +186,7 @@ def _print_commit(commit: LogCommit, findings: Iterable[Finding]) -> None:
     read = commit.read_version
     if read is not None and read < commit.version - 1:
         say(
-            f"  it had read version {read}, and not seen {count_of(commit.version - 1 - read, 'commit')}"
+            f"  read version {read}, so it did not see {count_of(commit.version - 1 - read, 'commit')}"
         )
     for finding in findings:
         say(f"  {finding.kind}, {finding.certainty}: {finding.why}")
@@ -219,11 +235,7 @@ def _on_spark(
 def _print(done: Audit, *, first: bool) -> None:
     if not first:
         say()
-    told = done.overview
-    when = "" if told is None else commit_times(told)
-    say(f"{done.table}: {_span(done)}{when}")
-    for line in () if told is None else overview_lines(told):
-        say(f"  {line}")
+    say(headline(done), bold=True)
     for (kind, certainty), group in groupby(done.findings, lambda f: (f.kind, f.certainty)):
         number = done.counts[kind, certainty]
         say(f"  {kind}, {certainty} ({number:,}): {KINDS[kind]}")
@@ -232,31 +244,21 @@ def _print(done: Audit, *, first: bool) -> None:
             say(f"    {_versions(finding.versions)}: {finding.why}")
         if number > SHOWN:
             say(f"    … and {number - SHOWN:,} more; --json lists them")
-    for note in done.notes:
-        say(f"  {note}")
-    say(f"  {_summary(done)}")
-
-
-def _span(done: Audit) -> str:
-    if not done.commits:
-        return "no commits to audit"
-    return f"{count_of(done.commits, 'commit')}, versions {done.first} to {done.last}"
-
-
-def _summary(done: Audit) -> str:
-    sure, maybe = (
-        sum(n for (_, c), n in done.counts.items() if c == certainty)
-        for certainty in ("certain", "possible")
-    )
-    if not sure + maybe:
-        return nothing_found(done)
-    return f"{sure:,} certain, {maybe:,} possible."
+    if done.overview is not None:
+        say("Overview:")
+        for line in overview_lines(done.overview):
+            say(f"  {line}")
+    for title, lines in (("Notes:", done.notes), ("Assumptions:", tuple(assumptions(done)))):
+        if lines:
+            say(title)
+            for line in lines:
+                say(f"- {line}")
 
 
 def _versions(versions: Iterable[int]) -> str:
     shown = list(versions)
     more = ", …" if len(shown) > LISTED else ""
-    return ", ".join(map(str, shown[:LISTED])) + more
+    return f"version{'s' if len(shown) > 1 else ''} {', '.join(map(str, shown[:LISTED]))}{more}"
 
 
 def _write(path: Path, audits: list[Audit]) -> None:

@@ -1,4 +1,4 @@
-"""``isolitmus claims``: what the documents say, and what runs say of that."""
+"""``isolitmus claims``: statements of the documentation about isolation, checked by runs."""
 
 from __future__ import annotations
 
@@ -31,32 +31,47 @@ def claims(
         list[str] | None,
         typer.Argument(
             metavar="[verify] ID",
-            help="Numbers of claims (D46), or files; after 'verify' their evidence is run.",
+            help="Numbers of claims (D46), or files of claims. After 'verify', their evidence is run again.",
         ),
     ] = None,
     *,
     edition: Annotated[
         str | None,
-        typer.Option(metavar="E[,E...]", help=f"Of these editions: {', '.join(EDITIONS)}."),
+        typer.Option(
+            metavar="E[,E...]", help=f"Only claims of these editions: {', '.join(EDITIONS)}."
+        ),
     ] = None,
     verdict: Annotated[
         str | None,
-        typer.Option(metavar="V[,V...]", help="With these verdicts: confirmed, refuted, …"),
+        typer.Option(
+            metavar="V[,V...]", help="Only claims with these verdicts: confirmed, refuted, …"
+        ),
     ] = None,
     word: Annotated[
-        str | None, typer.Option(metavar="WORD", help="Whose texts have this word.")
+        str | None, typer.Option(metavar="WORD", help="Only claims whose text contains this word.")
     ] = None,
     engine: Annotated[
         str | None,
-        typer.Option(metavar="E[,E...]", help="With verify: engines, with commas; default: model."),
+        typer.Option(
+            metavar="E[,E...]", help="With verify: engines, separated by commas; default: model."
+        ),
     ] = None,
     time: Time = None,
     memory: Memory = None,
     as_json: Json = False,
 ) -> int:
-    """Without 'verify' the claims are listed, those of numbers in full. With it the exit status is 1 if a run
-    contradicts an entry, else 3 if some claim stays undecided, an engine could not answer or a limit ended the work, else
-    0.
+    """Without 'verify' the claims are listed; claims given by number are printed in full.
+
+    Exit status:
+      0  listed; with verify: every claim came out as recorded
+      1  with verify: a run contradicts the recorded verdict
+      3  with verify: a claim is undecided, an engine gave no answer, or a limit ended the work
+
+    Examples:
+      isolitmus claims --verdict refuted
+      isolitmus claims D46
+      isolitmus claims verify D46
+
     """
     within = read_budget(time, memory)
     given = names or []
@@ -73,13 +88,13 @@ def claims(
         chosen = [claim for claim in chosen if word in claim]
     if verify and not chosen:
         raise IsolitmusError(
-            "no claim is of that edition, verdict and word, so nothing would be verified"
+            "no claim has that edition, verdict and word, so there is nothing to verify"
         )
     if verify:
         engines = [MODEL] if engine is None else split_names("engine", engine)
         return _verify(chosen, engines, within, as_json=as_json)
     if engine is not None:
-        raise IsolitmusError("--engine says who runs the evidence; write isolitmus claims verify")
+        raise IsolitmusError("--engine needs verify; run isolitmus claims verify")
     if as_json:
         print_json([claim.to_json() for claim in chosen])
     elif given:
@@ -94,7 +109,7 @@ def claims(
 
 
 def _chosen(names: list[str]) -> list[Claim]:
-    """The claims of these numbers and files; all if there are none."""
+    """Return the claims of these numbers and files, or all claims."""
     if not names:
         return list(claims_file.claims().values())
     found: list[Claim] = []
@@ -134,7 +149,7 @@ def _verify(chosen: list[Claim], engines: list[str], within: Budget, *, as_json:
     except Limit as limit:
         ended = limit
         warn(
-            f"{limit}; {len(done)} of {count_of(len(chosen), 'claim')} were verified until then, the others are unknown"
+            f"{limit}; {len(done)} of {count_of(len(chosen), 'claim')} are verified, the others are unknown"
         )
     if as_json:
         print_json([one.to_json() for one in done])

@@ -1,4 +1,4 @@
-"""``isolitmus compare``: who implies whom, as a table, a picture, a page."""
+"""``isolitmus compare``: implications between levels, as a table, a picture and a page."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from isolitmus.specs.files.catalogue import every_level, levels
 __all__ = ["compare"]
 
 FEW = 9
-"""So many levels are compared before other processes have begun."""
+"""Number of levels up to which no other processes are started."""
 FORMS = OutputForms(*PICTURES, *TABLES)
 
 
@@ -34,42 +34,52 @@ def compare(
         list[str] | None,
         typer.Argument(
             metavar="[LEVEL]...",
-            help="Names or .cat files; one is placed among those that ship, none: all of these.",
+            help="Names of levels, or .cat files. One: its place among the shipped levels. None: all shipped levels.",
         ),
     ] = None,
     *,
     every: Annotated[
         bool,
-        typer.Option("--all", help="Those that ship with all published definitions: minutes."),
+        typer.Option("--all", help="Also compare all published definitions; takes minutes."),
     ] = False,
     universe: Annotated[
         str | None,
         typer.Option(
             metavar="table|abstract|FILE",
-            help="abstract, or table (or another scope, or a scope file); default: both.",
+            help="Search space: abstract, table, another scope, or a scope file; default: abstract and table.",
         ),
     ] = None,
     transactions: Annotated[
-        int | None, typer.Option(metavar="N", help="How many at most, readers among them.")
+        int | None,
+        typer.Option(metavar="N", help="Maximum number of transactions, readers included."),
     ] = None,
     time: Time = None,
     memory: Memory = None,
     cores: Cores = None,
     html: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write a page of it here.")
+        Path | None, typer.Option(metavar="FILE", help="Also write the result as an HTML page.")
     ] = None,
     certificate: Annotated[Path | None, CERTIFICATE] = None,
     as_: Annotated[str | None, FORMS.option] = None,
     as_json: Json = False,
 ) -> int:
-    """Exit status 3 if of some pair it is unknown who implies whom, or a level that was named could not be asked,
-    else 0.
+    """A level implies another if it admits no history that the other forbids.
+
+    Exit status:
+      0  every pair decided
+      3  some pair unknown, or a named level could not be compared
+
+    Examples:
+      isolitmus compare
+      isolitmus compare serializable snapshot-isolation
+      isolitmus compare mine.cat --universe abstract --html levels.html
+
     """
     form = FORMS.chosen(as_, as_json=as_json)
     within = read_budget(time, memory)
     checked_cores(cores)
     if transactions is not None and transactions < 1:
-        raise IsolitmusError(f"--transactions is {transactions}; a whole number from 1 is wanted")
+        raise IsolitmusError(f"--transactions is {transactions}; pass an integer of at least 1")
     inside = None if universe is None else ABSTRACT if universe == ABSTRACT else scope(universe)
     given = [spec(name) for name in dict.fromkeys(names or ())]
     focus = [one.name for one in given] if len(given) == 1 else []

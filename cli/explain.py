@@ -1,4 +1,4 @@
-"""``isolitmus explain``: why Delta refused a commit."""
+"""``isolitmus explain``: why a commit aborted."""
 
 from __future__ import annotations
 
@@ -33,33 +33,46 @@ def explain(
         str | None,
         typer.Argument(
             metavar="FILE",
-            help="The text of an exception as you have it, stack trace and all; without it, or with -, standard input.",
+            help="File with the text of an exception, including its stack trace; default or -: standard input.",
         ),
     ] = None,
     *,
     table: Annotated[
         str | None,
-        typer.Option(metavar="PATH", help="The folder of the table: its log says more."),
+        typer.Option(
+            metavar="PATH",
+            help="Folder of the table. Its log identifies the winning commit and the conflicting files.",
+        ),
     ] = None,
     version: Annotated[
         int | None,
         typer.Option(
             metavar="N",
-            help="With --table: the version that the other job made, as the message has it.",
+            help="With --table: version of the winning commit.",
         ),
     ] = None,
     failed_after: Annotated[
         int | None,
-        typer.Option(metavar="V", help="With --table: the version that your job had read."),
+        typer.Option(metavar="V", help="With --table: version that your job had read."),
     ] = None,
     as_: Annotated[str | None, FORMS.option] = None,
     time: Time = None,
     memory: Memory = None,
     as_json: Json = False,
 ) -> int:
-    """With --table and a version alone, no text is read: whom the commits there can have stopped. Exit status 2 if the
-    text has no conflict that is known (of other errors of a write a sentence says what they are), or the log does not have
-    what it says; 3 if a limit ended the work; else 0.
+    """Without FILE, but with --table and --version or --failed-after, list the transactions that conflict
+    with the commits of the table.
+
+    Exit status:
+      0  explained
+      2  the text contains no known conflict, or the log does not fit the text
+      3  a limit ended the work
+
+    Examples:
+      isolitmus explain error.txt
+      isolitmus explain error.txt --table /data/events
+      isolitmus explain --table /data/events --failed-after 41
+
     """
     within = read_budget(time, memory)
     form = FORMS.chosen(as_, as_json=as_json)
@@ -68,7 +81,7 @@ def explain(
             f"--{'version' if version is not None else 'failed-after'} needs --table"
         )
     if version is not None and failed_after is not None:
-        raise IsolitmusError("--version and --failed-after say the same of a log; give one of them")
+        raise IsolitmusError("--version and --failed-after exclude each other; pass one of them")
     path = None if table is None else Path(table)
     if file is None and path is not None and version is not None:
         found: Diagnosis | ConflictingCommits = conflicts_of_version(path, version, within)
@@ -82,35 +95,35 @@ def explain(
     form.show([found], found.to_json)
     if not form.quiet:
         lines = diagnosis_lines(found) if isinstance(found, Diagnosis) else stopped_lines(found)
-        for line in lines:
-            say(line)
+        for k, line in enumerate(lines):
+            say(line, bold=not k)
     if found.ended is None:
         return 0
-    warn(f"{found.ended}; what was not looked at until then is unknown")
+    warn(f"{found.ended}; the rest is unknown")
     return Limit.status
 
 
 def _text(file: str | None) -> tuple[str, str]:
-    """The text that is to be explained, and what errors call it."""
+    """Return the text to explain, and its name in error messages."""
     if file in (None, STDIN):
         if sys.stdin.isatty():
             warn("paste the exception, then press Ctrl-D")
         found = sys.stdin.buffer.read(TEXT + 1)
         if len(found) > TEXT:
             raise NoConflict(
-                f"standard input: it is larger than {TEXT:,} bytes; the part with the exception is wanted"
+                f"standard input: larger than {TEXT:,} bytes; pass only the part with the exception"
             )
         return _decoded(found), "standard input"
     path = Path(str(file))
     general = exception_of(str(file))
     if general is not None and not is_there(path):
         raise NoConflict(
-            f"there is no file {file}; isolitmus show {file} says what it means in general"
+            f"no such file: {file}; for the exception in general, run isolitmus show {file}"
         )
     return _decoded(read_bytes(path, NoConflict)), str(file)
 
 
 def _decoded(found: bytes) -> str:
-    """The text of bytes; what is no UTF-8 in it, nor UTF-16 as Windows writes it, is no part of a message."""
+    """Decode bytes as UTF-16 (as Windows writes it) or UTF-8; replace invalid bytes."""
     text = from_utf_16(found)
     return found.decode("utf-8", "replace") if text is None else text

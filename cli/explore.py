@@ -1,4 +1,4 @@
-"""``isolitmus explore``: random litmus tests, by the model and by an engine."""
+"""``isolitmus explore``: random litmus tests, run by the model and on an engine."""
 
 from __future__ import annotations
 
@@ -49,47 +49,61 @@ def explore(
         str | None,
         typer.Argument(
             metavar="TESTS",
-            help="A kind of tests; of delta: tables (SQL statements), the default, or raw (transactions).",
+            help="Kind of tests. For delta: tables (SQL statements, the default) or raw (transactions).",
         ),
     ] = None,
     *,
     engine: Annotated[
-        str, typer.Option(metavar="E", help="An engine, whose format's tests are drawn.")
+        str, typer.Option(metavar="E", help="Engine; the tests are drawn for its format.")
     ] = "delta",
     protocol: Annotated[
         str | None,
         typer.Option(
-            metavar="P[,P...]", help="Protocols, with commas; default: all of the engine."
+            metavar="P[,P...]", help="Protocols, separated by commas; default: all of the engine."
         ),
     ] = None,
-    count: Annotated[int, typer.Option(metavar="N", help="So many tests.")] = 100,
+    count: Annotated[int, typer.Option(metavar="N", help="Number of tests.")] = 100,
     seed: Annotated[
-        int, typer.Option(metavar="S", help="The first seed; there is one for each 100 tests.")
+        int, typer.Option(metavar="S", help="First seed; each 100 tests have one seed.")
     ] = 1,
     evidence: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Keep which seeds agreed; if some are there, go on."),
+        typer.Option(
+            metavar="FILE",
+            help="File that stores the seeds that agreed; an existing file is continued.",
+        ),
     ] = None,
     out: Annotated[
         Path | None,
         typer.Option(
-            metavar="FOLDER", help="Keep every test in this Delta table; if some are there, go on."
+            metavar="FOLDER",
+            help="Folder of a Delta table that stores every test; an existing table is continued.",
         ),
     ] = None,
     time: Time = None,
     memory: Memory = None,
     as_json: Json = False,
 ) -> int:
-    """Exit status 1 if the engine did, in some test, what the model does not say; else 3 if a limit ended the work, or the
-    model says nothing of any test; else 0.
+    """The first test that differs is reduced to the smallest one and printed.
+
+    Exit status:
+      0  the engine agrees with the model in every test
+      1  the engine differs from the model in some test
+      3  a limit ended the work, or the model makes no prediction for any test
+
+    Examples:
+      isolitmus explore --count 200
+      isolitmus explore raw --seed 7
+      isolitmus explore sessions --engine derby
+
     """
     within = read_budget(time, memory)
     carrier, specs = engine_named(engine), _protocols(engine, protocol)
     drawing = _drawing(carrier, tests)
     if count < 1:
-        raise IsolitmusError(f"--count is {count}; a whole number from 1 is wanted")
+        raise IsolitmusError(f"--count is {count}; pass an integer of at least 1")
     if seed < 0:
-        raise IsolitmusError(f"--seed is {seed}; a whole number from 0 is wanted")
+        raise IsolitmusError(f"--seed is {seed}; pass an integer of at least 0")
     known = ExplorationEvidence()
     if evidence is not None:
         kinds = [each.name for each in _form(carrier).random]
@@ -115,9 +129,7 @@ def explore(
                 return 1
     except Limit as limit:
         ended = limit
-        warn(
-            f"{limit}; of {count_of(count, 'test')} those that were not carried out until then are unknown"
-        )
+        warn(f"{limit}; of {count_of(count, 'test')}, those that were not run are unknown")
     carried_out = [known.of(batch) for batch in done]
     unsaid = sum(batch.unsaid or 0 for batch in carried_out)
     compared = sum(batch.count for batch in done) - unsaid
@@ -135,11 +147,13 @@ def explore(
     )
     if several:
         say(
-            f"Of {several:,} of them several runs are predicted, by whose thread is faster: each was one of those."
+            f"{several:,} of these have several predicted runs, depending on thread timing: each observed run was one of"
+            " them."
         )
     if unsaid:
         say(
-            f"Of {unsaid:,} more the model says nothing: they go as a plan does, or some may wait for ever."
+            f"{unsaid:,} more tests have no prediction: their outcome depends on the query plan, or a transaction may wait"
+            " forever."
         )
     return status
 
@@ -155,8 +169,9 @@ def _agree(
     evidence: Path | None,
     out: Path | None,
 ) -> bool:
-    """Whether the model and an engine agree on all that is asked: the batches that do become known and are ``done``, the
-    first test that does not is printed.
+    """Return whether the model and an engine agree on all batches; print the first test on which they differ.
+
+    The batches that agree are added to ``known`` and ``done``.
     """
     from isolitmus.conformance.agreement import draw_tests
 
@@ -249,7 +264,7 @@ def _form(engine: Engine) -> Format:
 def _protocols(engine: str, protocol: str | None) -> list[Spec]:
     """Those that are named, or all that the engine implements; IsolitmusError if the comparison could not fail."""
     if engine == MODEL:
-        raise IsolitmusError(f"--engine is {MODEL}, which the others are compared with")
+        raise IsolitmusError(f"--engine is {MODEL}; name the engine to compare the model with")
     refuse_unable(engine)
     one = engine_named(engine)
     names = one.protocols or _form(one).protocols

@@ -1,4 +1,4 @@
-"""``isolitmus matrix``: which statements conflict, as the model says and as an engine does."""
+"""``isolitmus matrix``: the pairs of statements that conflict, in the model or on an engine."""
 
 from __future__ import annotations
 
@@ -40,58 +40,79 @@ if TYPE_CHECKING:
 __all__ = ["matrix"]
 
 FORMS = OutputForms(*TABLES)
+EFFECTS = (LETTERS["committed"], LETTERS["no-op"], LETTERS[SILENT], "e")
+"""Signs of outcomes that are no conflict."""
+SILENT_SIGN = LETTERS[SILENT]
 AFTER = 30
-"""After so many cases what was seen is written down."""
+"""Number of cases after which the observations are saved."""
 
 
 @check_output_paths(evidence=False, out=True)
 def matrix(
     name: Annotated[
-        str, typer.Argument(metavar="MATRIX", help="A matrix's name, or a matrix file.")
+        str, typer.Argument(metavar="MATRIX", help="Name of a matrix, or a matrix file.")
     ] = "pairs",
     *,
     engine: Annotated[
-        str, typer.Option(metavar="E", help="An engine, such as model or delta.")
+        str, typer.Option(metavar="E", help="Engine, such as model or delta.")
     ] = "model",
     protocol: Annotated[
         str | None,
         typer.Option(
             metavar="P[,P...]",
-            help="Protocols, with commas; default: those of its format, or of the engine.",
+            help="Protocols, separated by commas; default: those of the format, or of the engine.",
         ),
     ] = None,
     layout: Annotated[
-        str | None, typer.Option(metavar="L[,L...]", help="Layouts, with commas; default: all.")
+        str | None,
+        typer.Option(metavar="L[,L...]", help="Layouts, separated by commas; default: all."),
     ] = None,
     shard: Annotated[
-        str | None, typer.Option(metavar="K/N", help="The K-th of N parts of the cases.")
+        str | None, typer.Option(metavar="K/N", help="Run the K-th of N parts of the cases.")
     ] = None,
     sample: Annotated[
         int | None,
         typer.Option(
-            metavar="N", help="So many cases, which soon have every statement on either side."
+            metavar="N",
+            help="Run only N cases, chosen to cover every statement in both roles early.",
         ),
     ] = None,
     evidence: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Keep what is seen here; if some is there, go on."),
+        typer.Option(
+            metavar="FILE", help="File that stores the observations; an existing file is continued."
+        ),
     ] = None,
     out: Annotated[
         Path | None,
         typer.Option(
-            metavar="FOLDER", help="Keep every case in this Delta table; if some are there, go on."
+            metavar="FOLDER",
+            help="Folder of a Delta table that stores every case; an existing table is continued.",
         ),
     ] = None,
     at_once: Annotated[
-        int | None, typer.Option(metavar="N", help="So many cases at a time (default: 3 on delta).")
+        int | None,
+        typer.Option(
+            metavar="N", help="Number of cases run at the same time (default: 3 on delta)."
+        ),
     ] = None,
     as_: Annotated[str | None, FORMS.option] = None,
     time: Time = None,
     memory: Memory = None,
     as_json: Json = False,
 ) -> int:
-    """Exit status 1 if the engine did, in some case, what the model does not say; else 3 if a limit ended the work; else
-    0.
+    """Each case runs two transactions: one starts first and commits last, the other commits in between.
+
+    Exit status:
+      0  done; with an engine: all cases as predicted
+      1  the engine differs from the model in some case
+      3  a limit ended the work
+
+    Examples:
+      isolitmus matrix --layout "other partition"
+      isolitmus matrix --protocol delta-serializable --as csv
+      isolitmus matrix --engine delta --sample 30
+
     """
     within = read_budget(time, memory)
     form = FORMS.chosen(as_, as_json=as_json)
@@ -104,9 +125,9 @@ def matrix(
     refuse_format(carrier, chosen.name, chosen.format)
     for option, value in (("evidence", evidence), ("out", out), ("at-once", at_once)):
         if engine == MODEL and value is not None:
-            raise IsolitmusError(f"--{option} is of an engine; add --engine delta")
+            raise IsolitmusError(f"--{option} needs an engine; add --engine delta")
     if at_once is not None and at_once < 1:
-        raise IsolitmusError(f"--at-once is {at_once}; a whole number from 1 is wanted")
+        raise IsolitmusError(f"--at-once is {at_once}; pass an integer of at least 1")
     places = _places(chosen, layout, shard, sample)
     asked = [(place, spec) for spec in specs for place in places]
     known = MatrixEvidence(chosen)
@@ -123,9 +144,7 @@ def matrix(
             )
     except Limit as limit:
         ended = limit
-        warn(
-            f"{limit}; {len(cells):,} of {len(asked):,} cases were asked until then, the others are unknown"
-        )
+        warn(f"{limit}; {len(cells):,} of {len(asked):,} cases are done, the others are unknown")
     letters = known.letters
     if engine == MODEL:
         letters = {_key(cell): outcome_letter(cell.predicted) for cell in cells}
@@ -141,11 +160,12 @@ def matrix(
         if spec.at_most and any(
             c.predicted == "committed" for c in cells if c.protocol == spec.name
         ):
-            say(f"{spec.name} commits at most these: {spec.at_most}.")
+            say(f"Upper bound: {spec.name} commits at most these cases: {spec.at_most}.")
     silent = sum(cell.predicted == SILENT for cell in cells)
     if silent:
         say(
-            f"{count_of(silent, 'case')} of {len(cells):,} silent: what the protocol cites does not say."
+            f"{count_of(silent, 'case')} of {len(cells):,} undefined: the source of the protocol does not define the"
+            " outcome."
         )
     return unknown
 
@@ -155,9 +175,7 @@ def _key(cell: MatrixCase) -> tuple[str, MatrixPlace]:
 
 
 def _meant(chosen: Matrix, engine: Engine) -> tuple[str, ...]:
-    """The protocols that are meant where none is named: those of the matrix' format that the engine implements,
-    or those of the engine.
-    """
+    """Return the default protocols: those of the matrix' format that the engine implements, or those of the engine."""
     own = format_named(chosen.format).protocols
     return tuple(p for p in own if engine.implements(p)) or engine.protocols or own
 
@@ -175,11 +193,11 @@ def _places(
     if shard is not None:
         k, _, n = shard.partition("/")
         if not (k.isdecimal() and n.isdecimal() and 1 <= int(k) <= int(n)):
-            raise IsolitmusError(f"--shard is '{shard}'; K/N is wanted, such as 1/4")
+            raise IsolitmusError(f"--shard is '{shard}'; write K/N, such as 1/4")
         places = places[int(k) - 1 :: int(n)]
     if sample is not None:
         if sample < 1:
-            raise IsolitmusError(f"--sample is {sample}; a whole number from 1 is wanted")
+            raise IsolitmusError(f"--sample is {sample}; pass an integer of at least 1")
         places = covering_order(chosen, places)[:sample]
     return places
 
@@ -193,8 +211,9 @@ def _observed(
     out: Path | None,
     at_once: int | None,
 ) -> Iterator[MatrixCase]:
-    """The cells as the engine gives them; those that are known, from the evidence or the table ``out``, are
-    not asked again. What is seen becomes known.
+    """Yield the cells as observed on the engine, and store them.
+
+    Cells that the evidence or the table ``out`` already has are not run again.
     """
     from isolitmus.conformance.agreement import observe_cells
     from isolitmus.pipeline.replay_table import open_replays, refuse_no_replays
@@ -230,7 +249,9 @@ def _observed(
                 if cell.observed is not None:
                     known.add(cell)
                     fresh.append(cell)
-                tell(f"{k:,} of {len(left):,} cases, {len(known.differences)} not as predicted")
+                tell(
+                    f"{k:,} of {len(left):,} cases, {len(known.differences)} differ from the model"
+                )
                 if k % AFTER == 0:
                     keep()
         finally:  # also of what ended in the middle
@@ -244,16 +265,24 @@ def _print_grids(
     engine: str,
 ) -> None:
     for protocol_name, layout in dict.fromkeys((under, place.layout) for under, place in keys):
-        say(f"{chosen.title}: {protocol_name}, {layout} ({engine})")
         here = {
             (place.a, place.winner): letters.get((under, place), " ")
             for under, place in keys
             if (under, place.layout) == (protocol_name, layout)
         }
+        done = [sign for sign in here.values() if sign != " "]
+        conflicts = sum(sign not in EFFECTS for sign in done)
+        say(
+            f"{chosen.title}: {protocol_name}, {layout} ({engine}): {conflicts:,} of {count_of(len(done), 'case')}"
+            " conflict"
+        )
         for line in matrix_grid(chosen, here):
             say(line)
         say()
-    say("Rows are parked before their commit, columns win. " + _legend(OTHER in letters.values()))
+    say("Row: starts first, commits last. Column: commits in between.")
+    say("Legend:")
+    for line in _legend({sign for key in keys if (sign := letters.get(key, " "))}):
+        say(f"  {line}")
 
 
 def _print_comparison(
@@ -261,20 +290,27 @@ def _print_comparison(
 ) -> int:
     unlike = [key for key in keys if key in known.differences]
     for under, place in unlike:
-        say(f"{place.a} beside {place.winner}, {place.layout}, {under}:")
+        say(f"{place.a}, with {place.winner} committing in between, {place.layout}, {under}:")
         for difference in known.differences[under, place]:
             say(f"  {difference}")
     seen = sum(key in known.letters for key in keys)
     told = f"{seen - len(unlike):,} of {seen:,} cases as predicted."
     unmodelled = sum(cell.predicted == NOT_MODELLED for cell in cells)
     refused = sum(cell.observed is None for cell in cells) - unmodelled
-    for number, why in ((unmodelled, "not modelled"), (refused, "refused by the engine")):
+    for number, why in (
+        (unmodelled, "unsupported by the model"),
+        (refused, "rejected by the engine"),
+    ):
         told += f" {number:,} more {'is' if number == 1 else 'are'} {why}." if number else ""
     say(told)
     return int(bool(unlike))
 
 
-def _legend(other: bool) -> str:
-    words = [f"{sign} {outcome}" for outcome, sign in LETTERS.items()]
-    words += [f"{OTHER} another conflict"] * other
-    return ", ".join([*words, "e an error, blank: not asked or not modelled"]) + "."
+def _legend(shown: set[str]) -> Iterator[str]:
+    """Yield the entries of the legend for the signs that are shown."""
+    words = {sign: outcome for outcome, sign in LETTERS.items()}
+    words |= {SILENT_SIGN: "undefined by the source of the protocol", OTHER: "another conflict"}
+    words |= {"e": "an error", " ": "not run, or unsupported"}
+    for sign, meaning in words.items():
+        if sign in shown:
+            yield f"{'blank' if sign == ' ' else sign}  {meaning}"

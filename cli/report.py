@@ -1,4 +1,4 @@
-"""``isolitmus report``: a page of what a sweep has kept."""
+"""``isolitmus report``: an HTML page of the tables of a sweep."""
 
 from __future__ import annotations
 
@@ -21,18 +21,29 @@ FORMS = OutputForms()
 @check_output_paths(html=False)
 def report(
     folder: Annotated[
-        str, typer.Argument(metavar="DIR", help="What sweep --spark --out DIR wrote.")
+        str,
+        typer.Argument(metavar="DIR", help="Folder that isolitmus sweep --spark --out DIR wrote."),
     ],
     *,
     html: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="The page; default: DIR.html.")
+        Path | None, typer.Option(metavar="FILE", help="File of the page; default: DIR.html.")
     ] = None,
     time: Time = None,
     memory: Memory = None,
     as_json: Json = False,
 ) -> int:
-    """No Spark is needed. With --json what the page says is printed, and a page is written if --html names one. Exit
-    status 3 if a limit ended the work, else 0.
+    """The page has counts, plots, needless aborts, and the smallest history of each kind.
+
+    Spark is not needed. With --json the content is printed, and a page is written only if --html names one.
+
+    Exit status:
+      0  written
+      3  a limit ended the work
+
+    Examples:
+      isolitmus report counts
+      isolitmus report counts --html page.html
+
     """
     from isolitmus.cli.output import made_by_command
     from isolitmus.pipeline.sweep_report import SweepFolder, build_sweep_page, sum_tables
@@ -50,5 +61,5 @@ def report(
             written = build_sweep_page(tables, page, made_by_command())
         write_whole(file, written)
         if not form.quiet:
-            say(f"{file} is written.")
+            say(f"Page written: {file}")
     return 0

@@ -58,33 +58,38 @@ def sweep(
     scope: Annotated[
         str,
         typer.Argument(
-            metavar="SCOPE|abstract", help="A scope's name or file, or abstract histories."
+            metavar="SCOPE|abstract",
+            help="Name of a scope, a scope file, or abstract (abstract histories).",
         ),
     ],
     *,
     transactions: Annotated[
-        str | None, typer.Option(metavar="N|N..M", help="How many; default: the scope's.")
+        str | None,
+        typer.Option(metavar="N|N..M", help="Number of transactions; default: that of the scope."),
     ] = None,
     keys: Annotated[
         int | None,
-        typer.Option(metavar="N", help="Of abstract histories: over how many keys; default: 2."),
+        typer.Option(metavar="N", help="Abstract histories: number of keys; default: 2."),
     ] = None,
     level: Annotated[
         str | None,
         typer.Option(
-            metavar="L[,L...]", help="Of abstract histories: levels; default: all that ship."
+            metavar="L[,L...]",
+            help="Abstract histories: levels, separated by commas; default: all shipped levels.",
         ),
     ] = None,
     no_sessions: Annotated[
         bool,
-        typer.Option("--no-sessions", help="Of abstract histories: each its own session."),
+        typer.Option(
+            "--no-sessions", help="Abstract histories: each transaction has its own session."
+        ),
     ] = False,
     no_aborts: Annotated[
-        bool, typer.Option("--no-aborts", help="Of abstract histories: every transaction commits.")
+        bool, typer.Option("--no-aborts", help="Abstract histories: every transaction commits.")
     ] = False,
     limit: Annotated[
         int | None,
-        typer.Option(metavar="N", help="The most candidates to sweep; default: 20,000,000."),
+        typer.Option(metavar="N", help="Maximum number of candidates; default: 20,000,000."),
     ] = None,
     cores: Cores = None,
     spark: Annotated[bool, typer.Option("--spark", help="Count on Spark.")] = False,
@@ -94,21 +99,21 @@ def sweep(
         typer.Option(
             metavar="DIR",
             parser=Location,
-            help="With --spark: a folder for Delta tables of what is counted; if some are there, go on.",
+            help="With --spark: folder for Delta tables of the counts; existing tables are continued.",
         ),
     ] = None,
     keep: Annotated[
         str | None,
         typer.Option(
             metavar="|".join(KEEP),
-            help="With --out: what tables are kept of it, each with those before it; default: findings.",
+            help="With --out: tables to write, each with those before it; default: findings.",
         ),
     ] = None,
     engine: Annotated[
         str | None,
         typer.Option(
             metavar="E[,E...]",
-            help="Carry out the first of what is forbidden on these engines: model, delta, …",
+            help="Run the first forbidden histories on these engines: model, delta, …",
         ),
     ] = None,
     time: Time = None,
@@ -116,9 +121,19 @@ def sweep(
     as_: Annotated[str | None, FORMS.option] = None,
     as_json: Json = False,
 ) -> int:
-    """Exit status 1 if some protocol admits what a level forbids, or, of the first such histories, some
-    engine makes not what the model predicts; 3, whatever was found, if a limit ended the count; that of
-    run, before all of these, if they could not be carried out; else 0.
+    """A candidate is an initial table, a statement per transaction, the commit order, and the version each read.
+
+    Exit status:
+      0  no protocol admits a history that a level forbids
+      1  some protocol does, or with --engine some engine differs from the model's prediction
+      3  a limit ended the count
+      other  with --engine: the status of run, if the histories could not be run
+
+    Examples:
+      isolitmus sweep orders
+      isolitmus sweep two-partitions --transactions 3
+      isolitmus sweep abstract --level serializable,snapshot-isolation
+
     """
     form = FORMS.chosen(as_, as_json=as_json)
     within = read_budget(time, memory)
@@ -131,7 +146,7 @@ def sweep(
             "out": out,
             "keep": keep,
         }
-        _none_of(given, "is for the candidates of a scope; universe 'abstract' has none")
+        _none_of(given, "needs a scope; search space 'abstract' has no candidates")
         of = [] if level is None else [spec(name) for name in split_names("level", level)]
         few = range(2, 3) if transactions is None else read_sizes(transactions)
         return _abstract(
@@ -143,7 +158,7 @@ def sweep(
         "no-sessions": no_sessions or None,
         "no-aborts": no_aborts or None,
     }
-    _none_of(given, "is for abstract histories; sweep abstract counts these")
+    _none_of(given, "is for abstract histories; run isolitmus sweep abstract")
     limit = LIMIT if limit is None else limit
     _refuse(cores, spark, master, out, keep)
     carriers = [] if engine is None else split_names("engine", engine)
@@ -198,7 +213,7 @@ def _abstract(
     sessions: bool,
     aborts: bool,
 ) -> int:
-    """The histories that levels admit counted, and printed. Exit status 3 if a limit ended it, else 0."""
+    """Count the histories that levels admit, and print the counts; return exit status 3 if a limit ended it, else 0."""
     from isolitmus.checker.sweeps.abstract_sweep import askable_levels, sweep_abstract
 
     done: list[AbstractSweep] = []
@@ -262,9 +277,9 @@ def _refuse(
     if keep is not None and keep not in KEEP:
         raise IsolitmusError(f"--keep is '{keep}'{near(keep, KEEP)}")
     if keep is not None and out is None:
-        raise IsolitmusError("--keep says what is kept in the folder that --out names; name one")
+        raise IsolitmusError("--keep needs --out; name a folder with --out")
     if spark and cores is not None:
-        raise IsolitmusError("--cores is for a sweep without Spark; --master says how many it has")
+        raise IsolitmusError("--cores excludes --spark; set the cores with --master")
     needs_spark(spark, master, out)
 
 

@@ -1,11 +1,4 @@
-"""Results of an audit: findings, and an overview of the log.
-
-What an audit of a table's log finds.
-
-What a log is like: who committed what, who overlapped whom, and which conflicts were avoided by a hair.
-
-How sure is what a log shows.
-"""
+"""Results of an audit of a table's log: findings with their certainty, and an overview of the log."""
 
 from __future__ import annotations
 
@@ -22,20 +15,20 @@ __all__ = ["KINDS", "Audit", "Certainty", "CommitSpan", "Finding", "NearMiss", "
 
 
 KINDS = {
-    "reorder": "commits that passed by rows which their level lets them pass by",
-    "bridge": "blind appends that one commit passed by and another, itself passed by, may have read",
-    "missed-conflict": "commits that Delta's check at the level they log would have refused",
-    "removed-twice": "commits that remove what was not there any more",
+    "reorder": "commits that did not see a concurrent change to their read set, as their level permits",
+    "bridge": "blind appends that one commit did not see, and that another commit, which it did not see either, may have read",
+    "missed-conflict": "commits that Delta's conflict check, at the level that they record, would have aborted",
+    "removed-twice": "commits that remove a file that was no longer in the table",
     "two-live-entries": "files that are in the table twice",
-    "comes-back": "removed files that came back other than by RESTORE",
-    "blind-flag": "claims to be a blind append that the actions contradict",
-    "no-data-change": "claims to change no data that the numbers of rows contradict",
-    "level-used": "commits checked at a level that the table's does not allow",
-    "level-change": "changes of the table's isolation level",
-    "read-version": "read versions that cannot be",
-    "records-nothing": "commits that do not say what they read",
+    "comes-back": "removed files that a commit other than RESTORE or CLONE added again",
+    "blind-flag": "commits marked as blind appends, in contradiction to their actions",
+    "no-data-change": "commits marked dataChange: false, in contradiction to their row counts",
+    "level-used": "commits checked at a level that the table does not allow",
+    "level-change": "changes of the isolation level of the table",
+    "read-version": "impossible read versions",
+    "records-nothing": "commits that do not record what they read",
 }
-"""The kinds of findings in the order in which people see them, each in words."""
+"""Description of each kind of finding, in display order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +67,7 @@ class Finding(ReadableRepr):
 
 @dataclass(frozen=True, slots=True)
 class Audit(ReadableRepr, Tabular):
-    """What the log of one table shows."""
+    """Result of the audit of one table."""
 
     table: str
     """The path of the table."""
@@ -111,7 +104,7 @@ class Audit(ReadableRepr, Tabular):
         found = [f"  {kind}, {sure}: {number:,}" for (kind, sure), number in self.counts.items()]
         ended = [f"  ended: {self.ended}"] if self.ended is not None else []
         head = f"{self.table}: {count_of(self.commits, 'commit')}, versions {self.first} to {self.last}"
-        return first_lines([head, *(found or ["  nothing found"]), *ended])
+        return first_lines([head, *(found or ["  no anomaly found"]), *ended])
 
     @property
     def commits(self) -> int:
@@ -142,7 +135,7 @@ REORDERED = "reorder"
 
 @dataclass(frozen=True, slots=True)
 class NearMiss:
-    """Two commits that were under way together, and what the other order would have done to the first of them."""
+    """Two concurrent commits, and the outcome of the first one if the other had committed first."""
 
     first: int
     """The version of the one that was committed first."""
@@ -154,12 +147,13 @@ class NearMiss:
     """Whether what the first had read shows that, or does not exclude it."""
 
     def words(self, operations: Mapping[int, str]) -> str:
-        """The near miss for a person; ``operations`` are those of the versions.
+        """Describe the near miss; ``operations`` maps versions to operations.
 
         >>> NearMiss(3, 4, "ConcurrentAppendException", "certain").words({3: "DELETE", 4: "WRITE"})
-        'had version 4 (WRITE) been quicker, version 3 (DELETE) would have been refused: ConcurrentAppendException'
+        'if version 4 (WRITE) had committed first, version 3 (DELETE) would have aborted with ConcurrentAppendException'
         >>> NearMiss(3, 4, "reorder", "possible").words({})
-        'had version 4 been quicker, version 3 may have passed it by, and would stand before it, against the log'
+        'if version 4 had committed first, version 3 might have committed without seeing it, and would precede it, \
+against the order of the log'
         """
         one, other = (
             f"version {v}" + (f" ({operations[v]})" if v in operations else "")
@@ -167,14 +161,13 @@ class NearMiss:
         )
         sure = self.certainty == "certain"
         if self.end == REORDERED:
-            would = (
-                "would have passed it by, and stood"
-                if sure
-                else "may have passed it by, and would stand"
+            would = "would" if sure else "might"
+            return (
+                f"if {other} had committed first, {one} {would} have committed without seeing it,"
+                " and would precede it, against the order of the log"
             )
-            return f"had {other} been quicker, {one} {would} before it, against the log"
-        would = "would have been refused" if sure else "might have been refused"
-        return f"had {other} been quicker, {one} {would}: {self.end}"
+        would = "would" if sure else "might"
+        return f"if {other} had committed first, {one} {would} have aborted with {self.end}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,18 +51,18 @@ ClaimVerdict = Literal[
     "undecided",
 ]
 VERDICTS: Mapping[ClaimVerdict, str] = {
-    "confirmed": "every run is as the claim has it",
-    "confirmed in part": "every run is as the claim has it; the rest of the claim, which is named, was not asked",
-    "refuted": "no run is as the claim has it, and no protocol that stands for the page",
-    "corrected": "some runs are as the claim has it; the correction says which are not",
-    "holds by the page's protocol": "the protocols that stand for the page have it; nothing that runs here can show it",
-    "differs in open-source Delta": "some or all runs of open-source Delta 4.4.0 are not as the claim has it; the protocols"
-    " that stand for the page are, if they were asked; on Databricks, whose page it is of, nothing was run",
-    "not semantic": "it says nothing of isolation that a run could show",
-    "a defect of the text": "as it is printed no run shows it; as it must be meant every run does",
-    "undecided": "there is no evidence, or none that could be carried out",
+    "confirmed": "every run agrees with the claim",
+    "confirmed in part": "every run agrees with the claim; a part of the claim, which is named, was not tested",
+    "refuted": "no run agrees with the claim, and no protocol of the page does",
+    "corrected": "some runs agree with the claim; the correction says which do not",
+    "holds by the page's protocol": "the protocols of the page agree with the claim; nothing that runs here can show it",
+    "differs in open-source Delta": "some or all runs of open-source Delta 4.4.0 disagree with the claim; the protocols of"
+    " the page agree, if they were tested; nothing was run on Databricks, to which the page belongs",
+    "not semantic": "the claim says nothing about isolation that a run could show",
+    "a defect of the text": "no run shows the claim as printed; every run shows it as it must be meant",
+    "undecided": "there is no evidence, or none that could be run",
 }
-"""The verdicts, each with what it means."""
+"""Meaning of each verdict."""
 
 EDITIONS: Mapping[str, str] = {
     "EN": "Databricks, Isolation levels; Row-level concurrency (English, two pages that came after PT)",

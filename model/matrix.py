@@ -1,4 +1,4 @@
-"""A matrix of statements: what becomes of each one that another one overtakes, in some layouts."""
+"""A matrix of statements: the outcome of each statement if another one commits in between, by layout."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Matrix(ReadableRepr):
     def __repr__(self) -> str:
         """What it is called, and how large it is."""
         each = count_of(len(self.statements), "statement")
-        return f"{self.name}: {self.title}\n  {each}, each beside each, in {count_of(len(self.layouts), 'layout')}"
+        return f"{self.name}: {self.title}\n  {each}, every pair, in {count_of(len(self.layouts), 'layout')}"
 
     @property
     def digest(self) -> str:
@@ -102,7 +102,7 @@ def outcome_letter(outcome: str | None) -> str:
 
 @dataclass(frozen=True, slots=True)
 class MatrixCase:
-    """What became of one statement that another one overtook."""
+    """Outcome of one statement while another one committed in between."""
 
     place: MatrixPlace
     """Which two, and on which layout."""

@@ -42,11 +42,11 @@ def find_false_claims(commit: LogCommit, metadata: LogMetadata) -> Iterator[Find
     one = (commit.version,)
     if commit.blind:
         for what in _not_blind(commit):
-            why = f"{describe_commit(commit)} calls itself a blind append, but {what}"
+            why = f"{describe_commit(commit)} is marked as a blind append, but {what}"
             yield Finding("blind-flag", one, "certain", why)
     read = commit.read_version
     if read is not None and not -1 <= read < commit.version:
-        why = f"{describe_commit(commit)} says that it read version {read}, which is not before it"
+        why = f"{describe_commit(commit)} records read version {read}, which is not before it"
         yield Finding("read-version", one, "certain", why)
     too_weak = _too_weak(commit, metadata)
     if too_weak:
@@ -57,9 +57,9 @@ def _not_blind(commit: LogCommit) -> Iterator[str]:
     if commit.removes:
         yield f"removes {count_of(len(commit.removes), 'file')}"
     if commit.changes:
-        yield f"has {count_of(commit.changes, 'file')} of changes to rows that were there"
+        yield f"has {count_of(commit.changes, 'file')} of changes to existing rows"
     if (commit.operation or "").upper() in READ:
-        yield "its command reads what it changes"
+        yield "its command reads the rows that it changes"
 
 
 def _too_weak(commit: LogCommit, metadata: LogMetadata) -> str | None:
@@ -85,8 +85,8 @@ def find_level_change(commit: LogCommit, before: LogMetadata | None) -> Iterator
         return
     old, new = (m.configuration.get(LEVEL_KEY) for m in (before, commit.metadata))
     if old != new:
-        was, is_ = (level or "not said (Delta's default is Serializable)" for level in (old, new))
-        why = f"{describe_commit(commit)} changes the table's isolation level: it was {was}, now it is {is_}"
+        was, is_ = (level or "not set (Delta's default is Serializable)" for level in (old, new))
+        why = f"{describe_commit(commit)} changes the isolation level of the table from {was} to {is_}"
         yield Finding("level-change", (commit.version,), "certain", why)
 
 
@@ -107,9 +107,9 @@ class SilentCommits:
             lacking.append(("whether it is a blind append", "whether they are blind appends"))
         if not lacking:
             return
-        key = commit.engine or "a writer without a name", tuple(lacking)
+        key = commit.engine or "an unnamed writer", tuple(lacking)
         if key not in self._counts and len(self._counts) >= WRITERS:
-            key = "further writers", tuple(lacking)
+            key = "other writers", tuple(lacking)
         self._counts[key] = self._counts.get(key, 0) + 1
         versions = self._versions.setdefault(key, [])
         if len(versions) < SHOWN:
@@ -129,11 +129,12 @@ class SilentCommits:
         """One finding for each writer; its versions are the first of them."""
         for key, count in self._counts.items():
             engine, lacking = key
-            who = "one commit does" if count == 1 else f"{count:,} commits do"
-            texts = " nor ".join(several if count > 1 else one for one, several in lacking)
+            who = "one commit" if count == 1 else f"{count:,} commits"
+            do, they = ("does", "it") if count == 1 else ("do", "they")
+            texts = " or ".join(several if count > 1 else one for one, several in lacking)
             why = (
-                f"{who} not say {texts} (by {engine}): what may have been missed, the log does not"
-                " show"
+                f"{who} by {engine} {do} not record {texts}: the log does not show which concurrent changes"
+                f" {they} did not see"
             )
             yield Finding("records-nothing", tuple(self._versions[key]), "certain", why)
 
@@ -214,10 +215,10 @@ class LiveFiles:
             )
             return Finding("removed-twice", (commit.version,), "possible", why)
         read = commit.read_version
-        unseen = "" if read is None or before <= read else ", unseen by it,"
+        unseen = "" if read is None or before <= read else f" (it did not see version {before})"
         why = (
-            f"{describe_commit(commit)} removes {_named(file)}, which version {before}{unseen} had removed already:"
-            " what one of the two did to its rows is lost or done twice"
+            f"{describe_commit(commit)} removes {_named(file)}, which version {before} had already removed{unseen}:"
+            " the change that one of the two made to its rows is lost or applied twice"
         )
         return Finding("removed-twice", (before, commit.version), "certain", why)
 
@@ -230,7 +231,7 @@ class LiveFiles:
         more = sum(n or 0 for n in added) - sum(n or 0 for n in removed)
         if more:
             what = f"{count_of(abs(more), 'row')} {'more' if more > 0 else 'fewer'} than it removes"
-            why = f"{describe_commit(commit)} says that it changes no data, but adds {what}"
+            why = f"{describe_commit(commit)} is marked dataChange: false, but adds {what}"
             yield Finding("no-data-change", (commit.version,), "certain", why)
 
 
@@ -245,7 +246,7 @@ def _back(commit: LogCommit, file: LogFile, before: int | None) -> Finding:
 
 def _twice(commit: LogCommit, file: LogFile) -> Finding:
     why = (
-        f"{describe_commit(commit)} adds {_named(file)} while the table has the same file with another vector:"
+        f"{describe_commit(commit)} adds {_named(file)} while the table has the same file with another deletion vector:"
         " its rows are read twice"
     )
     return Finding("two-live-entries", (commit.version,), "certain", why)

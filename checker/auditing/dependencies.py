@@ -1,40 +1,35 @@
-"""Dependencies of commits as far as a log shows them, with the windows that each commit missed.
+"""Dependencies between commits of a log, and the concurrent commits that each commit did not see.
 
-Adya's dependencies between commits as far as a log shows them: certain, possible, or none.
+Dependencies are Adya's, as far as a log shows them: certain, possible, or none. The rules, each with its premise (besides
+those of ``checker.auditing.read_set``):
 
-The rules, each with its premise (besides those of ``checker.auditing.read_set``):
-
-- **A write changes what a condition matches** *certainly* if it adds a file with at least one row, all of
-  whose rows match, and removes no file that might hold a match (what matches now is new), or the
-  other way round; statistics and partition values are premised to be true. It changes it *possibly* if
-  any file that it adds or removes may hold a match. Files that say that no data changes count for
-  nothing: they move rows.
-- **rw, A missed W**: A does not see W, and W changes what A read. Possible, too, if nobody knows what A
-  read.
-- **wr, X saw I**: X's version has I in it, and I changes what X read. Certain, too, if X is a DELETE,
-  UPDATE or MERGE (they remove only files with rows that they change) and removes a file that I added
-  when I removed none: those rows are I's.
+- **A write changes the matching rows of a condition** *certainly* if it adds a file with at least one row, all of whose
+  rows match, and removes no file that might hold a matching row (the matching rows are new), or the other way round. The
+  premise is that statistics and partition values are true. It changes them *possibly* if any file that it adds or removes
+  may hold a matching row. Files marked dataChange: false are ignored: they move rows.
+- **rw, A did not see W**: A does not see W, and W changes the read set of A. Also possible if the read set of A is unknown.
+- **wr, X saw I**: the version that X read contains I, and I changes the read set of X. Also certain if X is a DELETE,
+  UPDATE or MERGE (they remove only files with rows that they change) and removes a file that I added when I removed none:
+  those rows are I's.
 - **ww, J wrote after I**: J saw I, and both remove or replace rows: possible only.
 
-A commit whose writer makes Delta's check has passed it: what its level forbids it to miss it did not
-miss by any read that Delta tracks. That takes possibilities away, never what is certain.
+A commit whose writer makes Delta's conflict check has passed it: it saw every concurrent change to the reads that Delta
+tracks, unless its level permits otherwise. This excludes possible dependencies, never certain ones.
 
-Some commits of a log as two frames: what is certain of their dependencies, and what is possible.
+The commits of a log become two dependency graphs, one of certain and one of possible dependencies; the possible one
+contains the certain one. Nodes are commits. ``so`` is empty, because a log does not record sessions. Aborted transactions
+and transactions that only read are absent.
 
-Nodes are commits. ``so`` is empty, for no log knows sessions; nobody aborted, and who only read is not
-there. The possible frame has the certain one in it. What a relation's pairs rest on stands in
-``checker.auditing.dependencies``.
+A commit did not see the window between the version that it read and its own:
 
-What a commit had not seen: the window between the version that it read and its own.
-
-- **reorder**: A passed by W: by what it read (Adya's rw) A stands before W, though the log has it after.
-  Certain if the dependency is.
-- **missed-conflict**: the same, where Delta's check at the level that A logs would have refused A.
-- **bridge** (every violation of write-serializable that Delta's check lets through has one, see
-  specs/protocols/delta-write-serializable-repaired.cat): A passed by the blind append I, and X, no blind append, read version(I) or later and was
-  committed before A. If A read what I added, and X read it too, and X read what A changed, these three
-  dependencies are a cycle. Certain only if all three are. That is the conflict form of the level: whether
-  some order of the writers gives the same rows all the same is not in the log.
+- **reorder**: A did not see W: by its reads (Adya's rw) A precedes W, but the log has it after. Certain if the dependency
+  is certain.
+- **missed-conflict**: the same, but Delta's conflict check at the level that A records would have aborted A.
+- **bridge** (every violation of write-serializable that Delta's check admits has one, see
+  specs/protocols/delta-write-serializable-repaired.cat): A did not see the blind append I. X, not a blind append, read
+  version(I) or later and committed before A. If A read what I added, X read it too, and X read what A changed, these three
+  dependencies form a cycle. Certain only if all three are. This is conflict serializability: the log does not show whether
+  some order of the writers gives the same rows.
 """
 
 from __future__ import annotations
@@ -118,7 +113,7 @@ def changes(reader: AuditedCommit, writer: LogCommit) -> Certainty | None:
 
 
 def missed_write(reader: AuditedCommit, writer: LogCommit) -> Certainty | None:
-    """Whether a commit missed what an earlier one, which it had not seen, wrote."""
+    """Return whether an earlier, unseen commit changed the read set of a commit."""
     found = changes(reader, writer)
     if found == "possible" and is_allowed_to_miss(reader.commit, writer) is False:
         return None
@@ -126,8 +121,9 @@ def missed_write(reader: AuditedCommit, writer: LogCommit) -> Certainty | None:
 
 
 def is_allowed_to_miss(reader: LogCommit, writer: LogCommit) -> bool | None:
-    """Whether a commit's level lets it pass by what a writer that it had not seen added, whatever it read;
-    None if nothing is known of what its writer checks (ConflictChecker.scala lines 1134-1161).
+    """Return whether the level of a commit lets it commit without seeing the files that a writer added, whatever it read.
+
+    None if the conflict check of its writer is unknown (ConflictChecker.scala lines 1134-1161).
     """
     if not is_checked(reader):
         return None
@@ -141,7 +137,7 @@ def is_allowed_to_miss(reader: LogCommit, writer: LogCommit) -> bool | None:
 
 
 def read_from(reader: AuditedCommit, writer: LogCommit) -> Certainty | None:
-    """Whether a commit read what an earlier one, which it had seen, wrote."""
+    """Return whether a commit read what an earlier, seen commit wrote."""
     added = {file.path for file in writer.adds if file.data_change}
     rewrites = (reader.commit.operation or "").upper() in ("DELETE", "UPDATE", "MERGE")
     took = added.intersection(f.path for f in reader.commit.removes if f.data_change)
@@ -334,7 +330,7 @@ class RecentCommits:
 
 @dataclass(frozen=True, slots=True)
 class MissedCommit:
-    """One commit that another passed by."""
+    """A concurrent commit that another commit did not see."""
 
     writer: LogCommit
     certainty: Certainty
@@ -344,7 +340,7 @@ class MissedCommit:
 def missed_commits(
     reader: AuditedCommit, window: Sequence[tuple[LogCommit, LogMetadata | None]]
 ) -> list[MissedCommit]:
-    """What a commit missed of its window."""
+    """Return the commits of its window that a commit did not see although they changed its read set."""
     found = []
     for writer, _ in window:
         certainty = missed_write(reader, writer)
@@ -354,7 +350,7 @@ def missed_commits(
 
 
 def find_reorders(reader: AuditedCommit, passed: Sequence[MissedCommit]) -> Iterator[Finding]:
-    """At most one finding of each kind and certainty for one commit, with what it missed."""
+    """Yield at most one finding of each kind and certainty for one commit, with the commits that it did not see."""
     for kind, group in (
         ("reorder", [m for m in passed if m.may is not False]),
         ("missed-conflict", [m for m in passed if m.may is False]),
@@ -372,27 +368,21 @@ def find_reorders(reader: AuditedCommit, passed: Sequence[MissedCommit]) -> Iter
 def _why(reader: AuditedCommit, some: Sequence[LogCommit], kind: str, certain: bool) -> str:
     first = describe_commit(some[0])
     first += ", a blind append" if some[0].blind else ""
-    first += f" (and by {len(some) - 1:,} more)" if len(some) > 1 else ""
+    first += f" (and {len(some) - 1:,} more)" if len(some) > 1 else ""
     commit = reader.commit
     start = f"{describe_commit(commit)} read version {commit.read_version} and"
     where = _where(reader)
     if kind == "missed-conflict":
         return (
-            f"{start} missed {first}, which changed rows that it reads{where}: Delta's check"
-            f" at {commit.level} refuses that"
+            f"{start} did not see {first}, which changed rows in its read set{where}: Delta's conflict check"
+            f" at {commit.level} rejects that"
         )
-    before = f"version {reader.version} comes before version {some[0].version}, though the log has it after"
+    order = f"its reads place version {reader.version} before version {some[0].version}, but the log has it after"
     if certain:
-        return (
-            f"{start} passed by {first}, which changed rows that it reads{where}: by what it read,"
-            f" {before}"
-        )
+        return f"{start} did not see {first}, which changed rows in its read set{where}: {order}"
     if reader.reads.kind == "unknown":
-        return (
-            f"{start} passed by {first}; what it read the log does not say: if that met those rows,"
-            f" {before}"
-        )
-    return f"{start} passed by {first}, which may have changed rows that it reads{where}: if so, {before}"
+        return f"{start} did not see {first}; the log does not record what it read: if it read those rows, {order}"
+    return f"{start} did not see {first}, which may have changed rows in its read set{where}: if so, {order}"
 
 
 def _where(reader: AuditedCommit) -> str:
@@ -409,7 +399,7 @@ def find_bridges(
     passed: Sequence[MissedCommit],
     window: Sequence[tuple[LogCommit, LogMetadata | None]],
 ) -> Iterator[Finding]:
-    """At most one finding for one commit: the surest bridge, or the first."""
+    """Yield at most one finding for one commit: a certain bridge if there is one, else the first."""
     best: Finding | None = None
     for one in passed:
         if one.may is False or one.writer.blind is not True:
@@ -443,15 +433,16 @@ def _bridge(
     last, middle = describe_commit(reader.commit), describe_commit(commit)
     versions = append.version, commit.version, reader.version
     if sure and metadata is not None:
+        cycle = " → ".join(f"version {v}" for v in (versions[2], *versions))
         why = (
-            f"{last} passed by {describe_commit(append)}, a blind append, which {middle} read, and {middle} read rows"
-            f" that {last} changed: {last} would have to come before itself, which write-serializable"
-            " forbids (whether another order gives the same rows, no log shows)"
+            f"{last} did not see {describe_commit(append)}, a blind append, which {middle} read, and {middle} read"
+            f" rows that {last} changed: cycle {cycle}: no serial order satisfies these dependencies, and"
+            " write-serializable forbids them (the log does not show whether another order gives the same rows)"
         )
         return Finding("bridge", versions, "certain", why)
     why = (
-        f"{last} passed by {describe_commit(append)}, a blind append, which {middle} may have read before {last} was"
-        f" committed: if {middle} also read what {last} changed, {last} would have to come before itself,"
-        " which write-serializable forbids"
+        f"{last} did not see {describe_commit(append)}, a blind append, which {middle} may have read before {last}"
+        f" committed: if {middle} also read what {last} changed, these dependencies form a cycle, which"
+        " write-serializable forbids"
     )
     return Finding("bridge", versions, "possible", why)

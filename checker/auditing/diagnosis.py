@@ -1,11 +1,7 @@
-"""The verb ``explain``: why a commit aborted, by the text of its exception and by the log.
+"""Diagnosis of an aborted commit, by the text of its exception and by the table's log.
 
-What ``explain`` finds: why a commit aborted, or whom commits can have stopped; and its words.
-
-The verb ``explain``: why Delta refused a commit, by what its exception says, and by the table's log if it is there.
-
-Where the catalogue has an example of it, a litmus test whose transaction ends in the same exception, that is carried out
-on the model, and once more with that transaction after the others (``checker.auditing.diagnosis``).
+If the catalogue has an example, a litmus test with a transaction that aborts with the same exception, the model runs it. A
+second run commits that transaction after the others: it shows what a retry does.
 """
 
 from __future__ import annotations
@@ -68,10 +64,10 @@ PREDICTED = ("Delta", "Databricks", UNKNOWN)
 
 @dataclass(frozen=True)
 class ReplayedExample:
-    """An example, executed: how it ended, why, and how the aborted transaction ends after the others."""
+    """An example that was run: its outcome, the reason, and the outcome of the retry."""
 
     example: ConflictExample
-    """Which."""
+    """The example."""
     under: str
     """The protocol."""
     judged: RunResult
@@ -79,11 +75,11 @@ class ReplayedExample:
     why: Violation
     """Why the transaction aborted."""
     later: RunResult
-    """The run in which it comes after the others."""
+    """The run in which the aborted transaction comes after the others."""
 
     @property
     def again(self) -> str:
-        """Its outcome if it runs after the others."""
+        """Outcome of the aborted transaction if it runs after the others."""
         return self.later.run.transactions[self.example.loser].outcome
 
     def to_json(self) -> dict[str, object]:
@@ -106,13 +102,13 @@ class Diagnosis(TextResult):
     pasted: PastedException
     """What its exception says."""
     known: ConflictException
-    """What is known of such exceptions, with that cause."""
+    """Meaning, retry and advice for this exception and cause."""
     stopped: WinningCommit | None = None
-    """The commit that stopped it, if the table's log was looked at."""
+    """The winning commit, if the log of the table was read."""
     later: LogCommit | None = None
     """The first commit after that by the same command as the aborted job: perhaps its next attempt."""
     ended: str | None = None
-    """The limit that ended the work, if one did: what is not here was not looked at."""
+    """The limit that ended the work, if one did; the missing parts are unknown."""
 
     @property
     def facts(self) -> ConflictFacts:
@@ -133,12 +129,12 @@ class Diagnosis(TextResult):
 
     @property
     def met(self) -> tuple[LogFile, ...]:
-        """The files of the other commit where the two met, as far as the log says."""
+        """Files of the winning commit that conflict, as far as the log shows."""
         return () if self.stopped is None else meeting_files(self.pasted, self.stopped.commit)
 
     @cached_property
     def changes(self) -> tuple[str, ...]:
-        """What can be changed about it, what fits best first."""
+        """Advice, the most specific first."""
         return self.known.advice(self.facts)
 
     @cached_property
@@ -191,15 +187,15 @@ class Diagnosis(TextResult):
         if self.stopped is None:
             named = "" if self.facts.version is not None else " --failed-after V"
             yield (
-                f"isolitmus explain FILE --table PATH{named} names the commit, and the files where the two met"
-                + (" (V: the version that your job had read)" if named else "")
+                f"isolitmus explain FILE --table PATH{named} finds the winning commit and the conflicting files"
+                + (" (V: version that your job had read)" if named else "")
             )
         rows = self.pasted.engine == "Databricks" and self.pasted.condition is not None
         if self.known.name in BY_FILES and self.pasted.engine in PREDICTED and not rows:
-            rules = ", by open-source Delta's rules" if self.pasted.engine != "Delta" else ""
+            rules = ", by the rules of open-source Delta" if self.pasted.engine != "Delta" else ""
             yield (
-                "isolitmus predict --table PATH yours.sql other.sql --remedies says of the two statements when they"
-                f" conflict, and what would end it{rules}"
+                "isolitmus predict --table PATH yours.sql other.sql --remedies shows when the two statements conflict,"
+                f" and how to prevent it{rules}"
             )
 
     @property
@@ -213,12 +209,12 @@ class Diagnosis(TextResult):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ConflictingCommits(TextResult):
-    """Whom commits of a table can have stopped, without the exception."""
+    """Commits of a table with the transactions that conflict with each, without an exception."""
 
     table: str
     """Its path."""
     after: int
-    """The version that a refused job had read."""
+    """Version that the aborted job had read."""
     commits: tuple[WinningCommit, ...]
     """The commits after it."""
     ended: str | None = None
@@ -276,11 +272,12 @@ def explain(
     label: str = "the text",
     budget: Budget | None = None,
 ) -> Diagnosis:
-    """Why a commit was refused, by the text of its exception; with the path of the table also by its log, where
-    ``version`` is the one that the other commit made, ``failed_after`` the one that the refused job had read.
-    ``label``: what errors call the text. Once the ``budget`` is spent, what was found until then.
+    """Explain why a commit aborted, by the text of its exception and, with the path of the table, by its log.
 
-    NoConflict if no conflict is known in the text, LogError if the log does not read, or does not fit.
+    ``version`` is the version of the winning commit, ``failed_after`` the version that the aborted job had read. ``label``
+    names the text in errors. Once the ``budget`` is spent, the result has what was found until then.
+
+    NoConflict if the text has no known conflict, LogError if the log cannot be read or does not fit.
 
     >>> found = explain("DELTA_CONCURRENT_DELETE_READ.WITH_PARTITION_HINT")
     >>> found.known.name, found.known.retry, found.example.again
@@ -325,14 +322,12 @@ def _with_log(
 def conflicts_of_version(
     table: Path, version: int, budget: Budget | None = None
 ) -> ConflictingCommits:
-    """Whom a version of a table can have stopped; LogError if its log does not have it."""
+    """Return the transactions that conflict with a version of a table; LogError if its log does not have it."""
     return _stopped(table, version - 1, lambda log: iter([winning_commit_at(log, version)]), budget)
 
 
 def conflicts_after(table: Path, read: int, budget: Budget | None = None) -> ConflictingCommits:
-    """Whom the commits after a version can have stopped, such as a job that had read it; LogError if the log does not
-    have it.
-    """
+    """Return the transactions that conflict with the commits after a version; LogError if the log does not have it."""
     return _stopped(table, read, lambda log: winning_commits_after(log, read), budget)
 
 
@@ -342,7 +337,7 @@ def _stopped(
     looked_at: Callable[[DeltaLog], Iterator[WinningCommit]],
     budget: Budget | None,
 ) -> ConflictingCommits:
-    """Whom commits can have stopped; if the budget is spent, those that were looked at until then."""
+    """Return the conflicts of commits; if the budget is spent, those found until then."""
     found: list[WinningCommit] = []
     ended = None
     try:

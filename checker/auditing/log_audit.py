@@ -1,19 +1,14 @@
-"""The verb ``audit``: one pass over a log, findings and an overview.
+"""The audit of a table's log: one pass, oldest commit first, in bounded memory; findings and an overview.
 
-The verb ``audit``: one pass over a table's log, oldest commit first, in bounded memory.
+Memory holds the live files of the table, the newest commits (``dependencies.RecentCommits``), removed entries
+(``commit_checks.REMEMBERED``), and the first ``KEPT`` findings of each kind and certainty; all findings are counted.
+Anomalies that no log records (docs/delta.md, 5) are not found: reads that Delta does not track, a commit marked as a blind
+append although a client read before it, aborted statements, and statements with nothing to record.
 
-In memory are the live files of the table, the newest commits (``dependencies.RecentCommits``), entries that were
-removed (``files.REMEMBERED``), and of each kind of finding and certainty the first ``KEPT``; all of them
-are counted. Nothing is said of what no log shows (docs/delta.md, 5): reads that Delta does not track, a commit
-that calls itself a blind append although a client read first, statements that were refused or had nothing
-to record.
-
-The overview of a log, made while it is audited, in bounded memory.
-
-A *near miss*: L committed after W, which it had not seen, so the two were under way together. Had L been quicker, W would
-have been the one that had not seen the other: Delta's check would have refused W, or, where its level lets it pass and L
-changes rows that W had read, W would have passed L by. Counted is what is certain, and apart from it what the log does
-not exclude.
+A *near miss*: L committed after W and did not see it, so the two were concurrent. If L had committed first, W would not
+have seen L. Delta's conflict check would then have aborted W. Or, if its level permits that, and L changes the read set of
+W, W would have committed without seeing L. Certain near misses are counted, and apart from them the possible ones, which
+the log does not exclude.
 """
 
 from __future__ import annotations
@@ -241,32 +236,32 @@ class LogPass:
         found = []
         if log.first:
             found.append(
-                f"The log begins with version {log.oldest}: the commits to version {log.first - 1} were"
-                " not audited, a checkpoint says what the table was after them."
+                f"The log begins with version {log.oldest}: the commits up to version {log.first - 1} were not"
+                " audited; a checkpoint describes the table after them."
             )
         newer = log.newer()
         if newer:
-            are = "is" if newer == 1 else "are"
+            were = "was" if newer == 1 else "were"
             found.append(
-                f"The table was written meanwhile: {count_of(newer, 'version')} after {log.last} {are} not"
-                " audited."
+                f"The table was written during the audit: {count_of(newer, 'version')} after {log.last} {were}"
+                " not audited."
             )
         if self.recent.before:
             found.append(
-                f"{count_of(self.recent.before, 'commit')} read a version before {self.recent.oldest}: what was"
-                " missed before that is gone."
+                f"{count_of(self.recent.before, 'commit')} read a version before {self.recent.oldest}: concurrent"
+                " commits before that version are no longer in the log."
             )
         if self.recent.cut:
             found.append(
-                f"{count_of(self.recent.cut, 'commit')} had not seen more than {LONGEST:,} others: the"
-                f" newest {LONGEST:,} of those were looked at."
+                f"{count_of(self.recent.cut, 'commit')} with more than {LONGEST:,} concurrent commits: only the newest"
+                f" {LONGEST:,} of these were checked."
             )
         forgotten = self.files.forgotten
         if forgotten:
-            are, they = ("is", "it") if forgotten == 1 else ("are", "one")
+            are, one = ("is", "it") if forgotten == 1 else ("are", "one")
             found.append(
-                f"{count_of(forgotten, 'removed file')} {are} forgotten: had {they} come back, it would not"
-                " be found."
+                f"{count_of(forgotten, 'removed file')} {are} no longer remembered: if {one} was added again, the"
+                " audit does not find that."
             )
         return tuple(found)
 
@@ -286,8 +281,8 @@ class LogPass:
         if self.metadata is None or not self._protocol:
             lacks = "metaData" if self.metadata is None else "protocol"
             raise LogError(
-                f"{self.log.table}: there is no {lacks} up to version {version}; the first version of a"
-                " table has one"
+                f"{self.log.table}: no {lacks} action up to version {version}; the first version of a"
+                " table must have one"
             )
         return self.metadata
 
@@ -393,16 +388,16 @@ class FollowedAudit:
         version, newest = self._log.last + 1, latest_version(self.table)
         if newest > version and not has_version(self.table, version):
             raise LogError(
-                f"{self.table}: version {version} is gone, and version {newest} is there: the log was cleaned up while"
-                " it was followed; ask again"
+                f"{self.table}: version {version} is missing but version {newest} exists: the log was cleaned up while"
+                " it was followed; run the audit again"
             )
 
     def _refuse_another(self, version: int, read: LogCommit | None, what: str) -> None:
         """LogError if the commit of a version that was looked at is not the one that is there now."""
         if not has_version(self.table, version) or self._log.commit(version) != read:
             raise LogError(
-                f"{self.table}: version {version} is another one than before: the table was made anew while it was"
-                f" {what}; ask again"
+                f"{self.table}: version {version} has changed: the table was recreated while it was"
+                f" {what}; run the audit again"
             )
 
     def audit(self) -> Audit:
@@ -414,10 +409,10 @@ class FollowedAudit:
             kept.append(finding)
         if self._ended is not None:
             whole = count_of(log.last - log.first + 1, "commit")
-            done = f"{self._pass.examined:,} of {whole} were audited until then"
+            done = f"{self._pass.examined:,} of {whole} were audited"
             notes += (f"Unknown: {self._ended}; {done}.",)
         if any(number > KEPT for number in counts.values()):
-            notes += (f"Of each kind and certainty the first {KEPT:,} findings are listed.",)
+            notes += (f"The first {KEPT:,} findings of each kind and certainty are listed.",)
         kept.sort(key=lambda f: (ORDER.index(f.kind), f.certainty))
         ordered = sorted(counts.items(), key=lambda item: (ORDER.index(item[0][0]), item[0][1]))
         return Audit(
@@ -479,8 +474,8 @@ class FollowedAudit:
             last = said["first"] + said["pass"]["examined"] - 1
             if not log.oldest <= last <= log.last or log.digest(last) != said["newest"]:
                 raise LogError(
-                    f"{evidence}: it knows another version {last} than {self.table} has, or it is gone from there: the"
-                    " file is of another table, or the table was made anew; name a file that is not there yet"
+                    f"{evidence}: its last commit, version {last}, is not in the log of {self.table}: the file belongs"
+                    " to another table, or the table was recreated; pass a new file"
                 )
             self._log = replace(log, first=said["first"], oldest=said["oldest"], base=None)
             self._pass.log = self._log

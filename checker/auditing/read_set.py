@@ -1,6 +1,6 @@
 """Read sets of commits as far as a log shows them, and files that match a condition.
 
-What a commit read, as far as the log says: nothing, the rows of a condition, or what nobody knows.
+The read set of a commit is nothing, the rows of a condition, or unknown.
 
 The premise of each rule is that ``commitInfo`` tells the truth, and that the command is one of Delta's
 (docs/statements.md says of each what it reads; DeltaOperations.scala what it logs):
@@ -14,7 +14,7 @@ The premise of each rule is that ``commitInfo`` tells the truth, and that the co
   the log does not say;
 - OPTIMIZE, REORG and the like move rows and read none; who changes metadata only reads none.
 
-Whether the rows of a file match a condition, as far as the log says: all, none, or perhaps.
+The rows of a file match a condition, as far as the log shows: all, none, or perhaps.
 
 A commit logs its condition as text. Spark writes expressions with ids (``(part#12 = 0)``) and strings
 without quotes, so that a string could look like more of the condition: with ids, a text is believed only

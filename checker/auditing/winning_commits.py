@@ -1,7 +1,7 @@
-"""Which commits of a log can have refused another one, with which exception, and where the two met.
+"""Winning commits in a log: the exceptions that each can have caused, and the conflicting files.
 
-Of a commit that was refused the log shows nothing. What the other one did is there: that says whom it stops
-(docs/delta.md, 2.3), and whether it fits a message.
+The log does not contain the aborted commit. It contains the winning commit: the conflict checks (docs/delta.md, 2.3)
+say which transactions conflict with it, and whether it fits a message.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ __all__ = [
 ]
 
 FARTHEST = 10_000
-"""So many of the newest commits are looked through for what a message names."""
+"""Number of the newest commits that are searched for the one in a message."""
 FOLDERS = 4
-"""So many partitions are named."""
+"""Number of partitions that are named."""
 RESOLVED = "delta.rowTracking"
 """The metadata domain that two commits may both set (ConflictChecker.scala, checkIfDomainMetadataConflict)."""
 
 
 @dataclass(frozen=True, slots=True)
 class WinningCommit(ReadableRepr):
-    """A commit with the exceptions that it can have caused, each with whom it stops by that."""
+    """A commit with the exceptions that it can have caused, each with the transactions that get it."""
 
     commit: LogCommit
     stops: Mapping[str, str]
@@ -62,13 +62,13 @@ def partition_folder(file: LogFile) -> str | None:
 
 
 def winning_commit(commit: LogCommit) -> WinningCommit:
-    """Whom a commit stops.
+    """Return a commit with the transactions that conflict with it, by exception.
 
     >>> from isolitmus.model.delta.log import LogCommit, LogFile
     >>> info = {"operation": "WRITE", "isBlindAppend": True}
     >>> for name, whom in winning_commit(LogCommit(2, info, (LogFile("f"),))).stops.items(): print(name, "-", whom)
-    ConcurrentAppendException - at Serializable whoever read the table; at WriteSerializable only who writes metadata, too
-    ConcurrentWriteException - a RESTORE, CLONE or CONVERT TO DELTA that was under way
+    ConcurrentAppendException - at Serializable, any that read the table; at WriteSerializable, only any that writes metadata too
+    ConcurrentWriteException - a concurrent RESTORE, CLONE or CONVERT TO DELTA
     """
     return WinningCommit(commit, {name: whom for name in CONFLICTS if (whom := WHOM[name](commit))})
 
@@ -88,8 +88,8 @@ def winning_commit_at(log: DeltaLog, version: int) -> WinningCommit:
 def find_winning_commit(
     log: DeltaLog, pasted: PastedException, version: int | None = None, after: int | None = None
 ) -> WinningCommit:
-    """The commit that a message speaks of. ``version``: the one that it made, if the message does not say it;
-    ``after``: the version that the refused job had read. LogError if there is none that fits, or nothing says which.
+    """Return the commit that a message describes. ``version``: the version of that commit, if the message does not say it;
+    ``after``: the version that the aborted job had read. LogError if no commit fits, or if nothing identifies it.
     """
     named = pasted.version if version is None else version
     if named is not None:
@@ -102,22 +102,22 @@ def find_winning_commit(
         if first is None:
             raise LogError(
                 f"{log.table}: no commit after version {after} can have caused {pasted.name}"
-                f"{_at(pasted)}; the version that your job had read is wanted"
+                f"{_at(pasted)}; pass the version that your job had read"
             )
         return first
     key = next((key for key in ("txnId", "timestamp") if key in pasted.commit), None)
     if key is None:
         raise LogError(
-            f"{log.table}: the message does not say which commit it was; name it with --version, or the version that"
-            " your job had read with --failed-after"
+            f"{log.table}: the message does not identify the winning commit; pass its version with --version, or the version"
+            " that your job had read with --failed-after"
         )
     value, oldest = pasted.commit[key], max(log.oldest, log.last - FARTHEST)
     versions = range(log.last, oldest - 1, -1)
     same = [commit for commit in map(log.commit, versions) if commit.info.get(key) == value]
     if not same:
         raise LogError(
-            f"{log.table}: no commit from version {oldest} to {log.last} has {key} {value!r}, as the message says;"
-            " is it another table's?"
+            f"{log.table}: no commit from version {oldest} to {log.last} has the {key} {value!r} of the message;"
+            " is the message about another table?"
         )
     return _fitting(
         log,
@@ -127,7 +127,7 @@ def find_winning_commit(
 
 
 def meeting_files(pasted: PastedException, commit: LogCommit) -> tuple[LogFile, ...]:
-    """The files of a commit that the other one may have met: in the partition that is named, if one is."""
+    """Return the files of a commit that may conflict with the aborted one: those in the named partition, if one is named."""
     adds = pasted.name == "ConcurrentAppendException"
     removes = pasted.name in ("ConcurrentDeleteReadException", "ConcurrentDeleteDeleteException")
     files = commit.adds if adds else commit.removes if removes else ()
@@ -146,17 +146,17 @@ def _same_partition(here: str | None, named: str) -> bool:
 def _fitting(log: DeltaLog, pasted: PastedException, found: WinningCommit) -> WinningCommit:
     unlike = _unlike(pasted, found.commit)
     if unlike:
-        raise LogError(f"{log.table}: {unlike}; is it another version, or another table's?")
+        raise LogError(f"{log.table}: {unlike}; is it another version or another table?")
     return found
 
 
 def _unlike(pasted: PastedException, commit: LogCommit) -> str:
-    """Why a commit cannot be the one that a message speaks of; nothing if it can."""
+    """Return why a commit cannot be the one that a message describes; nothing if it can be."""
     if pasted.name in CONFLICTS and pasted.name not in winning_commit(commit).stops:
         return f"{commit.words} cannot have caused {pasted.name}"
     one, other = pasted.operation, commit.operation
     if one and other and one != "TRANSACTION" and one.upper() != other.upper():
-        return f"{describe_commit(commit)} is not a {one}, of which the message speaks"
+        return f"{describe_commit(commit)} is not a {one}, which the message names"
     if (pasted.partition or pasted.file) is not None and not meeting_files(pasted, commit):
         what = _at(pasted) if pasted.file is None else f" {pasted.file}"
         return f"{commit.words} has no file{what}, which the message names"
@@ -174,44 +174,44 @@ def _within(log: DeltaLog, version: int, first: int) -> None:
         )
 
 
-# Whom a commit stops, by the exception: a function that gives nothing if it stops nobody by that
+# Transactions that conflict with a commit, by exception: each function returns an empty text if there are none.
 
 
 def _readers(files: tuple[LogFile, ...], did: str) -> str:
     found = list(dict.fromkeys(partition_folder(file) for file in files))
     if None in found:
-        return f"whoever {did} the table"
+        return f"any that read {did}the table"
     named = "; ".join(str(one) for one in found[:FOLDERS])
     more = f" and {len(found) - FOLDERS:,} more" if len(found) > FOLDERS else ""
-    return f"whoever {did} partition{'s' if len(found) > 1 else ''} {named}{more}"
+    return f"any that read {did}partition{'s' if len(found) > 1 else ''} {named}{more}"
 
 
 def _append(commit: LogCommit) -> str:
     if not commit.adds:
         return ""
-    readers = _readers(commit.adds, "read")
+    readers = _readers(commit.adds, "")
     if commit.blind:
-        return f"at Serializable {readers}; at WriteSerializable only who writes metadata, too"
-    return f"{readers}, unless it is a compaction"
+        return (
+            f"at Serializable, {readers}; at WriteSerializable, only any that writes metadata too"
+        )
+    return f"{readers}, except a compaction"
 
 
 def _delete_read(commit: LogCommit) -> str:
     if not commit.removes:
         return ""
-    return f"{_readers(commit.removes, 'read a file that it removed, in')}, at every level"
+    return f"{_readers(commit.removes, 'one of its removed files in ')} (at every level)"
 
 
 def _delete_delete(commit: LogCommit) -> str:
-    return "who removes one of the files that it removed, without having read it" * bool(
-        commit.removes
-    )
+    return "any that removes one of the same files without having read it" * bool(commit.removes)
 
 
 def _application(commit: LogCommit) -> str:
     domains = [name for name in commit.domains if name != RESOLVED]
     said = (
         ("another run of ", commit.applications, ""),
-        ("who sets the metadata domain ", domains, ", too"),
+        ("any that sets the metadata domain ", domains, " too"),
     )
     return "; ".join(
         f"{before}{', '.join(names[:FOLDERS])}{after}" for before, names, after in said if names
@@ -221,15 +221,15 @@ def _application(commit: LogCommit) -> str:
 def _metadata(commit: LogCommit) -> str:
     if commit.metadata is None:
         return ""
-    return "whoever had begun before, unless what changed can be taken over (docs/delta.md, 2.4)"
+    return "any that began before it, unless it can adopt the change (docs/delta.md, 2.4)"
 
 
 def _protocol(commit: LogCommit) -> str:
     if commit.protocol is None:
         return ""
     if commit.version == 0:
-        return "whoever makes the table, too"
-    return "who writes a protocol, too, or knew a feature that is gone"
+        return "any that creates the table too"
+    return "any that writes a protocol too, or that knew a dropped feature"
 
 
 WHOM: Mapping[str, Callable[[LogCommit], str]] = {
@@ -237,7 +237,7 @@ WHOM: Mapping[str, Callable[[LogCommit], str]] = {
     "ConcurrentDeleteReadException": _delete_read,
     "ConcurrentDeleteDeleteException": _delete_delete,
     "ConcurrentTransactionException": _application,
-    "ConcurrentWriteException": lambda _: "a RESTORE, CLONE or CONVERT TO DELTA that was under way",
+    "ConcurrentWriteException": lambda _: "a concurrent RESTORE, CLONE or CONVERT TO DELTA",
     "MetadataChangedException": _metadata,
     "ProtocolChangedException": _protocol,
 }

@@ -1,8 +1,7 @@
-"""Audits in words, as a picture, as a page.
+"""Audits in text, as a picture and as a page.
 
-The overview of a log in words, and as a picture: a line for each commit, from what it had read to what it made.
-
-The page of an audit: for each table what was found, by kind, with versions and reasons.
+The picture has a line for each commit, from the version that it read to the version that it made. The page has, for each
+table, the findings by kind, with versions and reasons.
 """
 
 from __future__ import annotations
@@ -24,20 +23,33 @@ if TYPE_CHECKING:
     from isolitmus.checker.render.page_parts import PageOrigin
     from isolitmus.model.audit import Audit, CommitSpan, Finding, Overview
 
-__all__ = ["audit_page", "commit_times", "nothing_found", "overview_lines", "overview_svg"]
+__all__ = [
+    "assumptions",
+    "audit_page",
+    "commit_times",
+    "headline",
+    "overview_lines",
+    "overview_svg",
+]
 
 NEAR_MISSES_SHOWN = 5
-"""So many near misses are said."""
+"""Number of near misses that are printed."""
 LISTED = 6
-"""So many counts of a kind."""
+"""Number of counts of a kind that are printed."""
 NAMED = 16
-"""So long is the name of a commit in the picture."""
+"""Length of the name of a commit in the picture."""
 LEFT, RIGHT = 126.0, WIDTH - 8.0
-"""Where the oldest and the newest version of the picture stand; the names are to the left."""
+"""Positions of the oldest and the newest version in the picture; the names are to the left."""
+NAMES = {
+    "not said": "not recorded",
+    "a writer without a name": "unnamed",
+    "an operation without a name": "unnamed",
+}
+"""Display names of what a commit does not record."""
 
 
 def commit_times(overview: Overview) -> str:
-    """When the commits were made, after a comma; nothing if they do not say.
+    """Return the time span of the commits, after a comma; nothing if they do not record it.
 
     >>> from isolitmus.model.audit import Overview
     >>> commit_times(Overview({}, {}, {}, 1767225600000, 1767312000000))
@@ -50,7 +62,7 @@ def commit_times(overview: Overview) -> str:
 
 
 def overview_lines(overview: Overview) -> Iterator[str]:
-    """The overview for a person.
+    """Yield the overview in lines.
 
     >>> from isolitmus.model.audit import Overview
     >>> for line in overview_lines(Overview({"WRITE": 3}, {"Serializable": 3}, {"x": 3}, overlapping=1,
@@ -58,48 +70,75 @@ def overview_lines(overview: Overview) -> Iterator[str]:
     operations: 3 WRITE
     levels: 3 Serializable
     writers: 3 x
-    overlaps: 1 commit had not seen another one (1 WRITE beside WRITE)
-    by a hair: no pair of these would have conflicted or changed places with another timing
+    overlaps: 1 commit did not see a concurrent commit (1 WRITE concurrent with WRITE)
+    near misses: none (with another timing, none of these pairs would have conflicted or been reordered)
     """
     for name in ("operations", "levels", "writers"):
         yield f"{name}: {_counts(getattr(overview, name))}"
     if not overview.overlapping:
-        yield "overlaps: none, each commit had seen all before it"
+        yield "overlaps: none (each commit saw all commits before it)"
         return
     have = count_of(overview.overlapping, "commit")
-    yield f"overlaps: {have} had not seen another one ({_counts(overview.pairs or {})})"
+    yield f"overlaps: {have} did not see a concurrent commit ({_counts(overview.pairs or {})})"
     if not overview.near_counts:
-        yield "by a hair: no pair of these would have conflicted or changed places with another timing"
+        yield "near misses: none (with another timing, none of these pairs would have conflicted or been reordered)"
         return
     pairs = count_of(sum(overview.near_counts.values()), "pair")
-    yield f"by a hair: {pairs} with another timing ({_counts(overview.near_counts)})"
+    yield f"near misses: {pairs}, by the outcome with another timing ({_counts(overview.near_counts)})"
     operations = {span.version: span.operation for span in overview.spans}
     surest = sorted(overview.near, key=lambda one: one.certainty != "certain")
     for near in surest[:NEAR_MISSES_SHOWN]:
         yield f"  {near.words(operations)}"
 
 
-def nothing_found(audit: Audit) -> str:
-    """What was looked at, where nothing was found.
+def headline(audit: Audit) -> str:
+    """Return the answer of an audit in one line.
 
     >>> from isolitmus.model.audit import Audit
-    >>> nothing_found(Audit("t", 0, 4, ()))
-    'Nothing found: 5 commits were held against 12 kinds of findings (docs/auditing.md). That is what the log shows, \
-not all that may have happened.'
+    >>> headline(Audit("t", 0, 4, ()))
+    'No anomaly found in table t, versions 0–4 (5 commits).'
+    >>> headline(Audit("t", 0, 4, (), {("reorder", "certain"): 2}))
+    '2 findings in table t, versions 0–4 (5 commits): 2 certain, 0 possible.'
     """
-    over = 0 if audit.overview is None else audit.overview.overlapping
-    of = f" ({over:,} had not seen all before them)" if over else ""
-    were = "was" if audit.commits == 1 else "were"
-    return (
-        f"Nothing found: {count_of(audit.commits, 'commit')}{of} {were} held against {len(KINDS)} kinds of findings"
-        " (docs/auditing.md). That is what the log shows, not all that may have happened."
+    if not audit.commits:
+        return f"No commits to audit in table {audit.table}."
+    when = "" if audit.overview is None else commit_times(audit.overview)
+    where = f"in table {audit.table}, versions {audit.first}–{audit.last} ({count_of(audit.commits, 'commit')}{when})"
+    sure, maybe = (
+        sum(n for (_, c), n in audit.counts.items() if c == certainty)
+        for certainty in ("certain", "possible")
+    )
+    if not sure + maybe:
+        return f"No anomaly found {where}."
+    return f"{count_of(sure + maybe, 'finding')} {where}: {sure:,} certain, {maybe:,} possible."
+
+
+def assumptions(audit: Audit) -> Iterator[str]:
+    """Yield the assumptions and limits of an audit, one sentence each, as far as they apply.
+
+    >>> from isolitmus.model.audit import Audit
+    >>> list(assumptions(Audit("t", 0, 0, (), {("reorder", "possible"): 2})))[0]
+    'Possible: the log does not exclude the finding.'
+    """
+    found = {certainty for _, certainty in audit.counts}
+    if "certain" in found:
+        yield "Certain: the log shows the finding, provided that the commits record the truth about themselves."
+    if "possible" in found:
+        yield "Possible: the log does not exclude the finding."
+    yield (
+        f"Each commit was checked for {len(KINDS)} kinds of findings (docs/auditing.md). Anomalies that the log does"
+        " not record are not found."
     )
 
 
 def _counts(counts: Mapping[str, int]) -> str:
-    shown = [f"{number:,} {name}" for name, number in list(counts.items())[:LISTED]]
+    shown = [f"{number:,} {_shown(name)}" for name, number in list(counts.items())[:LISTED]]
     more = sum(list(counts.values())[LISTED:])
     return ", ".join([*shown, *([f"{more:,} others"] if more else [])])
+
+
+def _shown(name: str) -> str:
+    return NAMES.get(name, name.replace(" beside ", " concurrent with "))
 
 
 def _time(milliseconds: int) -> str:
@@ -109,9 +148,10 @@ def _time(milliseconds: int) -> str:
 
 
 def overview_svg(overview: Overview, theme: Theme = "auto") -> str:
-    """The newest commits as a picture that stands alone: each a line of the log's versions, from the one that it had
-    read to the one that it made. Who had not seen others is drawn as a bar, and dotted lines lead to these; all others are
-    dots.
+    """Draw the newest commits as a standalone picture, one line each.
+
+    A commit that did not see others is a bar from the version that it read to the version that it made, and dotted lines
+    lead to those others; every other commit is a dot.
 
     >>> from isolitmus.model.audit import CommitSpan, Overview
     >>> spans = (CommitSpan(1, 0, "WRITE", True), CommitSpan(2, 0, "DELETE", False))
@@ -144,7 +184,7 @@ def overview_svg(overview: Overview, theme: Theme = "auto") -> str:
         parts.append(label(0, y, _short(f"{span.version} {span.operation}"), "fate"))
     title = f"Versions {spans[0].version} to {spans[-1].version} of the log"
     said = "; ".join(
-        f"version {s.version}, {s.operation}, had read version {s.read}"
+        f"version {s.version}, {s.operation}, read version {s.read}"
         for s in spans
         if s.version - _from(s) > 1
     )
@@ -161,11 +201,11 @@ def _short(text: str) -> str:
 
 
 FINDINGS_SHOWN = 100
-"""So many findings of a kind and certainty of one table stand on the page."""
+"""Number of findings of a kind, certainty and table on the page."""
 
 
 def audit_page(audits: Sequence[Audit], made: PageOrigin) -> str:
-    """The page: no script, nothing loaded from anywhere, every text escaped.
+    """Return the page, without scripts or external resources, and with every text escaped.
 
     >>> from isolitmus.model.audit import Audit
     >>> from isolitmus.checker.render.page_parts import PageOrigin
@@ -188,13 +228,13 @@ def audit_page(audits: Sequence[Audit], made: PageOrigin) -> str:
         groups=_groups,
         shown=FINDINGS_SHOWN,
         overview=overview_lines,
-        nothing=nothing_found,
-        when=commit_times,
+        headline=headline,
+        assumptions=assumptions,
         timeline=overview_svg,
     )
 
 
 def _groups(audit: Audit) -> list[tuple[str, str, int, list[Finding]]]:
-    """Kind, certainty, how many, and the first of them."""
+    """Return kind, certainty, number and the first findings of each group."""
     found = groupby(audit.findings, lambda finding: (finding.kind, finding.certainty))
     return [(*key, audit.counts[key], list(group)[:FINDINGS_SHOWN]) for key, group in found]

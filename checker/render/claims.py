@@ -1,9 +1,4 @@
-"""Claims in words, and the page of the documents.
-
-The page of the documents: claim by claim, with what was found; the editions side by side; the matrices cell by cell.
-
-A claim in words: what it says, and what each piece of its evidence asks and shows.
-"""
+"""Claims in text, and the page of the documents: claim by claim, the editions side by side, the matrices cell by cell."""
 
 from __future__ import annotations
 
@@ -207,7 +202,7 @@ def _asked(question: ClaimQuestion, under: str) -> str:
         case AskedRun(name):
             return f"`{name}` under {under}"
         case AskedCells(_, parked, winners, layouts):
-            sides = " beside ".join(
+            sides = " with ".join(
                 ", ".join(f"`{name}`" for name in side) for side in (parked, winners)
             )
             return f"{sides}, {', '.join(layouts)}, under {under}"
@@ -253,7 +248,7 @@ def _of_run(expect: Expectation) -> Iterator[str]:
     for name, options in expect.outcome.items():
         yield f"{name} {' or '.join(map(_ending, options))}"
     for name, entry in expect.log.items():
-        yield f"the log says of {name} " + ", ".join(
+        yield f"the log records for {name} " + ", ".join(
             f"{key} = {value}" for key, value in entry.items()
         )
     for name, rows in expect.reads.items():
@@ -265,7 +260,7 @@ def _of_run(expect: Expectation) -> Iterator[str]:
             yield f"{name} scans {' '.join(map(show_row, rows))}"
     if expect.waits is not None:
         waits = [f"{name} waits for {', '.join(who)}" for name, who in expect.waits.items()]
-        yield "; ".join(waits) or "nobody waits"
+        yield "; ".join(waits) or "no transaction waits"
     if expect.breaks is not None:
         yield f"breaks {', '.join(expect.breaks)}" if expect.breaks else "breaks no postcondition"
     for version, tables in expect.versions.items():
@@ -320,7 +315,7 @@ def cell_table(
             rows.append(
                 [
                     cell.claim,
-                    " beside ".join(cell.sides) + (", row by row" if cell.by_row else ", by file"),
+                    " with ".join(cell.sides) + (", by row" if cell.by_row else ", by file"),
                     level,
                     *(
                         _predicted(matrix, places, f"databricks-{level}-{age}{suffix}")
@@ -374,38 +369,40 @@ def claim_lines(claim: Claim) -> Iterator[str]:
     ...     print(line)
     D34 (PT, JA, AR: blind appends): confirmed
       At Serializable the files of a blind append can conflict.
-      That is: some concurrent transaction aborts because of them.
-      for it: run overwrite-beside-append --protocol delta-serializable (model, delta)
+      Meaning: some concurrent transaction aborts because of them.
+      supports: run overwrite-beside-append --protocol delta-serializable (model, delta)
         outcome = { overwrite = "aborted" }
     """
     yield f"{claim.name} ({', '.join(claim.editions)}: {claim.where}): {claim.verdict}"
     yield f"  {claim.says}"
     for edition, words in (claim.apart or {}).items():
         yield f"  {edition}: {words}"
-    yield f"  That is: {claim.reading}."
+    yield f"  Meaning: {claim.reading}."
     if claim.remark:
         yield f"  {claim.remark}"
     if claim.unasked:
-        yield f"  Not asked: {claim.unasked}"
+        yield f"  Not tested: {claim.unasked}"
     for piece in claim.evidence:
         yield from (f"  {line}" for line in evidence_words(piece))
 
 
 def evidence_words(piece: ClaimEvidence) -> Iterator[str]:
-    """What a piece of evidence asks, and what comes out."""
-    of = "of the page" if piece.of_page else ", ".join(piece.engines)
-    side = "for it" if piece.agrees else "against it"
-    mended = ", as it must be meant" if piece.amended else ""
+    """Yield the question of a piece of evidence, and its answer."""
+    of = "protocol of the page" if piece.of_page else ", ".join(piece.engines)
+    side = "supports" if piece.agrees else "contradicts"
+    mended = ", for the claim as it must be meant" if piece.amended else ""
     yield f"{side}: {piece.question} ({of}){mended}"
     if piece.words:
         yield f"  {piece.words}"
     if not piece.agrees:
-        yield f"  not {answer_words(piece.claimed)}"
+        yield f"  claimed: {answer_words(piece.claimed)}"
+        yield f"  found: {answer_words(piece.recorded)}"
+        return
     yield f"  {answer_words(piece.recorded)}"
 
 
 def answer_words(answer: Expectation | FigureStatements) -> str:
-    """What came out, or should, on a line."""
+    """Return an answer on one line."""
     if isinstance(answer, Expectation):
         return "; ".join(" ".join(line.split()) for line in expectation_lines(answer))
     return "; ".join(map(str, answer))

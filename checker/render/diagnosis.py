@@ -1,4 +1,4 @@
-"""Why a commit aborted, in lines for a person: by the text of its exception, by the table's log, by an example."""
+"""Diagnosis of an aborted commit in lines of text: its exception, the table's log, an example."""
 
 from __future__ import annotations
 
@@ -22,129 +22,157 @@ if TYPE_CHECKING:
 __all__ = ["diagnosis_lines", "example_lines", "general_lines", "stopped_lines"]
 
 FILES = 3
-"""So many files are named."""
+"""Number of files that are named."""
 FEW = 3
-"""So many transactions of an example are shown, or those that met."""
-OPEN_SOURCE = " by the rules of open-source Delta on Spark, which compares files"
-"""Said of examples beside the text of another engine."""
+"""Number of transactions of an example that are shown; of a longer one only those that conflict."""
+OPEN_SOURCE = " (by the rules of open-source Delta on Spark, which compares files)"
+"""Added to examples beside the text of another engine."""
+RETRY = {"yes": "yes", "no": "no", "after a look": "only after a check"}
+"""Words for each value of `retry`."""
 HINTS = ("WITHOUT_HINT", "WITH_PARTITION_HINT", "CONFLICTING_COMMIT")
-"""What an error class has after its dot and is no cause."""
-ENDS = {"committed": "commits", "no-op": "finds nothing left to do"}
+"""Parts of an error class after its dot that are not causes."""
+ENDS = {"committed": "succeeds", "no-op": "is a no-op"}
 
 
 def diagnosis_lines(found: Diagnosis) -> Iterator[str]:
-    """The diagnosis for a person: what to do in three lines, then the rest."""
+    """Yield the diagnosis in lines: what happened, cause, change, retry; then the details and an example."""
     known, pasted = found.known, found.pasted
     first, *others = found.changes
-    yield f"Retry? {known.retry.capitalize()}. {known.retried(found.facts)}"
-    yield f"What stopped it? {known.title}{_winner(found)}."
-    yield f"What to change? {first}"
+    yield f"{known.name}: {_lowered(known.title)}. Retry: {RETRY[known.retry]}."
+    yield f"Cause: {_winner(found)}."
+    yield f"Change: {first}"
+    when = "When" if known.retry == "yes" else "Before"
+    yield f"{when} you retry: {known.retried(found.facts)}"
     yield ""
-    said = filter(None, (pasted.error_class, pasted.engine.replace(UNKNOWN, "")))
-    named = f" ({words})" if (words := ", ".join(said)) else ""
-    checks = "docs/delta.md, 2.3; " if "ConflictChecker.scala" in known.place else ""
-    if _foreign(found) and pasted.condition is None and known.name in CONFLICTS:
-        checks = f"in Delta on Spark: {checks}"
-    yield f"{known.name}{named}: {known.check} ({checks}{known.place})"
+    yield "Details:"
     yield from (f"  {line}" for line in _source(found))
+    yield f"  Check: {known.check} ({_place(found)})."
     yield from (f"  {line}" for line in (*_details_of(found), *_where(found), *_mine(found)))
-    yield f"  What it means: {known.means(found.facts)}"
+    yield f"  Meaning: {known.means(found.facts)}"
     if others:
-        yield "  What else to change:"
-        yield from (f"    - {one}" for one in others)
+        yield "Other changes:"
+        yield from (f"  - {one}" for one in others)
     if found.example is not None:
-        yield from (f"  {line}" for line in example_lines(found.example, _kind(found)))
-    yield from (f"  Next: {step}" for step in found.next_steps())
-    yield f"  More: {found.known.page}"
+        yield from example_lines(found.example, _kind(found))
+    yield from (f"Next: {step}" for step in found.next_steps())
+    yield f"More: {found.known.page}"
     if pasted.others:
         further = [f"another {one}" if one == pasted.name else one for one in pasted.others]
-        yield f"  The text has {', '.join(further)}, too: give it alone to have that explained."
+        yield (
+            f"Note: the text also contains {', '.join(further)}. To explain that one, pass its text alone."
+        )
+
+
+def _lowered(title: str) -> str:
+    """Return a title as it stands inside a sentence."""
+    return f"{title[0].lower()}{title[1:]}"
+
+
+def _place(found: Diagnosis) -> str:
+    """Return where the check is described and implemented."""
+    known = found.known
+    checks = "docs/delta.md, 2.3; " if "ConflictChecker.scala" in known.place else ""
+    if _foreign(found) and found.pasted.condition is None and known.name in CONFLICTS:
+        checks = f"in Delta on Spark: {checks}"
+    return f"{checks}{known.place}"
 
 
 def _kind(found: Diagnosis) -> str:
-    """What an example is one of."""
+    """Return what an example is an example of."""
     assert found.example is not None
     of, facts = found.example.example, found.facts
     *_, winner, mine, _ = of.likeness(facts) or (False,) * 5
-    said = [f" of {of.mine}" * mine, f" beside {of.winner}" * winner]
     unlike = (facts.mine is not None and not mine) or (facts.winner is not None and not winner)
-    pair = " with other commands" if unlike else "".join(said)
+    if unlike:
+        pair = " with other commands"
+    elif mine and winner:
+        pair = f" of {of.mine} in conflict with {of.winner}"
+    elif mine or winner:
+        pair = f" of an aborted {of.mine}" if mine else f" of a conflict with {of.winner}"
+    else:
+        pair = ""
     return pair + (OPEN_SOURCE if _foreign(found) else "")
 
 
 def _foreign(found: Diagnosis) -> str:
-    """How the engine's checks differ from those of Delta on Spark; empty: they do not, or it is not known."""
+    """Return how the engine's checks differ from those of Delta on Spark; empty if they do not, or if that is unknown."""
     engine = exception_table().engines.get(found.pasted.engine)
     return "" if engine is None else engine.note
 
 
 def _winner(found: Diagnosis) -> str:
-    """The commit that stopped it, in a few words, after what it did."""
+    """Return the winning commit in a few words."""
     if found.stopped is not None:
-        return f": {found.stopped.commit.words}"
+        return found.stopped.commit.words
     facts, pasted = found.facts, found.pasted
     said = [
         facts.winner,
         {True: "a blind append", False: "not a blind append", None: None}[facts.blind],
         facts.level and f"checked at {facts.level}",
-        None if found.read_by_winner is None else f"which had read version {found.read_by_winner}",
+        None if found.read_by_winner is None else f"read version {found.read_by_winner}",
     ]
     words = ", ".join(filter(None, said))
     of = f" of {pasted.table}" if pasted.table else ""
-    version = "a commit" if facts.version is None else f"version {facts.version}"
+    version = "a concurrent commit" if facts.version is None else f"version {facts.version}"
     domain = f" that sets {pasted.domain}" if pasted.domain else ""
     if not (words or of or domain or facts.version is not None):
-        return "; the text does not name the commit"
+        return "a concurrent commit, which the text does not name"
     where = f", in partition {pasted.partition}" if pasted.partition else ""
-    return f": {version}{of}{words and f' ({words})'}{domain}{where}"
+    return f"{version}{of}{words and f' ({words})'}{domain}{where}"
 
 
 def _source(found: Diagnosis) -> Iterator[str]:
-    """Whose words the text has, and what is not known of them."""
-    if _foreign(found) and found.known.name in CONFLICTS:
-        yield _foreign(found)
+    """Yield the error class and the engine, and what is unknown about them."""
+    if found.pasted.error_class is not None:
+        yield f"Error class: {found.pasted.error_class}"
     unknown = found.pasted.sub_condition
     if unknown and unknown not in (*HINTS, found.pasted.condition):
-        yield f"{unknown} is not known to isolitmus; what follows is of {found.known.name} in general"
+        yield (
+            f"Unknown part of the error class: {unknown}. The following is about {found.known.name} in general."
+        )
+    if _foreign(found) and found.known.name in CONFLICTS:
+        yield f"Engine: {_foreign(found)}"
+    elif found.pasted.engine != UNKNOWN:
+        yield f"Engine: {found.pasted.engine}"
 
 
 def _details_of(found: Diagnosis) -> Iterator[str]:
-    """Further things that are known of the commit that stopped it."""
+    """Yield further facts about the winning commit."""
     if found.stopped is not None:
-        yield from _details(found.stopped.commit)
+        yield from _details(found.stopped.commit, "Winning commit")
         return
     predicate = (found.pasted.commit.get("operationParameters") or {}).get("predicate")
     if predicate:
-        yield f"its condition: {brief(str(predicate), 200)}"
+        yield f"Condition of the winning commit: {brief(str(predicate), 200)}"
 
 
 def _where(found: Diagnosis) -> Iterator[str]:
     met = found.met
     if found.pasted.partition is not None:
-        yield f"where: partition {found.pasted.partition}"
+        yield f"Partition: {found.pasted.partition}"
     elif (
         found.facts.where == "table"
         and found.known.name in BY_FILES
         and found.pasted.condition is None
     ):
-        yield "where: no partition is named; any file of the table counts"
+        yield "Partition: none is named, so any file of the table counts"
     names = [file.path for file in met] or list(filter(None, [found.pasted.file]))
     if names:
         more = f" and {count_of(len(names) - FILES, 'other file')}" if len(names) > FILES else ""
-        yield f"{'files' if len(names) > 1 else 'file'}: {', '.join(names[:FILES])}{more}"
+        yield f"{'Files' if len(names) > 1 else 'File'}: {', '.join(names[:FILES])}{more}"
 
 
 def _mine(found: Diagnosis) -> Iterator[str]:
     if found.pasted.mine is not None:
-        yield f"your job: {found.pasted.mine}, by the {found.pasted.told}"
+        yield f"Your job: {found.pasted.mine} (according to the {found.pasted.told})"
     if found.later is not None:
-        yield f"since then: {found.later.words}; perhaps your job, run again"
+        yield f"Later commit: {found.later.words}; perhaps a retry of your job"
 
 
 def example_lines(example: ReplayedExample, kind: str = "") -> Iterator[str]:
-    """The example for a person; ``kind`` says of what it is one."""
+    """Yield the example in lines; ``kind`` says what it is an example of."""
     of = example.example
-    yield f"An example{kind}, {of.test} under {example.under}:"
+    yield f"Example{kind}: litmus test {of.test} under {example.under}"
     statements = example.judged.litmus.transactions
     met = {name for edge in example.why.cycle for name in (edge.source, edge.target)}
     shown = [name for name in statements if len(statements) <= FEW or name in met]
@@ -155,44 +183,51 @@ def example_lines(example: ReplayedExample, kind: str = "") -> Iterator[str]:
         if line.split()[0] in shown:
             yield f"  {line}"
     if len(shown) < len(statements):
-        yield f"  ({count_of(len(statements) - len(shown), 'other transaction')} of it left out here)"
+        yield f"  ({count_of(len(statements) - len(shown), 'other transaction')} not shown)"
     yield from (f"  {line}" for line in refusal_words(example.why))
-    yield f"  Run after the others, {of.loser} {ENDS.get(example.again, f'ends with {example.again}')}."
-    yield f"  See it on Delta: isolitmus run {of.test} --protocol {example.under} --engine delta"
+    yield f"  Retry of {of.loser}: {ENDS.get(example.again, f'ends with {example.again}')}."
+    yield f"  Run it on Delta: isolitmus run {of.test} --protocol {example.under} --engine delta"
 
 
 def stopped_lines(found: ConflictingCommits) -> Iterator[str]:
-    """The commits for a person."""
+    """Yield, for each commit, the concurrent transactions that conflict with it."""
     if not found.commits and found.ended is None:
-        yield f"{found.table}: nothing was committed after version {found.after}: no conflict stopped your job"
+        yield f"{found.table}: no commit after version {found.after}, so no conflict made your job abort."
+    elif found.commits:
+        versions = [one.commit.version for one in found.commits]
+        span = f"version {versions[0]}"
+        if len(versions) > 1:
+            span = f"versions {versions[0]}–{versions[-1]}"
+        yield f"{found.table}: concurrent transactions that {span} can make abort:"
     for one in found.commits:
         yield one.commit.words
         yield from (f"  {line}" for line in _details(one.commit))
         yield from (f"  {name}: {whom}" for name, whom in one.stops.items())
 
 
-def _details(commit: LogCommit) -> Iterator[str]:
-    """What a commit says of itself besides."""
-    said = [
-        None if commit.read_version is None else f"it had read version {commit.read_version}",
-        commit.level and f"was checked at {commit.level}",
+def _details(commit: LogCommit, label: str = "Commit") -> Iterator[str]:
+    """Yield what a commit records about itself, after a label."""
+    facts = [
+        None if commit.read_version is None else f"read version {commit.read_version}",
+        commit.level and f"checked at {commit.level}",
         commit.engine and f"by {commit.engine}",
     ]
-    if any(said):
-        yield ", ".join(filter(None, said))
+    if any(facts):
+        yield f"{label}: {', '.join(filter(None, facts))}"
     parameters = {k: v for k, v in commit.parameters.items() if v not in ("", "[]", None, [])}
     if parameters:
-        yield ", ".join(f"{k}: {brief(str(v), 120)}" for k, v in parameters.items())
+        shown = ", ".join(f"{k}: {brief(str(v), 120)}" for k, v in parameters.items())
+        yield f"Parameters: {shown}"
 
 
 def general_lines(known: ConflictException) -> Iterator[str]:
-    """What an exception means, and what to do, whatever the conflict was."""
-    yield f"What it means: {known.means(ConflictFacts())}"
-    yield f"Retry? {known.retry.capitalize()}. {known.retrying}"
+    """Yield the meaning of an exception, and what to do, for any conflict."""
+    yield f"Retry: {RETRY[known.retry]}. {known.retrying}"
+    yield f"Meaning: {known.means(ConflictFacts())}"
     yield "What to change:"
     yield from (f"  - {one.text}" for one in known.changes)
     table = exception_table()
     causes = [one for one in table.conditions.values() if known.name in one.of]
     if causes and known is table.every[known.name]:
-        yield "Causes with advice of their own (isolitmus explain says it):"
+        yield "Causes with their own advice (isolitmus explain prints it):"
         yield from (f"  - {one.name}: {one.instead['title']}" for one in causes)

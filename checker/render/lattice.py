@@ -1,4 +1,4 @@
-"""The answer to ``compare`` in lines for a person."""
+"""The answer of ``compare`` in lines of text."""
 
 from __future__ import annotations
 
@@ -6,25 +6,29 @@ from itertools import combinations
 from typing import TYPE_CHECKING
 
 from isolitmus.checker.render.history_notation import one_line_of
-from isolitmus.checker.search.lattice import node_name
+from isolitmus.checker.search.lattice import BY_TEXT, node_name
 from isolitmus.model.display import count_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from isolitmus.checker.search.lattice import Covering, Inclusion, Lattice, Lattices, Strength
 
 __all__ = [
+    "CAPTION",
     "LEGEND",
     "SIGNS",
     "STANDS",
     "apart_words",
+    "assumption_lines",
     "depending_lines",
     "equal_words",
     "forward_words",
     "lattice_lines",
     "lattices_lines",
     "origin_words",
+    "proof_words",
+    "space_words",
     "standing_words",
 ]  # fmt: skip
 
@@ -35,20 +39,29 @@ STANDS: Mapping[Strength, str] = {
     "incomparable": "incomparable with",
     "unknown": "in an unknown relation to",
 }
-"""How one spec stands to another one, in words."""
+"""Relation of one spec to another, in words."""
 SIGNS: Mapping[Strength, str] = {
     "equal": "=", "stronger": ">", "weaker": "<", "incomparable": "|", "unknown": "?",
 }  # fmt: skip
-LEGEND = "> is stronger than, < weaker than, = equal to, | incomparable with, ? nobody knows"
+MEANING: Mapping[Strength, str] = {
+    "stronger": "stronger than", "weaker": "weaker than", "equal": "equal to",
+    "incomparable": "incomparable", "unknown": "unknown",
+}  # fmt: skip
+LEGEND = "; ".join(f"{SIGNS[strength]} {meaning}" for strength, meaning in MEANING.items())
+"""The legend of the table on one line."""
+CAPTION = "Relation of the level in the row to the level in the column"
 
 
 def lattices_lines(found: Lattices) -> Iterator[str]:
-    """Each lattice, then what the universe decides, and what was taken for granted."""
+    """Yield each lattice, then the relations that differ between search spaces, and the assumptions."""
+    pair = {lattice.specs for lattice in found.lattices}
+    answer = [standing_words(found, *specs) for specs in pair] if _is_one_pair(pair) else []
+    yield from answer
     for k, lattice in enumerate(found.lattices):
-        if k:
+        if k or answer:
             yield ""
         yield from lattice_lines(lattice)
-    depends = list(depending_lines(found))
+    depends = [line for line in depending_lines(found) if not answer]
     if depends:
         yield ""
         yield from depends
@@ -56,19 +69,39 @@ def lattices_lines(found: Lattices) -> Iterator[str]:
         yield ""
     for name, why in found.apart.items():
         yield f"{name} was not compared: {why}."
-    assumed = dict.fromkeys(one for lattice in found.lattices for one in lattice.assumptions)
+    assumed = list(dict.fromkeys(one for lattice in found.lattices for one in lattice.assumptions))
     if assumed:
         yield ""
-        yield f"Assumed: {'; '.join(assumed)}."
+        yield from assumption_lines(assumed)
+
+
+def _is_one_pair(specs: Collection[Sequence[str]]) -> bool:
+    return len(specs) == 1 and all(len(one) == 2 for one in specs)
+
+
+def assumption_lines(assumed: Iterable[str]) -> Iterator[str]:
+    r"""Yield assumptions as a list, one sentence each.
+
+    >>> print(*assumption_lines(["at most 3 keys"]), sep="\n")
+    Assumptions:
+    - at most 3 keys
+    """
+    yield "Assumptions:"
+    yield from (f"- {one}" for one in assumed)
+
+
+def space_words(lattice: Lattice) -> str:
+    """Return the search space of a lattice in words."""
+    return lattice.where.replace("universe '", "search space '")
 
 
 def lattice_lines(lattice: Lattice) -> Iterator[str]:
-    """The table of a lattice, and its neighbours with what tells them apart."""
+    """Yield the table of a lattice, and its neighbouring levels with proofs and separating histories."""
     pairs = len(lattice.inclusions) // 2
     open_ = sum(lattice.relation(a, b) == "unknown" for a, b in combinations(lattice.specs, 2))
-    decided = f"{count_of(open_, 'pair')} of {pairs} unknown" if open_ else "all is decided"
+    decided = f"{count_of(open_, 'pair')} of {pairs} unknown" if open_ else "every pair decided"
     yield (
-        f"{count_of(len(lattice.specs), 'level')} in {lattice.where}: {decided}, in {lattice.seconds:.1f} s"
+        f"{count_of(len(lattice.specs), 'level')} in {space_words(lattice)}: {decided}, in {lattice.seconds:.1f} s"
     )
     if lattice.ended:
         yield f"{lattice.ended}."
@@ -77,10 +110,15 @@ def lattice_lines(lattice: Lattice) -> Iterator[str]:
         for name in lattice.focus:
             yield from _placed(lattice, name)
         return
+    yield f"{CAPTION}:"
     yield from _table(lattice)
-    yield LEGEND
+    yield "Legend:"
+    shown = {lattice.relation(a, b) for a in lattice.specs for b in lattice.specs}
+    yield from (f"  {SIGNS[one]}  {MEANING[one]}" for one in MEANING if one in shown)
     yield ""
     edges = lattice.edges
+    if edges:
+        yield "Neighbouring levels, the stronger one first:"
     for number, edge in enumerate(edges, 1):
         yield f"{number}. {node_name(edge.stronger)} > {node_name(edge.weaker)}"
         yield f"   {forward_words(edge.forward)}"
@@ -93,26 +131,26 @@ def lattice_lines(lattice: Lattice) -> Iterator[str]:
 
 
 def standing_words(found: Lattices, a: str, b: str) -> str:
-    """How one spec stands to another, in each universe, in a sentence.
+    """Return the relation of one spec to another in each search space, in a sentence.
 
     >>> from isolitmus.checker.search.lattice_search import compare
     >>> from isolitmus.specs import level
     >>> names = ["write-serializable", "snapshot-isolation"]
     >>> said = standing_words(compare([level(name) for name in names]), *names)
     >>> print(said.partition(" for any")[0])
-    write-serializable is incomparable with snapshot-isolation in universe 'abstract', and stronger than it in universe 'table' (proved
+    write-serializable is incomparable with snapshot-isolation in search space 'abstract', and stronger than it in search space 'table' (proved
     """
     parts: list[str] = []
     for lattice in found.lattices:
         if {a, b} <= {*lattice.specs}:
             stands = STANDS[lattice.relation(a, b)]
             named = f"{stands} {'it' if parts else b}"
-            parts.append(f"{named} in universe '{lattice.universe}'{_ground(lattice, a, b)}")
+            parts.append(f"{named} in search space '{lattice.universe}'{_ground(lattice, a, b)}")
     return f"{a} is {', and '.join(parts)}."
 
 
 def _ground(lattice: Lattice, a: str, b: str) -> str:
-    """What it rests on that one implies the other, in brackets."""
+    """Return the evidence of the implications, in brackets."""
     grounds = [one.evidence for one in _two(lattice, a, b) if one.holds is not False]
     return f" ({'; '.join(dict.fromkeys(grounds))})" if grounds else ""
 
@@ -122,7 +160,7 @@ def _two(lattice: Lattice, a: str, b: str) -> list[Inclusion]:
 
 
 def depending_lines(found: Lattices) -> Iterator[str]:
-    """Neighbours in one universe that are incomparable in another, or the other way round: a sentence each."""
+    """Yield a sentence for each pair of levels whose relation differs between search spaces."""
     said: set[frozenset[str]] = set()
     for lattice in found.lattices:
         for edge in lattice.edges:
@@ -136,7 +174,7 @@ def depending_lines(found: Lattices) -> Iterator[str]:
 
 
 def _table(lattice: Lattice) -> Iterator[str]:
-    """A row for each level: how it stands to each one."""
+    """Yield a row for each level with its relation to each level."""
     names = lattice.ordered
     wide = max(map(len, names))
     digits = len(str(len(names)))
@@ -148,28 +186,35 @@ def _table(lattice: Lattice) -> Iterator[str]:
 
 
 def forward_words(one: Inclusion) -> str:
-    """That a spec implies another, and why."""
+    """Return that a spec implies another, and the proof or bound."""
     if one.proof:
-        return f"{one.a} implies {one.b}: proved {one.proof}"
+        return f"{one.a} implies {one.b}: proved {proof_words(one.proof)}"
     if one.holds is None:
-        return f"whether {one.a} implies {one.b} is unknown: {one.bound}"
-    return f"{one.a} implies {one.b}: none {one.bound} that it admits and the other forbids"
+        return f"unknown whether {one.a} implies {one.b}: {one.bound}"
+    return f"{one.a} implies {one.b}: no counterexample with {one.bound}"
+
+
+def proof_words(proof: str) -> str:
+    """Return a proof for a reader.
+
+    >>> proof_words("by the texts: snapshot follows from serial-order")
+    'from the definitions: snapshot follows from serial-order'
+    """
+    return proof.replace(BY_TEXT, "from the definitions", 1)
 
 
 def apart_words(one: Inclusion) -> str:
-    """The history that tells a spec from one that it does not imply."""
+    """Return the history that separates a spec from one that it does not imply."""
     if one.test is None:
         return forward_words(one)
     return f"{one.a} admits, {one.b} forbids{origin_words(one)}: {one_line_of(one.test)}"
 
 
 def origin_words(one: Inclusion) -> str:
-    """Where a history is from, if it need not be the smallest."""
+    """Return the origin of a history that may not be the smallest."""
     if one.smallest or one.test is None:
         return ""
-    return (
-        f" ({one.test.name} of the catalogue)" if one.test.path else " (perhaps not the smallest)"
-    )
+    return f" (litmus test {one.test.name})" if one.test.path else " (perhaps not the smallest)"
 
 
 def _both(lattice: Lattice, a: str, b: str) -> Iterator[str]:
@@ -178,14 +223,14 @@ def _both(lattice: Lattice, a: str, b: str) -> Iterator[str]:
 
 
 def equal_words(lattice: Lattice, node: Sequence[str]) -> str:
-    """Why some specs are equal, or how far nothing tells them apart."""
+    """Return why some specs are equal, or the bound of the search."""
     every = [one for a, b in combinations(node, 2) for one in _two(lattice, a, b)]
     open_ = [one for one in every if not one.proof]
-    return f"nothing tells them apart {open_[0].bound}" if open_ else "proved equal"
+    return f"no counterexample with {open_[0].bound}" if open_ else "proved equal"
 
 
 def _placed(lattice: Lattice, name: str) -> Iterator[str]:
-    """Where one level stands: its equals, its neighbours above and below, and who is beside it."""
+    """Yield the place of one level: its equals, its neighbours above and below, and the incomparable levels."""
     (node,) = (node for node in lattice.nodes if name in node)
     if len(node) > 1:
         others = ", ".join(other for other in node if other != name)

@@ -1,8 +1,7 @@
-"""Pages of lattices and of the levels that ship.
+"""Pages of lattices and of the shipped levels.
 
-The answer to ``compare`` as a page, and as a notebook shows it.
-
-The page of the levels: who implies whom, what each forbids of the anomalies, and each level by itself.
+The answer of ``compare`` as a page and in a notebook; the page of the levels with their implications, the anomalies that
+each forbids, and each level by itself.
 """
 
 from __future__ import annotations
@@ -13,6 +12,7 @@ from isolitmus.checker.judge.history_verdict import check_history
 from isolitmus.checker.render.colours import DARK, LIGHT, coloured
 from isolitmus.checker.render.history_notation import adya_notation, one_line_of
 from isolitmus.checker.render.lattice import (
+    CAPTION,
     LEGEND,
     SIGNS,
     apart_words,
@@ -20,6 +20,7 @@ from isolitmus.checker.render.lattice import (
     equal_words,
     forward_words,
     origin_words,
+    space_words,
 )
 from isolitmus.checker.render.notebook import THEMES
 from isolitmus.checker.render.page_parts import render_template
@@ -64,8 +65,9 @@ def lattices_html(found: Lattices) -> str:
 def _context(found: Lattices) -> Mapping[str, object]:
     return {
         "found": found,
-        "legend": LEGEND,
+        "legend": f"{CAPTION}. {LEGEND}.",
         "signs": SIGNS,
+        "space": space_words,
         "named": node_name,
         "forward": forward_words,
         "apart": apart_words,

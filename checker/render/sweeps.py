@@ -1,9 +1,4 @@
-"""Sweeps in lines and as a page.
-
-The page of a sweep's tables: what was counted, how it grows, who is stopped needlessly, the smallest of each kind.
-
-The counts of a sweep in lines for a person.
-"""
+"""Sweeps in lines of text, and the page of a sweep's tables: counts, growth, needless aborts, the smallest of each kind."""
 
 from __future__ import annotations
 
@@ -64,25 +59,25 @@ class CountedPair(NamedTuple):
 
     @property
     def share(self) -> float:
-        """How much of what is admitted is forbidden, from 0 to 1."""
+        """Forbidden part of the admitted candidates, from 0 to 1."""
         return self.forbidden / self.admitted if self.admitted else 0.0
 
 
 class Stops(NamedTuple):
-    """How often a protocol stops one statement for another."""
+    """Number of aborts of one statement that conflict with another, under a protocol."""
 
     protocol: str
     """Its name."""
     level: str
     """The name of what is wanted."""
     loser: int
-    """The statement that is stopped, by its number."""
+    """Number of the statement that aborts."""
     winner: int
-    """The one that stops it."""
+    """Number of the winning statement."""
     stopped: int
-    """In how many candidates that is the first stop."""
+    """Number of candidates in which this abort is the first."""
     needless: int
-    """How many of these the level allows with all transactions committed."""
+    """Number of these that the level allows with all transactions committed."""
 
 
 class FoundKind(NamedTuple):
@@ -187,7 +182,7 @@ def _picture(kind: FoundKind, test: Litmus, specs: Mapping[str, Spec]) -> _Pictu
 
 
 def growth_svg(protocol: str, counts: Sequence[CountedPair], theme: Theme = "auto") -> str:
-    """What part of what a protocol admits each level forbids, by the number of transactions: a line for each level.
+    """Plot the part of a protocol's admitted candidates that each level forbids, by number of transactions.
 
     >>> few = [CountedPair(n, 9, "p", "l", 100, 4 * n, 0, 0) for n in (2, 3)]
     >>> growth_svg("p", few).count("<circle")
@@ -211,52 +206,52 @@ def growth_svg(protocol: str, counts: Sequence[CountedPair], theme: Theme = "aut
         f"{one.level}, {one.size} transactions: {one.forbidden:,} of {one.admitted:,}"
         for one in counts
     )
-    title = f"What levels forbid of what {protocol} admits, by the number of transactions"
+    title = f"Part of the candidates admitted by {protocol} that each level forbids, by number of transactions"
     across = Scale("transactions", [(step * k, str(size)) for k, size in enumerate(sizes)])
     up = Scale("", [(part, f"{100 * most * part:.3g} %") for part in (0.0, 0.5, 1.0)])
     return line_plot(title, said, across, up, lines, theme=theme)
 
 
 GIVEN = {
-    "log-serializable": "the order of the log gives the table with which they end",
-    "write-serializable": "at every version a serial order of the writers gives the table",
+    "log-serializable": "their final table equals that of the log order",
+    "write-serializable": "each of their versions equals the table of some serial order of the writers",
 }
-"""What is so of a history in spite of its conflicts."""
+"""Property of the histories that a level forbids only because of their conflicts."""
 
 
 def sweep_lines(done: Sweep) -> Iterator[str]:
-    """How many candidates each protocol admits, and what levels and serial orders say of these."""
+    """Yield the number of candidates that each protocol admits, and the verdicts of levels and serial orders on these."""
     whole = f"{count_of(done.candidates, 'candidate')} with {count_of(done.transactions, 'transaction')}"
     if done.ended is not None:
-        whole = f"unknown: {done.ended}; {done.counted:,} of {whole} until then"
+        whole = f"unknown: {done.ended}; {done.counted:,} of {whole} counted"
     yield f"{done.scope}: {whole}, in {done.seconds:.1f} s"
     for name, counts in done.protocols.items():
-        silent = f" is silent on {counts.silent:,}, and" if counts.silent else ""
+        silent = (
+            f" is undefined on {count_of(counts.silent, 'candidate')} and" if counts.silent else ""
+        )
         most = "at most " if name in done.at_most else ""
-        yield f"  {name}{silent} admits {most}{counts.admitted:,}, of which"
+        yield f"  {name}{silent} admits {most}{count_of(counts.admitted, 'candidate')}. Of these:"
         width = max(map(len, counts.forbidden), default=0)
         for level, number in counts.forbidden.items():
             share = _share(number, counts.admitted)
             yield f"    {number:>9,} are forbidden by {level:<{width if share else 0}}{share}"
+        yield f"    {counts.not_log_order:>9,} end with a table that the log order does not produce"
         yield (
-            f"    {counts.not_log_order:>9,} end with a table that the order of the log does not give"
-        )
-        yield (
-            f"    {counts.unexplained:>9,} have a version that no serial order of the writers gives"
+            f"    {counts.unexplained:>9,} reach a table state that no serial order of the writers produces"
         )
         for level, number in counts.for_conflicts_alone.items():
             if number:
-                alone = f"forbidden by {level} for their conflicts alone"
+                alone = f"forbidden by {level} only because of their conflicts"
                 yield f"    {number:>9,} are {alone}: {GIVEN[level]}"
     if done.failure is not None:
         yield (
-            f"  {done.failed:,} are not admitted because a statement fails in them, the first:"
+            f"  {count_of(done.failed, 'candidate')} not admitted because a statement fails, first"
             f" '{done.failure.sql}' with {done.failure.exception} ({done.failure.why})"
         )
 
 
 def abstract_lines(done: AbstractSweep) -> Iterator[str]:
-    """How many histories there are, and how many of these each level admits."""
+    """Yield the number of histories, and the number that each level admits."""
     whole = f"of {count_of(done.transactions, 'transaction')} over {count_of(done.keys, 'key')}"
     varied = [
         word
@@ -266,8 +261,8 @@ def abstract_lines(done: AbstractSweep) -> Iterator[str]:
     whole += f", with {' and '.join(varied)}" if varied else ""
     found = f"{done.histories:,} histories {whole}"
     if done.ended is not None:
-        found = f"unknown: {done.ended}; {done.histories:,} of the histories {whole} until then"
-    yield f"Universe 'abstract': {found}, in {done.seconds:.1f} s"
+        found = f"unknown: {done.ended}; {done.histories:,} of the histories {whole} counted"
+    yield f"Search space 'abstract': {found}, in {done.seconds:.1f} s"
     width = max((len(f"{number:,}") for number in done.admitted.values()), default=0)
     for level, number in done.admitted.items():
         share = f"{100 * number / done.histories:.2f} %" if done.histories else "none counted"

@@ -1,4 +1,4 @@
-"""What ``compare`` has found: which specs imply which, universe by universe, and the histories that tell them apart."""
+"""Result of ``compare``: implications between specs, by search space, and the histories that separate them."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class Inclusion(ReadableRepr):
             return f"unknown: {self.bound}"
         if self.holds:
             if not self.proof:
-                return f"none {self.bound}"
+                return f"no counterexample with {self.bound}"
             return "proved" if self.proof.startswith(BY_TEXT) else f"proved {self.proof}"
         return "a history"
 

@@ -175,7 +175,7 @@ class LatticeSearch:
             return self.universe.name, scope_words(self.universe)
         orders = "observed" if self.observed else "open or observed"
         keys = len(abstract.KEYS)
-        return ABSTRACT, f"universe 'abstract' (at most {keys} keys, version orders {orders})"
+        return ABSTRACT, f"search space 'abstract' (at most {keys} keys, version orders {orders})"
 
     def say(self, text: str) -> None:
         if self.progress is not None:
@@ -258,7 +258,7 @@ class LatticeSearch:
                     begun.append((pair, self.begin(*pair)))
             if begun:
                 pair, answer = begun.popleft()
-                self.say(f"{' and '.join(pair)}, {len(todo) + len(begun)} to be asked")
+                self.say(f"{' and '.join(pair)}, {len(todo) + len(begun)} pairs left")
                 self.learn(*pair, answer())
 
     def begin(self, a: str, b: str) -> Callable[[], _Found]:
@@ -394,7 +394,7 @@ class LatticeSearch:
                 known = Inclusion(a, b, holds=True, proof=proof, bound="" if proof else bound)
             else:
                 why = ended if answer is None else answer.bound
-                known = Inclusion(a, b, holds=None, bound=why or "it was not asked")
+                known = Inclusion(a, b, holds=None, bound=why or "not checked")
             inclusions[a, b] = known
         return Lattice(
             *self.called,
@@ -535,7 +535,7 @@ def compare(
     apart = {one.name: _lacking(one, inside) for one in asked if one.name not in placed}
     if not placed:
         said = "; ".join(f"{name} {why}" for name, why in apart.items())
-        raise IsolitmusError(f"no two of these can be asked in one universe: {said}")
+        raise IsolitmusError(f"no two of these levels can be compared in one search space: {said}")
     budget = budget or Budget()
     lattices = []
     with process_pool(processes, _ready) if processes > 1 else nullcontext() as pool:
@@ -560,23 +560,23 @@ def _ready() -> None:
 
 def _refuse(specs: Sequence[Spec]) -> None:
     if len(specs) < 2:
-        raise IsolitmusError(f"{count_of(len(specs), 'level')} to compare; two at least are wanted")
+        raise IsolitmusError(f"{count_of(len(specs), 'level')} to compare; name at least two")
     names = [spec.name for spec in specs]
     for spec in specs:
         if names.count(spec.name) > 1:
-            raise IsolitmusError(f"two of the levels are called {spec.name}; rename a file")
+            raise IsolitmusError(f"two of the levels are named {spec.name}; rename a file")
         if spec.silences:
             raise IsolitmusError(
-                f"{spec.name} is silent on some histories, so of them nobody can say who implies whom; ask"
+                f"{spec.name} is silent on some histories, so its implications are undefined; run"
                 f" isolitmus separate {spec.name} OTHER"
             )
 
 
 def _lacking(spec: Spec, inside: Mapping[str, Callable[[Spec], frozenset[str]]]) -> str:
     lacks = [
-        f"universe '{where}' does not have {', '.join(sorted(lacking))}"
+        f"search space '{where}' does not have {', '.join(sorted(lacking))}"
         if (lacking := spec.needs - known(spec))
-        else f"in universe '{where}' it is alone"
+        else f"no other level can be compared with it in search space '{where}'"
         for where, known in inside.items()
     ]
     return "; ".join(lacks)

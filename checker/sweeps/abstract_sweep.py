@@ -121,22 +121,20 @@ def sweep_abstract(
     """
     if not 1 <= transactions <= MOST:
         raise IsolitmusError(
-            f"{count_of(transactions, 'transaction')} were asked for; 1 to {MOST} can be counted in universe 'abstract'"
+            f"{count_of(transactions, 'transaction')} requested; search space 'abstract' supports 1 to {MOST}"
         )
     if not 1 <= keys <= len(KEYS):
-        raise IsolitmusError(
-            f"{count_of(keys, 'key')} were asked for; 1 to {len(KEYS)} can be counted"
-        )
+        raise IsolitmusError(f"{count_of(keys, 'key')} requested; 1 to {len(KEYS)} are supported")
     asked = [spec(level) for level in levels]
     for level in asked:
         lacking = sorted(level.needs - (available_names(level) - TIMES))
         if lacking:
             raise IsolitmusError(
-                f"{level.name} needs {', '.join(lacking)}, which the histories that are counted do not have"
+                f"{level.name} needs {', '.join(lacking)}, which the counted histories do not have"
             )
         if observes_versions(level):
             raise IsolitmusError(
-                f"{level.name} needs a version order, which nobody observes where histories are counted;"
+                f"{level.name} needs an observed version order, which counted histories do not have;"
                 " 'with ww from versions' takes any"
             )
     needs = frozenset[str]().union(*(level.needs for level in asked))

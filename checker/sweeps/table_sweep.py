@@ -229,7 +229,7 @@ def sweep_work(
     """What a sweep counts. IsolitmusError for what it cannot, or for more than ``limit`` candidates."""
     if not 1 <= transactions <= LARGEST:
         raise IsolitmusError(
-            f"{transactions:,} transactions were asked for; 1 to {LARGEST} can be swept"
+            f"{transactions:,} transactions requested; a sweep supports 1 to {LARGEST}"
         )
     usual = format_named(scope.format)
     asked = [named(name) for name in protocols or scope.protocols or usual.protocols]
@@ -237,12 +237,12 @@ def sweep_work(
     for what, given in (("protocol", asked), ("level", judged)):
         if not given:
             raise IsolitmusError(
-                f"scope {scope.name} names no {what}, and format {scope.format} means none; name one"
+                f"scope {scope.name} names no {what}, and format {scope.format} has no default; name one"
             )
     form = of_format(scope, *asked, *judged)
     for spec in (*asked, *judged):
         if form.carry_out is None and needs_reads(spec):
-            raise IsolitmusError(f"{spec.name} looks at reads one by one, which a sweep does not")
+            raise IsolitmusError(f"{spec.name} needs single reads, which a sweep does not support")
         lacking = sorted(spec.needs.difference(form.terms))
         if lacking:
             raise IsolitmusError(
@@ -259,10 +259,10 @@ def sweep_work(
         pace = ""
         if form.carry_out is None:
             seconds = about_duration(_estimate(work) / cores)
-            pace = f" on {cores} core{'s' if cores > 1 else ''} they take about {seconds};"
+            pace = f" on {cores} core{'s' if cores > 1 else ''} this takes about {seconds};"
         raise IsolitmusError(
             f"scope {scope.name} has {count_of(total, 'candidate')} with {count_of(transactions, 'transaction')},"
-            f" more than the limit of {limit:,};{pace} --limit {total} lets it run"
+            f" more than the limit of {limit:,};{pace} to run it, add --limit {total}"
         )
     return work
 

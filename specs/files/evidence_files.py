@@ -212,7 +212,7 @@ def read_audit_file(path: Path) -> dict[str, Any] | None:
     except (ValueError, TypeError, KeyError):
         what = release = digest = None
     if what != WHAT:
-        raise LogError(f"{path}: this is no {WHAT}; name a file that is not there yet")
+        raise LogError(f"{path}: not an {WHAT}; name a file that is not there yet")
     if release != version("isolitmus"):
         raise LogError(
             f"{path}: it is of isolitmus {release}, and this is {version('isolitmus')}; name a file that is not there yet"

@@ -27,16 +27,16 @@ if TYPE_CHECKING:
 __all__ = ["NoConflict", "conflict_in", "read_pasted"]
 
 SHARED = {
-    "DeltaConcurrentModificationException": "is what all conflicts share",
-    "java.util.ConcurrentModificationException": "is what all conflicts share, and what Java says of its own collections",
-    "ConcurrentModificationException": "is what all conflicts share",
-    "CommitFailedError": "is what delta-rs says of any commit that failed, by a conflict or otherwise",
-    "CommitFailedException": "is said of any commit that failed, by a conflict or otherwise",
-    "Transaction conflict detected": "is what several conflicts share",
+    "DeltaConcurrentModificationException": "is the superclass of all conflicts",
+    "java.util.ConcurrentModificationException": "is the superclass of all conflicts, and also an error of Java's own collections",
+    "ConcurrentModificationException": "is the superclass of all conflicts",
+    "CommitFailedError": "is what delta-rs raises for every failed commit, with or without a conflict",
+    "CommitFailedException": "is raised for every failed commit, with or without a conflict",
+    "Transaction conflict detected": "is common to several conflicts",
     "2D521": "is the SQLSTATE of several conflicts",
-    "Failed to write Delta Lake transaction log entry": "is what Trino says of any commit that failed",
+    "Failed to write Delta Lake transaction log entry": "is what Trino raises for every failed commit",
 }
-"""Classes and words that do not tell which conflict it is."""
+"""Classes and words that do not identify a conflict."""
 ERROR_CLASS = re.compile(r"\bDELTA_[A-Z0-9_]+\b")
 SOME_EXCEPTION = re.compile(r"\b[A-Z]\w*(?:Exception|Error)\b")
 PACKAGE = re.compile(r"(?:[\w$]+\.)+$")
@@ -123,7 +123,7 @@ class Mention(NamedTuple):
 
 
 class NoConflict(IsolitmusError):
-    """A text in which no exception of a conflict is known."""
+    """A text that contains no known conflict."""
 
 
 def conflict_in(text: str) -> str | None:
@@ -302,13 +302,13 @@ def _classes(flat: str) -> Iterator[Mention]:
 
 
 def _instead(flat: str) -> str:
-    """What a text is in which no conflict is known, and what would be one."""
+    """Return what a text without a known conflict is, and what to pass instead."""
     wanted = (
-        "the text of a conflict is wanted, with its class, such as ConcurrentAppendException, or its error class,"
+        "pass the text of a conflict with its class, such as ConcurrentAppendException, or its error class,"
         " such as DELTA_CONCURRENT_APPEND"
     )
     if not flat:
-        return f"there is nothing in it; {wanted}"
+        return f"the text is empty; {wanted}"
     for known, error in exception_table().others.items():
         named = re.search(rf"\b{known}\b", flat)
         if named or _has(error.phrases, flat):
@@ -316,10 +316,10 @@ def _instead(flat: str) -> str:
             return f"{which} is not a conflict of commits to a Delta table: {error.says}"
     for shared, says in SHARED.items():
         if re.search(rf"\b{re.escape(shared)}\b", flat):
-            return f"{shared} {says}; the message that belongs to it is wanted, too"
+            return f"{shared} {says}; pass its message too"
     named = ERROR_CLASS.search(flat) or SOME_EXCEPTION.search(flat)
-    which = f" ({named[0]} is not known to isolitmus)" if named else ""
-    return f"no exception of a conflict is known here{which}; {wanted}"
+    which = f" ({named[0]} is unknown)" if named else ""
+    return f"no known conflict in this text{which}; {wanted}"
 
 
 def _error_class(flat: str, name: str) -> str | None:

@@ -5,6 +5,11 @@ import shutil
 
 import pytest
 
+CHECKED = (
+    "Each commit was checked for 12 kinds of findings (docs/auditing.md). Anomalies that the log does not record"
+    " are not found."
+)
+
 
 @pytest.fixture
 def reordered(delta):
@@ -16,25 +21,30 @@ def test_lines(call, reordered, delta):
     status, out, err = call("audit", reordered, quiet)
     assert (status, err) == (1, "")
     assert out == (
-        f"{reordered}: 4 commits, versions 0 to 3\n"
+        f"1 finding in table {reordered}, versions 0–3 (4 commits): 1 certain, 0 possible.\n"
+        "  reorder, certain (1): commits that did not see a concurrent change to their read set, as their level"
+        " permits\n"
+        "    versions 2, 3: version 3 (DELETE) read version 1 and did not see version 2 (WRITE), a blind append,"
+        " which changed rows in its read set (all rows): its reads place version 3 before version 2,"
+        " but the log has it after\n"
+        "Overview:\n"
         "  operations: 2 WRITE, 1 CREATE TABLE, 1 DELETE\n"
         "  levels: 4 WriteSerializable\n"
         "  writers: 4 Apache-Spark/4.2.0 Delta-Lake/4.4.0\n"
-        "  overlaps: 1 commit had not seen another one (1 DELETE beside WRITE)\n"
-        "  by a hair: no pair of these would have conflicted or changed places with another timing\n"
-        "  reorder, certain (1): commits that passed by rows which their level lets them pass by\n"
-        "    2, 3: version 3 (DELETE) read version 1 and passed by version 2 (WRITE), a blind append,"
-        " which changed rows that it reads (all rows): by what it read, version 3 comes before version"
-        " 2, though the log has it after\n"
-        "  1 certain, 0 possible.\n"
+        "  overlaps: 1 commit did not see a concurrent commit (1 DELETE concurrent with WRITE)\n"
+        "  near misses: none (with another timing, none of these pairs would have conflicted or been reordered)\n"
+        "Assumptions:\n"
+        "- Certain: the log shows the finding, provided that the commits record the truth about themselves.\n"
+        f"- {CHECKED}\n"
         "\n"
-        f"{quiet}: 2 commits, versions 0 to 1\n"
+        f"No anomaly found in table {quiet}, versions 0–1 (2 commits).\n"
+        "Overview:\n"
         "  operations: 1 CREATE TABLE, 1 WRITE\n"
         "  levels: 2 WriteSerializable\n"
         "  writers: 2 Apache-Spark/4.2.0 Delta-Lake/4.4.0\n"
-        "  overlaps: none, each commit had seen all before it\n"
-        "  Nothing found: 2 commits were held against 12 kinds of findings (docs/auditing.md). That is what the log"
-        " shows, not all that may have happened.\n"
+        "  overlaps: none (each commit saw all commits before it)\n"
+        "Assumptions:\n"
+        f"- {CHECKED}\n"
     )
 
 
@@ -47,9 +57,9 @@ def test_of_many_findings_the_first_are_printed(call, delta):
     table = delta.table(*(delta.append(99, f"f{k}") for k in range(15)))
     _, out, _ = call("audit", table)
     assert "  read-version, certain (15): " in out
-    assert "    10: version 10 (WRITE) says" in out
+    assert "    version 10: version 10 (WRITE) records" in out
     assert "    … and 5 more; --json lists them\n" in out
-    assert "    11: " not in out
+    assert "    version 11: " not in out
 
 
 def test_json(call, reordered):
@@ -81,12 +91,12 @@ def test_page(call, reordered, tmp_path):
     text = page.read_text("utf-8")
     assert '<th scope="row">2, 3</th><td>version 3 (DELETE) read version 1' in text
     assert "with <code>isolitmus audit " in text
-    assert "1 certain finding, 0 possible ones" in text
+    assert "1 finding in 4 commits: 1 certain,\n0 possible." in text
     assert "<script" not in text
     assert "http:" not in text.replace("http://www.w3.org/2000/svg", "")
     assert "https:" not in text.replace("http://www.w3.org/2000/svg", "")
     assert text.count('class="bar"') == 1
-    assert "<li>overlaps: 1 commit had not seen another one" in text
+    assert "<li>overlaps: 1 commit did not see a concurrent commit" in text
 
 
 @pytest.mark.parametrize(
@@ -142,13 +152,13 @@ def test_follow(call, delta, arriving):
     assert out.splitlines()[-5:] == [
         "version 2 (WRITE: 1 file added in part=0, a blind append)",
         "version 3 (DELETE: 1 file removed in part=0)",
-        "  it had read version 1, and not seen 1 commit",
+        "  read version 1, so it did not see 1 commit",
         (
-            "  reorder, certain: version 3 (DELETE) read version 1 and passed by version 2 (WRITE), a blind append, which"
-            " changed rows that it reads (all rows): by what it read, version 3 comes before version 2, though the log has it"
-            " after"
+            "  reorder, certain: version 3 (DELETE) read version 1 and did not see version 2 (WRITE), a blind append,"
+            " which changed rows in its read set (all rows): its reads place version 3 before version 2, but the log"
+            " has it after"
         ),
-        f"{table}: 4 commits, versions 0 to 3; 1 certain, 0 possible.",
+        f"1 finding in table {table}, versions 0–3 (4 commits): 1 certain, 0 possible.",
     ]
 
 
@@ -188,7 +198,7 @@ def test_a_log_that_is_cleaned_up_while_it_is_followed_is_one_sentence(call, del
     monkeypatch.setattr("isolitmus.cli.audit.sleep", wait)
     status, _, err = call("audit", table, "--follow")
     assert (status, err.count("\n")) == (2, 1)
-    assert "version 2 is gone, and version 5 is there" in err
+    assert "version 2 is missing but version 5 exists" in err
 
 
 @pytest.mark.parametrize("commits", [0, 1, 2, 5])
@@ -205,21 +215,21 @@ def test_a_table_that_is_made_anew_while_it_is_followed_is_one_sentence(
     monkeypatch.setattr("isolitmus.cli.audit.sleep", wait)
     status, _, err = call("audit", table, "--follow")
     assert (status, err.count("\n")) == (2, 1)
-    assert "version 2 is another one than before: the table was made anew" in err
+    assert "version 2 has changed: the table was recreated" in err
 
 
 def test_following_ends_with_its_time(call, delta):
     status, out, _ = call("audit", delta.table(), "--follow", "--time", "0", "--every", "0.1")
-    assert (status, out.splitlines()[-1].partition(": ")[2][:9]) == (0, "1 commit,")
+    assert (status, out.splitlines()[-1][:16]) == (0, "No anomaly found")
 
 
 @pytest.mark.parametrize(
     ("words", "reason"),
     [
-        (("t", "u", "--follow"), "--follow looks at one table"),
-        (("t", "--follow", "--spark"), "--follow looks at one table, and without --spark"),
-        (("t", "--every", "2"), "--every is 2; with --follow"),
-        (("t", "--follow", "--every", "0"), "a number of seconds above 0 is wanted"),
+        (("t", "u", "--follow"), "--follow needs a single table"),
+        (("t", "--follow", "--spark"), "--follow needs a single table, and excludes --spark"),
+        (("t", "--every", "2"), "--every is 2; it needs --follow"),
+        (("t", "--follow", "--every", "0"), "a number of seconds above 0"),
         (("t", "--follow", "--every", "nan"), "--every is nan"),
         (("s3://b/t", "--follow"), "only its folder _delta_log is needed"),
         (("abfss://c@a.dfs.core/t",), "only its folder _delta_log is needed"),

@@ -266,7 +266,7 @@ def test_what_was_carried_out_before_a_limit_is_told(call, monkeypatch):
         ([*SEPARATE, "--universe", "tabel"], "unknown scope 'tabel'; did you mean 'table'?"),
         ([*SEPARATE, "--universe", "../scopes/table"], "unknown scope '../scopes/table'; known: "),
         (["sweep", "two-partitions", "--cores", "0"], "--cores is 0; a whole number from 1 is wanted"),
-        (["sweep", "two-partitions", "--cores", "2", "--spark"], "--cores is for a sweep without Spark"),
+        (["sweep", "two-partitions", "--cores", "2", "--spark"], "--cores excludes --spark"),
         (["sweep", "two-partitions", "--out", "x"], "--out needs --spark"),
         (["sweep", "two-partitions", "--master", "local[2]"], "--master needs --spark"),
         (["sweep", "two-partitions", "--spark", "--master", "mesos"], "--master is 'mesos'; local[N], local-cluster[EXECUTORS,CORES,MEGABYTES], spark://HOST:PORT, yarn, k8s://… or sc://HOST:PORT is wanted"),
@@ -293,7 +293,7 @@ def test_what_was_carried_out_before_a_limit_is_told(call, monkeypatch):
         (["show", "levles"], "nothing in the catalogue is called 'levles'; did you mean 'levels'?"),
         (["show", "gone.cat"], "cannot read gone.cat: No such file or directory"),
         (["predict", "shop", "--level", "WriteSerialisable"], "did you mean 'WriteSerializable'?"),
-        (["claims", "verify", "--word", "xyzzy"], "so nothing would be verified"),
+        (["claims", "verify", "--word", "xyzzy"], "so there is nothing to verify"),
     ],
 )  # fmt: skip
 def test_names_and_options(refusal, words, message):
@@ -665,7 +665,7 @@ def test_scopes_that_cannot_be_swept(refusal, monkeypatch):
     assert "scope init: init statement 'INSERT INTO t VALUES (3000000000)' fails with SparkArithmetic" in refusal("sweep", "init.toml")  # fmt: skip
     large = refusal("sweep", "two-partitions", "--transactions", "5", "--limit", "1000", "--cores", "1")  # fmt: skip
     assert "4,033,680 candidates with 5 transactions, more than the limit of 1,000; on 1 core they take about" in large  # fmt: skip
-    assert large.endswith("; --limit 4033680 lets it run")
+    assert large.endswith("; to run it, add --limit 4033680")
 
 
 # Abstract histories: the defects are in tests/model/test_history.py

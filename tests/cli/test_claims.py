@@ -50,7 +50,7 @@ def test_claims_are_listed_by_edition_verdict_and_word(call):
         (("--verdict", "refutd"), "--verdict is 'refutd'; did you mean 'refuted'?"),
         (("D146",), "unknown claim 'D146'; did you mean 'D46'?"),
         (("verify", "D46", "--engine", "dleta"), "unknown engine 'dleta'; did you mean 'delta'?"),
-        (("D46", "--engine", "model"), "--engine says who runs the evidence"),
+        (("D46", "--engine", "model"), "--engine needs verify"),
     ],
 )
 def test_what_is_asked_wrongly_is_told(call, words, problem):

@@ -45,8 +45,8 @@ def test_without_names_all_levels_are_compared(call):
 def test_two_specs_say_the_same_by_both_commands(call):
     names = ("write-serializable", "snapshot-isolation")
     sentence = (
-        "write-serializable is incomparable with snapshot-isolation in universe 'abstract', and stronger"
-        " than it in universe 'table' (proved for any statements on one Delta table, "
+        "write-serializable is incomparable with snapshot-isolation in search space 'abstract', and stronger"
+        " than it in search space 'table' (proved for any statements on one Delta table, "
     )
     assert sentence in call("separate", *names, "--both")[1]
     assert sentence in call("compare", *names)[1]
@@ -102,7 +102,7 @@ def test_a_level_that_no_universe_has_is_status_3(call, tmp_path):
     strange.write_text('"Strange"\n(* Mine. *)\nempty log as none\n', "utf-8")
     status, out, _ = call("compare", strange, "serializable", "causal", *IN_ABSTRACT)
     assert status == 3
-    assert "strange was not compared: universe 'abstract' does not have log." in out
+    assert "strange was not compared: search space 'abstract' does not have log." in out
 
 
 @pytest.mark.slow
@@ -113,7 +113,7 @@ def test_a_level_that_no_universe_has_is_status_3(call, tmp_path):
         (["broken.cat"], "broken.cat:2:1: expected a statement, found 'acyclc'; did you mean 'acyclic'?"),
         (["delta-serializable", "locking-serializable"], "compare protocols of one format, or one with a level"),
         (["databricks-serializable-newest", "causal"], "is silent on some histories"),
-        (["serializable", "causal", "--transactions", "0"], "--transactions is 0; a whole number from 1 is wanted"),
+        (["serializable", "causal", "--transactions", "0"], "--transactions is 0; pass an integer of at least 1"),
         (["serializable", "causal", "--transactions", "13"], "13 transactions were asked for; 1 to 8 can be searched in universe 'table'"),
         (["serializable", "causal", "--as", "png"], "--as is 'png'; one of svg,"),
         (["serializable", "causal", "--time", "-1"], "--time is -1; a number of seconds from 0 is wanted"),

@@ -47,8 +47,8 @@ def test_a_matrix_counts_silent_cases_apart(call):
     layout = ("--layout", "unpartitioned with vectors", "--sample", "40")
     status, out, _ = call("matrix", "--protocol", ROWS, *layout)
     assert status == 0
-    assert f"{ROWS} commits at most these: {LIMIT}." in out
-    assert " of 40 silent: what the protocol cites does not say." in out
+    assert f"Upper bound: {ROWS} commits at most these cases: {LIMIT}." in out
+    assert " of 40 undefined: the source of the protocol does not define the outcome." in out
 
 
 @pytest.mark.slow

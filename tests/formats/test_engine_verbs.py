@@ -80,7 +80,7 @@ def test_a_limit_ends_a_matrix_with_what_was_seen(call, offered):
     offered(replace(DICTIONARY, open=lambda: nullcontext(RunsTests("1", dawdling))))
     status, _out, err = call("matrix", "keys.toml", "--engine", "dictionary", *UNDER, "--time", 1)
     assert status == 3
-    assert re.search(r"the time limit of 1 s ended it; \d+ of \d+ cases were asked", err)
+    assert re.search(r"the time limit of 1 s ended it; \d+ of \d+ cases are done", err)
 
 
 @pytest.mark.slow
@@ -156,7 +156,7 @@ def test_evidence_is_of_the_engine_s_version(call, offered):
     ("words", "message"),
     [
         (["sequence", "--engine", "dictionary", *UNDER], "no random tests 'sequence'; did you mean 'sequences'?"),
-        (["--engine", "model"], "--engine is model, which the others are compared with"),
+        (["--engine", "model"], "--engine is model; name the engine to compare"),
         (["--engine", "dictionery"], "unknown engine 'dictionery'; did you mean 'dictionary'?"),
         (["--engine", "dictionary", "--protocol", "delta-serializable"], "does not implement the protocol"),
         (["--engine", "deltalake"], "format delta-rs of deltalake offers no random tests; formats that do: delta, locking, store"),

@@ -95,7 +95,7 @@ def test_an_audit_says_how_far_it_came(log):
     whole = audit(log)
     part = audit(log, budget=Counted(2))
     assert (part.commits, part.ended) == (2, ENDED)
-    assert f"Unknown: {ENDED}; 2 of {whole.commits} commits were audited until then." in part.notes
+    assert f"Unknown: {ENDED}; 2 of {whole.commits} commits were audited." in part.notes
     verdict = check_log(log, [spec("serializable")], budget=Counted(2)).levels["serializable"]
     assert verdict.reason == f"{ENDED}; 2 of {whole.commits:,} commits were read until then"
 

@@ -116,9 +116,9 @@ def test_a_delete_that_passed_by_a_blind_append(delta):
     (finding,) = audit(table).findings
     assert (finding.kind, finding.certainty, finding.versions) == ("reorder", "certain", (2, 3))
     assert finding.why == (
-        "version 3 (DELETE) read version 1 and passed by version 2 (WRITE), a blind append, which"
-        " changed rows that it reads ((part = 0)): by what it read, version 3 comes before version 2,"
-        " though the log has it after"
+        "version 3 (DELETE) read version 1 and did not see version 2 (WRITE), a blind append, which"
+        " changed rows in its read set ((part = 0)): its reads place version 3 before version 2,"
+        " but the log has it after"
     )
 
 
@@ -148,7 +148,7 @@ def test_a_merge_may_have_passed_by_what_it_would_have_read(delta):
     )
     (finding,) = audit(table).findings
     assert (finding.kind, finding.certainty) == ("reorder", "possible")
-    assert "what it read the log does not say" in finding.why
+    assert "the log does not record what it read" in finding.why
 
 
 @pytest.mark.parametrize("said", [1, "[", "{}", "[1]", None])
@@ -241,7 +241,7 @@ def test_what_delta_would_have_refused(delta):
     )
     (finding,) = audit(table).findings
     assert (finding.kind, finding.certainty) == ("missed-conflict", "certain")
-    assert finding.why.endswith("Delta's check at Serializable refuses that")
+    assert finding.why.endswith("Delta's conflict check at Serializable rejects that")
 
 
 def test_of_other_writers_it_is_not_known_what_they_check(delta):
@@ -329,7 +329,7 @@ def test_removed_twice(delta):
     )
     (finding,) = [f for f in audit(table).findings if f.kind == "removed-twice"]
     assert (finding.certainty, finding.versions) == ("certain", (2, 3))
-    assert "which version 2, unseen by it, had removed already" in finding.why
+    assert "which version 2 had already removed (it did not see version 2)" in finding.why
 
 
 def test_removed_but_never_there(delta):
@@ -370,7 +370,7 @@ def test_files_that_were_forgotten_are_said(delta, monkeypatch):
     gone = delete(delta, 1, delta.remove("f"), delta.remove("f"), delta.remove("g"))
     table = delta.table([*delta.append(0, "f"), delta.add("g")], gone)
     assert audit(table).notes == (
-        "1 removed file is forgotten: had it come back, it would not be found.",
+        "1 removed file is no longer remembered: if it was added again, the audit does not find that.",
     )
 
 
@@ -426,8 +426,8 @@ def test_writers_that_record_nothing(delta):
     (finding,) = audit(table).findings
     assert (finding.kind, finding.versions) == ("records-nothing", tuple(range(1, 21)))
     assert finding.why == (
-        "30 commits do not say which version they read nor whether they are blind appends (by"
-        " delta-rs:1.6.6): what may have been missed, the log does not show"
+        "30 commits by delta-rs:1.6.6 do not record which version they read or whether they are blind"
+        " appends: the log does not show which concurrent changes they did not see"
     )
 
 
@@ -442,7 +442,7 @@ def test_long_windows_are_read_again_and_very_long_ones_cut(delta, monkeypatch):
     monkeypatch.setattr(windows, "LONGEST", 3)
     assert found(table) == {("reorder", "certain", (4, 5, 6, 7))}
     assert audit(table).notes == (
-        "1 commit had not seen more than 1,000 others: the newest 1,000 of those were looked at.",
+        "1 commit with more than 1,000 concurrent commits: only the newest 1,000 of these were checked.",
     )
 
 
@@ -452,7 +452,7 @@ def test_findings_are_counted_and_the_first_are_kept(delta, monkeypatch):
     done = audit(table)
     assert done.counts == {("read-version", "certain"): 5}
     assert [f.versions for f in done.findings] == [(1,), (2,)]
-    assert done.notes == ("Of each kind and certainty the first 2 findings are listed.",)
+    assert done.notes == ("The first 2 findings of each kind and certainty are listed.",)
 
 
 def test_a_table_that_is_written_during_the_audit(delta):
@@ -463,7 +463,9 @@ def test_a_table_that_is_written_during_the_audit(delta):
 
     done = audit(table, progress=write)
     assert (done.commits, done.last) == (3, 2)
-    assert done.notes == ("The table was written meanwhile: 1 version after 2 is not audited.",)
+    assert done.notes == (
+        "The table was written during the audit: 1 version after 2 was not audited.",
+    )
 
 
 @pytest.mark.parametrize("lacks", ["metaData", "protocol"])
@@ -471,7 +473,7 @@ def test_a_table_without_metadata_or_protocol(delta, lacks):
     table = delta.table(delta.append(0, "f"))
     first = [{"commitInfo": {}}, delta.metadata(), delta.protocol()]
     delta.write(table / "_delta_log", 0, [action for action in first if lacks not in action])
-    with pytest.raises(LogError, match=f"there is no {lacks} up to version 0"):
+    with pytest.raises(LogError, match=f"no {lacks} action up to version 0"):
         audit(table)
 
 
@@ -501,9 +503,12 @@ def test_an_audit_that_begins_with_a_checkpoint(delta):
     }
     begins, before = done.notes
     assert begins.startswith(
-        "The log begins with version 2: the commits to version 2 were not audited"
+        "The log begins with version 2: the commits up to version 2 were not audited"
     )
-    assert before == "1 commit read a version before 2: what was missed before that is gone."
+    assert (
+        before
+        == "1 commit read a version before 2: concurrent commits before that version are no longer in the log."
+    )
     unknown = check_log(table, [level("write-serializable")]).levels["write-serializable"]
     assert "read a version so old that not all between was looked at" in unknown.reason
 

@@ -66,7 +66,10 @@ def test_what_no_log_shows_is_possible(delta):
     seen = overview(delta, delta.append(0, "f1"), merge, delta.append(1, "f3"))
     assert seen.near == (NearMiss(2, 3, "reorder", "possible"),)
     text = "\n".join(overview_lines(seen))
-    assert "had version 3 (WRITE) been quicker, version 2 (MERGE) may have passed it by" in text
+    assert (
+        "if version 3 (WRITE) had committed first, version 2 (MERGE) might have committed without seeing it"
+        in text
+    )
 
 
 def test_of_writers_that_do_not_say_what_they_check_nothing_is_said(delta):

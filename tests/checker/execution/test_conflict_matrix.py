@@ -172,7 +172,7 @@ def test_the_command_prints_a_grid_and_json(call, tmp_path):
     status, out, err = call("matrix", path, "--layout", "two", "--protocol", SERIALIZABLE)
     assert (status, err) == (0, "")
     assert out.splitlines()[:4] == [
-        "Small: delta-serializable, two (model)",
+        "Small: delta-serializable, two (model): 0 of 4 cases conflict",
         "            1 2",
         "  1  insert . .",
         "  2  delete . .",
@@ -193,11 +193,11 @@ def test_the_command_prints_a_grid_and_json(call, tmp_path):
         (["pears"], "unknown matrix 'pears'; did you mean 'pairs'?"),
         (["none.toml"], "none.toml"),
         (["--layout", "same partitions"], "no layout 'same partitions'; did you mean 'same partition'?"),
-        (["--shard", "3/2"], "--shard is '3/2'; K/N is wanted, such as 1/4"),
-        (["--sample", "0"], "--sample is 0; a whole number from 1 is wanted"),
-        (["--evidence", "e.toml"], "--evidence is of an engine; add --engine delta"),
-        (["--out", "cases"], "--out is of an engine; add --engine delta"),
-        (["--engine", "delta", "--at-once", "0"], "--at-once is 0; a whole number from 1 is wanted"),
+        (["--shard", "3/2"], "--shard is '3/2'; write K/N, such as 1/4"),
+        (["--sample", "0"], "--sample is 0; pass an integer of at least 1"),
+        (["--evidence", "e.toml"], "--evidence needs an engine; add --engine delta"),
+        (["--out", "cases"], "--out needs an engine; add --engine delta"),
+        (["--engine", "delta", "--at-once", "0"], "--at-once is 0; pass an integer of at least 1"),
         (["--engine", "dleta"], "unknown engine 'dleta'; did you mean 'delta'?"),
         (["--engine", "delta", "--protocol", "databricks-serializable-newest"], "does not implement the protocol"),
         (["--protocol", "delta"], "unknown protocol 'delta'"),

@@ -15,6 +15,7 @@ from isolitmus.checker.render.sweeps import sweep_lines
 from isolitmus.checker.render.verdicts import refusal_words, verdict_words
 from isolitmus.checker.search.unbounded_separation import separate_unbounded
 from isolitmus.checker.universes.tables import candidates
+from isolitmus.model.display import count_of
 from isolitmus.model.history import History
 from isolitmus.model.matrix import MatrixPlace
 from isolitmus.specs import level, litmus, protocol, scope
@@ -153,7 +154,8 @@ def test_a_sweep_counts_them_apart(noops):
         )
     assert quiet.silent
     assert (quiet.admitted, same.silent) == (same.admitted, 0)
-    assert f"  quiet is silent on {quiet.silent}, and admits {quiet.admitted}, of which" in [
+    silent, admitted = (count_of(n, "candidate") for n in (quiet.silent, quiet.admitted))
+    assert f"  quiet is undefined on {silent} and admits {admitted}. Of these:" in [
         *sweep_lines(counts)
     ]
 

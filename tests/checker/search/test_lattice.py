@@ -167,8 +167,8 @@ def test_the_answer_that_depends_on_the_universe_is_one_sentence():
     every = compare([level(name) for name in levels()])
     said = standing_words(every, "write-serializable", "snapshot-isolation")
     assert said == (
-        "write-serializable is incomparable with snapshot-isolation in universe 'abstract', and"
-        " stronger than it in universe 'table' (proved for any statements on one Delta table, each of which"
+        "write-serializable is incomparable with snapshot-isolation in search space 'abstract', and"
+        " stronger than it in search space 'table' (proved for any statements on one Delta table, each of which"
         " reads one version, each in a session of its own, which have read what they change, none of them a"
         " RESTORE)."
     )
@@ -291,7 +291,7 @@ def test_what_cannot_be_compared_is_refused(names, message):
 def test_what_no_universe_has_is_said():
     strange = read('"Strange" empty removes-meets-removes as none', "strange")
     found = compare([strange, *three()], "abstract")
-    assert found.apart == {"strange": "universe 'abstract' does not have removes-meets-removes"}
+    assert found.apart == {"strange": "search space 'abstract' does not have removes-meets-removes"}
     assert any("strange was not compared" in line for line in lattices_lines(found))
     with pytest.raises(IsolitmusError, match="no two of these can be asked in one universe"):
         compare([strange, replace(strange, name="other")], "abstract")

@@ -115,11 +115,11 @@ def test_a_limit_leaves_what_was_counted():
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ((LEVELS, 6), "6 transactions were asked for; 1 to 5 can be counted"),
-        ((LEVELS, 0), "0 transactions were asked for"),
-        ((LEVELS, 2, 4), "4 keys were asked for; 1 to 3 can be counted"),
-        (([level("log-serializable")], 2), "log-serializable needs log, which the histories that are counted do not have"),
-        (([read('"A" acyclic ww as a', "own")], 2), "own needs a version order, which nobody observes"),
+        ((LEVELS, 6), "6 transactions requested; search space 'abstract' supports 1 to 5"),
+        ((LEVELS, 0), "0 transactions requested"),
+        ((LEVELS, 2, 4), "4 keys requested; 1 to 3 are supported"),
+        (([level("log-serializable")], 2), "log-serializable needs log, which the counted histories do not have"),
+        (([read('"A" acyclic ww as a', "own")], 2), "own needs an observed version order, which"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_counted(arguments, said):
@@ -144,10 +144,10 @@ def swept(monkeypatch, capsys):
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        (["abstract", "--cores", "2"], "--cores is for the candidates of a scope"),
-        (["abstract", "--engine", "model"], "--engine is for the candidates of a scope"),
-        (["abstract", "--limit", "9"], "--limit is for the candidates of a scope"),
-        (["abstract", "--keys", "0"], "0 keys were asked for; 1 to 3 can be counted"),
+        (["abstract", "--cores", "2"], "--cores needs a scope; search space"),
+        (["abstract", "--engine", "model"], "--engine needs a scope; search space"),
+        (["abstract", "--limit", "9"], "--limit needs a scope; search space"),
+        (["abstract", "--keys", "0"], "0 keys requested; 1 to 3 are supported"),
         (["two-partitions", "--keys", "2"], "--keys is for abstract histories"),
         (["two-partitions", "--level", "causal"], "--level is for abstract histories"),
         (["two-partitions", "--no-sessions"], "--no-sessions is for abstract histories"),

@@ -79,8 +79,8 @@ def test_what_is_no_such_file_is_refused(tmp_path, text, message):
     ("words", "message"),
     [
         (["tabels"], "no random tests 'tabels'; did you mean 'tables'?"),
-        (["raw", "--count", "0"], "--count is 0; a whole number from 1 is wanted"),
-        (["raw", "--seed", "-1"], "--seed is -1; a whole number from 0 is wanted"),
+        (["raw", "--count", "0"], "--count is 0; pass an integer of at least 1"),
+        (["raw", "--seed", "-1"], "--seed is -1; pass an integer of at least 0"),
     ],
 )
 def test_the_command_refuses(call, words, message):
@@ -110,10 +110,10 @@ def test_what_is_known_is_not_asked_again(call, tmp_path, monkeypatch):
     assert status == 0
     assert "128 random tests (tables, seeds 1 to 2) on some engine 1: all as predicted." in out
     assert (
-        "Of 4 of them several runs are predicted, by whose thread is faster: each was one of those."
+        "4 of these have several predicted runs, depending on thread timing: each observed run was one of them."
         in out
     )
-    assert "Of 2 more the model says nothing" in out
+    assert "2 more tests have no prediction" in out
 
 
 @pytest.mark.parametrize(

@@ -293,13 +293,13 @@ def test_what_is_known_to_be_another_error_is_said_in_a_sentence(name):
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("", "there is nothing in it"),
-        ("hello", "no exception of a conflict is known here; the text of a conflict is wanted"),
-        ("[DELTA_TABLE_NOT_FOUND] no", "(DELTA_TABLE_NOT_FOUND is not known to isolitmus)"),
-        ("java.lang.NullPointerException", "(NullPointerException is not known to isolitmus)"),
-        ("io.delta.exceptions.DeltaConcurrentModificationException: x", "is what all conflicts share"),
-        ("_internal.CommitFailedError: something new", "is what delta-rs says of any commit that failed"),
-        ("io.delta.storage.commit.CommitFailedException: x", "is said of any commit that failed"),
+        ("", "the text is empty"),
+        ("hello", "no known conflict in this text; pass the text of a conflict"),
+        ("[DELTA_TABLE_NOT_FOUND] no", "(DELTA_TABLE_NOT_FOUND is unknown)"),
+        ("java.lang.NullPointerException", "(NullPointerException is unknown)"),
+        ("io.delta.exceptions.DeltaConcurrentModificationException: x", "is the superclass of all conflicts"),
+        ("_internal.CommitFailedError: something new", "is what delta-rs raises for every failed commit"),
+        ("io.delta.storage.commit.CommitFailedException: x", "is raised for every failed commit"),
     ],
 )  # fmt: skip
 def test_what_is_not_known_is_refused_and_not_denied(text, reason):

@@ -151,7 +151,7 @@ def contradictions(known, facts):
     yield "no advice", not changes
     yield (
         "files and rows",
-        by_rows and ("is not looked at" in text or "partition" in " ".join(changes)),
+        by_rows and ("does not check whether" in text or "partition" in " ".join(changes)),
     )
     yield "what is on already", by_rows and "enableDeletionVectors" in text
     yield (
@@ -162,21 +162,24 @@ def contradictions(known, facts):
         "another engine's remedy",
         foreign and re.search("enableDeletionVectors|On Databricks", text),
     )
-    yield "partitions and none", "partition it by" in text and "without partitions; then" in text
+    yield (
+        "partitions and none",
+        "partition the table by" in text and "leave the table unpartitioned" in text,
+    )
     yield (
         "no partition is named",
-        facts.where != "partition" and "Where a partition is named" in text,
+        facts.where != "partition" and "another partition than the one in the message" in text,
     )
     yield (
         "a partition is named",
-        facts.where == "partition" and "without partitions: partition it" in text,
+        facts.where == "partition" and "unpartitioned table: partition the table" in text,
     )
-    yield "blind", facts.blind is False and "Beside a blind append" in text
-    yield "not blind", facts.blind is not False and "insert that is not blind" in text
+    yield "blind", facts.blind is False and "the winning commit is a blind append" in text
+    yield "not blind", facts.blind is not False and "insert that is not a blind append" in text
     compaction = (facts.winner or "").startswith(("OPTIMIZE", "REORG"))
-    yield "no compaction", not compaction and "Beside a compaction" in text
+    yield "no compaction", not compaction and "the winning commit is a compaction" in text
     ours = (facts.mine or "").startswith(("OPTIMIZE", "REORG"))
-    yield "it changes no row", compaction and re.search("changed the same|keys of their own", text)
+    yield "it changes no row", compaction and re.search("changed the same|its own keys", text)
     other = {"RESTORE", "CLONE"} - {facts.mine}
     yield (
         "another command",
@@ -215,18 +218,22 @@ def test_advice_fits_what_is_known():
 
     assert "one after the other" in first(append)
     merge = {"winner": "MERGE", "mine": "UPDATE", "where": "table"}
-    assert "partition it by what the two jobs have apart" in first(append, **merge, engine="Delta")
+    assert "partition the table by a column that separates" in first(
+        append, **merge, engine="Delta"
+    )
     assert "turn on deletion vectors" in first(append, **merge, engine="Databricks")
     assert "If your job alters" in first(append, winner="WRITE", mine="ALTER TABLE", where="table")
-    assert "Beside a compaction: it may wait" in first(append, winner="OPTIMIZE", mine="DELETE")
-    assert "If your job is a compaction: it may wait" in first(
+    assert "the winning commit is a compaction: postpone" in first(
+        append, winner="OPTIMIZE", mine="DELETE"
+    )
+    assert "If your job is a compaction: postpone it" in first(
         read, winner="DELETE", mine="OPTIMIZE"
     )
     rows = CAUSES["ConcurrentAppendException.ROW_LEVEL_CHANGES"]
-    assert "keys of their own" in first(rows, winner="MERGE")
-    assert "keys of their own" not in " ".join(rows.advice(ConflictFacts("OPTIMIZE")))
+    assert "its own keys" in first(rows, winner="MERGE")
+    assert "its own keys" not in " ".join(rows.advice(ConflictFacts("OPTIMIZE")))
     assert "row tracking" in first(rows, winner="OPTIMIZE")
-    assert "Two compactions" in first(read, winner="OPTIMIZE", mine="OPTIMIZE")
+    assert "both jobs are compactions" in first(read, winner="OPTIMIZE", mine="OPTIMIZE")
 
 
 SUB_CONDITIONS = """ALLOTTED_TIME_EXCEEDED CHANGE_TYPE_COLUMN EMPTY_READ_PREDICATES METADATA_CHANGE

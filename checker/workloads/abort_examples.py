@@ -56,7 +56,7 @@ class AbortExample:
 
 
 class AbortExamples:
-    """What is found of one statement that another one overtakes."""
+    """Search for executions in which one statement aborts because another one commits first."""
 
     def __init__(
         self,
@@ -73,14 +73,14 @@ class AbortExamples:
         self.protocol = protocol
         self.found: dict[str, AbortExample] = {}
         self.why = ""
-        """Why the last test that showed nothing did not."""
+        """Why the last test that did not abort was no example."""
         self.roles = (loser, winner)
         self._busy = asked.z3.And(*(role.instance.busy for role in self.roles))
         self._done: set[tuple[object, ...]] = set()
 
     @property
     def schedule(self) -> str:
-        """The loser begins, the winner commits, the loser wants to."""
+        """The loser starts, the winner runs and commits, the loser commits."""
         return f"{self.loser.name}.start {self.winner.name} {self.loser.name}.commit"
 
     def look_for(self, exception: str, stop: Any) -> None:
@@ -150,7 +150,7 @@ class AbortExamples:
 
     def _execute_tables(self, model: Solution, exception: str) -> None:
         """Execute a proposal on tables with the rows that it needs, and with others, the smallest first."""
-        title = f"{self.loser.name} is overtaken by {self.winner.name}"
+        title = f"{self.loser.name} conflicts with {self.winner.name}"
         try:
             beside = tuple(dict.fromkeys(self._beside(model)))
             stage = CounterexampleDraft(self.instances, model, self.roles, self.schedule, beside)

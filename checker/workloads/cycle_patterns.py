@@ -35,8 +35,10 @@ if TYPE_CHECKING:
     from isolitmus.model.workload import JobStatement
 
 __all__ = [
+    "LEMMAS",
     "AssumedDependency",
     "CyclePattern",
+    "Lemma",
     "PatternQuestion",
     "PatternSearch",
     "RefutedPattern",
@@ -49,6 +51,45 @@ __all__ = [
     "ways_to_miss",
     "write_skew",
 ]
+
+
+class Lemma(NamedTuple):
+    """A kind of pattern that a proof shows to be impossible, in words."""
+
+    one: str
+    """A pattern of this kind."""
+    several: str
+    """The same in the plural."""
+    fact: str
+    """What would happen if the pattern were possible."""
+
+
+LEMMAS = {
+    "nothing goes back": Lemma(
+        "potential conflict",
+        "potential conflicts",
+        "a statement commits without seeing a concurrent change to its read set",
+    ),
+    "no dependency": Lemma(
+        "potential dependency", "potential dependencies", "one statement depends on another"
+    ),
+    "no reader in between": Lemma(
+        "potential read",
+        "potential reads",
+        "a reader sees a change that a concurrent statement did not see, but not that statement",
+    ),
+    "no cycle": Lemma(
+        "potential cycle",
+        "potential cycles",
+        "a statement and a change that it did not see are in a cycle of dependencies",
+    ),
+    "no way back": Lemma(
+        "potential longer cycle",
+        "potential longer cycles",
+        "a statement and a change that it did not see are in a cycle through other statements",
+    ),
+}
+"""The lemmas of proofs, by the names that documents in JSON use."""
 
 WayNumbers = tuple[int, ...]
 """A way in which a danger may come about: for each of its dependencies which of the ways of that it is."""

@@ -144,6 +144,6 @@ class Instances:
             solver.add(role.domain)
             if ask_solver(solver) == "unsat":
                 raise LitmusError(
-                    f"{job.place}: jobs.{job.name}.where: '{job.known}' holds for no values at all, so the"
-                    " job never runs; leave the job out, or correct the condition"
+                    f"{job.place}: jobs.{job.name}.where: no parameter values satisfy '{job.known}', so the job"
+                    " never runs; remove the job or correct the condition"
                 )

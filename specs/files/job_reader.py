@@ -1,4 +1,4 @@
-"""Read one job of a workload file: its statements, their parameters and queries, what is known of them."""
+"""Reader of one job of a workload file: statements, parameters, queries of the client, conditions."""
 
 from __future__ import annotations
 
@@ -62,19 +62,21 @@ def types_in(node: Node) -> dict[str, Type]:
     found: dict[str, Type] = {}
     for name, given in node.items():
         if not NAME.fullmatch(name):
-            given.refuse(f"{given}: a parameter is letters, digits and _")
+            given.refuse(f"{given}: invalid name of a parameter; use letters, digits and _")
         type_ = column_type(given.value) if isinstance(given.value, str) else None
         if type_ is None:
             meant = near(str(given.value).upper(), NAMED_TYPES)
-            given.refuse(f"{given} is {show_value(given.value)}, which is no type{meant}")
+            given.refuse(f"{given}: unknown type {show_value(given.value)}{meant}")
         if type_ == "BOOLEAN":
-            given.refuse(f"{given} is BOOLEAN; write a job for TRUE and a job for FALSE instead")
+            given.refuse(
+                f"{given}: BOOLEAN parameters are unsupported; write one job for TRUE and one for FALSE"
+            )
         found[name] = type_
     return found
 
 
 class _Query(NamedTuple):
-    """A ``let``: what is read, the type of its value, the parameters of its own."""
+    """A ``let``: the query, the type of its value, its own parameters."""
 
     read: Read
     type: Type
@@ -82,7 +84,7 @@ class _Query(NamedTuple):
 
 
 class _ReadWith(NamedTuple):
-    """What a statement of a job is read with."""
+    """Types, queries and confs with which a statement of a job is read."""
 
     types: Mapping[str, Type]
     let: Mapping[str, _Query]
@@ -108,7 +110,7 @@ class JobReader:
 
     def job(self, name: str, node: Node) -> Job:
         if not NAME.fullmatch(name):
-            node.refuse(f"job '{name}': a name is letters, digits and _")
+            node.refuse(f"job '{name}': invalid name; use letters, digits and _")
         if isinstance(node.value, str | list):
             node = Node({"sql": node.value}, node.path, node.source)
         node.table()
@@ -117,12 +119,12 @@ class JobReader:
         for parameter in own:
             if parameter in self.shared:
                 node.refuse(
-                    f"{node}.parameters: '{parameter}' is shared already; leave it out here"
+                    f"{node}.parameters: '{parameter}' is declared as shared already; remove it here"
                 )
         sql = node.value.get("sql")
         texts = [sql] if isinstance(sql, str) else sql
         if not isinstance(texts, list) or not texts or not all(isinstance(t, str) for t in texts):
-            node.refuse(f"{node} needs 'sql' (a text, or a list of texts)")
+            node.refuse(f"{node} needs the key 'sql', a string or a list of strings")
         queries = node.inner("let", {})
         types = {**self.shared, **own}
         types |= self.undeclared(node, texts, queries, {*types, *queries.value})
@@ -134,7 +136,9 @@ class JobReader:
         used |= {part.name for part in walk(where or TRUE) if isinstance(part, ColumnRef)}
         for parameter in own:
             if parameter not in used:
-                node.refuse(f"{node}.parameters: no statement of the job has ':{parameter}'")
+                node.refuse(
+                    f"{node}.parameters: no statement of the job uses ':{parameter}'; remove it"
+                )
         return Job(name, statements, types, where, known, node.place)
 
     def statements(
@@ -160,7 +164,7 @@ class JobReader:
             changed = apply_confs(one.statement, confs, node.refuse, f"{node}.sql")
             yield replace(one, statement=changed, conf=dict(confs))
         if not number:
-            node.refuse(f"{node}.sql has no statement but SET; write one that reads or writes")
+            node.refuse(f"{node}.sql has only SET; add a statement that reads or writes")
 
     def undeclared(
         self, node: Node, texts: Sequence[str], queries: Node, known: Container[str]
@@ -187,13 +191,13 @@ class JobReader:
         query = queries.at(name)
         text = query.value
         if not NAME.fullmatch(name) or name in types:
-            query.refuse(f"{query}: '{name}' is no name of its own")
+            query.refuse(f"{query}: the name '{name}' is invalid or already a parameter; rename it")
         if not isinstance(text, str):
-            query.refuse(f"{query} is {show_value(text)}; a text is wanted")
+            query.refuse(f"{query} is {show_value(text)}; write a query as a string")
         with _in_file(queries, name, text):
             found = self.resolved(self.typed(text, _let_label(name, query), query, types))
         if not isinstance(found, Read) or len(items_of(found.query[0])) != 1:
-            query.refuse(f"{query} is '{text}'; a query with one column is wanted")
+            query.refuse(f"{query} is '{text}'; write a query with one column")
         return _Query(found, items_of(found.query[0])[0].type, parameters(text))
 
     def typed(self, text: str, label: str, node: Node, types: Mapping[str, Type]) -> Syntax:
@@ -209,13 +213,13 @@ class JobReader:
                 else f'parameters = {{ {parameter} = "DATE" }}'
             )
             node.refuse(
-                f"{node}: ':{parameter}' has no type, and meets no column that would say it"
+                f"{node}: unknown type of ':{parameter}', which is not compared with one column or stored in it"
                 f"{near(parameter, types)}; write {written}, or one of {', '.join(NAMED_TYPES)}"
             )
         return Syntax(text, label).typed(types, opaque=True)
 
     def _refuse_names(self, syntax: Syntax) -> None:
-        """Refuse a table or a column that is not there: a parameter that meets it has no type for that reason."""
+        """Refuse an unknown table or column: a parameter that is compared with it has no type for that reason."""
         try:
             self.resolved(syntax)
         except SqlError as error:
@@ -253,7 +257,7 @@ class JobReader:
         if found is not None and (refused := refused_part(found)) is not None:
             start = max(syntax.text.find(str(refused.part)), 0)
             said = (
-                f"{refused.problem}; it may stand in INSERT … SELECT, and in the source of a MERGE"
+                f"{refused.problem}; it is allowed in INSERT … SELECT and in the source of a MERGE"
             )
             raise locate_error(syntax.label, syntax.text, start, said)
         dynamic = is_dynamic_overwrite(confs)
@@ -285,13 +289,13 @@ class JobReader:
             found, instead = self.modelled(self.typed(text, _label(node, text), node, types), confs)
         if not isinstance(found, STATEMENTS):
             node.refuse(
-                f"{node}.sql: '{text.split(maxsplit=1)[0]}' changes what the table is; of jobs INSERT, UPDATE,"
-                " DELETE, MERGE, TRUNCATE, OPTIMIZE, VACUUM and SELECT are looked at"
+                f"{node}.sql: unsupported statement '{text.split(maxsplit=1)[0]}'; jobs may have INSERT, UPDATE,"
+                " DELETE, MERGE, TRUNCATE, OPTIMIZE, VACUUM and SELECT"
             )
         if not isinstance(found, Read) and found.target in self.formats:
             node.refuse(
-                f"{node}.sql: '{text.split(maxsplit=1)[0]}' writes to {found.target}, which is of format"
-                f" {self.formats[found.target]} and has no commit check; jobs only read such a table"
+                f"{node}.sql: '{text.split(maxsplit=1)[0]}' writes to {found.target}, which has the format"
+                f" {self.formats[found.target]} and no commit protocol; jobs may only read such a table"
             )
         own = {name: query.read for name, query in let.items() if name in parameters(text)}
         named = dict.fromkeys(
@@ -345,18 +349,18 @@ def _let_label(name: str, query: Node) -> str:
 
 
 def _where(node: Node, types: Mapping[str, Type]) -> tuple[Expr | None, str]:
-    """What is known of the parameters: a condition on a row of them."""
+    """Return the condition on the parameters of a job, and its text."""
     if "where" not in node:
         return None, ""
     text = node.get("where", str)
     if not types:
-        node.refuse(f"{node}.where: the job has no parameters that it could be about")
+        node.refuse(f"{node}.where: the job has no parameters; remove the condition")
     columns = tuple(Column(name, type_) for name, type_ in types.items())
     syntax = Syntax(text, f"{node.at('where').place}, where of {node}")
     place = SqlText(text, syntax.label)
-    none = "what is known of parameters has no subquery"
+    none = "a condition on parameters has no subquery"
     with _in_file(node, "where", text):
         found = read_expression(NameScope(place, (Side("", columns),), none), syntax.tree())
     if found.type != "BOOLEAN":
-        node.refuse(f"{node}.where is '{text}'; a condition on {', '.join(types)} is wanted")
+        node.refuse(f"{node}.where is '{text}'; write a condition on {', '.join(types)}")
     return found, text

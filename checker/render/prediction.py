@@ -207,7 +207,8 @@ def _legend(meetings: Sequence[PairPrediction]) -> Iterator[str]:
     """Yield the signs of a grid that occur, each with its meaning."""
     signs = {sign for one in meetings for sign in _sign(one)}
     meaning = {
-        c.letter: f"can abort with {name} (example executed by the model)" for name, c in CONFLICTS.items()
+        c.letter: f"can abort with {name} (example executed by the model)"
+        for name, c in CONFLICTS.items()
     }
     meaning |= {
         "!": "always aborts, if both write something (proved)",

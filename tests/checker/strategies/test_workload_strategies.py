@@ -160,7 +160,7 @@ def test_runs_that_overlap_differ_in_their_distinct_parameters():
     assert {m.word for m in predict_workload(days, STRONG).meetings} == {"never"}
     answer = decide_robustness(days, WEAK, "log-serializable")
     assert answer.word == "safe"
-    assert answer.assumptions[-1] == "no two runs that overlap have the same :day"
+    assert answer.assumptions[-1] == "Concurrent runs never have the same :day."
 
     @given(jobs(days, most=3))
     def agree(test):
@@ -200,7 +200,7 @@ def test_a_name_and_a_file_will_do_for_a_workload(tmp_path):
     path = tmp_path / "mine.toml"
     path.write_text(DDL + '[jobs.all]\nsql = "DELETE FROM orders"\n')
     assert {*find(jobs(str(path)), lambda _: True).transactions} == {"all", "all_2"}
-    with pytest.raises(IsolitmusError, match="no workload 'shopp'; did you mean 'shop'"):
+    with pytest.raises(IsolitmusError, match="unknown workload 'shopp'; did you mean 'shop'"):
         jobs("shopp")
 
 

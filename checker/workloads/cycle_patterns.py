@@ -35,7 +35,7 @@ __all__ = [
     "LEMMAS",
     "AssumedDependency",
     "CyclePattern",
-    "Lemma",
+    "PatternLemma",
     "PatternQuestion",
     "PatternSearch",
     "RefutedPattern",
@@ -50,7 +50,7 @@ __all__ = [
 ]
 
 
-class Lemma(NamedTuple):
+class PatternLemma(NamedTuple):
     """A kind of pattern that a proof shows to be impossible, in words."""
 
     one: str
@@ -62,25 +62,25 @@ class Lemma(NamedTuple):
 
 
 LEMMAS = {
-    "nothing goes back": Lemma(
+    "nothing goes back": PatternLemma(
         "potential conflict",
         "potential conflicts",
         "a statement commits without seeing a concurrent change to its read set",
     ),
-    "no dependency": Lemma(
+    "no dependency": PatternLemma(
         "potential dependency", "potential dependencies", "one statement depends on another"
     ),
-    "no reader in between": Lemma(
+    "no reader in between": PatternLemma(
         "potential read",
         "potential reads",
         "a reader sees a change that a concurrent statement did not see, but not that statement",
     ),
-    "no cycle": Lemma(
+    "no cycle": PatternLemma(
         "potential cycle",
         "potential cycles",
         "a statement and a change that it did not see are in a cycle of dependencies",
     ),
-    "no way back": Lemma(
+    "no way back": PatternLemma(
         "potential longer cycle",
         "potential longer cycles",
         "a statement and a change that it did not see are in a cycle through other statements",

@@ -183,7 +183,7 @@ def _level(document: Node, level: object) -> str | None:
     if level is None:
         return None
     if not isinstance(level, str) or level.lower() not in folded:
-        document.refuse(f"unknown level {show_value(level)}; known: {', '.join(LEVELS)}")
+        document.refuse(f"unknown level {show_value(level)}; known: {', '.join(LEVELS)}", "level")
     return folded[level.lower()]
 
 

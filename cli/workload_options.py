@@ -59,8 +59,9 @@ def choose_protocol(found: Workload, level: str | None) -> Spec:
     folded = {setting.lower(): name for setting, name in settings.items()}
     name = databricks_protocol(folded.get(wanted.lower(), wanted))
     if name.partition("@")[0] not in protocols() and not name.endswith(".cat"):
-        known = [*settings, *protocols()]
+        meant = near(wanted, [*settings, *protocols()])
         raise IsolitmusError(
-            f"unknown --level '{wanted}'{near(wanted, known)}; give Serializable, WriteSerializable or a protocol"
+            f"unknown --level '{wanted}'{meant if 'did you mean' in meant else ''}; give Serializable,"
+            " WriteSerializable or a protocol (isolitmus show protocols)"
         )
     return protocol(name)

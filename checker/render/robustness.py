@@ -160,8 +160,9 @@ def evidence_lines(
     for alike in _same_proof(answers):
         yield ""
         yield from proof_lines(alike)
+    yield from _unknown_lines([one for one in answers if one.word == "unknown"])
     for k, answer in enumerate(answers):
-        if answer.word == "safe":
+        if answer.word != "unsafe":
             continue
         yield ""
         yield from robust_lines(answer, answers[:k])
@@ -188,6 +189,26 @@ def _repairs(
 
 def _cost(repair: Repair) -> tuple[object, ...]:
     return repair.title, repair.brings, repair.waits, repair.needless
+
+
+def _unknown_lines(answers: Sequence[Robustness]) -> Iterator[str]:
+    """Yield what is unknown, with the reasons; those of several promises and levels once."""
+    alike: dict[tuple[str, ...], dict[str, list[str]]] = {}
+    for one in answers:
+        levels = alike.setdefault(one.why, {}).setdefault(one.promise, [])
+        levels.append(level_word(one.protocol))
+    for why, promises in alike.items():
+        yield ""
+        for promise, levels in promises.items():
+            yield f"{promise} at {enumeration(levels)}: unknown"
+        yield from _reasons(why)
+
+
+def _reasons(why: Sequence[str]) -> Iterator[str]:
+    """Yield the first reasons of an unknown answer, and how many more there are."""
+    yield from (f"  unknown: {one}" for one in why[:SHOWN])
+    if len(why) > SHOWN:
+        yield f"  unknown: {count_of(len(why) - SHOWN, 'more reason')}"
 
 
 def _same_proof(answers: Sequence[Robustness]) -> list[list[Robustness]]:
@@ -237,10 +258,7 @@ def robust_lines(answer: Robustness, before: Sequence[Robustness] = ()) -> Itera
         yield from proof_lines([answer])
         return
     yield f"{answer.promise} at {level_word(answer.protocol)}: {answer.verdict}"
-    for why in answer.why[:SHOWN]:
-        yield f"  unknown: {why}"
-    if len(answer.why) > SHOWN:
-        yield f"  unknown: {count_of(len(answer.why) - SHOWN, 'more reason')}"
+    yield from _reasons(answer.why)
     worst = answer.worst
     if worst is None:
         return

@@ -213,8 +213,7 @@ class JobReader:
                 else f'parameters = {{ {parameter} = "DATE" }}'
             )
             node.refuse(
-                f"{node}: unknown type of ':{parameter}', which is not compared with one column or stored in it"
-                f"{near(parameter, types)}; write {written}, or one of {', '.join(NAMED_TYPES)}"
+                f"{node}: no single column determines the type of ':{parameter}'{near(parameter, types)}; write {written}, or one of {', '.join(NAMED_TYPES)}"
             )
         return Syntax(text, label).typed(types, opaque=True)
 

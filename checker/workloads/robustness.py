@@ -57,10 +57,10 @@ if TYPE_CHECKING:
 __all__ = ["PROMISES", "Robustness", "decide_all", "decide_robustness"]
 
 AT_ROWS = frozenset(("wr", "ww", "rw"))
-"""What a commit check names that compares rows rather than files and partitions."""
+"""Relations in a commit protocol that compares rows rather than files and partitions."""
 PROMISES = ("write-serializable", "update-serializable", "log-serializable")
-"""The levels that are asked about: the table is what some serial order gives; each reader alone sees a state of
-one; everybody sees the order of the log."""
+"""The promised levels: the final table equals that of some serial order; every reader sees a state of one; all
+readers see states of the serial order of the log."""
 Safety = Literal["safe", "unsafe", "unknown"]
 ASSUMED = (
     "Jobs execute only these statements; all their other reads are declared with let.",
@@ -238,8 +238,9 @@ def decide_all(
 
 
 class _Promises:
-    """The promises of one workload under one protocol. A promise implies those before it in PROMISES: a run that breaks
-    one of them breaks it, and what is safe for it is safe for them.
+    """The promises of one workload under one protocol.
+
+    A promise implies those before it in PROMISES: a violation of one of them violates it, and its proof proves them.
     """
 
     def __init__(
@@ -256,7 +257,7 @@ class _Promises:
         self._asked: dict[str, Robustness] = {}
 
     def answer(self, promise: str, wanted: Sequence[str]) -> Robustness:
-        """The answer of one promise, by all that is found of those that are wanted, and of others if it is unknown."""
+        """Return the answer for one promise; if unknown, use the answers for the others."""
         start = monotonic()
         found = self._ask(promise)
         if found.word == "unknown":
@@ -282,7 +283,7 @@ class _Promises:
         return self._asked[promise]
 
     def _with_runs(self, found: Robustness) -> Robustness:
-        """The answer, with the runs that were found for other promises and break this one."""
+        """Return the answer with runs found for other promises that violate this one."""
         if self.trials is None:
             return found
         known = {one.danger.key for one in found.counterexamples}
@@ -331,7 +332,7 @@ class _Asking:
         self.open: list[tuple[JobStatement, JobStatement, JobStatement, str]] = []
 
     def answer(self) -> Robustness:
-        """What comes of all patterns."""
+        """Return the answer from all patterns."""
         if not is_monotone(self.protocol):
             self.why.append(
                 f"under {self.protocol.name}, more commits may admit more transactions, so nothing is proved"
@@ -370,7 +371,7 @@ class _Asking:
         )  # fmt: skip
 
     def _goes_back(self, last: JobStatement, early: JobStatement) -> bool:
-        """Whether the one may miss the other, and commit."""
+        """Return whether one statement may commit without seeing a change of its read set by the other."""
         if self.tell is not None:
             self.tell(f"{last.name} with concurrent {early.name}")
         if not self.workload.overlap(last.job, early.job):
@@ -378,7 +379,7 @@ class _Asking:
         return any([self._may(one).ways for one in ways_to_miss(backward_pair(last, early))])  # noqa: C419 - ask all
 
     def _may(self, danger: CyclePattern) -> PatternQuestion:
-        """A danger as a question that was asked; what is refuted of it is part of the proof."""
+        """Ask about a pattern; impossible ways become part of the proof."""
         question = self.dangers.question(danger)
         self.refuted.update(dict.fromkeys(question.refuted.values()))
         if question.unsure:
@@ -386,7 +387,7 @@ class _Asking:
         return question
 
     def _depends(self, a: JobStatement, b: JobStatement, *kinds: str) -> bool:
-        """Whether a run of the one may depend in one of these ways on one of the other; b on a for wr and ww."""
+        """Return whether one statement may depend in one of these ways on the other; b on a for wr and ww."""
         for kind in kinds:
             found = self.dangers.depends(kind, a, b)
             if found.possible:
@@ -395,11 +396,11 @@ class _Asking:
         return False
 
     def _reads(self, one: JobStatement) -> bool:
-        """Whether it reads anything that somebody writes."""
+        """Return whether a statement reads what some job writes."""
         return any(self._depends(one, other, "rw") for other in self.writers)
 
     def _reach(self, start: JobStatement) -> frozenset[str]:
-        """Who may depend on a statement, at once or by way of others."""
+        """Return the statements that may depend on a statement, directly or through others."""
         found: set[str] = set()
         todo = [start]
         while todo:
@@ -411,7 +412,7 @@ class _Asking:
         return frozenset(found)
 
     def _cycles(self, last: JobStatement, early: JobStatement) -> None:
-        """The cycles of writers around a pair that goes back."""
+        """Look at the cycles of writers around a backward pair."""
         if self._look(write_skew(last, early)):
             return
         if self._reads(early):
@@ -431,9 +432,9 @@ class _Asking:
     def _longer(
         self, last: JobStatement, early: JobStatement, between: JobStatement, kind: str
     ) -> None:
-        """The same with a way back by way of others, which ends with one that the last one has missed; or leads
-        through another one that goes back, and has missed the one before it on the way (docs/semantics.md,
-        Theorem 12).
+        """Look for longer cycles, whose path back leads through other statements (docs/semantics.md, Theorem 12).
+
+        The path ends with a statement that the last one does not see, or leads through another backward pair.
         """
         open_ = open_cycle(last, early, between, kind)
         if not self._may(open_).ways:
@@ -460,7 +461,7 @@ class _Asking:
                     )
 
     def _around(self, last: JobStatement, early: JobStatement, reader: JobStatement) -> None:
-        """A reader between others that depend on what was missed, and on which the last one depends."""
+        """Note a reader that may stand on a longer path from the unseen change to the last statement."""
         after = [w for w in self.writers if self._depends(reader, w, "rw")]
         reach = self._reach(early)
         before = self._depends(early, reader, "wr") or any(
@@ -473,7 +474,7 @@ class _Asking:
             )
 
     def _any_reader(self, early: JobStatement) -> JobStatement:
-        """Somebody who reads the whole table."""
+        """Return a reader of the whole table."""
         table = early.statement.target  # type: ignore[union-attr] # it writes
         sql = f"SELECT * FROM {table}"
         return JobStatement(
@@ -481,7 +482,7 @@ class _Asking:
         )
 
     def _look(self, danger: CyclePattern) -> bool:
-        """Whether a danger may come about, also by what a client reads outside; if so, it is carried out."""
+        """Return whether a pattern is possible, also by reads outside the transaction; if so, execute it."""
         return any([self._look_at(one) for one in ways_to_miss(danger)])  # noqa: C419 - at all of them
 
     def _look_at(self, danger: CyclePattern) -> bool:

@@ -53,12 +53,12 @@ __all__ = ["JobReader", "types_in"]
 
 OF_JOB = ("sql", "parameters", "where", "let", "alone", "after", "conf", "options")
 OVERWRITE_OPTION = "partitionOverwriteMode"
-"""The option of a DataFrame writer that says the overwrite mode of one write."""
+"""The option of a DataFrame writer for the overwrite mode of one write."""
 STATEMENTS = (Insert, Delete, Update, Merge, Truncate, Optimize, Vacuum, Read)
 
 
 def types_in(node: Node) -> dict[str, Type]:
-    """Parameters with their types."""
+    """Return parameters with their types."""
     found: dict[str, Type] = {}
     for name, given in node.items():
         if not NAME.fullmatch(name):
@@ -93,20 +93,20 @@ class _ReadWith(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class JobReader:
-    """Reads jobs on these tables, with what they share."""
+    """Reader of jobs on given tables with shared parameters."""
 
     schemas: dict[str, Schema]
-    """The tables; those that stand in for queries are added as they are met."""
+    """The tables; uninterpreted sources are added during reading."""
     shared: Mapping[str, Type]
-    """The parameters that have one value in all runs that overlap."""
+    """Parameters that have one value in all concurrent runs."""
     formats: Mapping[str, str]
-    """Of tables that are not Delta's the format."""
+    """Formats of tables that are not Delta tables."""
     besides: str
-    """What to do about a table that is not known."""
+    """The fix in the message about an unknown table."""
     written: frozenset[str]
-    """The tables that jobs write to."""
+    """Tables that jobs write to."""
     instead: list[UninterpretedSource] = field(default_factory=list)
-    """What stands in for queries that are not modelled."""
+    """Uninterpreted sources of unsupported queries."""
 
     def job(self, name: str, node: Node) -> Job:
         if not NAME.fullmatch(name):
@@ -149,7 +149,7 @@ class JobReader:
         types: Mapping[str, Type],
         let: Mapping[str, _Query],
     ) -> Iterator[JobStatement]:
-        """The statements of a job, each with the confs that its session has by then."""
+        """Yield the statements of a job, each with the confs of its session at that point."""
         confs = _confs(node)
         sets = [SET.fullmatch(text) for text in texts]
         several = sets.count(None) > 1
@@ -169,7 +169,7 @@ class JobReader:
     def undeclared(
         self, node: Node, texts: Sequence[str], queries: Node, known: Container[str]
     ) -> dict[str, Type]:
-        """The parameters that have no type, each with that of the columns that it meets."""
+        """Return the parameters without declared type, with the types of the columns that determine them."""
         given = [(node, "sql", text, _label(node, text)) for text in texts]
         given += [
             (queries, name, one.value, _let_label(name, one))
@@ -226,7 +226,7 @@ class JobReader:
                 raise
 
     def resolved(self, syntax: Syntax) -> Statement:
-        """The statement; what it only reads from is a table, too, that the workload has to know."""
+        """Return the statement; tables that it only reads have to be declared as well."""
         try:
             return resolve(syntax, self.schemas)
         except SqlError as error:
@@ -240,9 +240,7 @@ class JobReader:
     def modelled(
         self, syntax: Syntax, confs: Mapping[str, str]
     ) -> tuple[Statement, UninterpretedSource | None]:
-        """The statement; with a table in the place of a query that is not modelled, if that leaves nothing else that
-        is not.
-        """
+        """Return the statement, with an uninterpreted source for an unsupported query if that suffices."""
         problem: SqlError | None = None
         found: Statement | None = None
         try:
@@ -322,7 +320,7 @@ def _confs(node: Node) -> dict[str, str]:
 
 
 def _job_conf(node: Node, key: str, value: object) -> str:
-    """The value of a conf that jobs may set."""
+    """Return the value of a conf that jobs may set."""
     if isinstance(value, str) and (why := conf_problem(key, value, JOB_CONFS)):
         node.refuse(f"{node}: {why}")
     return conf_value(node, key, value)
@@ -333,13 +331,13 @@ def _opaque(statement: Statement) -> bool:
 
 
 def _in_file(node: Node, key: str, text: str) -> AbstractContextManager[None]:
-    """Errors in a text that a key has point into the file."""
+    """Let errors in the text of a key point into the file."""
     source = node.source
     return errors_in_file(source.label, source.text, source.offset(node.under(key), text))
 
 
 def _label(node: Node, text: str) -> str:
-    """Where a statement of a job stands, in messages."""
+    """Return the place of a statement of a job, for messages."""
     return f"{node.source.place_of(f'{node}.sql', text)}, job {node.path.rpartition('.')[2]}"
 
 

@@ -52,11 +52,11 @@ TEMPLATE = re.compile(
         for quote, name in (("'", "s"), ('"', "d"), ("", "p"))
     )
 )
-"""What a template engine puts a value in for, perhaps as a text."""
+"""A template expression, perhaps in quotes."""
 LEFT = re.compile(r"\{\{|\{%|\$\{")
 PASSED = re.compile(rf"{BLANK}(SET|RESET|USE|DESCRIBE|DESC|SHOW|ANALYZE|REFRESH)\b", re.IGNORECASE)
 MATTERS = re.compile(r"spark\.databricks\.|partitionOverwriteMode", re.IGNORECASE)
-"""Settings on which commits may hang."""
+"""Settings that may affect commits."""
 VIEW = re.compile(
     rf"{BLANK}CREATE\s+(?:OR\s+REPLACE\s+)?TEMP(?:ORARY)?\s+VIEW\s+`?(?P<name>\w+)`?\s+AS\s+(?P<query>.*)",
     re.IGNORECASE | re.DOTALL,
@@ -155,7 +155,7 @@ KNOWN = re.compile(r"^\s*--\s*where\b\s*(\S.*?)\s*$", re.MULTILINE | re.IGNORECA
 
 
 def workloads() -> list[str]:
-    """The names of the workloads that ship, sorted.
+    """Return the names of the shipped workloads, sorted.
 
     >>> workloads()
     ['shop']
@@ -199,7 +199,7 @@ def workload(*names: str, ddl: Path | None = None, tables: Sequence[str] = ()) -
 
 
 def as_workload(given: Workload | NameOrPath) -> Workload:
-    """The workload with this name or in this file; a workload as it is.
+    """Return the workload with this name or in this file; a workload is returned unchanged.
 
     >>> as_workload(as_workload("shop")).name
     'shop'
@@ -208,7 +208,7 @@ def as_workload(given: Workload | NameOrPath) -> Workload:
 
 
 def replace_statement(of: Workload, one: JobStatement, sql: str) -> Workload:
-    """The workload with another text for one statement, whose parameters are the same."""
+    """Return the workload with another text for one statement, which has the same parameters."""
     syntax = Syntax(sql, one.name).typed(one.types, opaque=True)
     statement = with_overwrite_mode(resolve(syntax, of.tables), one.conf)
     changed = replace(one, sql=sql, statement=statement)
@@ -253,6 +253,6 @@ def _of_sql(
 
 
 def _job_name(path: Path) -> str:
-    """What the job of a file is called: as the file, as far as that is a name."""
+    """Return the name of the job of a file."""
     name = re.sub(r"[^A-Za-z0-9_]+", "_", path.stem)
     return name if NAME.fullmatch(name) else f"job_{name}"

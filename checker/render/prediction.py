@@ -206,10 +206,7 @@ def _joined(names: Sequence[str], word: str) -> str:
 def _legend(meetings: Sequence[PairPrediction]) -> Iterator[str]:
     """Yield the signs of a grid that occur, each with its meaning."""
     signs = {sign for one in meetings for sign in _sign(one)}
-    meaning = {
-        c.letter: f"can abort with {name} (example executed by the model)"
-        for name, c in CONFLICTS.items()
-    }
+    meaning = {c.letter: f"can abort with {name} (example found)" for name, c in CONFLICTS.items()}
     meaning |= {
         "!": "always aborts, if both write something (proved)",
         ".": "never aborts (proved for all parameter values and rows)",

@@ -1,4 +1,4 @@
-"""``isolitmus predict``: which of one's own jobs stop which, when, and what would end it."""
+"""``isolitmus predict``: which jobs conflict, when, and which changes end the conflicts."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 __all__ = ["predict"]
 
 FEW = 8
-"""Of fewer statements one process tells sooner than several, which have to begin."""
+"""With fewer statements, one process is faster than several, which have to start."""
 
 
 @check_output_paths(save=True, html=False)
@@ -50,25 +50,41 @@ def predict(
     level: Level = None,
     save: Annotated[
         Path | None,
-        typer.Option(metavar="FOLDER", help="Write the smallest examples here, as litmus files."),
+        typer.Option(
+            metavar="FOLDER", help="Write the smallest examples to this folder as litmus files."
+        ),
     ] = None,
     html: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write a page of it here.")
+        Path | None, typer.Option(metavar="FILE", help="Write the result as an HTML page.")
     ] = None,
     remedies: Annotated[
-        bool, typer.Option("--remedies", help="What would end conflicts, each asked anew.")
+        bool, typer.Option("--remedies", help="Also find changes that end conflicts.")
     ] = False,
     engine: Annotated[
         str | None,
-        typer.Option(metavar="E[,E...]", help="Carry the examples out on these engines: delta, …"),
+        typer.Option(metavar="E[,E...]", help="Run the examples on these engines: delta, …"),
     ] = None,
     cores: Cores = None,
     time: Time = None,
     memory: Memory = None,
     as_json: Json = False,
 ) -> int:
-    """Exit status 1 if some statement may be stopped, 3 if that is unknown of one, else 0; that of run if an
-    example could not be carried out.
+    """Predict which statements abort if another one commits between their snapshot and their commit.
+
+    The answer is for all parameter values and all rows. "never" and "always" are proved; each exception that is
+    named has an example that the model executed.
+
+    Exit status:
+      0  no statement can abort
+      1  some statement can abort
+      3  otherwise, if the answer for some pair is unknown
+      With --engine, that of run if an example is refused or ends differently.
+
+    Examples:
+      isolitmus predict shop
+      isolitmus predict --ddl events.sql dedupe.sql append.sql
+      isolitmus predict shop --level WriteSerializable --remedies
+
     """
     checked_cores(cores)
     within = read_budget(time, memory)
@@ -83,7 +99,7 @@ def predict(
     said: list[str] = []
 
     def say_row(row: Sequence[PairPrediction]) -> None:
-        """Print a row of the grid, the first below the grid's head."""
+        """Print a row of the grid; before the first row, the head of the grid."""
         if not said:
             names = [meeting.winner for meeting in row]
             for line in prediction_head(workload, names, under.name):
@@ -113,7 +129,7 @@ def predict(
                 with within.interrupting():
                     ways.extend(try_changes(found, under))
             except Limit as limit:
-                ended = f"{limit}; which changes would help is unknown"
+                ended = f"{limit}; remedies are unknown"
     if as_json:
         more = {"remedies": [way.to_json() for way in ways]} if remedies else {}
         print_json({**found.to_json(), "ended": found.ended or ended, **more})
@@ -121,7 +137,7 @@ def predict(
         for line in change_lines(ways):
             say(line)
     if found.ended is not None:
-        ended = f"{found.ended}; what was not asked until then is unknown"
+        ended = f"{found.ended}; the remaining pairs are unknown"
     if ended is not None:
         warn(ended)
     if save is not None:
@@ -141,14 +157,14 @@ def predict(
 
 
 def _save(found: JobPrediction, folder: Path) -> None:
-    """A litmus file for each example."""
+    """Write a litmus file for each example."""
     folder.mkdir(parents=True, exist_ok=True)
     for test in found.examples:
         write_whole(folder / f"{test.name}.toml", str(test))
 
 
 def _replay(found: JobPrediction, carriers: list[str], *, quiet: bool) -> int:
-    """Carry the examples out; the exit status if one is not as predicted, or was refused."""
+    """Run the examples; return the exit status if one ends differently or is refused."""
     from isolitmus.cli.engine_runs import EngineRun, report_refusals, run_found
 
     done: list[EngineRun] = []

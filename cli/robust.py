@@ -1,4 +1,4 @@
-"""``isolitmus robust``: whether one's own jobs are safe, however often they run and with whatever parameters."""
+"""``isolitmus robust``: whether jobs keep a promise at a level, for any number of runs and all parameters."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from isolitmus.checker.render.robustness import (
+    answer_line,
     assumption_lines,
+    evidence_lines,
+    legend_lines,
     need_lines,
-    repair_lines,
-    robust_head,
-    robust_lines,
-    robust_row,
+    table_lines,
 )
 from isolitmus.checker.workloads.robustness import PROMISES, decide_all
 from isolitmus.cli.options import CERTIFICATE, Json, Memory, Time, read_budget, split_names
@@ -40,12 +40,11 @@ from isolitmus.specs.disk.output_files import write_whole
 from isolitmus.specs.registries.formats import format_named
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from isolitmus.checker.workloads.repairs import Repair
     from isolitmus.checker.workloads.robustness import Robustness
     from isolitmus.model.budget import Budget
-    from isolitmus.model.spec import Spec
 
 __all__ = ["robust"]
 
@@ -59,29 +58,47 @@ def robust(
     level: Level = None,
     promise: Annotated[
         str | None,
-        typer.Option(metavar="P[,P...]", help="Promises, with commas: write-serializable, …"),
+        typer.Option(
+            metavar="P[,P...]",
+            help="Promises, separated by commas; default: write-, update- and log-serializable.",
+        ),
     ] = None,
     repairs: Annotated[
-        bool, typer.Option("--repairs", help="What would make it safe, each proved.")
+        bool, typer.Option("--repairs", help="Also find repairs; each is proved.")
     ] = False,
     certificate: Annotated[Path | None, CERTIFICATE] = None,
     save: Annotated[
         Path | None,
-        typer.Option(metavar="FOLDER", help="Write the counterexamples here, as litmus files."),
+        typer.Option(
+            metavar="FOLDER", help="Write the counterexamples to this folder as litmus files."
+        ),
     ] = None,
     html: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write a page of it here.")
+        Path | None, typer.Option(metavar="FILE", help="Write the result as an HTML page.")
     ] = None,
     engine: Annotated[
         str | None,
-        typer.Option(metavar="E[,E...]", help="Carry these out on engines: delta, …"),
+        typer.Option(metavar="E[,E...]", help="Run the counterexamples on these engines: delta, …"),
     ] = None,
     time: Time = None,
     memory: Memory = None,
     as_json: Json = False,
 ) -> int:
-    """Exit status 1 if a promise is not kept at some level that was asked about, 3 if that is unknown, else 0;
-    that of run if a counterexample could not be carried out.
+    """Decide whether jobs keep a promise at an isolation level, for any number of runs.
+
+    "safe" is a proof for all parameter values and all rows; "unsafe" comes with the smallest counterexample found.
+
+    Exit status:
+      0  all promises hold at all levels asked
+      1  a promise is violated at some level asked
+      3  otherwise, if an answer is unknown
+      With --engine, that of run if a counterexample is refused or ends differently.
+
+    Examples:
+      isolitmus robust shop
+      isolitmus robust shop --level WriteSerializable --repairs
+      isolitmus robust --ddl events.sql dedupe.sql append.sql --promise write-serializable
+
     """
     within = read_budget(time, memory)
     workload = choose_workload(jobs, ddl, table)
@@ -93,8 +110,7 @@ def robust(
     wanted = PROMISES if promise is None else split_names("promise", promise)
     for name in wanted:
         if name not in PROMISES:
-            known = ", ".join(PROMISES)
-            raise IsolitmusError(f"--promise is '{name}'{near(name, PROMISES)}; known: {known}")
+            raise IsolitmusError(f"unknown --promise '{name}'{near(name, PROMISES)}")
     carriers = [] if engine is None else split_names("engine", engine)
     if carriers:
         from isolitmus.cli.engine_runs import refuse_engines
@@ -102,8 +118,9 @@ def robust(
         refuse_engines(carriers, [under.name for under in unders])
     promises = list(dict.fromkeys(wanted))
     with progress(f"robust {workload.name}") as tell:
-        found = decide_all(workload, unders, promises, tell=tell, budget=within)
-        answers = list(found if as_json else _said(found, promises, unders))
+        answers = list(decide_all(workload, unders, promises, tell=tell, budget=within))
+        if not as_json:
+            _say_answer(answers)
         ways, ended = _repairs(answers if repairs else (), within)
     if as_json:
         documents = []
@@ -131,27 +148,25 @@ def robust(
     return 1 if "unsafe" in words else 3 if "unknown" in words or ended else 0
 
 
-def _said(
-    answers: Iterable[Robustness], promises: Sequence[str], unders: Sequence[Spec]
-) -> Iterator[Robustness]:
-    """The answers, and when those of a promise are known, its row of the table is printed."""
-    row: list[Robustness] = []
-    for k, answer in enumerate(answers):
-        yield answer
-        if not k:
-            say(f"{answer.workload.title}: any number of runs, any parameters, any rows")
-            say()
-            say(robust_head(promises, [under.name for under in unders]))
-        row.append(answer)
-        if len(row) == len(unders):
-            say(robust_row(answer.promise, promises, row))
-            row.clear()
+def _say_answer(answers: Sequence[Robustness]) -> None:
+    """Print the answer and the table of verdicts."""
+    say(answer_line(answers))
+    say()
+    say("Promises kept by any number of runs. Row: promise. Column: isolation level.")
+    for line in table_lines(answers):
+        say(line)
+    say()
+    for line in legend_lines(answers):
+        say(f"  {line}")
+    say()
+    for line in need_lines(answers):
+        say(line)
 
 
 def _repairs(
     answers: Iterable[Robustness], budget: Budget
 ) -> tuple[dict[tuple[str, str], list[Repair]], str | None]:
-    """What would make them safe, by promise and protocol, and the limit that ended that, if one did."""
+    """Return repairs by promise and protocol, and the limit that ended the search, if any."""
     from isolitmus.checker.workloads.repairs import find_repairs
 
     ways: dict[tuple[str, str], list[Repair]] = {}
@@ -162,29 +177,21 @@ def _repairs(
                     made = list(find_repairs(answer, protocol(answer.protocol)))
                 ways[answer.promise, answer.protocol] = made
     except Limit as limit:
-        return ways, f"{limit}; what would make the other promises safe is unknown"
+        return ways, f"{limit}; repairs of the other promises are unknown"
     return ways, None
 
 
 def _say_rest(answers: Sequence[Robustness], ways: Mapping[tuple[str, str], list[Repair]]) -> None:
-    """What stands below the table."""
-    say()
-    for line in need_lines(answers):
+    """Print proofs, counterexamples, repairs and assumptions."""
+    for line in evidence_lines(answers, ways):
         say(line)
-    for k, answer in enumerate(answers):
-        say()
-        for line in robust_lines(answer, answers[:k]):
-            say(line)
-        key = answer.promise, answer.protocol
-        for line in repair_lines(answer, ways[key]) if key in ways else ():
-            say(f"  {line}")
     say()
     for line in assumption_lines(answers):
         say(line)
 
 
 def _save(answers: list[Robustness], folder: Path) -> None:
-    """A litmus file for each counterexample."""
+    """Write a litmus file for each counterexample."""
     folder.mkdir(parents=True, exist_ok=True)
     for answer in answers:
         for k, one in enumerate(answer.counterexamples, 1):
@@ -192,7 +199,7 @@ def _save(answers: list[Robustness], folder: Path) -> None:
 
 
 def _replay(answers: list[Robustness], carriers: list[str], *, quiet: bool) -> int:
-    """Carry the counterexamples out; the exit status if one is not as predicted, or was refused."""
+    """Run the counterexamples; return the exit status if one ends differently or is refused."""
     from isolitmus.cli.engine_runs import EngineRun, report_refusals, run_found
 
     done: list[EngineRun] = []

@@ -1,4 +1,4 @@
-"""What the verbs about jobs share: where a workload comes from, and the commit check that it is under."""
+"""Options that ``predict`` and ``robust`` share: the workload, its tables, the isolation level."""
 
 from __future__ import annotations
 
@@ -22,35 +22,36 @@ __all__ = ["Ddl", "Jobs", "Level", "TableFolder", "choose_protocol", "choose_wor
 
 Jobs = Annotated[
     list[str],
-    typer.Argument(metavar="JOBS", help="A workload's name, a workload file, or files of SQL."),
+    typer.Argument(metavar="JOBS", help="The name of a workload, a workload file, or SQL files."),
 ]
 Ddl = Annotated[
     str | None,
-    typer.Option(metavar="FILE", help="With files of SQL: the CREATE TABLE of their tables."),
+    typer.Option(metavar="FILE", help="For SQL files: the file with CREATE TABLE of their tables."),
 ]
 TableFolder = Annotated[
     list[str] | None,
     typer.Option(
         metavar="[NAME=]FOLDER",
-        help="A Delta table that the jobs are about: its log says what it is. May be repeated.",
+        help="A Delta table of the jobs; its log declares it. May be repeated.",
     ),
 ]
 Level = Annotated[
     str | None,
     typer.Option(
         metavar="L",
-        help="Serializable, WriteSerializable or a protocol; default: the table's, or Serializable.",
+        help="Serializable, WriteSerializable or a protocol; default: the table's level, else"
+        " Serializable; robust asks about every level.",
     ),
 ]
 
 
 def choose_workload(jobs: list[str], ddl: str | None, table: list[str] | None) -> Workload:
-    """The workload that a command line names; IsolitmusError if a table's log says something else of its table."""
+    """Return the workload of a command line; IsolitmusError if a table's log contradicts its declaration."""
     return workload(*jobs, ddl=None if ddl is None else Path(ddl), tables=table or ())
 
 
 def choose_protocol(found: Workload, level: str | None) -> Spec:
-    """The protocol of a level, or of this name; where none is given that of the workload's tables."""
+    """Return the protocol of a level or of this name; by default that of the workload's tables."""
     wanted = level or found.level or "Serializable"
     settings = {
         protocol(name).setting.rpartition("= ")[2]: name for name in format_named(DELTA).protocols
@@ -58,8 +59,9 @@ def choose_protocol(found: Workload, level: str | None) -> Spec:
     folded = {setting.lower(): name for setting, name in settings.items()}
     name = databricks_protocol(folded.get(wanted.lower(), wanted))
     if name.partition("@")[0] not in protocols() and not name.endswith(".cat"):
-        known = [*settings, *protocols()]
+        meant = near(wanted, [*settings, *protocols()])
         raise IsolitmusError(
-            f"--level is '{wanted}'{near(wanted, known)}; Serializable, WriteSerializable or a protocol is wanted"
+            f"unknown --level '{wanted}'{meant if 'did you mean' in meant else ''}; give Serializable,"
+            " WriteSerializable or a protocol (isolitmus show protocols)"
         )
     return protocol(name)

@@ -105,11 +105,11 @@ class Workload(ReadableRepr):
         """What is taken for granted of its tables and of when jobs run."""
         return (
             *(
-                f"{table} is of format {format_}, of which no commit check knows: nobody writes to it while jobs run"
+                f"Nobody writes to {table} while jobs run: it has the format {format_}, without a commit protocol."
                 for table, format_ in self.formats.items()
             ),
             *self.left_out,
-            *(f"no two runs that overlap have the same :{name}" for name in self.distinct),
+            *(f"Concurrent runs never have the same :{name}." for name in self.distinct),
         )
 
     def overlap(self, a: str, b: str) -> bool:

@@ -1,18 +1,19 @@
-"""Predictions in lines and as a page.
+"""Predictions as text and as an HTML page.
 
-A prediction in lines for a person: a grid of all pairs, and sentences by who is stopped.
+The text: a grid of all pairs, the answer in one line, a legend, a sentence for each kind of conflict, assumptions.
 
-The page of a prediction: who stops whom, when, and the smallest example of each.
+The page: the same, with the smallest example of each conflict as a litmus file.
 """
 
 from __future__ import annotations
 
-from textwrap import wrap
 from typing import TYPE_CHECKING
 
 from isolitmus.checker.render.page_parts import render_template
+from isolitmus.checker.workloads.abort_examples import COMMITS, FAILS, NO_OP
+from isolitmus.checker.workloads.prediction import WORDS as COMPARISONS
 from isolitmus.model.delta.conflict import CONFLICTS
-from isolitmus.model.display import count_of
+from isolitmus.model.display import capitalized, count_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -23,23 +24,34 @@ if TYPE_CHECKING:
     from isolitmus.model.workload import Workload
 
 __all__ = [
+    "alternatives",
+    "assumed_lines",
     "change_lines",
     "change_words",
+    "enumeration",
     "grid_row",
     "meeting_words",
+    "pair_sentences",
     "prediction_head",
     "prediction_lines",
     "prediction_page",
     "prediction_rest",
+    "summary_line",
 ]
 
 SIGNS = {"never": ".", "apart": "-", "unknown": "?"}
 CELL = 4
-"""The signs of the longest cell of the grid: two letters, ? and !."""
+"""The longest cell of the grid: two letters, ? and !."""
+CAN_ABORT = ("always", "when")
+RETRIES = {COMMITS: "succeeds", NO_OP: "is a no-op", FAILS: "fails with an error"}
+"""Outcomes of a retry in words."""
+LISTED = 6
+"""The most statements that the answer names."""
+IN_BETWEEN = "between its snapshot and its commit"
 
 
 def prediction_lines(prediction: JobPrediction) -> Iterator[str]:
-    """What the jobs are, the grid, and what is said of each pair."""
+    """Yield the whole prediction: the grid, the answer, the legend, a sentence for each conflict, assumptions."""
     rows = prediction.rows
     yield from prediction_head(prediction.workload, list(rows), prediction.protocol)
     yield from map(grid_row, rows.values())
@@ -47,16 +59,17 @@ def prediction_lines(prediction: JobPrediction) -> Iterator[str]:
 
 
 def prediction_head(workload: Workload, names: Sequence[str], protocol: str) -> Iterator[str]:
-    """What the jobs are, and the head of the grid of the statements of these names."""
+    """Yield the title, and caption and head of the grid of the statements of these names."""
     many_statements = count_of(len(names), "statement that writes", "statements that write")
     yield f"{workload.title}: {count_of(len(workload.jobs), 'job')}, {many_statements}, under {protocol}"
     yield ""
+    yield "Conflicts. Row: starts first, commits last. Column: commits in between."
     cells = "  ".join(f"{name:<{_width(name)}}" for name in names)
     yield f"{'':<{max(map(len, names))}}  {cells}".rstrip()
 
 
 def grid_row(row: Sequence[PairPrediction]) -> str:
-    """One row of the grid: a statement that begins first and commits last, by each that commits meanwhile."""
+    """Return one row of the grid: a statement, with each statement that commits in between."""
     cells = "  ".join(f"{_sign(one):<{_width(one.winner)}}" for one in row)
     return f"{row[0].loser:<{max(len(one.winner) for one in row)}}  {cells}".rstrip()
 
@@ -66,61 +79,141 @@ def _width(name: str) -> int:
 
 
 def prediction_rest(prediction: JobPrediction) -> Iterator[str]:
-    """What the signs of the grid mean, and what is said of each pair."""
-    work = prediction.workload
-    yield _legend(prediction.meetings)
+    """Yield what follows the grid: the answer, the legend, a sentence for each conflict, assumptions."""
     yield ""
-    for loser, row in prediction.rows.items():
-        yield from _of(loser, row)
+    yield summary_line(prediction)
     yield ""
-    yield from wrap(f"This is for {prediction.engine}.", 100)
-    if work.assumptions:
-        yield f"Assumed: {'; '.join(work.assumptions)}."
+    yield from (f"  {line}" for line in _legend(prediction.meetings))
+    sentences = [line for loser, row in prediction.rows.items() for line in _sentences(loser, row)]
+    if sentences:
+        yield ""
+        yield from sentences
+    if any(meeting.condition for meeting in prediction.meetings):
+        yield ""
+        yield "Conditions on parameters are necessary: if one does not hold, the two never conflict (proved)."
+    yield ""
+    yield f"Valid for {prediction.engine}."
+    yield from assumed_lines(prediction.workload.assumptions)
+
+
+def assumed_lines(assumptions: Sequence[str]) -> Iterator[str]:
+    """Yield assumptions, one a line, under a heading; nothing if there are none."""
+    if assumptions:
+        yield ""
+        yield "Assumptions:"
+        yield from (f"- {one}" for one in assumptions)
+
+
+def summary_line(prediction: JobPrediction) -> str:
+    """Return the answer: how many statements can abort, and which never do."""
+    rows = prediction.rows
+    can = [name for name, row in rows.items() if any(m.word in CAN_ABORT for m in row)]
+    unsure = [
+        name
+        for name, row in rows.items()
+        if name not in can and any(m.word == "unknown" for m in row)
+    ]
+    never = [name for name in rows if name not in can and name not in unsure]
+    if not can and not unsure:
+        return "No statement can abort." if len(rows) > 1 else f"{never[0]} never aborts."
+    if len(can) == len(rows):
+        every = {1: can[0], 2: "Both statements"}.get(len(can), f"All {len(can)} statements")
+        return f"{every} can abort."
+    said = [f"{len(can)} of {len(rows)} statements can abort"] if can else []
+    if unsure:
+        said.append(f"it is unknown whether {_few(unsure, 'or')} can abort")
+    if never:
+        said.append(f"{_few(never, 'and')} never {'aborts' if len(never) == 1 else 'abort'}")
+    return f"{'; '.join([capitalized(said[0]), *said[1:]])}."
+
+
+def _few(names: Sequence[str], word: str) -> str:
+    """Return the names, or their number if there are many."""
+    return _joined(names, word) if len(names) <= LISTED else f"{len(names)} others"
 
 
 def change_lines(changes: Sequence[JobChange]) -> Iterator[str]:
-    """What would end conflicts, and which."""
+    """Yield the changes that end conflicts, with their effects and costs."""
     yield ""
-    yield (
-        "What would end some of it, each asked anew:"
-        if changes
-        else "Nothing that was tried ends any of it."
-    )
+    if not changes:
+        yield "Remedies: none of the changes that were tried ends a conflict."
+        return
+    yield "Remedies (the effect of each was predicted anew):"
     for change in changes:
-        yield f"  {change.title}"
+        yield f"- {capitalized(change.title)}"
         yield from (f"    {line}" for line in change_words(change))
 
 
 def change_words(change: JobChange) -> Iterator[str]:
-    """What a change ends, brings, leaves to fewer parameters, and costs."""
-    said: dict[tuple[str, str], list[str]] = {}
-    for words, pairs in ((change.ended, change.ends), ("but now", change.brings)):
-        for loser, winner in pairs:
-            said.setdefault((f"{words} {loser}", ""), []).append(_named(loser, winner))
+    """Yield the effects of a change, then its costs."""
+    form = "if {} commits meanwhile"
+    if change.is_retry:
+        for loser, winners in _by_loser(change.ends).items():
+            yield f"a retry of {loser} does not fail after {alternatives(winners)}"
+    else:
+        yield from pair_sentences(change.ends, form, "no longer aborts")
+    yield from pair_sentences(change.brings, form, "can now abort")
+    narrowed: dict[tuple[str, str], list[str]] = {}
     for loser, winner, when in change.narrows:
-        condition = f" only if {' and '.join(when)}"
-        said.setdefault((loser, condition), []).append(_named(loser, winner))
-    for (who, condition), winners in said.items():
-        yield f"{who} by {_listed(winners)}{condition}"
-    yield from (f"costs: {cost}" for cost in change.costs)
+        key = loser, enumeration([_symbolic(one, loser, winner) for one in when])
+        narrowed.setdefault(key, []).append(_named(loser, winner))
+    for (loser, condition), winners in narrowed.items():
+        yield f"{loser} conflicts with {enumeration(winners)} only if {condition}"
+    yield from (f"cost: {cost}" for cost in change.costs)
+
+
+def pair_sentences(pairs: Sequence[tuple[str, str]], form: str, verb: str = "") -> Iterator[str]:
+    """Yield a sentence for each first statement of some pairs, whose ``form`` holds the second ones."""
+    for first, others in _by_loser(pairs).items():
+        yield " ".join(word for word in (first, verb, form.format(alternatives(others))) if word)
+
+
+def _by_loser(pairs: Sequence[tuple[str, str]]) -> dict[str, list[str]]:
+    """Group pairs by their first statement."""
+    found: dict[str, list[str]] = {}
+    for loser, winner in pairs:
+        found.setdefault(loser, []).append(_named(loser, winner))
+    return found
 
 
 def _named(loser: str, winner: str) -> str:
-    return "another run of itself" if winner == loser else winner
+    return f"another run of {loser}" if winner == loser else winner
 
 
-def _legend(meetings: Sequence[PairPrediction]) -> str:
-    """What the signs of a grid mean."""
-    letters = {sign for one in meetings for sign in _sign(one)}
-    words = [f"{c.letter} {name}" for name, c in CONFLICTS.items() if c.letter in letters]
-    meaning = {
-        ".": "never stopped",
-        "!": "always, if both write",
-        "-": "never at a time",
-        "?": "unknown",
+def alternatives(names: Sequence[str]) -> str:
+    """Return names joined by "or".
+
+    >>> alternatives(["a", "b", "c"])
+    'a, b or c'
+    """
+    return _joined(names, "or")
+
+
+def enumeration(names: Sequence[str]) -> str:
+    """Return names joined by "and".
+
+    >>> enumeration(["a", "b"])
+    'a and b'
+    """
+    return _joined(names, "and")
+
+
+def _joined(names: Sequence[str], word: str) -> str:
+    *others, last = names or [""]
+    return f"{', '.join(others)} {word} {last}" if others else last
+
+
+def _legend(meetings: Sequence[PairPrediction]) -> Iterator[str]:
+    """Yield the signs of a grid that occur, each with its meaning."""
+    signs = {sign for one in meetings for sign in _sign(one)}
+    meaning = {c.letter: f"can abort with {name} (example found)" for name, c in CONFLICTS.items()}
+    meaning |= {
+        "!": "always aborts, if both write something (proved)",
+        ".": "never aborts (proved for all parameter values and rows)",
+        "-": "the two never run at the same time",
+        "?": "unknown: neither an example nor a proof was found",
     }
-    words += [f"{sign} {meant}" for sign, meant in meaning.items() if sign in letters]
-    return "Rows begin first and commit last, columns commit meanwhile: " + ", ".join(words) + "."
+    yield from (f"{sign}  {meant}" for sign, meant in meaning.items() if sign in signs)
 
 
 def _sign(meeting: PairPrediction) -> str:
@@ -131,48 +224,89 @@ def _sign(meeting: PairPrediction) -> str:
     return "".join(letters) + perhaps + ("!" if meeting.word == "always" else "")
 
 
-def _of(loser: str, meetings: Sequence[PairPrediction]) -> Iterator[str]:
-    stopped = [m for m in meetings if m.word in ("always", "when", "unknown")]
-    if not stopped:
-        yield f"{loser} is never stopped."
-        return
-    yield f"{loser} is stopped"
+def _sentences(loser: str, meetings: Sequence[PairPrediction]) -> Iterator[str]:
+    """Yield the sentences about one statement, each for all concurrent commits with the same effect."""
     alike: dict[str, list[str]] = {}
-    for meeting in stopped:
-        alike.setdefault(meeting_words(meeting), []).append(_named(loser, meeting.winner))
-    for words, winners in alike.items():
-        yield f"  by {_listed(winners)} {words}"
-
-
-def _listed(names: Sequence[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+    for meeting in meetings:
+        if meeting.word in (*CAN_ABORT, "unknown"):
+            alike.setdefault(_sentence(meeting), []).append(_named(loser, meeting.winner))
+    for k, (sentence, winners) in enumerate(alike.items()):
+        yield sentence.format(alternatives(winners), "meanwhile" if k else IN_BETWEEN)
 
 
 def meeting_words(meeting: PairPrediction) -> str:
-    """When the loser is stopped, how, and what becomes of a retry."""
-    condition = " and ".join(meeting.condition)
+    """Return when the statement aborts, with which exceptions, and the outcome of a retry."""
+    return _sentence(meeting).format(_named(meeting.loser, meeting.winner), IN_BETWEEN)
+
+
+def _sentence(meeting: PairPrediction) -> str:
+    """Return the sentence about a pair, with places for the concurrent statement and for when it commits."""
+    loser, winner = _qualified(meeting)
+    commits = f"if {winner} commits {{}}"
     if meeting.word == "unknown":
-        return f"perhaps{f', and only if {condition}' if condition else ''}: {meeting.why}"
+        why = meeting.why.replace("{", "{{").replace("}", "}}")
+        return f"{loser} perhaps aborts {commits}; unknown: {why}."
     if meeting.certain:
-        when = f"whenever {condition}" if condition else "always"
-    elif condition:
-        when = f"only if {condition}, depending on the rows"
+        aborts, some = "always aborts", ""
     else:
-        when = "with some parameters and rows"
-    perhaps = f", perhaps {' or '.join(meeting.perhaps)}" if meeting.perhaps else ""
-    ends = dict.fromkeys(end for said in meeting.retries.values() for end in said)
-    again = f" Run again, it {' or '.join(ends)}." if ends else ""
-    return f"{when}: {' or '.join(meeting.examples)}{perhaps}.{again}"
+        values = "" if meeting.condition else "parameter values and "
+        aborts, some = "can abort", f", for some {values}rows"
+    said = f"{loser} {aborts} with {alternatives(list(meeting.examples))} {commits}{some}."
+    if meeting.perhaps:
+        said += f" Unknown: whether also with {alternatives(meeting.perhaps)}."
+    ends = dict.fromkeys(RETRIES[end] for outcomes in meeting.retries.values() for end in outcomes)
+    return said + (f" Retry: {alternatives(list(ends))}." if ends else "")
 
 
-WORDS = {"apart": "never at a time", "unknown": "unknown", "never": "never"}
+def _qualified(meeting: PairPrediction) -> tuple[str, str]:
+    """Return the two statements with the conditions on their parameters; the second one as a place.
+
+    >>> from isolitmus.checker.workloads.prediction import PairPrediction
+    >>> conditions = "both have the same :day", "b's :x is below :y", "a's :z is above :y", "a's :z equals b's :y"
+    >>> _qualified(PairPrediction("a", "b", "when", conditions))
+    ('a with :z > :y', "{} with the same :day, with :x < :y and with a's :z = b's :y")
+    """
+    loser, winner = meeting.loser, meeting.winner
+    own: list[str] = []
+    others: list[str] = []
+    for condition in meeting.condition:
+        text = _symbolic(condition, loser, winner)
+        first, second = (f"{loser}'s ", f"{_other(loser, winner)}'s ")
+        if text.startswith(first) and second not in text:
+            own.append(f"with {text.removeprefix(first)}")
+        elif first in text:
+            others.append(f"with {text}")
+        else:
+            text = text.removeprefix(second).replace("both have the same", "the same")
+            others.append(f"with {text}")
+    return f"{loser} {enumeration(own)}".strip(), f"{{}} {enumeration(others)}".strip()
+
+
+def _other(loser: str, winner: str) -> str:
+    """Return the name of the concurrent statement in conditions."""
+    return "the other run" if winner == loser else winner
+
+
+def _symbolic(condition: str, loser: str, winner: str) -> str:
+    """Return a condition on parameters with signs.
+
+    >>> _symbolic("a's :x is below a_2's :y", "a", "a")
+    "a's :x < the other run's :y"
+    """
+    for sign, words in COMPARISONS.items():
+        condition = condition.replace(f" {words} ", f" {sign} ")
+    return condition.replace(f"{loser}_2's ", "the other run's ") if winner == loser else condition
+
+
+WORDS = {"apart": "never at the same time", "unknown": "unknown", "never": "never"}
 
 
 def prediction_page(
     prediction: JobPrediction, made: PageOrigin, changes: Sequence[JobChange] | None = None
 ) -> str:
-    """The page: no script, nothing loaded from anywhere, every text escaped. ``changes``: what would end conflicts, if
-    it was asked.
+    """Return the HTML page: no script, nothing loaded, every text escaped.
+
+    ``changes`` are those that end conflicts, if they were asked for.
     """
     names = list(dict.fromkeys(meeting.loser for meeting in prediction.meetings))
     return render_template(
@@ -183,17 +317,18 @@ def prediction_page(
         names=names,
         cells={(m.loser, m.winner): m for m in prediction.meetings},
         word=_word,
+        summary=summary_line(prediction),
         changes=changes,
         change_words=change_words,
+        capitalized=capitalized,
         words=meeting_words,
     )
 
 
 def _word(meeting: PairPrediction) -> str:
-    """What stands in a cell."""
+    """Return the content of a cell of the page's table."""
     if meeting.word in WORDS:
         return WORDS[meeting.word]
-    condition = " and ".join(meeting.condition)
-    if meeting.certain:
-        return f"whenever {condition}" if condition else "always"
-    return f"only if {condition}" if condition else "sometimes"
+    conditions = [_symbolic(one, meeting.loser, meeting.winner) for one in meeting.condition]
+    when = f" if {enumeration(conditions)}" if conditions else ""
+    return f"{'always' if meeting.certain else 'sometimes'}{when}"

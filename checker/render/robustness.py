@@ -1,20 +1,21 @@
-"""Robustness in lines and as a page.
+"""Robustness as text and as an HTML page.
 
-Whether jobs are safe, in lines for a person: a table of promises and levels, then each answer.
+The text: the answer in one line, a table of promises and levels, evidence, assumptions.
 
-The page of what jobs keep: promises and levels, the smallest schedule that breaks each, proofs, and repairs.
+The page: the same, with pictures of the smallest counterexamples and the litmus files.
 """
 
 from __future__ import annotations
 
-from textwrap import wrap
 from typing import TYPE_CHECKING
 
 from isolitmus.checker.execution.run_result import run
 from isolitmus.checker.render.page_parts import render_template
+from isolitmus.checker.render.prediction import alternatives, enumeration, pair_sentences
 from isolitmus.checker.render.text_pictures import run_lines, timeline
 from isolitmus.checker.render.timeline import timeline_svg
-from isolitmus.model.display import count_of
+from isolitmus.checker.workloads.cycle_patterns import LEMMAS
+from isolitmus.model.display import capitalized, count_of
 from isolitmus.model.sql.statement import Read
 from isolitmus.specs.files.catalogue import protocol
 
@@ -28,99 +29,236 @@ if TYPE_CHECKING:
     from isolitmus.model.litmus import Litmus
 
 __all__ = [
-    "LEMMAS",
     "across_words",
+    "answer_line",
     "assumption_lines",
     "end_words",
+    "evidence_lines",
+    "legend_lines",
     "level_word",
     "need_lines",
-    "pair_words",
     "pattern_words",
+    "proof_lines",
     "repair_lines",
-    "robust_head",
     "robust_lines",
     "robust_page",
-    "robust_row",
+    "table_lines",
 ]
 
 MEANT = {
-    "write-serializable": "the table is one that the jobs could have made one by one",
-    "update-serializable": "each reader alone sees a table that the jobs could have made one by one",
-    "log-serializable": "the jobs could have run one by one in the order of the log, whoever looks",
+    "write-serializable": "the final table equals that of some serial order",
+    "update-serializable": "every reader sees a state of some serial order",
+    "log-serializable": "all readers see states of one serial order, that of the log",
 }
-LEMMAS = {
-    "no dependency": "that one statement depends on another in some way",
-    "nothing goes back": "that a statement commits though it missed one that changed what it read",
-    "no reader in between": "that a reader sees what such a statement missed, and not what it did",
-    "no cycle": "that what it missed was built upon by others, which missed it in turn",
-    "no way back": "that what it missed was built upon by others in its window",
+"""Meaning of the promises."""
+EXPLAINED = "unsafe, explained"
+VERDICTS = {
+    "safe": "proved for any number of runs, all parameter values and all rows",
+    "unsafe": "a counterexample was executed by the model",
+    EXPLAINED: "violated by conflicts only, in every run that was found",
+    "unknown": "neither proved nor violated",
 }
+"""Meaning of the verdicts."""
+SAID = {
+    "safe": "safe",
+    "unsafe": "violated",
+    EXPLAINED: "violated by conflicts only",
+    "unknown": "unknown",
+}
+"""Verdicts in sentences."""
 SHOWN = 3
-VERDICT = len("unsafe, explained")
-BROKEN = {
-    "write-serializable": "",
-    "update-serializable": "The table that is left is that of {}, but so not all read what they did read.",
-    "log-serializable": "In the order of the log they do not give the tables; the last one is that of {}.",
-}
-"""How a run breaks a promise by what one sees, though some orders give the table that is left."""
-EXPLAINED = {
-    "write-serializable": "the table that is left is that of {}",
-    "update-serializable": "in {} all read what they did read, and the table is the one that is left",
-    "log-serializable": "{} gives every version",
-}
-"""How a run keeps a promise by what one sees, though its conflicts do not."""
+COUNTS = {2: "Both", 3: "All three", 4: "All four"}
 
 
-def robust_head(promises: Sequence[str], levels: Sequence[str]) -> str:
-    """The head of a table with a row for each promise, a column for each commit check."""
-    return _row("", promises, [(level, level_word(level)) for level in levels])
+def answer_line(answers: Sequence[Robustness]) -> str:
+    """Return the answer in one line: which promises hold at which levels."""
+    title = answers[0].workload.title
+    promises = list(dict.fromkeys(one.promise for one in answers))
+    levels = list(dict.fromkeys(one.protocol for one in answers))
+    cells = {(one.promise, one.protocol): one.verdict for one in answers}
+    if len(promises) == 1:
+        found = _verdicts({level_word(one): cells[promises[0], one] for one in levels})
+        return f"{title}: {promises[0]} is {found}."
+    safe = [one for one in levels if all(cells[p, one] == "safe" for p in promises)]
+    said = [f"safe at {enumeration([level_word(one) for one in safe])}"] if safe else []
+    by_parts: dict[str, list[str]] = {}
+    for level in levels:
+        parts = []
+        for verdict, word in SAID.items():
+            some = [p for p in promises if cells[p, level] == verdict]
+            if some and verdict != "safe":
+                named = "all promises" if len(some) == len(promises) else enumeration(some)
+                parts.append(f"{named} {'is' if len(some) == 1 else 'are'} {word}")
+        if parts:
+            by_parts.setdefault(", ".join(parts), []).append(level_word(level))
+    said += [f"at {enumeration(some)}, {parts}" for parts, some in by_parts.items()]
+    return f"{title}: {'; '.join(said)}."
 
 
-def robust_row(promise: str, promises: Sequence[str], answers: Sequence[Robustness]) -> str:
-    """The row of one of these promises, by its answers under each commit check."""
-    return _row(promise, promises, [(one.protocol, one.verdict) for one in answers])
+def _verdicts(by_level: Mapping[str, str]) -> str:
+    """Return the levels with each verdict.
+
+    >>> _verdicts({"Serializable": "safe", "WriteSerializable": "unsafe"})
+    'safe at Serializable, violated at WriteSerializable'
+    """
+    parts = []
+    for verdict, said in SAID.items():
+        some = [level for level, found in by_level.items() if found == verdict]
+        if some:
+            parts.append(f"{said} at {enumeration(some)}")
+    return ", ".join(parts)
 
 
-def _row(head: str, heads: Sequence[str], cells: Sequence[tuple[str, str]]) -> str:
-    """A row, whose cells are as wide as the name of their level, or the longest verdict."""
-    said = "  ".join(f"{text:<{max(len(level_word(level)), VERDICT)}}" for level, text in cells)
-    return f"{head:<{max(map(len, heads))}}  {said}".rstrip()
+def table_lines(answers: Sequence[Robustness]) -> Iterator[str]:
+    """Yield the table of verdicts: a row for each promise, a column for each level."""
+    promises = list(dict.fromkeys(one.promise for one in answers))
+    levels = list(dict.fromkeys(one.protocol for one in answers))
+    cells = {(one.promise, one.protocol): one.verdict for one in answers}
+    longest = max(map(len, VERDICTS))
+    wide = [max(len(level_word(level)), longest) for level in levels]
+    rows = [("", [level_word(level) for level in levels])]
+    rows += [(promise, [cells[promise, level] for level in levels]) for promise in promises]
+    for head, texts in rows:
+        row = "  ".join(f"{text:<{width}}" for text, width in zip(texts, wide, strict=True))
+        yield f"{head:<{max(map(len, promises))}}  {row}".rstrip()
+
+
+def legend_lines(answers: Sequence[Robustness]) -> Iterator[str]:
+    """Yield the meaning of each verdict in the table."""
+    used = [one for one in VERDICTS if one in {answer.verdict for answer in answers}]
+    for verdict in used:
+        yield f"{verdict:<{max(map(len, used))}}  {VERDICTS[verdict]}"
 
 
 def need_lines(answers: Sequence[Robustness]) -> Iterator[str]:
-    """What each promise means, and which of the levels that were asked keep it."""
+    """Yield for each promise its meaning and the levels that keep it."""
     for promise in dict.fromkeys(a.promise for a in answers):
-        safe = [
-            level_word(a.protocol) for a in answers if a.promise == promise and a.word == "safe"
-        ]
-        need = (
-            f"each of {' and '.join(safe)} will do"
-            if len(safe) > 1
-            else f"{safe[0]} it takes"
-            if safe
-            else "no level that was asked is known to do"
-        )
-        yield f"{promise}, {MEANT[promise]}: {need}."
+        asked = [a for a in answers if a.promise == promise]
+        safe = [level_word(a.protocol) for a in asked if a.verdict == "safe"]
+        others = {a.verdict for a in asked if a.verdict != "safe"}
+        if len(safe) == 1 and others == {"unsafe"}:
+            need = f"needs {safe[0]}"
+        else:
+            need = _verdicts({level_word(a.protocol): a.verdict for a in asked})
+        yield f"{promise} ({MEANT[promise]}): {need}"
 
 
 def level_word(name: str) -> str:
-    """What the level is called that a commit check is for."""
-    return protocol(name).setting.rpartition("= ")[2] or name
+    """Return the isolation level that a commit protocol is for, or the protocol's name.
+
+    >>> level_word("delta-write-serializable"), level_word("databricks-serializable-newest-rows")
+    ('WriteSerializable', 'Serializable (row-level concurrency)')
+    """
+    level, _, more = protocol(name).setting.rpartition("= ")[2].partition(", ")
+    return f"{level} ({more})" if more else level or name
+
+
+def evidence_lines(
+    answers: Sequence[Robustness], ways: Mapping[tuple[str, str], Sequence[Repair]]
+) -> Iterator[str]:
+    """Yield proofs, each once for all answers that have it, then counterexamples with their repairs."""
+    for alike in _same_proof(answers):
+        yield ""
+        yield from proof_lines(alike)
+    yield from _unknown_lines([one for one in answers if one.word == "unknown"])
+    for k, answer in enumerate(answers):
+        if answer.word != "unsafe":
+            continue
+        yield ""
+        yield from robust_lines(answer, answers[:k])
+        key = answer.promise, answer.protocol
+        if key in ways:
+            yield ""
+            yield from (f"  {line}" for line in _repairs(answer, answers[:k], ways))
+
+
+def _repairs(
+    answer: Robustness,
+    before: Sequence[Robustness],
+    ways: Mapping[tuple[str, str], Sequence[Repair]],
+) -> Iterator[str]:
+    """Yield the repairs of an answer, or the promise before it that has the same ones."""
+    own = list(map(_cost, ways[answer.promise, answer.protocol]))
+    for other in before:
+        known = ways.get((other.promise, other.protocol), ())
+        if own and other.protocol == answer.protocol and own == list(map(_cost, known)):
+            yield f"Repairs: those of {other.promise} above; with each, {answer.promise} is proved."
+            return
+    yield from repair_lines(answer, ways[answer.promise, answer.protocol])
+
+
+def _cost(repair: Repair) -> tuple[object, ...]:
+    return repair.title, repair.brings, repair.waits, repair.needless
+
+
+def _unknown_lines(answers: Sequence[Robustness]) -> Iterator[str]:
+    """Yield what is unknown, with the reasons; those of several promises and levels once."""
+    alike: dict[tuple[str, ...], dict[str, list[str]]] = {}
+    for one in answers:
+        levels = alike.setdefault(one.why, {}).setdefault(one.promise, [])
+        levels.append(level_word(one.protocol))
+    for why, promises in alike.items():
+        yield ""
+        for promise, levels in promises.items():
+            yield f"{promise} at {enumeration(levels)}: unknown"
+        yield from _reasons(why)
+
+
+def _reasons(why: Sequence[str]) -> Iterator[str]:
+    """Yield the first reasons of an unknown answer, and how many more there are."""
+    yield from (f"  unknown: {one}" for one in why[:SHOWN])
+    if len(why) > SHOWN:
+        yield f"  unknown: {count_of(len(why) - SHOWN, 'more reason')}"
+
+
+def _same_proof(answers: Sequence[Robustness]) -> list[list[Robustness]]:
+    """Group the proved answers: the same promises at one or several levels, with the same numbers of patterns."""
+    by_level: dict[tuple[object, ...], list[Robustness]] = {}
+    for one in answers:
+        if one.word == "safe":
+            by_level.setdefault((one.protocol, *sorted(one.lemmas.items())), []).append(one)
+    found: dict[tuple[object, ...], list[Robustness]] = {}
+    for (_, *lemmas), alike in by_level.items():
+        key = (tuple(lemmas), *(one.promise for one in alike))
+        found.setdefault(key, []).extend(alike)
+    return list(found.values())
+
+
+def proof_lines(alike: Sequence[Robustness]) -> Iterator[str]:
+    """Yield what is proved, and of how many patterns it is proved that they are impossible."""
+    promises = enumeration(list(dict.fromkeys(one.promise for one in alike)))
+    levels = list(dict.fromkeys(level_word(one.protocol) for one in alike))
+    yield (
+        f"Proved: {promises} at {enumeration(levels)}, for any number of runs, all parameter values and"
+        " all rows."
+    )
+    each = " at each level" if len(levels) > 1 else ""
+    yield from (f"  {line}" for line in lemma_lines(alike[0], each))
+
+
+def lemma_lines(answer: Robustness, each: str = "") -> Iterator[str]:
+    """Yield for each lemma the number of patterns and what they would mean; ``each`` says where they were counted."""
+    numbers = answer.lemmas
+    if not numbers:
+        yield "Nothing to check: no statement reads what a concurrent one changes."
+    for name, lemma in LEMMAS.items():
+        if name in numbers:
+            many = count_of(numbers[name], lemma.one, lemma.several)
+            proved = (
+                f"checked{each}, all impossible"
+                if set(numbers) == {"nothing goes back"}
+                else f"proved impossible{each}"
+            )
+            yield f"{many} {proved}: {lemma.fact}"
 
 
 def robust_lines(answer: Robustness, before: Sequence[Robustness] = ()) -> Iterator[str]:
-    """The proof, or the smallest counterexample, unless one ``before`` has shown it, or why it is unknown."""
-    yield f"{answer.promise} at {level_word(answer.protocol)}: {answer.verdict}"
+    """Yield the proof, the smallest counterexample unless one ``before`` has shown it, or why it is unknown."""
     if answer.word == "safe":
-        yield "  Proved of the conflicts, so of all that one sees, for any number of runs, any parameters and any rows."
-        yield "  Refuted was"
-        for lemma, number in answer.lemmas.items():
-            yield f"    {LEMMAS[lemma]}: {count_of(number, 'way')}"
-        if not answer.lemmas:
-            yield "    nothing: no two of these jobs are about one row"
+        yield from proof_lines([answer])
         return
-    for why in answer.why[:SHOWN]:
-        yield f"  unknown: {why}"
+    yield f"{answer.promise} at {level_word(answer.protocol)}: {answer.verdict}"
+    yield from _reasons(answer.why)
     worst = answer.worst
     if worst is None:
         return
@@ -130,87 +268,137 @@ def robust_lines(answer: Robustness, before: Sequence[Robustness] = ()) -> Itera
             and other.worst.danger.key == worst.danger.key
             and other.protocol == answer.protocol
         ):
-            yield f"  {pattern_words(answer, told=False)}, among them that of {other.promise}."
+            yield f"  {pattern_words(answer, told=False)}."
+            yield f"  The smallest counterexample is that of {other.promise} above."
             return
-    yield f"  {pattern_words(answer)}; the smallest:"
+    yield f"  {pattern_words(answer)}."
+    only_conflicts = [one for one in answer.counterexamples if one.explained]
+    by_results = "" if worst.explained or not only_conflicts else " whose results violate it"
+    yield f"  The smallest counterexample{by_results}:"
     yield ""
     yield from (f"  {line}".rstrip() for line in run_lines(worst.test))
     yield ""
     yield from (f"  {line}" for line in timeline(worst.test.schedule).split("\n"))
     yield ""
-    yield f"  {end_words(answer)}"
-    if across := across_words(worst.danger):
-        yield from (f"  {line}" for line in wrap(across, 98))
+    yield from (f"  {line}" for line in end_words(answer))
+    yield from (f"  {line}" for line in across_words(worst.danger))
 
 
-def end_words(answer: Robustness) -> str:
-    """What becomes of the smallest counterexample; empty if there is none."""
+def end_words(answer: Robustness) -> list[str]:
+    """Return the outcome of the smallest counterexample, a sentence each; nothing if there is none."""
     worst, promise = answer.worst, answer.promise
     if worst is None:
-        return ""
+        return []
+    number = len(worst.test.transactions)
+    commit = f"{COUNTS.get(number, f'All {number} transactions')} commit."
+    several = len(worst.danger.tables) > 1
+    final = "final tables" if several else "final table"
+    equals = "The final tables equal those of" if several else "The final table equals that of"
     if worst.explained:
-        said = EXPLAINED[promise].format("; or ".join(worst.explained))
-        return f"All commit. Their conflicts break it; what one sees does not: {said}."
-    if not worst.serial or not BROKEN[promise]:
-        return "All commit, and no serial order of them gives the table."
-    return f"All commit. {BROKEN[promise].format('; or '.join(worst.serial))}"
+        order = alternatives(list(map(_arrows, worst.explained)))
+        said = {
+            "write-serializable": f"{equals} the serial order {order}.",
+            "update-serializable": (
+                f"In the serial order {order}, all reads and the {final} are the same."
+            ),
+            "log-serializable": f"The serial order {order} produces every version.",
+        }
+        return [
+            f"{commit} Their conflicts violate {promise}, but their results do not.",
+            said[promise],
+        ]
+    if not worst.serial or promise == "write-serializable":
+        return [f"{commit} No serial order of the writers produces the {final}."]
+    table = f"{equals} the serial order {alternatives(list(map(_arrows, worst.serial)))}"
+    if promise == "log-serializable":
+        return [
+            f"{commit} Executed serially in the order of the log, they do not produce these tables.",
+            f"{table}.",
+        ]
+    readers = [name for name, one in worst.test.transactions.items() if isinstance(one, Read)]
+    if len(readers) == 1 and len(worst.serial) == 1:
+        return [commit, f"{table}, in which {readers[0]} would not have read what it read."]
+    return [commit, f"{table}, but not all transactions would have read what they read."]
 
 
-def across_words(danger: CyclePattern) -> str:
-    """What prevents a pattern that is about several tables; empty for one that is about one."""
+def _arrows(order: str) -> str:
+    """Return a serial order with arrows between its transactions."""
+    return " → ".join(order.split(" "))
+
+
+def across_words(danger: CyclePattern) -> list[str]:
+    """Return why no level prevents a pattern on several tables, and what does; nothing for one table."""
     if len(danger.tables) < 2:
-        return ""
+        return []
     names = list(
         dict.fromkeys(one.name for one in danger.members if not isinstance(one.statement, Read))
     )
-    return (
-        f"It spans {' and '.join(danger.tables)}. A commit is checked against the log of one table, so no isolation"
-        f" level prevents it. What does: one table for both, at Serializable; or never running {' and '.join(names)}"
-        " at the same time (one job without overlapping runs, or a scheduler)."
-    )
+    return [
+        (
+            f"This involves the tables {enumeration(danger.tables)}. A commit is checked against the log"
+            " of one table only, so no isolation level prevents it."
+        ),
+        (
+            "Remedy: one table for both, at Serializable; or never run"
+            f" {enumeration(names)} at the same time (one job without overlapping runs, or a scheduler)."
+        ),
+    ]
 
 
 def pattern_words(answer: Robustness, *, told: bool = True) -> str:
-    """How many patterns break a promise; as it is ``told``, how many of them only by conflicts."""
+    """Return how many patterns violate a promise; if ``told``, how many of them only by conflicts."""
     patterns = count_of(len(answer.counterexamples), "pattern")
-    breaks = "breaks" if len(answer.counterexamples) == 1 else "break"
-    return f"{patterns} of statements {breaks} it{_told_apart(answer) if told else ''}"
+    violates = "violates" if len(answer.counterexamples) == 1 else "violate"
+    return f"{patterns} of statements {violates} it{_only_conflicts(answer) if told else ''}"
 
 
-def _told_apart(answer: Robustness) -> str:
-    """Of how many counterexamples one sees that the promise is broken, and of how many only conflicts do."""
+def _only_conflicts(answer: Robustness) -> str:
+    """Return of how many counterexamples only the conflicts violate the promise."""
     number = len(answer.counterexamples)
     explained = sum(1 for one in answer.counterexamples if one.explained)
     if not explained:
-        return ", by what one sees"
+        return ""
     if explained == number:
-        return " by conflicts only: of each run that was found an order explains what one sees; of others that is not proved"
+        return (
+            " by conflicts only: a serial order explains each run that was found. For other runs that is not"
+            " proved"
+        )
     return f", {explained} of them by conflicts only"
 
 
 def assumption_lines(answers: Sequence[Robustness]) -> Iterator[str]:
-    """What these answers take for granted."""
-    said = dict.fromkeys(one for answer in answers for one in answer.assumptions)
-    yield f"Assumed: {'; '.join(said)}."
+    """Yield the assumptions of these answers, one a line."""
+    yield "Assumptions:"
+    for one in dict.fromkeys(one for answer in answers for one in answer.assumptions):
+        yield f"- {one}"
 
 
 def repair_lines(answer: Robustness, repairs: Sequence[Repair]) -> Iterator[str]:
-    """What would make it safe, and the price."""
+    """Yield the repairs with their costs."""
     if not repairs:
-        yield f"Nothing that was tried makes it {answer.promise} at {level_word(answer.protocol)}."
+        yield f"No repair was found that makes the jobs {answer.promise} at {level_word(answer.protocol)}."
         return
-    yield f"What would make it {answer.promise}, each proved, with whom it stops or lets wait:"
+    yield f"Repairs: with each of these changes, {answer.promise} is proved. The cheapest comes first."
+    yield "Needless aborts and waits are in no pattern that was found to violate the promise."
     for repair in repairs:
-        yield f"  {repair.title}"
-        for words, pairs in (("then may be stopped", repair.brings), ("then wait", repair.waits)):
-            if pairs:
-                yield f"    {words}: {pair_words(pairs)}"
-        yield f"    needlessly: {pair_words(repair.needless) or 'nobody'}"
+        yield f"- {capitalized(repair.title)}"
+        yield from (f"    {line}" for line in cost_lines(repair))
 
 
-def pair_words(pairs: Sequence[tuple[str, str]]) -> str:
-    """Who is stopped by whom."""
-    return ", ".join(f"{loser} by {winner}" for loser, winner in pairs)
+def cost_lines(repair: Repair) -> Iterator[str]:
+    """Yield the new aborts and waits of a repair, and those of them that no counterexample needs."""
+    needless = set(repair.needless)
+    for words, pairs, form in (
+        ("new aborts", repair.brings, "if {} commits meanwhile"),
+        ("new waits", repair.waits, "for {}"),
+    ):
+        if pairs:
+            yield f"{words}: {'; '.join(pair_sentences(pairs, form))}"
+            some = [pair for pair in pairs if pair in needless]
+            said = "; ".join(pair_sentences(some, form)) if some else "none"
+            yield f"needless {words.removeprefix('new ')}: {said}"
+    if not repair.brings and not repair.waits:
+        yield "no new aborts, no new waits"
 
 
 def robust_page(
@@ -218,24 +406,28 @@ def robust_page(
     repairs: Mapping[tuple[str, str], Sequence[Repair]],
     made: PageOrigin,
 ) -> str:
-    """The page: no script, nothing loaded from anywhere, every text escaped. ``repairs``: those of an answer, by
-    promise and commit check, if they were asked for.
+    """Return the HTML page: no script, nothing loaded, every text escaped.
+
+    ``repairs`` holds those of an answer, by promise and protocol, if they were asked for.
     """
     return render_template(
         "robust.html.j2",
         workload=answers[0].workload,
         answers=answers,
+        answer=answer_line(answers).removeprefix(f"{answers[0].workload.title}: "),
         repairs=repairs,
         made=made,
         promises=list(dict.fromkeys(one.promise for one in answers)),
         levels=list(dict.fromkeys(one.protocol for one in answers)),
         cells={(one.promise, one.protocol): one for one in answers},
+        verdicts={k: v for k, v in VERDICTS.items() if k in {one.verdict for one in answers}},
         need=list(need_lines(answers)),
         assumptions=list(dict.fromkeys(one for answer in answers for one in answer.assumptions)),
-        lemmas=LEMMAS,
+        lemmas=lemma_lines,
+        capitalized=capitalized,
         level_words=level_word,
         patterns=pattern_words,
-        pairs=pair_words,
+        costs=cost_lines,
         end=end_words,
         across=across_words,
         statements=_statements,
@@ -244,6 +436,7 @@ def robust_page(
 
 
 def _statements(test: Litmus) -> dict[str, str]:
+    """Return the initial statements and the transactions of a test, by name."""
     several = len(test.init) > 1
     rows = {
         f"at the start{f' {k}' if several else ''}": one.sql for k, one in enumerate(test.init, 1)
@@ -252,7 +445,7 @@ def _statements(test: Litmus) -> dict[str, str]:
 
 
 def _picture(answer: Robustness) -> str:
-    """The smallest schedule that breaks it, with what became of each transaction."""
+    """Return the timeline of the smallest counterexample, with the outcome of each transaction."""
     assert answer.worst is not None
     test = answer.worst.test
     return timeline_svg(test.schedule, run(test, protocol(answer.protocol)).run)

@@ -1,4 +1,4 @@
-"""Examples of aborts: litmus tests in which one statement aborts because another one committed meanwhile.
+"""Examples of aborts: litmus tests in which one statement aborts because another one commits first.
 
 A solver proposes parameters and rows for each exception. Which exception a commit check raises first, and what a retry
 then does, depends on the other rows of the files: a file that keeps a row is written again, and is an added file. So
@@ -40,11 +40,11 @@ if TYPE_CHECKING:
 __all__ = ["AbortExample", "AbortExamples"]
 
 MODELS = 4
-"""So many proposals of the solver are executed for one exception."""
+"""The most models of the solver that are executed for one exception."""
 TESTS = 250
-"""So many tables of one proposal are executed to find its exception."""
+"""The most initial tables of one model that are executed to find its exception."""
 COMMITS, NO_OP, FAILS = "commits", "finds nothing to do", "fails"
-"""What a retry does."""
+"""Outcomes of a retry."""
 
 
 @dataclass(slots=True)
@@ -56,7 +56,7 @@ class AbortExample:
 
 
 class AbortExamples:
-    """What is found of one statement that another one overtakes."""
+    """Search for executions in which one statement aborts because another one commits first."""
 
     def __init__(
         self,
@@ -73,18 +73,18 @@ class AbortExamples:
         self.protocol = protocol
         self.found: dict[str, AbortExample] = {}
         self.why = ""
-        """Why the last test that showed nothing did not."""
+        """Why the last test that did not abort was no example."""
         self.roles = (loser, winner)
         self._busy = asked.z3.And(*(role.instance.busy for role in self.roles))
         self._done: set[tuple[object, ...]] = set()
 
     @property
     def schedule(self) -> str:
-        """The loser begins, the winner commits, the loser wants to."""
+        """The loser starts, the winner runs and commits, the loser commits."""
         return f"{self.loser.name}.start {self.winner.name} {self.loser.name}.commit"
 
     def look_for(self, exception: str, stop: Any) -> None:
-        """Execute what the solver proposes for an exception until it is seen, and what a retry may do."""
+        """Execute models of the solver until one aborts with the exception; also execute its retry."""
         more: list[Any] = []
         for k in range(MODELS):
             apart = bool(k or self.found)
@@ -101,7 +101,7 @@ class AbortExamples:
                 return
 
     def retries(self, exception: str, stop: Any) -> tuple[str, ...]:
-        """How a retry may end, once the winner has committed: what is not refuted, and failures that were seen."""
+        """Return possible outcomes of a retry after the winner: those not proved impossible, and observed failures."""
         ends = []
         if self.asked.possible(stop, self._finds_rows()) is not False:
             ends.append(COMMITS)
@@ -112,9 +112,7 @@ class AbortExamples:
         return tuple(ends)
 
     def _finds_rows(self) -> Any:
-        """That a retry may write something: of a query whatever it gives, else a row that it matches and that is
-        left, or that the winner puts in.
-        """
+        """Return the formula that a retry may write: a query always, else a matching row that is left or added."""
         z3, terms, own = self.asked.z3, self.loser.terms, self.loser.instance.template
         schema = own.target
         if schema is None or isinstance(own.statement, Insert | Merge | Optimize | Vacuum):
@@ -126,9 +124,7 @@ class AbortExamples:
         )
 
     def _finds_no_row(self) -> Any:
-        """That a retry may find nothing to write: it does not write in any case, nor because of what the winner puts in
-        in any case.
-        """
+        """Return the formula that a retry may be a no-op: no row that the winner certainly adds makes it write."""
         z3, own = self.asked.z3, self.loser.instance.template
         if own.always:
             return z3.BoolVal(False)
@@ -140,7 +136,7 @@ class AbortExamples:
         return z3.And(*(own.keeps(row) for row in put))
 
     def expecting(self, exception: str) -> Litmus:
-        """The smallest test that ends so, with what becomes of it, and a name."""
+        """Return the smallest test with this exception, with its outcome as expectation, and a name."""
         test = self.found[exception].test
         ended = observed_run(test, execute(test, self.protocol), self.protocol.name)
         outcome = {name: (done.outcome,) for name, done in ended.transactions.items()}
@@ -149,8 +145,8 @@ class AbortExamples:
         return replace(test, name=name, expect=expect)
 
     def _execute_tables(self, model: Solution, exception: str) -> None:
-        """Execute a proposal on tables with the rows that it needs, and with others, the smallest first."""
-        title = f"{self.loser.name} is overtaken by {self.winner.name}"
+        """Execute a model on tables with the rows that it needs, and with more rows, the smallest first."""
+        title = f"{self.loser.name} conflicts with {self.winner.name}"
         try:
             beside = tuple(dict.fromkeys(self._beside(model)))
             stage = CounterexampleDraft(self.instances, model, self.roles, self.schedule, beside)
@@ -180,13 +176,13 @@ class AbortExamples:
             found.fails |= self._retry_fails(test)
 
     def _event(self, test: Litmus) -> Event | None:
-        """What became of the loser; None if the winner did not commit, so that it shows nothing."""
+        """Return the event of the loser; None if the winner did not commit."""
         events = {event.name: event for event in execute(test, self.protocol).events}
         winner = events.get(self.winner.name)
         return None if winner is None or winner.aborted else events.get(self.loser.name)
 
     def _retry_fails(self, test: Litmus) -> bool:
-        """Whether the loser fails if it begins after the winner."""
+        """Return whether the loser fails if it starts after the winner has committed."""
         words = f"{self.winner.name} {self.loser.name}"
         again = replace(test, schedule=Schedule.parse(words, test.transactions))
         try:
@@ -196,8 +192,9 @@ class AbortExamples:
         return ended is None or ended.effect.error is not None
 
     def _beside(self, model: Solution) -> Iterator[tuple[str, Row]]:
-        """Rows of the table that both write to, in the partition of one that plays a part: one for each way in which
-        the two statements may match it; and the rows of other tables by which they do.
+        """Yield more rows of the table that both write to, in the partition of a relevant row.
+
+        There is one for each way in which the two statements may match it, with rows of other tables that it needs.
         """
         schema = self.winner.instance.template.target
         if schema is None or self.loser.instance.template.target != schema:
@@ -237,7 +234,7 @@ class AbortExamples:
                     yield table, self._values(found, table, some)
 
     def _values(self, model: Solution, table: str, row: RowTerm) -> Row:
-        """The values of a row in a model."""
+        """Return the values of a row in a model."""
         columns = self.instances.workload.tables[table].columns
         return tuple(
             value_of(self.instances.codes, model, term, column.type)
@@ -245,19 +242,19 @@ class AbortExamples:
         )
 
     def _as_in(self, model: Solution) -> Iterator[Any]:
-        """That parameters are those of a model."""
+        """Yield formulas: the parameters are those of a model."""
         for role in self.roles:
             yield from self._fixed(model, tuple(role.terms.parameters.values()))
 
     def _fixed(self, model: Solution, terms: RowTerm) -> Iterator[Any]:
-        """That values are those of a model."""
+        """Yield formulas: values are those of a model."""
         for term in terms:
             yield term.value == model.said(term.value)
             if not self.asked.z3.is_false(term.null):
                 yield term.null == model.said(term.null)
 
     def _matches(self, role: Participant, row: RowTerm) -> Any:
-        """That a statement reads, removes or changes the row."""
+        """Return the formula that a statement reads, removes or changes the row."""
         template = role.instance.template
         target = template.target
         reads = [
@@ -268,7 +265,7 @@ class AbortExamples:
         return self.asked.z3.Or(*reads, template.removes(row))
 
     def _spares(self, role: Participant, row: RowTerm) -> Any:
-        """That a statement may leave the row alone."""
+        """Return the formula that a statement does not remove or change the row."""
         if isinstance(role.statement.statement, Insert) and not role.statement.statement.overwrite:
             return self.asked.z3.Not(self._matches(role, row))
         return role.instance.template.keeps(row)

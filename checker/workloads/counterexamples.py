@@ -1,16 +1,11 @@
 """Counterexamples of workloads: drafted from a solver's model, executed, judged.
 
-A danger that comes about: a run that a promise forbids for its conflicts, and whether by what one sees it is kept.
+A solver's model becomes a litmus test with the parameters and rows that it needs. Only the execution of the test and its
+verdict decide: a counterexample is a run that the promise forbids.
 
-Conflicts may forbid what some serial order gives all the same (docs/semantics.md, 3.2): a row that came and went unseen
-leads to who missed it. So an answer has two halves: what is proved is proved of conflicts, and so of all tables; of what is
-not, each counterexample says whether its tables break the promise, too.
-
-What a solver proposes as a litmus test: parameters and rows from its model, cut down to what is needed.
-
-A proposal is not an answer: the test is carried out, and what becomes of it decides.
-
-Dangers that come about: what the solver proposes, carried out and judged.
+Conflicts may forbid a run whose results some serial order explains (docs/semantics.md, 3.2), for example if a row was
+inserted and deleted without being seen. A proof is about conflicts, and so about all results. Each counterexample says
+whether its results violate the promise as well.
 """
 
 from __future__ import annotations
@@ -60,25 +55,26 @@ OF_WRITERS = "write-serializable"
 
 @dataclass(frozen=True, slots=True)
 class Counterexample(ReadableRepr):
-    """A danger that comes about."""
+    """An executed run that violates a promise."""
 
     danger: CyclePattern
-    """Who takes part."""
+    """The statements and their dependencies."""
     test: Litmus
-    """The smallest test that shows it."""
+    """The smallest test that was found."""
     serial: tuple[str, ...]
-    """The serial orders that give the table all the same; none: it is a table that no order gives."""
+    """The serial orders that produce the final table; empty if none does."""
     explained: tuple[str, ...] = ()
-    """The orders that keep the promise by what one sees: only conflicts forbid the run then."""
+    """The serial orders whose results keep the promise: then only conflicts forbid the run."""
 
     def __repr__(self) -> str:
         return f"{self.danger.schedule}: {'; '.join(self.serial) or 'no serial order'}"
 
 
 def keeping_orders(promise: str, judged: RunResult) -> tuple[str, ...]:
-    """The serial orders by which a run keeps a promise by what one sees, though its conflicts break it: those that
-    give the table; of update-serializable, if there are readers, such in which all read what they did read; of
-    log-serializable the log's, if it gives every version.
+    """Return the serial orders by which the results of a run keep a promise that its conflicts violate.
+
+    For write-serializable: the orders that produce the final table. For update-serializable with readers: those in
+    which all reads are the same. For log-serializable: that of the log, if it produces every version.
 
     >>> from isolitmus.checker import run
     >>> from isolitmus.specs import litmus, protocol
@@ -96,15 +92,15 @@ def keeping_orders(promise: str, judged: RunResult) -> tuple[str, ...]:
 
 
 MOST = 3
-"""So many of the rows that play a part an example has at first."""
+"""The most relevant rows in an initial table."""
 FEW = 2
-"""So many of those that play none."""
+"""The most irrelevant rows in an initial table."""
 TESTS = 80
-"""So many ways to fill the tables are tried for a proposal."""
+"""The most initial tables that are tried for a model of the solver."""
 
 
 class CounterexampleDraft:
-    """A model of the solver for some roles, and a schedule of them."""
+    """A model of the solver for some participants, and their schedule."""
 
     def __init__(
         self,
@@ -122,7 +118,7 @@ class CounterexampleDraft:
         """Rows that the model does not need, with their tables."""
 
     def tests(self, title: str, most: int = TESTS) -> Iterator[Litmus]:
-        """Litmus tests with the proposed parameters, those with few rows at the start first."""
+        """Yield litmus tests with the proposed parameters, those with few initial rows first."""
         transactions, clients = self._transactions()
         schedule = Schedule.parse(self.schedule, transactions)
         for inits in islice(self._starts(), most):
@@ -132,7 +128,7 @@ class CounterexampleDraft:
             )  # fmt: skip
 
     def _starts(self) -> Iterator[tuple[Statement, ...]]:
-        """Ways to fill the tables at the start, each once: few rows first, in one file, in one each, and in two."""
+        """Yield initial tables, each once: few rows first, in one file, in one file each, and in two files."""
         rows = self._rows()
         others = [row for row in self.beside if row not in rows]
         statements = [role.statement.statement for role in self.roles]
@@ -155,7 +151,7 @@ class CounterexampleDraft:
         besides: tuple[tuple[str, Row], ...],
         compacted: set[str],
     ) -> Iterator[tuple[Statement, ...]]:
-        """How these rows may lie in files."""
+        """Yield the layouts of these rows in files."""
         every = (*some, *besides)
         together = tuple(self._inits(every, together=True))
         yield together
@@ -203,14 +199,14 @@ class CounterexampleDraft:
 
 
 def executed_part(test: Litmus) -> tuple[object, ...]:
-    """What is carried out of a test: all but its title, and what is expected."""
+    """Return the executed part of a test: all but its title and its expectations."""
     queries = [(name, *(q.sql for q in one.let.values())) for name, one in test.clients.items()]
     statements = [(name, one.sql) for name, one in test.transactions.items()]
     return tuple(one.sql for one in test.init), *statements, str(test.schedule), *queries
 
 
 def values_of(codes: Codes, model: Solution, role: Participant) -> dict[str, Value]:
-    """The parameters of a role in a model; NoValue if one has none."""
+    """Return the parameters of a participant in a model; NoValue if one has none."""
     types = role.statement.types
     return {
         p: value_of(codes, model, role.terms.parameters[p], type_) for p, type_ in types.items()
@@ -218,7 +214,7 @@ def values_of(codes: Codes, model: Solution, role: Participant) -> dict[str, Val
 
 
 def value_of(codes: Codes, model: Solution, term: ValueTerm, type_: Any) -> Value:
-    """The value of a term in a model."""
+    """Return the value of a term in a model."""
     if model.has(term.null) or is_opaque(type_):  # that it is written as NULL is looked at again
         return None
     found = model.value(term.value)
@@ -226,15 +222,15 @@ def value_of(codes: Codes, model: Solution, term: ValueTerm, type_: Any) -> Valu
 
 
 MODELS = 3
-"""So many proposals of the solver are carried out for one way in which a danger may come about."""
+"""The most models of the solver that are executed for one way of a pattern."""
 WAYS = 2
-"""Once there is a counterexample, so many ways are looked at for a table that no serial order gives."""
+"""The most ways in which a counterexample without serial explanation is searched for, once there is any."""
 STRONGEST = "log-serializable"
 """The promise that implies the others."""
 
 
 class CounterexampleCheck:
-    """Tests of a workload's dangers under a protocol; each is carried out once."""
+    """Tests of a workload's patterns under a protocol; each is executed once."""
 
     def __init__(self, instances: Instances, protocol: Spec) -> None:
         self.instances = instances
@@ -243,7 +239,7 @@ class CounterexampleCheck:
         self._runs: dict[tuple[object, ...], tuple[CyclePattern, RunResult]] = {}
 
     def shown(self, question: PatternQuestion, promise: str) -> Counterexample | None:
-        """A test that the promise forbids; one that no serial order explains, if there is one."""
+        """Return a run that the promise forbids; one that no serial order explains, if there is one."""
         best: Counterexample | None = None
         for way, wanted in enumerate(question.ways):
             if best is not None and way >= WAYS:
@@ -266,8 +262,9 @@ class CounterexampleCheck:
         return best
 
     def breaking(self, promise: str) -> Iterator[Counterexample]:
-        """Of all runs that were judged, for whatever promise, those that break this one: one for each pattern, one
-        that no order explains if there is such a one.
+        """Yield the runs judged so far that violate a promise, one for each pattern.
+
+        A run that no serial order explains is preferred.
         """
         best: dict[tuple[object, ...], Counterexample] = {}
         for danger, judged in list(self._runs.values()):
@@ -297,7 +294,7 @@ class CounterexampleCheck:
     def _counterexample(
         self, test: Litmus, danger: CyclePattern, promise: str
     ) -> Counterexample | None:
-        """The test as a counterexample, if the promise forbids what comes of it."""
+        """Return the test as a counterexample, if the promise forbids its run."""
         try:
             judged = self._judged(test)
         except IsolitmusError:
@@ -310,7 +307,7 @@ class CounterexampleCheck:
     def _breaks(
         self, danger: CyclePattern, test: Litmus, judged: RunResult, promise: str
     ) -> Counterexample | None:
-        """A run as a counterexample, if the promise forbids it."""
+        """Return a run as a counterexample, if the promise forbids it."""
         try:
             if not isinstance(judged.verdict(level(promise)), Forbidden):
                 return None
@@ -324,7 +321,7 @@ class CounterexampleCheck:
         return Counterexample(danger, shown, serial, explained)
 
     def _judged(self, test: Litmus) -> RunResult | None:
-        """What comes of a test, if all commit and it breaks a promise: then it breaks the strongest one."""
+        """Return the run of a test, if all transactions commit and it violates the strongest promise."""
         key = executed_part(test)
         if key not in self._broken:
             self._broken[key] = None

@@ -1,13 +1,10 @@
-"""Cycle patterns that a broken promise has to have (docs/semantics.md, Theorem 12).
+"""Cycle patterns that every violation of a promise contains (docs/semantics.md, Theorems 11 and 12).
 
-Where jobs may break a promise: the patterns of dependencies that a cycle has to have, asked of a solver.
-
-With snapshots and commits in the order of the log, only the one kind of dependency goes back in it: from a
-transaction that has read (A) to one that it missed (I), which changed what it read. So without a pair (A, I) that the commit
-check lets through nothing is ever out of order. A cycle of writers has, around its latest member A, such an I,
-what depends on I (X) in the window of A, and a way from X back to A. (docs/semantics.md, Theorem 12)
-
-The patterns that a broken promise has to have, of statements that are given: pairs, and cycles around one.
+With snapshots and commits in log order, only one kind of dependency leads backwards in the log: from a transaction A that
+has read to a concurrent transaction I that changed its read set and that A does not see. Without a pair (A, I) that the
+commit protocol admits, the order of the log is a serial order. A cycle of writers has, around its latest member A, such
+an I, an X in the window of A that depends on I, and a path of dependencies from X back to A. A solver decides whether
+given statements can form each pattern.
 """
 
 from __future__ import annotations
@@ -35,8 +32,10 @@ if TYPE_CHECKING:
     from isolitmus.model.workload import JobStatement
 
 __all__ = [
+    "LEMMAS",
     "AssumedDependency",
     "CyclePattern",
+    "PatternLemma",
     "PatternQuestion",
     "PatternSearch",
     "RefutedPattern",
@@ -50,12 +49,51 @@ __all__ = [
     "write_skew",
 ]
 
+
+class PatternLemma(NamedTuple):
+    """A kind of pattern that a proof shows to be impossible, in words."""
+
+    one: str
+    """A pattern of this kind."""
+    several: str
+    """The same in the plural."""
+    fact: str
+    """What would happen if the pattern were possible."""
+
+
+LEMMAS = {
+    "nothing goes back": PatternLemma(
+        "potential conflict",
+        "potential conflicts",
+        "a statement commits without seeing a concurrent change to its read set",
+    ),
+    "no dependency": PatternLemma(
+        "potential dependency", "potential dependencies", "one statement depends on another"
+    ),
+    "no reader in between": PatternLemma(
+        "potential read",
+        "potential reads",
+        "a reader sees a change that a concurrent statement did not see, but not that statement",
+    ),
+    "no cycle": PatternLemma(
+        "potential cycle",
+        "potential cycles",
+        "a statement and a change that it did not see are in a cycle of dependencies",
+    ),
+    "no way back": PatternLemma(
+        "potential longer cycle",
+        "potential longer cycles",
+        "a statement and a change that it did not see are in a cycle through other statements",
+    ),
+}
+"""The lemmas of proofs, by the names that documents in JSON use."""
+
 WayNumbers = tuple[int, ...]
-"""A way in which a danger may come about: for each of its dependencies which of the ways of that it is."""
+"""A way of a pattern: for each of its dependencies, the number of the way of that dependency."""
 
 
 class AssumedDependency(NamedTuple):
-    """A dependency that is supposed: of which kind, from whom to whom, by their places in the log."""
+    """An assumed dependency: its kind, its source and its target, by their places in the log."""
 
     kind: str
     source: int
@@ -64,24 +102,25 @@ class AssumedDependency(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class CyclePattern:
-    """A pattern that the commit check may let through: who takes part, in the order of the log, the last one
-    (who began first) last, and how they depend on each other.
+    """A pattern that the commit protocol may admit: statements in log order and their dependencies.
+
+    The last one to commit starts first.
     """
 
     members: tuple[JobStatement, ...]
     """In the order in which they commit; the last one has seen none of the others."""
     seen: frozenset[tuple[int, int]] = frozenset()
-    """Who of them has seen whom."""
+    """Pairs (a, b): b sees the commit of a."""
     links: tuple[AssumedDependency, ...] = ()
     """The dependencies."""
     closed: bool = True
-    """Whether they make a cycle; else the way back leads by way of other jobs."""
+    """Whether the dependencies form a cycle; else the path back leads through other jobs."""
     outside: bool = False
-    """The last one has missed the others in what its client reads before it starts, and only there."""
+    """Whether only the client of the last one, which reads before it starts, does not see the others."""
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What the members are called in a test: different ones, also where a statement takes part twice."""
+        """Names of the members in a test; different ones if a statement occurs twice."""
         found: list[str] = []
         for one in self.members:
             again = sum(name == one.name or name.startswith(f"{one.name}_run") for name in found)
@@ -90,7 +129,7 @@ class CyclePattern:
 
     @property
     def lemma(self) -> str:
-        """The name of what is proved if it cannot come about."""
+        """The lemma that is proved if the pattern is impossible."""
         if len(self.links) == 1 and self.closed:
             return "nothing goes back"
         if any(isinstance(one.statement, Read) for one in self.members):
@@ -99,7 +138,7 @@ class CyclePattern:
 
     @property
     def writers(self) -> tuple[int, ...]:
-        """Who writes rows for the dependencies to be there; others may find nothing to do."""
+        """The members that have to write rows for the dependencies; others may be no-ops."""
         found = {
             k
             for link in self.links
@@ -115,7 +154,7 @@ class CyclePattern:
         return tuple(dict.fromkeys(table for table in found if table is not None))
 
     def pair(self, k: int) -> tuple[tuple[int, ...], CyclePattern]:
-        """What it says of one of them and the last one alone: which of the dependencies, and as a danger."""
+        """Return the dependencies between one member and the last one, and the pattern of these two."""
         last = len(self.members) - 1
         places = tuple(n for n, link in enumerate(self.links) if {*link[1:]} == {k, last})
         links = tuple(
@@ -128,12 +167,12 @@ class CyclePattern:
 
     @property
     def key(self) -> tuple[object, ...]:
-        """What tells it from others."""
+        """Key that identifies the pattern."""
         return self.names, self.seen, self.links, self.closed, self.outside
 
     @property
     def schedule(self) -> str:
-        """The last one begins, the others run one after another, the last one commits."""
+        """The last one starts, the others run one after another, the last one commits."""
         *others, last = self.names
         if self.outside:
             return " ".join((f"{last}.before", *others, last))
@@ -142,12 +181,12 @@ class CyclePattern:
 
 @dataclass(frozen=True, eq=False)
 class RefutedPattern:
-    """Something that does not come about."""
+    """A pattern that is proved impossible."""
 
     lemma: str
-    """The name of what is proved so."""
+    """The lemma that it belongs to."""
     about: str
-    """Who takes part, and how."""
+    """The statements and their dependencies."""
     _text: Callable[[], str]
 
     @property
@@ -158,31 +197,31 @@ class RefutedPattern:
 
 @dataclass
 class PatternQuestion:
-    """A danger as formulas: what its members are, and in which ways it may come about."""
+    """A pattern as formulas: its members, and the ways in which it is possible."""
 
     danger: CyclePattern
-    """What is asked."""
+    """The pattern."""
     members: tuple[Participant, ...] = ()
-    """Who takes part in the ways."""
+    """The participants."""
     asked: QuestionSolver | None = None
-    """The solver that was asked, if any was."""
+    """The solver that was asked, if any."""
     ways: list[tuple[Any, ...]] = field(default_factory=list)
-    """For each way that is not refuted what has to hold."""
+    """For each way that is not proved impossible, its formulas."""
     refuted: dict[WayNumbers, RefutedPattern] = field(default_factory=dict)
-    """The other ways."""
+    """The impossible ways."""
     unsure: bool = False
-    """Whether the solver could not say of some way if it may come about."""
+    """Whether the solver gave up on some way."""
 
 
 class Dependency(NamedTuple):
-    """Whether some instance of a statement may depend on one of another, and the proof if none does."""
+    """Whether a statement may depend on another one, and the proof if not."""
 
     possible: bool
     refuted: tuple[RefutedPattern, ...]
 
 
 class PatternSearch:
-    """The dangers of a workload's statements under a protocol."""
+    """Search for the patterns of a workload's statements that a protocol admits."""
 
     def __init__(self, instances: Instances, protocol: Spec) -> None:
         self.instances = instances
@@ -195,7 +234,7 @@ class PatternSearch:
         self._grows = is_monotone(protocol)
 
     def question(self, danger: CyclePattern) -> PatternQuestion:
-        """The danger as formulas; without ways that is a proof that it does not come about."""
+        """Return the pattern as formulas; without ways it is proved impossible."""
         if danger.key not in self._questions:
             kinds = tuple(self.instances.kind(one) for one in danger.members)
             alike = (kinds, danger.seen, danger.links, danger.closed, danger.outside)
@@ -206,7 +245,7 @@ class PatternSearch:
         return self._questions[danger.key]
 
     def depends(self, kind: str, a: JobStatement, b: JobStatement) -> Dependency:
-        """Whether some instance of the one may depend so on one of the other, b on a for wr and ww."""
+        """Return whether one statement may depend so on the other one, b on a for wr and ww."""
         key = kind, self.instances.kind(a), self.instances.kind(b)
         if key not in self._depends:
             members = self.instances.pair(a, b)
@@ -246,13 +285,14 @@ class PatternSearch:
         return RefutedPattern(danger.lemma, danger.schedule, partial(self._text, danger, choice))
 
     def _text(self, danger: CyclePattern, choice: WayNumbers) -> str:
-        """The question of one way, made anew."""
+        """Return the question of one way."""
         members, (way,) = self._ways_of(danger, [choice])
         return QuestionSolver(members).text(*way)
 
     def _pairs(self, danger: CyclePattern) -> Iterator[tuple[tuple[int, ...], PatternQuestion]]:
-        """What was asked of two of more: under a check that only refuses more where there are more commits, what
-        is refuted of them is so of all. For each pair the places of its dependencies.
+        """Yield the questions about pairs of members, with the places of their dependencies.
+
+        If the protocol is monotone (more commits abort more), an impossible pair makes the pattern impossible.
         """
         last = len(danger.members) - 1
         if last > 1 and self._grows:
@@ -262,7 +302,7 @@ class PatternSearch:
                     yield places, self.question(pair)
 
     def _count(self, danger: CyclePattern, link: AssumedDependency) -> int:
-        """In how many ways a dependency may come about."""
+        """Return the number of ways of a dependency."""
         back = link.target < link.source
         source, target = danger.members[link.source], danger.members[link.target]
         kinds = self.instances.kind(source), self.instances.kind(target)
@@ -280,7 +320,7 @@ class PatternSearch:
     def _ways_of(
         self, danger: CyclePattern, choices: Sequence[WayNumbers]
     ) -> tuple[tuple[Participant, ...], list[tuple[Any, ...]]]:
-        """Some ways in which a danger may come about: who takes part, and for each what has to hold."""
+        """Return the participants, and the formulas of some ways of a pattern."""
         members = tuple(
             self.instances.role(one, name)
             for one, name in zip(danger.members, danger.names, strict=True)
@@ -296,7 +336,7 @@ class PatternSearch:
     def _passes(
         self, danger: CyclePattern, members: Sequence[Participant], facts: Sequence[AssumedChange]
     ) -> Iterator[Any]:
-        """What has to hold if these facts come about, and everybody commits."""
+        """Yield formulas that hold if these changes happen and all members commit."""
         last = len(members) - 1
         seen = danger.seen
         if danger.outside:
@@ -316,7 +356,7 @@ class PatternSearch:
     def _ways(
         self, link: AssumedDependency, members: Sequence[Participant], *, outside: bool = False
     ) -> list[tuple[list[AssumedChange], Any]]:
-        """How one member may depend on another one in this way, each with what the commit check then sees."""
+        """Return the ways of a dependency, each with the changes that the commit protocol compares."""
         a, b = members[link.source].instance, members[link.target].instance
         if link.kind == "ww":
             table = b.template.target
@@ -338,9 +378,9 @@ class PatternSearch:
     def _gone(
         self, link: AssumedDependency, a: Instance, b: Instance, fact: AssumedChange
     ) -> list[AssumedChange]:
-        """Of rows that the later one has read, to remove them or to make of them what the other one reads: if the
-        other one removes them, too, what was read is gone. The file may be another one by then, but who moved
-        the row has taken away a file that was read.
+        """Return the removals of rows that the later member has read, by the earlier one.
+
+        The row may be in another file by then, but the statement that moved it has removed a file that was read.
         """
         table, template = b.template.target, a.template
         if table is None or a.template.target != table:
@@ -368,31 +408,31 @@ class PatternSearch:
 
 
 def ways_to_miss(danger: CyclePattern) -> Iterator[CyclePattern]:
-    """A danger, and the same by what the last one's client reads before it starts."""
+    """Yield a pattern, and the same for reads of the last member's client before it starts."""
     yield danger
     if danger.members[-1].let and any(link.target < link.source for link in danger.links):
         yield replace(danger, outside=True)
 
 
 def backward_pair(last: JobStatement, early: JobStatement) -> CyclePattern:
-    """The last one misses the early one, which changed what it read."""
+    """Return the pattern in which the last one does not see a change of its read set by the early one."""
     return CyclePattern((early, last), links=(AssumedDependency("rw", 1, 0),))
 
 
 def way_in(other: JobStatement, last: JobStatement) -> CyclePattern:
-    """Another one, which the last one has missed, has read what the last one then changes: how a way back may end."""
+    """Return the end of a path back: a statement that the last one does not see has read what it changes."""
     return CyclePattern((other, last), links=(AssumedDependency("rw", 0, 1),), closed=False)
 
 
 def write_skew(last: JobStatement, early: JobStatement) -> CyclePattern:
-    """Two that miss each other."""
+    """Return the pattern of two statements that do not see each other."""
     return CyclePattern(
         (early, last), links=(AssumedDependency("rw", 1, 0), AssumedDependency("rw", 0, 1))
     )
 
 
 def seen_in_between(last: JobStatement, early: JobStatement, reader: JobStatement) -> CyclePattern:
-    """A reader has seen the early one, and not the last one, which has missed both."""
+    """Return the pattern of a reader that sees the early one, and a last one that sees neither."""
     links = (
         AssumedDependency("rw", 2, 0),
         AssumedDependency("wr", 0, 1),
@@ -404,7 +444,7 @@ def seen_in_between(last: JobStatement, early: JobStatement, reader: JobStatemen
 def cycle_of_three(
     last: JobStatement, early: JobStatement, between: JobStatement, kind: str
 ) -> CyclePattern:
-    """One between them depends in this way on the early one, and has read what the last one then changes."""
+    """Return the cycle in which one in between depends on the early one and has read what the last one changes."""
     links = (
         AssumedDependency("rw", 2, 0),
         AssumedDependency(kind, 0, 1),
@@ -416,7 +456,7 @@ def cycle_of_three(
 def open_cycle(
     last: JobStatement, early: JobStatement, between: JobStatement, kind: str
 ) -> CyclePattern:
-    """The same without the way back to the last one, which may lead by way of others."""
+    """Return the same without the dependency on the last one, which may lead through other statements."""
     links = (AssumedDependency("rw", 2, 0), AssumedDependency(kind, 0, 1))
     return CyclePattern((early, between, last), frozenset({(0, 1)}), links, closed=False)
 
@@ -424,7 +464,7 @@ def open_cycle(
 def cycle_of_four(
     last: JobStatement, early: JobStatement, between: JobStatement, other: JobStatement, kind: str
 ) -> Iterator[CyclePattern]:
-    """The same by way of one other, in each way in which that may depend on the one between."""
+    """Yield the cycles through one more statement, for each kind of its dependency on the one in between."""
     seen = frozenset({(0, 1), (0, 2), (1, 2)})
     for second in ("wr", "ww", "rw"):
         links = (

@@ -1,4 +1,4 @@
-"""Statements of a workload as instances: each with parameters of its own, of which it is known what is declared."""
+"""Statements of a workload as instances, each with its own parameters and their declared conditions."""
 
 from __future__ import annotations
 
@@ -26,25 +26,25 @@ __all__ = ["Instances", "Participant", "value_bounds"]
 
 @dataclass(frozen=True)
 class Participant:
-    """One statement that takes part, under a name that no other one has."""
+    """A statement in a pattern, with a unique name."""
 
     name: str
-    """What it is called in tests and sentences."""
+    """Name in tests and sentences."""
     statement: JobStatement
-    """Which one it is."""
+    """The statement."""
     instance: Instance
-    """What it reads and writes, as formulas."""
+    """Its read set and write set, as formulas."""
     domain: Any
-    """What is known of its parameters, as a formula."""
+    """The condition on its parameters, as a formula."""
 
     @property
     def terms(self) -> Terms:
-        """Its unknowns."""
+        """Unknowns of the statement."""
         return self.instance.template.terms
 
 
 def value_bounds(roles: Iterable[Participant]) -> list[Any]:
-    """What values there are for all unknowns of some roles, each bound once."""
+    """Return the domains of all unknowns of some participants, each once."""
     bounds = (bound for role in roles for bound in role.terms.bounds)
     return list({bound.get_id(): bound for bound in bounds}.values())
 
@@ -54,13 +54,13 @@ class Instances:
     """Instances of a workload's statements over one set of values."""
 
     workload: Workload
-    """Whose statements they are."""
+    """The workload."""
     codes: Codes = field(default_factory=Codes)
-    """The numbers of values."""
+    """Codes of values."""
     shared: dict[str, ValueTerm] = field(default_factory=dict)
-    """The parameters that all have in common."""
+    """Shared parameters."""
     everybody: Terms = field(init=False)
-    """The unknowns that these are."""
+    """Unknowns of the shared parameters."""
     _known: dict[str, Statement] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -70,17 +70,17 @@ class Instances:
         self.everybody = everybody
 
     def anew(self) -> Instances:
-        """The same statements over values of their own: nothing that is asked of others has a say."""
+        """Return the same statements over fresh values, independent of other questions."""
         return replace(self, codes=Codes(), shared={})
 
     def read(self, sql: str) -> Statement:
-        """A statement without parameters; each text is read once."""
+        """Return a statement without parameters; each text is parsed once."""
         if sql not in self._known:
             self._known[sql] = read_statement(sql, self.workload.tables, opaque=True)
         return self._known[sql]
 
     def role(self, statement: JobStatement, name: str = "") -> Participant:
-        """A statement as an instance of that name; the statement's, if none is given."""
+        """Return a statement as a participant; its default name is that of the statement."""
         name = name or statement.name
         terms = Terms(name, self.codes)
         terms.values += self.everybody.values
@@ -103,7 +103,10 @@ class Instances:
         return terms.holds(job.where, (row,))
 
     def kind(self, one: JobStatement) -> tuple[object, ...]:
-        """All that formulas have of a statement but its name: what is refuted of one is so of all of its kind."""
+        """Return a key of all that formulas contain of a statement, except its name.
+
+        A pattern that is impossible for one statement is impossible for all statements with the same key.
+        """
         job = self.workload.jobs[one.job]
         queries = tuple((name, query.sql) for name, query in one.let.items())
         confs = tuple(sorted(one.conf.items()))
@@ -118,24 +121,24 @@ class Instances:
         )
 
     def differing(self, one: Participant, others: Iterable[Participant]) -> Iterator[Any]:
-        """That a run has other values of the distinct parameters than those that overlap it."""
+        """Yield formulas: distinct parameters differ between concurrent runs."""
         own = self._distinct(one)
         for other in others:
             theirs = self._distinct(other)
             yield from (own[p].value != theirs[p].value for p in own.keys() & theirs.keys())
 
     def _distinct(self, role: Participant) -> dict[str, ValueTerm]:
-        """The distinct parameters of a run; none of somebody who is no job's."""
+        """Return the distinct parameters of a run; none for a statement of no job."""
         job = self.workload.jobs[role.statement.job]
         known = role.terms.parameters if role.statement in job.statements else {}
         return {p: known[p] for p in self.workload.distinct if p in known}
 
     def pair(self, a: JobStatement, b: JobStatement) -> tuple[Participant, Participant]:
-        """Two instances, with different names also where both are of one statement."""
+        """Return two participants with different names, even if they have the same statement."""
         return self.role(a), self.role(b, "" if a is not b else f"{b.name}_2")
 
     def check_domains(self) -> None:
-        """LitmusError for a job that no parameters are left to."""
+        """Raise LitmusError for a job whose condition no parameter values satisfy."""
         import z3
 
         for job in self.workload.jobs.values():
@@ -144,6 +147,6 @@ class Instances:
             solver.add(role.domain)
             if ask_solver(solver) == "unsat":
                 raise LitmusError(
-                    f"{job.place}: jobs.{job.name}.where: '{job.known}' holds for no values at all, so the"
-                    " job never runs; leave the job out, or correct the condition"
+                    f"{job.place}: jobs.{job.name}.where: no parameter values satisfy '{job.known}', so the job"
+                    " never runs; remove the job or correct the condition"
                 )

@@ -1,13 +1,9 @@
-"""Minimal conditions: which comparisons of an example make formulas hold.
+"""Minimal conditions: comparisons of an example that imply given formulas.
 
-Why formulas hold in an example: comparisons that hold in it, and with which all of them do.
+Of a disjunction, one true part is enough; values that occur only in the other parts are irrelevant for the example.
 
-Of two ways in which something may be so, one is enough: what the other one is about plays no part in the example.
-
-Formulas taken apart, once for all questions about them.
-
-The solver's Python layer makes a new object of a part whenever one looks at it. Here each part of the formulas of
-some questions is looked at once, through the solver's C interface, and is one object from then on.
+The Python layer of the solver creates a new object for each access to a part of a formula. Here each part is read once
+through the C interface, and is one object from then on.
 """
 
 from __future__ import annotations
@@ -24,14 +20,14 @@ __all__ = ["FormulaPart", "FormulaParts", "HeldComparison", "find_implicant"]
 
 
 class HeldComparison(NamedTuple):
-    """A comparison, and whether it holds."""
+    """A comparison and its truth value."""
 
     part: FormulaPart
     holds: bool
 
     @property
     def formula(self) -> Any:
-        """That it does, or does not."""
+        """The formula that the comparison has this truth value."""
         import z3
 
         found = z3.BoolRef(self.part.term, z3.main_ctx())
@@ -39,7 +35,7 @@ class HeldComparison(NamedTuple):
 
 
 def find_implicant(model: Solution, formulas: Iterable[FormulaPart]) -> list[HeldComparison]:
-    """Literals that hold in a model, and imply each of these formulas, which do, too.
+    """Return literals that hold in a model and imply each of these formulas.
 
     What follows from a supposed relation (``Implies``) counts if the relation does.
 
@@ -59,7 +55,7 @@ def find_implicant(model: Solution, formulas: Iterable[FormulaPart]) -> list[Hel
 
 
 class _Implicant:
-    """Formulas that have to hold, taken apart as the model has them."""
+    """Decomposition of formulas that hold in a model."""
 
     def __init__(self, model: Solution) -> None:
         import z3
@@ -84,7 +80,7 @@ class _Implicant:
             later = left
 
     def _followed(self, rule: FormulaPart) -> bool:
-        """Whether one side of a rule is supposed, so that the other one follows."""
+        """Return whether one side of an implication is known, so that the other one follows."""
         if_so, then = rule.parts
         if self._known(if_so, so=True):
             self._need(then, so=True)
@@ -116,7 +112,7 @@ class _Implicant:
         return said
 
     def _need(self, formula: FormulaPart, *, so: bool) -> None:
-        """That a formula is so, as it is in the model."""
+        """Add the truth value of a formula in the model."""
         z3 = self.z3
         todo = [(formula, so)]
         while todo:
@@ -140,7 +136,7 @@ class _Implicant:
                     self.found[one, said] = None
 
     def _enough(self, parts: list[tuple[FormulaPart, bool]]) -> Iterator[tuple[FormulaPart, bool]]:
-        """One of several parts that is so: if one was needed anyhow, that one."""
+        """Yield one part with this truth value; prefer one that is needed already."""
         for one in parts:
             if one in self.done:
                 return
@@ -148,7 +144,7 @@ class _Implicant:
 
 
 class FormulaPart:
-    """A formula or a term: which function it is of which parts. It lives as long as the formulas that it is of."""
+    """A formula or a term: its function and its parts. It lives as long as the whole formula."""
 
     def __init__(self, core: Any, kind: int, term: Any, parts: Sequence[FormulaPart]) -> None:
         self.kind = kind
@@ -158,7 +154,7 @@ class FormulaPart:
 
     @cached_property
     def unknowns(self) -> frozenset[FormulaPart]:
-        """The unknowns in it."""
+        """Unknowns of the formula."""
         if self.kind == self._core.Z3_OP_UNINTERPRETED and not self.parts:
             return frozenset((self,))
         return frozenset().union(*(part.unknowns for part in self.parts))
@@ -184,7 +180,7 @@ class FormulaParts:
         self._kept: list[Any] = []
 
     def of(self, formula: Any) -> FormulaPart:
-        """A formula; it is kept, so that no other one takes its place."""
+        """Return a formula as parts; it is kept alive, so that its identifier stays unique."""
         term = formula.as_ast()
         found = self._known.get(self._core.Z3_get_ast_id(self._context, term))
         if found is None:

@@ -1,12 +1,9 @@
-"""The verb ``predict``: which jobs conflict, when, and conditions on their parameters.
+"""The command ``predict``: which jobs conflict, when, and conditions on their parameters.
 
-The verb ``predict``: which jobs stop which, and when.
-
-For two statements a solver says whether some parameters and some table make the commit check stop the one that the
-other overtakes. If not, that is a proof. If so, what it proposes is carried out, and only what is then seen to stop
-is shown. What has to be so of the parameters is guessed from comparisons of one with another, and proved.
-
-What has to hold of two jobs' parameters, in words: comparisons of one with another, and proofs of them.
+For two statements, a solver decides whether some parameters and some table make the first one abort if the second one
+commits between its snapshot and its commit. If not, that is a proof. If so, the proposal is executed, and only an
+execution that aborts is an example. Conditions on parameters are candidates (comparisons of one parameter with another)
+that the solver proves.
 """
 
 from __future__ import annotations
@@ -60,7 +57,7 @@ WORDS = {
 
 
 class ParameterComparison(NamedTuple):
-    """A comparison of two parameters."""
+    """A comparison of two parameters, in words and as a formula."""
 
     words: str
     formula: Any
@@ -78,8 +75,9 @@ class _Side(NamedTuple):
 def parameter_comparisons(
     a: Participant, b: Participant, shared: Mapping[str, Type]
 ) -> Iterator[ParameterComparison]:
-    """The comparisons of a parameter of the one with one of the other, or with one that all share; the stronger
-    ones first, and before others those of parameters with one name.
+    """Yield comparisons of a parameter of one statement with one of the other, or with a shared one.
+
+    Stronger comparisons come first, and among them those of parameters with the same name.
     """
     first, second, common = _own(a, shared), _own(b, shared), _common(a, b, shared)
     pairs = sorted(((x, y) for x in first for y in second), key=lambda p: p[0].name != p[1].name)
@@ -131,7 +129,7 @@ def _formula(op: str, x: Any, y: Any) -> Any:
 def implied_comparisons(
     asked: QuestionSolver, what: Any, candidates: list[ParameterComparison]
 ) -> list[ParameterComparison]:
-    """Those of the comparisons that hold wherever something does, and not in any case."""
+    """Return the candidates that are implied by a formula and do not hold in any case."""
     z3, left = asked.z3, list(candidates)
     while left:
         said = asked.possible(what, z3.Not(z3.And(*(atom.formula for atom in left))))
@@ -155,36 +153,36 @@ Word = Literal["never", "always", "when", "apart", "unknown"]
 
 @dataclass(frozen=True, slots=True)
 class PairPrediction(ReadableRepr):
-    """How one statement ends that another one overtakes."""
+    """Outcome of one statement if another one commits between its snapshot and its commit."""
 
     loser: str
-    """The statement that has begun and wants to commit."""
+    """The statement that starts first and commits last."""
     winner: str
-    """The one that commits meanwhile."""
+    """The statement that commits in between."""
     word: Word
-    """Whether the loser is stopped: ``never``, ``always``, ``when`` something holds; ``apart``: the two never
-    overlap; ``unknown``: it may be, and no example was found."""
+    """Whether the loser aborts: ``never``, ``always``, ``when`` something holds; ``apart``: the two never
+    overlap; ``unknown``: neither an example nor a proof was found."""
     condition: tuple[str, ...] = ()
-    """What has to hold of the parameters; all of it."""
+    """Necessary conditions on the parameters; all of them."""
     certain: bool = False
-    """Whether it is then always stopped, whatever is in the table; else that depends on the rows."""
+    """Whether it then always aborts, if both write something; else that depends on the rows."""
     examples: Mapping[str, Litmus] = field(default_factory=dict)
     """By exception, the smallest example, in the order in which the commit check looks for them. An exception that is
     neither here nor in ``perhaps`` is proved impossible."""
     retries: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """By exception, how the loser may end when it is run again: what is not here is proved impossible, but "fails",
-    which is here if it was seen."""
+    """By exception, possible outcomes of a retry: those that are absent are proved impossible, except "fails",
+    which is present if an example showed it."""
     perhaps: tuple[str, ...] = ()
-    """The exceptions of which there is neither an example nor a proof that they are impossible."""
+    """The exceptions with neither an example nor a proof that they are impossible."""
     why: str = ""
     """Why something is unknown."""
 
     def __repr__(self) -> str:
         when = " and ".join(self.condition)
-        return f"{self.loser} overtaken by {self.winner}: {self.word} {when}".rstrip()
+        return f"{self.loser} aborts if {self.winner} commits: {self.word} {when}".rstrip()
 
     def to_json(self) -> dict[str, object]:
-        """The meeting as docs/interface.md, 6, has it."""
+        """Return the prediction in the format of docs/interface.md, 6."""
         return {
             "loser": self.loser,
             "winner": self.winner,
@@ -200,24 +198,24 @@ class PairPrediction(ReadableRepr):
 
 @dataclass(frozen=True, slots=True)
 class JobPrediction(ReadableRepr):
-    """All pairs of a workload's statements, under one protocol."""
+    """Predictions for all pairs of a workload's statements, under one commit protocol."""
 
     workload: Workload
-    """Whose they are."""
+    """The workload."""
     protocol: str
-    """The commit check."""
+    """The commit protocol."""
     meetings: tuple[PairPrediction, ...]
     """One for each ordered pair."""
     seconds: float = 0.0
-    """How long it took."""
+    """Duration."""
     ended: str | None = None
-    """The limit that ended it, if one did."""
+    """The limit that ended it, if any."""
     engine: str = ""
-    """The engine that it is of, and what differs on Databricks, if a table is of a kind for which something does."""
+    """The engine for which it is valid, and differences on Databricks, if the tables have any."""
 
     @property
     def rows(self) -> dict[str, list[PairPrediction]]:
-        """The meetings by the statement that is stopped."""
+        """Predictions by the statement that aborts."""
         found: dict[str, list[PairPrediction]] = {}
         for meeting in self.meetings:
             found.setdefault(meeting.loser, []).append(meeting)
@@ -236,7 +234,7 @@ class JobPrediction(ReadableRepr):
         return "\n".join(map(repr, self.meetings))
 
     def to_json(self) -> dict[str, object]:
-        """The prediction as docs/interface.md, 6, has it."""
+        """Return the predictions in the format of docs/interface.md, 6."""
         return {
             "workload": self.workload.name,
             "protocol": self.protocol,
@@ -258,10 +256,12 @@ def predict_workload(
     told: Callable[[Sequence[PairPrediction]], object] | None = None,
     budget: Budget | None = None,
 ) -> JobPrediction:
-    """Every statement that writes, overtaken by every other one and by another run of itself. Without
-    ``examples`` nothing is carried out: "when" is then what the solver says, and "never" the same proof. So many
-    ``processes`` share the work; what is said is the same with any number. ``told`` is given each row when it is
-    known: who stops one of the statements. Once the ``budget`` is spent, what was not asked is unknown.
+    """Predict for every statement that writes whether a concurrent commit of each statement makes it abort.
+
+    A statement is paired with every other one and with another run of itself. Without ``examples`` nothing is
+    executed: "when" is then the solver's answer, and "never" the same proof. The answer does not depend on the
+    number of ``processes``. ``told`` receives each row when it is known: the predictions for one statement.
+    When the ``budget`` is spent, the remaining pairs are unknown.
 
     >>> from isolitmus.specs import protocol
     >>> from isolitmus.specs.files.workload_file import read_workload
@@ -276,10 +276,10 @@ def predict_workload(
     ... ''', "jobs")
     >>> for meeting in predict_workload(jobs, protocol("delta-serializable")).meetings:
     ...     print(meeting)
-    ingest overtaken by ingest: never
-    ingest overtaken by cleanup: never
-    cleanup overtaken by ingest: when both have the same :day
-    cleanup overtaken by cleanup: when both have the same :day
+    ingest aborts if ingest commits: never
+    ingest aborts if cleanup commits: never
+    cleanup aborts if ingest commits: when both have the same :day
+    cleanup aborts if cleanup commits: when both have the same :day
     """
     start = monotonic()
     workload, protocol = as_workload(workload), named_protocol(protocol)
@@ -287,7 +287,7 @@ def predict_workload(
     losers = [one.name for one in _writers(workload)]
     if not losers:
         raise LitmusError(
-            f"{workload.name}: no job writes to a table, and only who writes is stopped; add one that does"
+            f"{workload.name}: no job writes to a table, so no job can abort; add a job that writes"
         )
     rows = _Rows(workload, protocol, examples)
     found: list[tuple[PairPrediction, ...]] = []
@@ -314,7 +314,7 @@ def predict_workload(
 
 
 def _engine(spec: Spec, workload: Workload) -> str:
-    """The engine whose commit check a protocol is, for these tables."""
+    """Return the engine that the protocol models, with differences on Databricks for these tables."""
     if spec.format != DELTA:
         return f"{spec.title} ({spec.name})"
     told = f"open-source Delta Lake {RELEASE} on Spark ({spec.name})"
@@ -322,21 +322,21 @@ def _engine(spec: Spec, workload: Workload) -> str:
     if not rows:
         return told
     return (
-        f"{told}. On Databricks {' and '.join(rows)} would have row-level concurrency, and OPTIMIZE would stop fewer"
-        " jobs: --level databricks-rows@15.4"
+        f"{told}. On Databricks, {' and '.join(rows)} would have row-level concurrency, and fewer jobs would conflict"
+        " with OPTIMIZE: ask with --level databricks-rows@15.4"
     )
 
 
 def _found(
     rows: _Rows, losers: Sequence[str], processes: int, tell: Callable[[str], None] | None
 ) -> Iterator[tuple[PairPrediction, ...]]:
-    """The rows, as they come."""
+    """Yield the rows as they become known."""
     if processes > 1:
         yield from _shared_out(rows, losers, processes, tell)
         return
     for loser in losers:
         if tell is not None:
-            tell(f"who stops {loser}")
+            tell(f"conflicts of {loser}")
         yield rows.of(loser)
 
 
@@ -345,14 +345,14 @@ def _writers(workload: Workload) -> list[JobStatement]:
 
 
 class _Rows(NamedTuple):
-    """What is predicted, a row for each that is stopped: no row needs what another one found."""
+    """Task of predicting one row for each statement that can abort; rows are independent."""
 
     workload: Workload
     protocol: Spec
     examples: bool
 
     def of(self, name: str) -> tuple[PairPrediction, ...]:
-        """Who stops the statement of this name."""
+        """Return the predictions for the statement with this name."""
         cast = Instances(self.workload)
         writers = _writers(self.workload)
         loser = next(one for one in writers if one.name == name)
@@ -365,7 +365,7 @@ class _Rows(NamedTuple):
 def _shared_out(
     rows: _Rows, losers: Sequence[str], processes: int, tell: Callable[[str], None] | None
 ) -> Iterator[tuple[PairPrediction, ...]]:
-    """The rows of these, in their order, from several processes."""
+    """Yield the rows in order, computed by several processes."""
     from concurrent.futures.process import BrokenProcessPool
 
     from isolitmus.checker.execution.worker_processes import ignore_interrupts, process_pool
@@ -376,16 +376,16 @@ def _shared_out(
         try:
             for loser, one in zip(losers, asked, strict=True):
                 if tell is not None:
-                    tell(f"who stops {loser}")
+                    tell(f"conflicts of {loser}")
                 yield one.result()
         except BrokenProcessPool:
             raise Ended(
-                "a process of predict was ended from outside (out of memory?); --cores 1 needs less"
+                "a process of predict was killed (out of memory?); --cores 1 needs less memory"
             ) from None
 
 
 class _Shared:
-    """What a process of a pool predicts."""
+    """The task of a worker process."""
 
     rows: _Rows
 
@@ -406,7 +406,7 @@ def predict_pair(
     *,
     examples: bool = True,
 ) -> PairPrediction:
-    """How a statement ends that another one overtakes, under a protocol."""
+    """Predict whether a statement aborts if another one commits between its snapshot and its commit."""
     if not cast.workload.overlap(loser.job, winner.job):
         return PairPrediction(loser.name, winner.name, "apart")
     pair = _Pair(cast, loser, winner, named_protocol(protocol))
@@ -414,7 +414,7 @@ def predict_pair(
 
 
 class _Pair:
-    """One statement, overtaken by another one."""
+    """A statement and one that commits between its snapshot and its commit."""
 
     def __init__(
         self, cast: Instances, loser: JobStatement, winner: JobStatement, protocol: Spec
@@ -433,7 +433,7 @@ class _Pair:
 
     @property
     def exceptions(self) -> Mapping[str, Any]:
-        """For each exception, that it is the first one: axioms are checked in the order of the protocol."""
+        """Return for each exception the formula that it is the first: axioms are checked in protocol order."""
         z3 = self.asked.z3
         ways: dict[str, list[Any]] = {}
         for k, (name, stop) in enumerate(self.stops):
@@ -442,7 +442,7 @@ class _Pair:
         return {name: z3.Or(*some) for name, some in ways.items()}
 
     def proposal(self) -> PairPrediction:
-        """When the loser may be stopped, as the solver has it; nothing is carried out."""
+        """Return the solver's answer to when the loser may abort; nothing is executed."""
         z3 = self.asked.z3
         self.reached = {
             name: first
@@ -461,7 +461,10 @@ class _Pair:
         )
 
     def meeting(self) -> PairPrediction:
-        """When the loser is stopped, with an example of each exception; Disagreement if a run shows one that was refuted."""
+        """Return when the loser aborts, with an executed example of each exception.
+
+        Disagreement if an execution aborts with an exception that was proved impossible.
+        """
         found = self.proposal()
         if found.word == "never":
             return found
@@ -470,12 +473,12 @@ class _Pair:
             search.look_for(name, first)
         for name in search.found.keys() - self.reached.keys():
             raise Disagreement(
-                f"{found.loser} overtaken by {found.winner}: the formulas prove {name} impossible,"
-                f" and this run ends with it:\n{search.found[name].test}"
+                f"{found.loser} with concurrent commit of {found.winner}: the formulas prove {name} impossible,"
+                f" but this run ends with it:\n{search.found[name].test}"
             )
         missing = tuple(name for name in self.reached if name not in search.found)
         if not search.found:
-            why = search.why or "nothing that the solver proposes is stopped"
+            why = search.why or "no example that the solver proposes aborts"
             return replace(found, word="unknown", certain=False, perhaps=missing, why=why)
         shown = [name for name in self.reached if name in search.found]
         return replace(

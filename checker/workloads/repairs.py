@@ -1,12 +1,12 @@
-"""Repairs of workloads: changes that end conflicts, and those that make a promise hold.
+"""Repairs of workloads: changes that end conflicts, and changes with which a promise holds.
 
-What would make jobs safe: jobs that must not overlap, an insert that reads, another level; each proved anew.
+Repairs of a promise: jobs that never run at the same time, an INSERT that reads, another level; each is proved.
 
-The price of a repair is whom it stops needlessly: the ordered pairs of statements that may now stop each other, or have
-to wait, though they are in no pattern that breaks the promise. The cheapest has the fewest of them.
+The cost of a repair is its needless aborts and waits: ordered pairs of statements that may now conflict, or have
+to wait, and are in no pattern that violates the promise. The cheapest repair has the fewest of them.
 
-What would end conflicts: another level, a literal on the partition column, another layout, parameters that differ,
-an INSERT in place of a MERGE, a retry; each asked anew, with what it costs.
+Changes that end conflicts: another level, a literal on the partition column, another layout, distinct parameters,
+an INSERT instead of a MERGE, a retry. Each is predicted anew, with its costs.
 """
 
 from __future__ import annotations
@@ -51,35 +51,35 @@ __all__ = [
 
 STOPPED = ("when", "always", "unknown")
 DIALECT = "databricks"
-LOST = {"unsafe": "is not kept any more", "unknown": "is not proved any more"}
-AGAIN = "it inserts again what is there already, also where it runs alone"
-MOVED = "what is there has to be written anew"
-KEPT = "whoever starts the jobs has to see to it"
+LOST = {"unsafe": "is no longer kept", "unknown": "is no longer proved"}
+AGAIN = "the INSERT adds rows that exist already once more, even without concurrent jobs"
+MOVED = "the existing data has to be rewritten"
+KEPT = "the scheduler has to ensure it"
 
 
 @dataclass(frozen=True, slots=True)
 class JobChange:
-    """Something that one could change, and what is then predicted."""
+    """A change of the jobs, the table or the level, and its predicted effect on conflicts."""
 
     title: str
-    """What it is."""
+    """Description of the change."""
     workload: Workload
-    """The jobs with it."""
+    """The changed jobs."""
     under: Spec
-    """The commit check with it."""
+    """The commit protocol after the change."""
     ends: tuple[tuple[str, str], ...] = ()
-    """The pairs (loser, winner) that may stop each other without it, and not with it."""
+    """The pairs (loser, winner) that can conflict without the change, and not with it."""
     brings: tuple[tuple[str, str], ...] = ()
-    """Those that may with it, and not without it."""
+    """The pairs that can conflict with the change, and not without it."""
     narrows: tuple[tuple[str, str, tuple[str, ...]], ...] = ()
-    """Those that may without it whatever their parameters are, and with it only if something holds of these."""
+    """The pairs that conflict with the change only under a condition on parameters, and without it had none."""
     costs: tuple[str, ...] = ()
-    """What one pays for it."""
-    ended: str = "no more"
-    """What becomes of the pairs that it ends."""
+    """The costs of the change."""
+    is_retry: bool = False
+    """Whether it is a retry: the pairs that it ends are those in which the retry does not fail."""
 
     def to_json(self) -> dict[str, object]:
-        """The change as docs/interface.md, 6, has it."""
+        """Return the change in the format of docs/interface.md, 6."""
         return {
             "title": self.title,
             "ends": [list(pair) for pair in self.ends],
@@ -92,23 +92,22 @@ class JobChange:
 
 
 def job_changes(workload: Workload | NameOrPath, under: SpecLike) -> Iterator[JobChange]:
-    """What one could change; nobody has looked yet whether it helps."""
+    """Yield possible changes; their effect is not predicted yet."""
     workload, under = as_workload(workload), named(under)
     for other in format_named(DELTA).protocols:
         spec = named(other)
         if other != under.name:
-            yield JobChange(f"the level {spec.setting.rpartition('= ')[2]}", workload, spec)
+            yield JobChange(_level_title(spec), workload, spec)
     for one in workload.statements:
         for sql, column in _literals(workload, one):
-            title = f"{one.name} with {column} as a literal in ON"
+            title = f"write {one.name} with a literal for {column} in ON"
             yield JobChange(title, replace_statement(workload, one, sql), under)
         for sql in _appends(workload, one):
-            yield JobChange(
-                f"{one.name} as {sql}", replace_statement(workload, one, sql), under, costs=(AGAIN,)
-            )
+            changed = replace_statement(workload, one, sql)
+            yield JobChange(f"write {one.name} as {sql}", changed, under, costs=(AGAIN,))
     for name in _parameters(workload):
         distinct = replace(workload, distinct=(*workload.distinct, name))
-        title = f"no two runs at a time with the same :{name}"
+        title = f"never run two jobs with the same :{name} at the same time"
         yield JobChange(title, distinct, under, costs=(KEPT,))
     for name, schema in workload.tables.items():
         if schema.exists and not schema.clustered_by:
@@ -116,14 +115,17 @@ def job_changes(workload: Workload | NameOrPath, under: SpecLike) -> Iterator[Jo
                 if each.name not in schema.partitioned_by and len(schema.columns) > 1:
                     layout = replace(schema, partitioned_by=(each.name,))
                     tables = {**workload.tables, name: layout}
-                    title = f"{name} partitioned by {each.name}"
+                    title = f"partition {name} by {each.name}"
                     yield JobChange(title, replace(workload, tables=tables), under, costs=(MOVED,))
 
 
+def _level_title(spec: Spec) -> str:
+    """Return the title of a change or repair by another isolation level."""
+    return f"set the isolation level to {spec.setting.rpartition('= ')[2]}"
+
+
 def try_changes(before: JobPrediction, under: SpecLike) -> Iterator[JobChange]:
-    """The changes that end some conflict, or leave it to fewer parameters; those first that leave the fewest, and
-    last what a retry does.
-    """
+    """Yield the changes that end a conflict or narrow it by a condition; the most effective first, a retry last."""
     at_first, under = conflicting_pairs(before), named(under)
     asked = decide_all(before.workload, (under,), PROMISES, examples=False)
     kept = [one.promise for one in asked if one.word == "safe"]
@@ -148,30 +150,28 @@ def try_changes(before: JobPrediction, under: SpecLike) -> Iterator[JobChange]:
 
 
 def _retry(before: JobPrediction, under: Spec) -> Iterator[JobChange]:
-    """What becomes of those who are stopped if they run again: what they missed, they have then seen."""
+    """Yield the outcome of retries: a retry sees the concurrent commit that it conflicted with."""
     work, again = before.workload, [m for m in before.meetings if m.retries]
     through = [m for m in again if not any(FAILS in ends for ends in m.retries.values())]
     if not again:
         return
     losers = [one for one in work.statements if one.name in {m.loser for m in again}]
-    costs = [
-        f"{m.loser} by {m.winner} fails when it is run again" for m in again if m not in through
-    ]
+    costs = [f"a retry of {m.loser} after {m.winner} can fail" for m in again if m not in through]
     for one in losers:
         if one.let:
-            costs.append(f"{one.name} has to read {', '.join(one.let)} anew")
+            costs.append(f"{one.name} has to read {', '.join(one.let)} again")
         if len(work.jobs[one.job].statements) > 1:
             costs.append(
-                f"of {one.job} only {one.name} is run again: what came before it has committed"
+                f"of {one.job}, only {one.name} is retried: earlier statements have committed"
             )
     yield JobChange(
-        "a retry once the other one has committed (in the examples)", work, under,
-        tuple((m.loser, m.winner) for m in through), costs=tuple(costs), ended="goes through:",
+        "retry after the other transaction has committed (in the examples)", work, under,
+        tuple((m.loser, m.winner) for m in through), costs=tuple(costs), is_retry=True,
     )  # fmt: skip
 
 
 def conflicting_pairs(prediction: JobPrediction) -> dict[tuple[str, str], PairPrediction]:
-    """The pairs (loser, winner) of which the winner may stop the loser."""
+    """Return the pairs (loser, winner) in which the loser may abort."""
     return {(m.loser, m.winner): m for m in prediction.meetings if m.word in STOPPED}
 
 
@@ -187,7 +187,7 @@ def _parameters(workload: Workload) -> Iterator[str]:
 
 
 def _appends(workload: Workload, one: JobStatement) -> Iterator[str]:
-    """A MERGE that only inserts as an INSERT, which looks at nothing that is there."""
+    """Yield an INSERT for a MERGE that only inserts; the INSERT does not read the target."""
     merge = one.statement
     if not isinstance(merge, Merge):
         return
@@ -261,25 +261,25 @@ Pair = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Repair:
-    """A change with which the promise is kept: proved."""
+    """A change with which the promise is proved."""
 
     title: str
-    """What it is."""
+    """Description of the change."""
     workload: Workload
-    """The jobs with it."""
+    """The changed jobs."""
     protocol: str
-    """The commit check with it."""
+    """The commit protocol after the change."""
     apart: tuple[Pair, ...] = ()
-    """The jobs that must not overlap any more."""
+    """The jobs that must no longer run at the same time."""
     brings: tuple[Pair, ...] = ()
-    """Pairs (loser, winner) that may stop each other with it, and not without it."""
+    """Pairs (loser, winner) that can conflict with the change, and not without it."""
     waits: tuple[Pair, ...] = ()
-    """Those of which the one could overtake the other without it, and both commit, and that are now apart."""
+    """Pairs that could overlap and both commit without the change, and now have to wait for each other."""
     needless: tuple[Pair, ...] = ()
-    """Its price: those of both that are in no pattern that breaks the promise."""
+    """The cost: pairs of both kinds that are in no pattern that violates the promise."""
 
     def to_json(self) -> dict[str, object]:
-        """The repair as docs/interface.md, 6, has it."""
+        """Return the repair in the format of docs/interface.md, 6."""
         return {
             "title": self.title,
             "protocol": self.protocol,
@@ -291,7 +291,7 @@ class Repair:
 
 
 def find_repairs(broken: Robustness, protocol: SpecLike) -> Iterator[Repair]:
-    """The repairs of a promise that is not kept, the cheapest first."""
+    """Yield repairs of a violated promise, the cheapest first."""
     protocol = named(protocol)
     meetings = predict_workload(broken.workload, protocol, examples=False).meetings
     passing = [m for m in meetings if m.word not in ("always", "apart")]
@@ -310,7 +310,7 @@ def find_repairs(broken: Robustness, protocol: SpecLike) -> Iterator[Repair]:
 
 
 def _harmful(broken: Robustness) -> set[Pair]:
-    """The ordered pairs of statements of which one overtakes the other in a pattern that breaks the promise."""
+    """Return the ordered pairs of statements that are concurrent in a pattern that violates the promise."""
     return {
         (one.danger.members[-1].name, other.name)
         for one in broken.counterexamples
@@ -333,12 +333,11 @@ def _levels(broken: Robustness) -> Iterator[Repair]:
         if other != broken.protocol:
             spec = named(other)
             if decide_robustness(broken.workload, spec, broken.promise).word == "safe":
-                title = f"the level {spec.setting.rpartition('= ')[2]}"
-                yield Repair(title, broken.workload, other)
+                yield Repair(_level_title(spec), broken.workload, other)
 
 
 def _reading(broken: Robustness, protocol: Spec) -> Iterator[Repair]:
-    """Let an append read whether its row is there: then it is no blind append."""
+    """Yield the repair by an append that first reads whether its row exists: it is then not a blind append."""
     for one in broken.workload.statements:
         for sql in _if_none(broken.workload, one):
             try:
@@ -346,7 +345,7 @@ def _reading(broken: Robustness, protocol: Spec) -> Iterator[Repair]:
             except IsolitmusError:
                 continue
             if decide_robustness(changed, protocol, broken.promise).word == "safe":
-                yield Repair(f"{one.name} as {sql}", changed, protocol.name)
+                yield Repair(f"write {one.name} as {sql}", changed, protocol.name)
 
 
 def _if_none(workload: Workload, one: JobStatement) -> Iterator[str]:
@@ -377,7 +376,8 @@ def _apart(
         if found.word == "safe":
             chosen = sorted(workload.apart - broken.workload.apart)
             pairs = tuple((a, b) for a, b in chosen if a <= b)
-            yield Repair(f"never overlap {_words(pairs)}", workload, protocol.name, pairs)
+            title = f"never run at the same time: {_words(pairs)}"
+            yield Repair(title, workload, protocol.name, pairs)
             return
         if not found.counterexamples:
             return
@@ -398,7 +398,7 @@ def _ordered(a: str, b: str) -> Pair:
 
 def _words(pairs: Sequence[Pair]) -> str:
     said = [f"two runs of {a}" if a == b else f"{a} and {b}" for a, b in pairs]
-    return ", nor ".join(said)
+    return "; ".join(said)
 
 
 def _hit(dangers: Sequence[Sequence[Pair]], needless: Mapping[Pair, int]) -> list[Pair]:

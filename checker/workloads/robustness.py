@@ -1,8 +1,8 @@
-"""The verb ``robust``: whether jobs keep a promise, however often they run and with whatever parameters.
+"""The command ``robust``: whether jobs keep a promise for any number of runs and all parameter values.
 
-Safe is a proof: each pattern that a broken promise has to have (``checker.workloads.cycle_patterns``) was refuted. A
-pattern that is not refuted is made a litmus test, carried out and judged; only a run that the promise
-forbids is a counterexample. What is neither is unknown, with the reason.
+"safe" is a proof: each pattern that a violation needs (``checker.workloads.cycle_patterns``) is impossible. A
+pattern that is not proved impossible becomes a litmus test that is executed and judged. Only a run that the promise
+forbids is a counterexample. Otherwise the answer is unknown, with the reason.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from isolitmus.checker.solver.refutation import Certificate, Refutation
 from isolitmus.checker.templates.instance_frames import DEPENDENCIES
 from isolitmus.checker.workloads.counterexamples import CounterexampleCheck
 from isolitmus.checker.workloads.cycle_patterns import (
+    LEMMAS,
     PatternSearch,
     backward_pair,
     cycle_of_four,
@@ -56,18 +57,20 @@ if TYPE_CHECKING:
 __all__ = ["PROMISES", "Robustness", "decide_all", "decide_robustness"]
 
 AT_ROWS = frozenset(("wr", "ww", "rw"))
-"""What a commit check names that compares rows rather than files and partitions."""
+"""Relations in a commit protocol that compares rows rather than files and partitions."""
 PROMISES = ("write-serializable", "update-serializable", "log-serializable")
-"""The levels that are asked about: the table is what some serial order gives; each reader alone sees a state of
-one; everybody sees the order of the log."""
+"""The promised levels: the final table equals that of some serial order; every reader sees a state of one; all
+readers see states of the serial order of the log."""
 Safety = Literal["safe", "unsafe", "unknown"]
 ASSUMED = (
-    "jobs do what their statements say, and read besides only what they declare as let",
-    "every statement reads one version of its tables, and commits are versions in the order of the log",
-    "nobody else writes to the tables, and no job changes their columns or properties",
+    "Jobs execute only these statements; all their other reads are declared with let.",
+    "Every statement reads one version of each table, and commits are versions in log order.",
+    "No other job writes to the tables, and no job changes their columns or properties.",
 )
-SEVERAL = "a statement reads all its tables at one moment, and their commits have one order"
-"""What is taken for granted besides where there are several tables: each has a log of its own."""
+SEVERAL = (
+    "A statement reads all its tables at one moment, and commits to all tables have one order."
+)
+"""A further assumption for several tables: each has a log of its own."""
 
 
 def _alone(one: RefutedPattern) -> tuple[str]:
@@ -79,26 +82,27 @@ class Robustness(ReadableRepr):
     """Whether a workload keeps a promise under a protocol."""
 
     workload: Workload
-    """Whose jobs they are."""
+    """The workload."""
     protocol: str
-    """The commit check."""
+    """The commit protocol."""
     promise: str
-    """The level that is promised."""
+    """The promised level."""
     word: Safety
     """``safe``, with a proof; ``unsafe``, with counterexamples; or ``unknown``."""
     refuted: tuple[RefutedPattern, ...] = ()
-    """The patterns that were refuted, each with its question."""
+    """The patterns that are proved impossible, each with its question to the solver."""
     counterexamples: tuple[Counterexample, ...] = ()
-    """One for each pattern that comes about."""
+    """One for each pattern that is possible."""
     why: tuple[str, ...] = ()
-    """Why it is unknown."""
+    """Why the answer is unknown."""
     seconds: float = 0.0
-    """How long it took."""
+    """Duration."""
 
     @property
     def seen(self) -> Safety:
-        """Whether the promise is kept by what one sees, whatever the conflicts are: some order gives the tables, and to
-        readers what they read. Where conflicts are safe, that is; where all counterexamples are explained it is unknown.
+        """Return whether the results keep the promise: a serial order produces the tables and all reads.
+
+        If the conflicts are safe, so are the results; if all counterexamples are explained, it is unknown.
         """
         if self.word != "unsafe":
             return self.word
@@ -106,48 +110,50 @@ class Robustness(ReadableRepr):
 
     @property
     def verdict(self) -> str:
-        """``word``, or "unsafe, explained" where only conflicts break the promise in all runs that were found."""
+        """``word``, or "unsafe, explained" if all counterexamples violate the promise by conflicts only."""
         return "unsafe, explained" if self.word != self.seen else self.word
 
     @property
     def certificate(self) -> Certificate:
-        """What stands behind ``safe``."""
+        """Return the certificate of a proof."""
         questions = [
-            Refutation(f"{k:03}", f"{one.lemma}: {one.about}", "smt2", partial(_alone, one))
+            Refutation(
+                f"{k:03}", f"{LEMMAS[one.lemma].fact}: {one.about}", "smt2", partial(_alone, one)
+            )
             for k, one in enumerate(self.refuted, 1)
         ]
         return Certificate(
             f"{self.promise}-{self.protocol}",
-            f"{self.workload.name}: under {self.protocol} any runs of the jobs are {self.promise}",
+            f"{self.workload.name}: under {self.protocol}, all runs of the jobs are {self.promise}",
             tuple(questions),
             (
-                "a broken promise has one of these patterns (docs/semantics.md, theorems 11 and 12)",
-                "the questions say what the statements and the protocol do",
+                "A violation of the promise has one of these patterns (docs/semantics.md, theorems 11 and 12).",
+                "The questions model the statements and the protocol.",
                 *self.assumptions,
             ),
         )
 
     @property
     def lemmas(self) -> Mapping[str, int]:
-        """What was proved, and of how many patterns."""
+        """Lemmas, each with the number of patterns that are proved impossible."""
         return Counter(one.lemma for one in self.refuted)
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """What the answer takes for granted."""
+        """Assumptions of the answer."""
         several = (SEVERAL,) if len(self.workload.tables) > 1 else ()
         return (*ASSUMED, *several, *self.workload.assumptions)
 
     @property
     def worst(self) -> Counterexample | None:
-        """One that no order explains, if there is one; else any counterexample."""
+        """A counterexample that no serial order explains, if there is one; else the first."""
         return min(self.counterexamples, key=lambda one: bool(one.explained), default=None)
 
     def __repr__(self) -> str:
         return f"{self.promise} under {self.protocol}: {self.word}"
 
     def to_json(self) -> dict[str, object]:
-        """The answer as docs/interface.md, 6, has it."""
+        """Return the answer in the format of docs/interface.md, 6."""
         return {
             "workload": self.workload.name,
             "protocol": self.protocol,
@@ -177,7 +183,7 @@ def decide_robustness(
     *,
     tell: Callable[[str], None] | None = None,
 ) -> Robustness:
-    """Whether any number of runs of the jobs, with any parameters, keep a promise under a protocol.
+    """Decide whether any number of runs of the jobs, with any parameters, keep a promise under a protocol.
 
     >>> from isolitmus.specs import protocol
     >>> from isolitmus.specs.files.workload_file import read_workload
@@ -207,9 +213,10 @@ def decide_all(
     tell: Callable[[str], None] | None = None,
     budget: Budget | None = None,
 ) -> Iterator[Robustness]:
-    """The same of several promises, of each under several protocols: what is asked of all is asked once.
-    Without ``examples`` nothing is carried out: an answer is "safe", with the same proof, or "unknown". So it is of
-    what is left once the ``budget`` is spent.
+    """Decide several promises, each under several protocols; common questions are asked once.
+
+    Without ``examples`` nothing is executed: an answer is "safe", with the same proof, or "unknown". When the
+    ``budget`` is spent, the remaining answers are unknown.
     """
     budget = budget or Budget(memory=inf)
     workload = as_workload(workload)
@@ -231,8 +238,9 @@ def decide_all(
 
 
 class _Promises:
-    """The promises of one workload under one protocol. A promise implies those before it in PROMISES: a run that breaks
-    one of them breaks it, and what is safe for it is safe for them.
+    """The promises of one workload under one protocol.
+
+    A promise implies those before it in PROMISES: a violation of one of them violates it, and its proof proves them.
     """
 
     def __init__(
@@ -249,7 +257,7 @@ class _Promises:
         self._asked: dict[str, Robustness] = {}
 
     def answer(self, promise: str, wanted: Sequence[str]) -> Robustness:
-        """The answer of one promise, by all that is found of those that are wanted, and of others if it is unknown."""
+        """Return the answer for one promise; if unknown, use the answers for the others."""
         start = monotonic()
         found = self._ask(promise)
         if found.word == "unknown":
@@ -275,7 +283,7 @@ class _Promises:
         return self._asked[promise]
 
     def _with_runs(self, found: Robustness) -> Robustness:
-        """The answer, with the runs that were found for other promises and break this one."""
+        """Return the answer with runs found for other promises that violate this one."""
         if self.trials is None:
             return found
         known = {one.danger.key for one in found.counterexamples}
@@ -284,7 +292,7 @@ class _Promises:
             return found
         if found.word == "safe":
             raise Disagreement(
-                f"{found.promise} under {found.protocol} is proved, and a run breaks it: {more[0]!r}"
+                f"{found.promise} under {found.protocol} is proved, but a run violates it: {more[0]!r}"
             )
         if found.word == "unsafe":
             if found.seen == "unsafe":
@@ -324,15 +332,15 @@ class _Asking:
         self.open: list[tuple[JobStatement, JobStatement, JobStatement, str]] = []
 
     def answer(self) -> Robustness:
-        """What comes of all patterns."""
+        """Return the answer from all patterns."""
         if not is_monotone(self.protocol):
             self.why.append(
-                f"{self.protocol.name} may let more through where there are more commits, so nothing is proved"
+                f"under {self.protocol.name}, more commits may admit more transactions, so nothing is proved"
             )
         if rows := sorted(self.protocol.needs & AT_ROWS):
             self.why.append(
-                f"{self.protocol.name} looks at rows ({', '.join(rows)}), and the theorems are about checks of files, so"
-                " nothing is proved"
+                f"{self.protocol.name} compares rows ({', '.join(rows)}); the theorems cover only commit protocols that"
+                " compare files, so nothing is proved"
             )
         back = [pair for pair in product(self.writers, repeat=2) if self._goes_back(*pair)]
         self.sources = list({last.name: last for last, _ in back}.values())
@@ -349,13 +357,13 @@ class _Asking:
         apart = [one.name for one in self.writers if one.let and self._reads(one)]
         if apart and back and self.promise != "log-serializable":
             self.why.append(
-                f"what the client of {', '.join(apart)} reads outside of its transaction is looked at in"
-                " cycles of at most three"
+                f"reads outside the transaction by the client of {', '.join(apart)} are checked only in"
+                " cycles of at most three transactions"
             )
         for open_ in () if self.found else self.open:
             self._longer(*open_)
         word: Safety = "unsafe" if self.found else "unknown" if self.why or self.unsure else "safe"
-        unsure = [f"the solver gave up on {title}" for title in self.unsure]
+        unsure = [f"the solver gave up on the pattern of {title}" for title in self.unsure]
         return Robustness(
             self.workload, self.protocol.name, self.promise, word, tuple(self.refuted),
             tuple(sorted(self.found, key=lambda one: len(one.danger.members))),
@@ -363,23 +371,23 @@ class _Asking:
         )  # fmt: skip
 
     def _goes_back(self, last: JobStatement, early: JobStatement) -> bool:
-        """Whether the one may miss the other, and commit."""
+        """Return whether one statement may commit without seeing a change of its read set by the other."""
         if self.tell is not None:
-            self.tell(f"{last.name} overtaken by {early.name}")
+            self.tell(f"{last.name} with concurrent {early.name}")
         if not self.workload.overlap(last.job, early.job):
             return False
         return any([self._may(one).ways for one in ways_to_miss(backward_pair(last, early))])  # noqa: C419 - ask all
 
     def _may(self, danger: CyclePattern) -> PatternQuestion:
-        """A danger as a question that was asked; what is refuted of it is part of the proof."""
+        """Ask about a pattern; impossible ways become part of the proof."""
         question = self.dangers.question(danger)
         self.refuted.update(dict.fromkeys(question.refuted.values()))
         if question.unsure:
-            self.unsure[" ".join(danger.names)] = None
+            self.unsure[", ".join(danger.names)] = None
         return question
 
     def _depends(self, a: JobStatement, b: JobStatement, *kinds: str) -> bool:
-        """Whether a run of the one may depend in one of these ways on one of the other; b on a for wr and ww."""
+        """Return whether one statement may depend in one of these ways on the other; b on a for wr and ww."""
         for kind in kinds:
             found = self.dangers.depends(kind, a, b)
             if found.possible:
@@ -388,11 +396,11 @@ class _Asking:
         return False
 
     def _reads(self, one: JobStatement) -> bool:
-        """Whether it reads anything that somebody writes."""
+        """Return whether a statement reads what some job writes."""
         return any(self._depends(one, other, "rw") for other in self.writers)
 
     def _reach(self, start: JobStatement) -> frozenset[str]:
-        """Who may depend on a statement, at once or by way of others."""
+        """Return the statements that may depend on a statement, directly or through others."""
         found: set[str] = set()
         todo = [start]
         while todo:
@@ -404,13 +412,13 @@ class _Asking:
         return frozenset(found)
 
     def _cycles(self, last: JobStatement, early: JobStatement) -> None:
-        """The cycles of writers around a pair that goes back."""
+        """Look at the cycles of writers around a backward pair."""
         if self._look(write_skew(last, early)):
             return
         if self._reads(early):
             self.why.append(
-                f"{last.name} may miss {early.name}, which itself may miss others: what goes back twice is"
-                " looked for among two transactions only"
+                f"{last.name} may not see {early.name}, which in turn may not see others: cycles with two such"
+                " steps are searched for among two transactions only"
             )
         for between in self.writers:
             if self.workload.overlap(last.job, between.job):
@@ -424,9 +432,9 @@ class _Asking:
     def _longer(
         self, last: JobStatement, early: JobStatement, between: JobStatement, kind: str
     ) -> None:
-        """The same with a way back by way of others, which ends with one that the last one has missed; or leads
-        through another one that goes back, and has missed the one before it on the way (docs/semantics.md,
-        Theorem 12).
+        """Look for longer cycles, whose path back leads through other statements (docs/semantics.md, Theorem 12).
+
+        The path ends with a statement that the last one does not see, or leads through another backward pair.
         """
         open_ = open_cycle(last, early, between, kind)
         if not self._may(open_).ways:
@@ -449,11 +457,11 @@ class _Asking:
                 )
                 if not any([self._look(danger) for danger in four]):  # noqa: C419 - at all of them
                     self.why.append(
-                        f"{' '.join(open_.names)} may be part of a longer cycle by way of {other.name}"
+                        f"{', '.join(open_.names)} may be part of a longer cycle through {other.name}"
                     )
 
     def _around(self, last: JobStatement, early: JobStatement, reader: JobStatement) -> None:
-        """A reader between others that depend on what was missed, and on which the last one depends."""
+        """Note a reader that may stand on a longer path from the unseen change to the last statement."""
         after = [w for w in self.writers if self._depends(reader, w, "rw")]
         reach = self._reach(early)
         before = self._depends(early, reader, "wr") or any(
@@ -461,11 +469,12 @@ class _Asking:
         )
         if before and (last in after or any(last.name in self._reach(w) for w in after)):
             self.why.append(
-                f"{reader.name} may stand between {early.name} and {last.name} by way of others, which is not looked for"
+                f"{reader.name} may read between {early.name} and {last.name} through other transactions, which is not"
+                " searched for"
             )
 
     def _any_reader(self, early: JobStatement) -> JobStatement:
-        """Somebody who reads the whole table."""
+        """Return a reader of the whole table."""
         table = early.statement.target  # type: ignore[union-attr] # it writes
         sql = f"SELECT * FROM {table}"
         return JobStatement(
@@ -473,7 +482,7 @@ class _Asking:
         )
 
     def _look(self, danger: CyclePattern) -> bool:
-        """Whether a danger may come about, also by what a client reads outside; if so, it is carried out."""
+        """Return whether a pattern is possible, also by reads outside the transaction; if so, execute it."""
         return any([self._look_at(one) for one in ways_to_miss(danger)])  # noqa: C419 - at all of them
 
     def _look_at(self, danger: CyclePattern) -> bool:
@@ -485,6 +494,7 @@ class _Asking:
             self.found.append(shown)
         else:
             self.why.append(
-                f"{' '.join(danger.names)} is not refuted, and nothing that the solver proposes breaks the promise"
+                f"the pattern of {', '.join(danger.names)} is not proved impossible, and no example of the solver"
+                " violates the promise"
             )
         return True

@@ -1,8 +1,6 @@
-"""Simple examples from a solver, and the questions that it is asked.
+"""Simple examples from a solver, and the solver of questions about workloads.
 
-Examples as a person would give them: of what a solver finds no more than is needed, with simple values.
-
-The solver behind questions about workloads: small ones, one after another.
+An example has only the values that its formulas need, and simple ones if possible.
 """
 
 from __future__ import annotations
@@ -26,20 +24,18 @@ if TYPE_CHECKING:
 __all__ = ["Examples", "QuestionSolver", "assert_softly"]
 
 SPREAD = 30
-"""So many wishes for an example that is easy to read are tried."""
+"""The most soft constraints for readable examples."""
 
 
 class Examples:
-    """Examples of some roles. One hangs on what is told of them alone, not on what was asked before."""
+    """Examples of some participants; each depends only on its own formulas, not on earlier questions."""
 
     def __init__(self, roles: Sequence[Participant]) -> None:
         self.roles = roles
         self.formulas = FormulaParts()
 
     def of(self, told: Sequence[Any], *, apart: bool = False) -> Solution | None:
-        """One of which all that is told holds; None if none is found. ``apart``: with values that differ where they
-        may.
-        """
+        """Return an example of formulas, or None; with ``apart``, with values that differ where possible."""
         solver = LimitedSolver()
         solver.tell(*told)
         solver.tell(*value_bounds(self.roles))
@@ -63,7 +59,7 @@ class Examples:
 
 
 class _Parts:
-    """What plays a part in an example, and what one would like to hold of it."""
+    """The relevant values of an example, and soft constraints on them."""
 
     def __init__(self, examples: Examples, reasons: Sequence[HeldComparison]) -> None:
         import z3
@@ -88,7 +84,7 @@ class _Parts:
         ]
 
     def _plays(self, values: Iterable[ValueTerm | FreeValue]) -> bool:
-        """Whether it hangs on one of these values."""
+        """Return whether the formulas depend on one of these values."""
         return any(
             self.formulas.of(term) in self.unknowns
             for one in values
@@ -96,7 +92,7 @@ class _Parts:
         )
 
     def _rows_of(self, role: Participant) -> Iterator[tuple[str, RowTerm]]:
-        """The rows that play a part; of a table of which none does the first: it may be that any row does."""
+        """Yield the relevant rows; for a table without any, its first row."""
         tables: dict[str, list[RowTerm]] = {}
         for name, row in role.terms.rows:
             tables.setdefault(name, []).append(row)
@@ -105,22 +101,22 @@ class _Parts:
 
     @property
     def bounds(self) -> list[Any]:
-        """What values there are."""
+        """Formulas of the domains of values."""
         return [formula for one in self.values for formula in one.bounds]
 
     def solution(self, model: Solution) -> Solution:
-        """A model, with the rows that play a part."""
+        """Return a model with its relevant rows."""
         return Solution(model.model, [row for some in self.rows for row in some])
 
     def wish(self, solver: LimitedSolver, *, apart: bool) -> None:
-        """Tell a solver what one would like to hold, as far as that can be together."""
+        """Add soft constraints, as far as they are satisfiable together."""
         nulls = [self.z3.Not(term.null) for rows in self.rows for _, row in rows for term in row]
         wishes = [*(formula for one in self.values for formula in one.usual), *nulls]
         differ = (*islice(self._different(), SPREAD), *islice(self._from_constants(), SPREAD))
         assert_softly(solver, [*wishes, *differ] if apart else [*self._one_row(), *wishes])
 
     def _one_row(self) -> Iterator[Any]:
-        """That all rows of a table are one."""
+        """Yield formulas: all rows of a table are equal."""
         first: dict[str, Any] = {}
         for table, row in (one for rows in self.rows for one in rows):
             other = first.setdefault(table, row)
@@ -131,12 +127,12 @@ class _Parts:
                 yield self.z3.And(*(part for pair in same for part in pair))
 
     def _different(self) -> Iterator[Any]:
-        """That values of different statements differ."""
+        """Yield formulas: values of different statements differ."""
         for some, other in combinations(self._own, 2):
             yield from _apart(some, other)
 
     def _from_constants(self) -> Iterator[Any]:
-        """That values of a statement differ from what another one names."""
+        """Yield formulas: values of a statement differ from constants of another one."""
         for (some, named), (other, called) in combinations(
             zip(self._own, self.constants, strict=True), 2
         ):
@@ -145,7 +141,7 @@ class _Parts:
 
     @property
     def _own(self) -> list[list[Any]]:
-        """The values of each statement."""
+        """Values of each statement."""
         return [
             [t.value for t in terms] + [t.value for _, row in rows for t in row]
             for terms, rows in zip(self.parameters, self.rows, strict=True)
@@ -153,12 +149,12 @@ class _Parts:
 
 
 def _apart(some: Iterable[Any], other: Iterable[Any]) -> Iterator[Any]:
-    """That values differ which may be compared."""
+    """Yield formulas: comparable values differ."""
     yield from (x != y for x, y in product(some, other) if x.sort() == y.sort())
 
 
 def assert_softly(solver: LimitedSolver, wishes: Sequence[Any]) -> None:
-    """Tell a solver that all of these hold, but for those that cannot be together: of such the last ones are given up."""
+    """Assert formulas as far as they are satisfiable together; of conflicting ones, drop the last."""
     import z3
 
     left = {f"wish {k}": (_name(f"wish {k}"), wish) for k, wish in enumerate(wishes)}
@@ -171,16 +167,16 @@ def assert_softly(solver: LimitedSolver, wishes: Sequence[Any]) -> None:
 
 @cache
 def _name(name: str) -> Any:
-    """A truth value of that name."""
+    """Return the Boolean unknown with this name."""
     import z3
 
     return z3.Bool(name)
 
 
 class QuestionSolver:
-    """What a solver is told of some roles, and what it says.
+    """Questions to a solver about some participants.
 
-    It is told what holds of all questions once, and what holds of some ``within`` a block.
+    Formulas common to all questions are asserted once, those of some questions ``within`` a block.
     """
 
     def __init__(self, roles: Iterable[Participant], given: Iterable[Any] = ()) -> None:
@@ -196,22 +192,21 @@ class QuestionSolver:
 
     @contextmanager
     def within(self, *formulas: Any) -> Iterator[None]:
-        """Tell the solver what holds in all questions of a block."""
+        """Assert formulas for all questions of a block."""
         with self._solver.within(*formulas):
             yield
 
     def possible(self, *parts: Any) -> bool | None:
-        """Whether all this may hold together; None if the solver cannot say. ``model`` is then an example."""
+        """Return whether formulas are satisfiable, with an example in ``model``; None if the solver gives up."""
         with self.within(*parts):
             said = self._solver.possible()
             self.model = self._solver.model if said else None
         return said
 
     def example(self, *parts: Any, wanted: Any = None, apart: bool = False) -> Solution | None:
-        """A model in which all this holds: if there is one with what is ``wanted`` besides, and with values that
-        a person would take, such a one; ``apart``: with values that differ where they may.
+        """Return a model of formulas, if possible one of ``wanted`` as well, and with simple values; or None.
 
-        It hangs on the question alone, not on what was asked before.
+        With ``apart``, values differ where possible. The model depends only on the question, not on earlier ones.
         """
         for more in ((wanted,), ()) if wanted is not None else ((),):
             found = self._examples.of((*self._told, *parts, *more), apart=apart)
@@ -220,6 +215,6 @@ class QuestionSolver:
         return None
 
     def text(self, *parts: Any) -> str:
-        """A question in SMT-LIB."""
+        """Return a question in SMT-LIB."""
         with self.within(*parts):
             return str(self._solver.solver.to_smt2())

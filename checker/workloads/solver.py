@@ -1,4 +1,4 @@
-"""A solver that takes so much work and no more, and what it finds."""
+"""A solver with a deterministic work limit, and its solutions."""
 
 from __future__ import annotations
 
@@ -14,29 +14,29 @@ if TYPE_CHECKING:
 __all__ = ["LimitedSolver", "Solution"]
 
 UNITS = 4_000_000
-"""So many units of the solver's work a question may take: unlike seconds, these count the same on all machines."""
+"""Work limit of a question, in units of the solver: unlike seconds, the same on all machines."""
 
 
 class Solution:
-    """An example that a solver gave; ``rows`` are those that play a part in it, each with its table."""
+    """A model of a solver; ``rows`` are its relevant rows, each with its table."""
 
     def __init__(self, model: Any, rows: Sequence[tuple[str, RowTerm]] = ()) -> None:
         self.model = model
         self.rows = rows
 
     def value(self, term: Any) -> bool | Fraction:
-        """The value of a term: a truth value or a number."""
+        """Return the value of a term, a truth value or a number."""
         import z3
 
         found = self.said(term)
         return bool(z3.is_true(found)) if z3.is_bool(found) else Fraction(str(found))
 
     def has(self, formula: Any) -> bool:
-        """Whether a formula holds in it."""
+        """Return whether a formula holds in the model."""
         return self.says(formula.as_ast())
 
     def says(self, formula: Any) -> bool:
-        """The same of a formula as the solver's C interface has it."""
+        """Return whether a formula, given as an object of the C interface, holds in the model."""
         import z3
 
         core, context, found = z3.z3core, self.model.ctx.ref(), (z3.Ast * 1)()
@@ -44,20 +44,21 @@ class Solution:
         return bool(core.Z3_get_bool_value(context, found[0]) == z3.Z3_L_TRUE)
 
     def others(self, terms: Iterable[Any]) -> Any:
-        """That one of these terms has another value than here."""
+        """Return the formula that one of these terms has another value than in the model."""
         import z3
 
         return z3.Or(*(term != self.said(term) for term in terms))
 
     def said(self, term: Any) -> Any:
-        """The same as the solver has it."""
+        """Return the value of a term as an expression of the solver."""
         return self.model.eval(term, model_completion=True)
 
 
 class LimitedSolver:
-    """What a solver is told, and what it says; in a context of its own, unless it is to be in the ``main`` one. There it
-    says the same if it is asked the same in the same order: nobody else asks it anything. All formulas that it is
-    given, and all examples that it gives, are of the main one.
+    """A solver in a context of its own, or in the ``main`` one.
+
+    In its own context, its answers depend only on its questions and their order. All formulas that it receives and all
+    models that it returns belong to the main context.
     """
 
     def __init__(self, *, main: bool = False) -> None:
@@ -71,7 +72,7 @@ class LimitedSolver:
         self.begin()
 
     def begin(self) -> None:
-        """Forget what it was told."""
+        """Remove all assertions."""
         self.solver = self.z3.SimpleSolver(ctx=self.context)
         self.solver.set("rlimit", UNITS)
         self.solver.set("random_seed", 0)
@@ -80,13 +81,13 @@ class LimitedSolver:
         )  # else it takes one for an unknown; Python hears it afterwards
 
     def tell(self, *formulas: Any) -> None:
-        """Tell it what holds."""
+        """Assert formulas."""
         for formula in self._own(formulas):
             self.core.Z3_solver_assert(self.context.ref(), self.solver.solver, formula)
 
     @contextmanager
     def within(self, *formulas: Any) -> Iterator[None]:
-        """Tell it what holds in a block."""
+        """Assert formulas for a block."""
         self.solver.push()
         self.tell(*formulas)
         try:
@@ -95,7 +96,7 @@ class LimitedSolver:
             self.solver.pop()
 
     def possible(self, *supposed: Any) -> bool | None:
-        """Whether all that may hold together, and some truth values besides; None if it cannot say."""
+        """Return whether the assertions are satisfiable under assumptions; None if the solver gives up."""
         own = (self.z3.Ast * len(supposed))(*self._own(supposed))
         said = self.core.Z3_solver_check_assumptions(
             self.context.ref(), self.solver.solver, len(own), own
@@ -103,7 +104,7 @@ class LimitedSolver:
         return {self.z3.Z3_L_TRUE: True, self.z3.Z3_L_FALSE: False}.get(said)
 
     def _own(self, formulas: Iterable[Any]) -> Iterator[Any]:
-        """Formulas in its own context, all at once, as the C interface has them."""
+        """Yield formulas in the context of this solver, as objects of the C interface."""
         given = self.z3.AstVector(ctx=self.main)
         for one in formulas:
             if one is not True:
@@ -114,11 +115,11 @@ class LimitedSolver:
 
     @property
     def model(self) -> Solution:
-        """Of what is possible an example, as the solver has it."""
+        """The model of the last satisfiable question."""
         found = self.solver.model()
         return Solution(found if self.context is self.main else found.translate(self.main))
 
     @property
     def against(self) -> frozenset[str]:
-        """Of what was supposed what cannot be together."""
+        """Names of the assumptions in the unsatisfiable core."""
         return frozenset(one.decl().name() for one in self.solver.unsat_core())

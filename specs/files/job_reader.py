@@ -1,4 +1,4 @@
-"""Read one job of a workload file: its statements, their parameters and queries, what is known of them."""
+"""Reader of one job of a workload file: statements, parameters, queries of the client, conditions."""
 
 from __future__ import annotations
 
@@ -53,28 +53,30 @@ __all__ = ["JobReader", "types_in"]
 
 OF_JOB = ("sql", "parameters", "where", "let", "alone", "after", "conf", "options")
 OVERWRITE_OPTION = "partitionOverwriteMode"
-"""The option of a DataFrame writer that says the overwrite mode of one write."""
+"""The option of a DataFrame writer for the overwrite mode of one write."""
 STATEMENTS = (Insert, Delete, Update, Merge, Truncate, Optimize, Vacuum, Read)
 
 
 def types_in(node: Node) -> dict[str, Type]:
-    """Parameters with their types."""
+    """Return parameters with their types."""
     found: dict[str, Type] = {}
     for name, given in node.items():
         if not NAME.fullmatch(name):
-            given.refuse(f"{given}: a parameter is letters, digits and _")
+            given.refuse(f"{given}: invalid name of a parameter; use letters, digits and _")
         type_ = column_type(given.value) if isinstance(given.value, str) else None
         if type_ is None:
             meant = near(str(given.value).upper(), NAMED_TYPES)
-            given.refuse(f"{given} is {show_value(given.value)}, which is no type{meant}")
+            given.refuse(f"{given}: unknown type {show_value(given.value)}{meant}")
         if type_ == "BOOLEAN":
-            given.refuse(f"{given} is BOOLEAN; write a job for TRUE and a job for FALSE instead")
+            given.refuse(
+                f"{given}: BOOLEAN parameters are unsupported; write one job for TRUE and one for FALSE"
+            )
         found[name] = type_
     return found
 
 
 class _Query(NamedTuple):
-    """A ``let``: what is read, the type of its value, the parameters of its own."""
+    """A ``let``: the query, the type of its value, its own parameters."""
 
     read: Read
     type: Type
@@ -82,7 +84,7 @@ class _Query(NamedTuple):
 
 
 class _ReadWith(NamedTuple):
-    """What a statement of a job is read with."""
+    """Types, queries and confs with which a statement of a job is read."""
 
     types: Mapping[str, Type]
     let: Mapping[str, _Query]
@@ -91,24 +93,24 @@ class _ReadWith(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class JobReader:
-    """Reads jobs on these tables, with what they share."""
+    """Reader of jobs on given tables with shared parameters."""
 
     schemas: dict[str, Schema]
-    """The tables; those that stand in for queries are added as they are met."""
+    """The tables; uninterpreted sources are added during reading."""
     shared: Mapping[str, Type]
-    """The parameters that have one value in all runs that overlap."""
+    """Parameters that have one value in all concurrent runs."""
     formats: Mapping[str, str]
-    """Of tables that are not Delta's the format."""
+    """Formats of tables that are not Delta tables."""
     besides: str
-    """What to do about a table that is not known."""
+    """The fix in the message about an unknown table."""
     written: frozenset[str]
-    """The tables that jobs write to."""
+    """Tables that jobs write to."""
     instead: list[UninterpretedSource] = field(default_factory=list)
-    """What stands in for queries that are not modelled."""
+    """Uninterpreted sources of unsupported queries."""
 
     def job(self, name: str, node: Node) -> Job:
         if not NAME.fullmatch(name):
-            node.refuse(f"job '{name}': a name is letters, digits and _")
+            node.refuse(f"job '{name}': invalid name; use letters, digits and _")
         if isinstance(node.value, str | list):
             node = Node({"sql": node.value}, node.path, node.source)
         node.table()
@@ -117,12 +119,12 @@ class JobReader:
         for parameter in own:
             if parameter in self.shared:
                 node.refuse(
-                    f"{node}.parameters: '{parameter}' is shared already; leave it out here"
+                    f"{node}.parameters: '{parameter}' is declared as shared already; remove it here"
                 )
         sql = node.value.get("sql")
         texts = [sql] if isinstance(sql, str) else sql
         if not isinstance(texts, list) or not texts or not all(isinstance(t, str) for t in texts):
-            node.refuse(f"{node} needs 'sql' (a text, or a list of texts)")
+            node.refuse(f"{node} needs the key 'sql', a string or a list of strings")
         queries = node.inner("let", {})
         types = {**self.shared, **own}
         types |= self.undeclared(node, texts, queries, {*types, *queries.value})
@@ -134,7 +136,9 @@ class JobReader:
         used |= {part.name for part in walk(where or TRUE) if isinstance(part, ColumnRef)}
         for parameter in own:
             if parameter not in used:
-                node.refuse(f"{node}.parameters: no statement of the job has ':{parameter}'")
+                node.refuse(
+                    f"{node}.parameters: no statement of the job uses ':{parameter}'; remove it"
+                )
         return Job(name, statements, types, where, known, node.place)
 
     def statements(
@@ -145,7 +149,7 @@ class JobReader:
         types: Mapping[str, Type],
         let: Mapping[str, _Query],
     ) -> Iterator[JobStatement]:
-        """The statements of a job, each with the confs that its session has by then."""
+        """Yield the statements of a job, each with the confs of its session at that point."""
         confs = _confs(node)
         sets = [SET.fullmatch(text) for text in texts]
         several = sets.count(None) > 1
@@ -160,12 +164,12 @@ class JobReader:
             changed = apply_confs(one.statement, confs, node.refuse, f"{node}.sql")
             yield replace(one, statement=changed, conf=dict(confs))
         if not number:
-            node.refuse(f"{node}.sql has no statement but SET; write one that reads or writes")
+            node.refuse(f"{node}.sql has only SET; add a statement that reads or writes")
 
     def undeclared(
         self, node: Node, texts: Sequence[str], queries: Node, known: Container[str]
     ) -> dict[str, Type]:
-        """The parameters that have no type, each with that of the columns that it meets."""
+        """Return the parameters without declared type, with the types of the columns that determine them."""
         given = [(node, "sql", text, _label(node, text)) for text in texts]
         given += [
             (queries, name, one.value, _let_label(name, one))
@@ -187,13 +191,13 @@ class JobReader:
         query = queries.at(name)
         text = query.value
         if not NAME.fullmatch(name) or name in types:
-            query.refuse(f"{query}: '{name}' is not a name of its own")
+            query.refuse(f"{query}: the name '{name}' is invalid or already a parameter; rename it")
         if not isinstance(text, str):
-            query.refuse(f"{query} is {show_value(text)}; a text is wanted")
+            query.refuse(f"{query} is {show_value(text)}; write a query as a string")
         with _in_file(queries, name, text):
             found = self.resolved(self.typed(text, _let_label(name, query), query, types))
         if not isinstance(found, Read) or len(items_of(found.query[0])) != 1:
-            query.refuse(f"{query} is '{text}'; a query with one column is wanted")
+            query.refuse(f"{query} is '{text}'; write a query with one column")
         return _Query(found, items_of(found.query[0])[0].type, parameters(text))
 
     def typed(self, text: str, label: str, node: Node, types: Mapping[str, Type]) -> Syntax:
@@ -209,13 +213,12 @@ class JobReader:
                 else f'parameters = {{ {parameter} = "DATE" }}'
             )
             node.refuse(
-                f"{node}: ':{parameter}' has no type, and meets no column that would say it"
-                f"{near(parameter, types)}; write {written}, or one of {', '.join(NAMED_TYPES)}"
+                f"{node}: no single column determines the type of ':{parameter}'{near(parameter, types)}; write {written}, or one of {', '.join(NAMED_TYPES)}"
             )
         return Syntax(text, label).typed(types, opaque=True)
 
     def _refuse_names(self, syntax: Syntax) -> None:
-        """Refuse a table or a column that is not there: a parameter that meets it has no type for that reason."""
+        """Refuse an unknown table or column: a parameter that is compared with it has no type for that reason."""
         try:
             self.resolved(syntax)
         except SqlError as error:
@@ -223,7 +226,7 @@ class JobReader:
                 raise
 
     def resolved(self, syntax: Syntax) -> Statement:
-        """The statement; what it only reads from is a table, too, that the workload has to know."""
+        """Return the statement; tables that it only reads have to be declared as well."""
         try:
             return resolve(syntax, self.schemas)
         except SqlError as error:
@@ -237,9 +240,7 @@ class JobReader:
     def modelled(
         self, syntax: Syntax, confs: Mapping[str, str]
     ) -> tuple[Statement, UninterpretedSource | None]:
-        """The statement; with a table in the place of a query that is not modelled, if that leaves nothing else that
-        is not.
-        """
+        """Return the statement, with an uninterpreted source for an unsupported query if that suffices."""
         problem: SqlError | None = None
         found: Statement | None = None
         try:
@@ -253,7 +254,7 @@ class JobReader:
         if found is not None and (refused := refused_part(found)) is not None:
             start = max(syntax.text.find(str(refused.part)), 0)
             said = (
-                f"{refused.problem}; it may stand in INSERT … SELECT, and in the source of a MERGE"
+                f"{refused.problem}; it is allowed in INSERT … SELECT and in the source of a MERGE"
             )
             raise locate_error(syntax.label, syntax.text, start, said)
         dynamic = is_dynamic_overwrite(confs)
@@ -285,13 +286,13 @@ class JobReader:
             found, instead = self.modelled(self.typed(text, _label(node, text), node, types), confs)
         if not isinstance(found, STATEMENTS):
             node.refuse(
-                f"{node}.sql: '{text.split(maxsplit=1)[0]}' changes what the table is; of jobs INSERT, UPDATE,"
-                " DELETE, MERGE, TRUNCATE, OPTIMIZE, VACUUM and SELECT are looked at"
+                f"{node}.sql: unsupported statement '{text.split(maxsplit=1)[0]}'; jobs may have INSERT, UPDATE,"
+                " DELETE, MERGE, TRUNCATE, OPTIMIZE, VACUUM and SELECT"
             )
         if not isinstance(found, Read) and found.target in self.formats:
             node.refuse(
-                f"{node}.sql: '{text.split(maxsplit=1)[0]}' writes to {found.target}, which is of format"
-                f" {self.formats[found.target]} and has no commit check; jobs only read such a table"
+                f"{node}.sql: '{text.split(maxsplit=1)[0]}' writes to {found.target}, which has the format"
+                f" {self.formats[found.target]} and no commit protocol; jobs may only read such a table"
             )
         own = {name: query.read for name, query in let.items() if name in parameters(text)}
         named = dict.fromkeys(
@@ -319,7 +320,7 @@ def _confs(node: Node) -> dict[str, str]:
 
 
 def _job_conf(node: Node, key: str, value: object) -> str:
-    """The value of a conf that jobs may set."""
+    """Return the value of a conf that jobs may set."""
     if isinstance(value, str) and (why := conf_problem(key, value, JOB_CONFS)):
         node.refuse(f"{node}: {why}")
     return conf_value(node, key, value)
@@ -330,13 +331,13 @@ def _opaque(statement: Statement) -> bool:
 
 
 def _in_file(node: Node, key: str, text: str) -> AbstractContextManager[None]:
-    """Errors in a text that a key has point into the file."""
+    """Let errors in the text of a key point into the file."""
     source = node.source
     return errors_in_file(source.label, source.text, source.offset(node.under(key), text))
 
 
 def _label(node: Node, text: str) -> str:
-    """Where a statement of a job stands, in messages."""
+    """Return the place of a statement of a job, for messages."""
     return f"{node.source.place_of(f'{node}.sql', text)}, job {node.path.rpartition('.')[2]}"
 
 
@@ -345,18 +346,18 @@ def _let_label(name: str, query: Node) -> str:
 
 
 def _where(node: Node, types: Mapping[str, Type]) -> tuple[Expr | None, str]:
-    """What is known of the parameters: a condition on a row of them."""
+    """Return the condition on the parameters of a job, and its text."""
     if "where" not in node:
         return None, ""
     text = node.get("where", str)
     if not types:
-        node.refuse(f"{node}.where: the job has no parameters that it could be about")
+        node.refuse(f"{node}.where: the job has no parameters; remove the condition")
     columns = tuple(Column(name, type_) for name, type_ in types.items())
     syntax = Syntax(text, f"{node.at('where').place}, where of {node}")
     place = SqlText(text, syntax.label)
-    none = "what is known of parameters has no subquery"
+    none = "a condition on parameters has no subquery"
     with _in_file(node, "where", text):
         found = read_expression(NameScope(place, (Side("", columns),), none), syntax.tree())
     if found.type != "BOOLEAN":
-        node.refuse(f"{node}.where is '{text}'; a condition on {', '.join(types)} is wanted")
+        node.refuse(f"{node}.where is '{text}'; write a condition on {', '.join(types)}")
     return found, text

@@ -1,11 +1,7 @@
-"""Reader of workload files and of their tables.
+"""Reader of workload files (TOML): tables, jobs by name, conditions on parameters.
 
-Read workload files (TOML): tables by their DDL, jobs by name, what is known of their parameters.
-
-Everything that a user can get wrong is one sentence with the file, the line, the value and what would have
-been right; errors in SQL point into the statement. The format is that of docs/jobs.md.
-
-The tables of a workload: by their DDL, as a litmus file has them, or as their logs do.
+The format is described in docs/jobs.md. Tables come from DDL, from keys as in litmus files, or from Delta logs. Each
+error is one sentence with the file, the line, the problem and a fix; errors in SQL point into the statement.
 """
 
 from __future__ import annotations
@@ -39,17 +35,17 @@ __all__ = ["WorkloadTables", "build_workload", "read_workload", "workload_tables
 
 
 class WorkloadTables(NamedTuple):
-    """The tables, the level that they have, and the formats of those that are not Delta's."""
+    """The tables of a workload, their isolation level, and the formats of tables that are not Delta tables."""
 
     schemas: dict[str, Schema]
     level: str | None
     formats: dict[str, str]
     left_out: tuple[str, ...] = ()
-    """What is taken for granted of properties that say how files are laid out."""
+    """Assumptions about properties of the file layout."""
 
 
 def workload_tables(document: Node, logged: Sequence[LoggedDeclaration]) -> WorkloadTables:
-    """The tables, by DDL, as a litmus file has them, or as their logs do."""
+    """Return the tables from DDL, from keys as in litmus files, or from Delta logs."""
     there, found = _logged(document, logged), _declared(document)
     level = document.value.get("level")
     formats: dict[str, str] = {}
@@ -61,35 +57,35 @@ def workload_tables(document: Node, logged: Sequence[LoggedDeclaration]) -> Work
         schemas |= _beside(document, schemas, logged, there)
         if len(formats) == len(schemas):
             known = ", ".join(formats.values())
-            document.refuse(f"ddl makes no table of format delta, only {known}")
+            document.refuse(f"ddl creates no Delta table, only {known}; add one with USING delta")
     elif logged:
         schemas = there
     else:
         document.refuse(
-            'the file has no ddl; write ddl = "CREATE TABLE …", or give the table: --table FOLDER'
+            'no table is declared; write ddl = "CREATE TABLE …", or give a Delta table: --table FOLDER'
         )
     said, levels = _level(document, level), {one.declared.level: one for one in logged}
     if len(levels) > 1:
         document.refuse(
-            f"the logs of the tables have the levels {' and '.join(map(str, levels))}; a workload has one"
+            f"the tables have different levels, {' and '.join(map(str, levels))}; a workload has one level"
         )
     for other, one in levels.items():
         if said not in (None, other):
             document.refuse(
-                f"level is {said}, and the log of {one.folder} has {other}; leave it out: --level L asks about"
-                " another one",
+                f"level is {said}, but the log of {one.folder} says {other}; remove the key (--level asks about"
+                " another level)",
                 "level",
             )
     return WorkloadTables(schemas, said or next(iter(levels), None), formats, tuple(left_out))
 
 
 def _logged(document: Node, logged: Sequence[LoggedDeclaration]) -> dict[str, Schema]:
-    """Tables as their logs have them, by name."""
+    """Return the tables that logs declare, by name."""
     found: dict[str, Schema] = {}
     for folder, declared, _ in logged:
         if declared.name.lower() in {name.lower() for name in found}:
             document.refuse(
-                f"two tables are called '{declared.name}'; write NAME={folder} for one of them"
+                f"two tables have the name '{declared.name}'; write --table NAME={folder} for one of them"
             )
         node = Node(_without_layout(declared), "its log", Source(str(folder)))
         found[declared.name] = read_table(declared.name, node)
@@ -102,9 +98,7 @@ def _beside(
     logged: Sequence[LoggedDeclaration],
     there: Mapping[str, Schema],
 ) -> dict[str, Schema]:
-    """The tables that are there and that nobody declares; those that are declared otherwise than their logs have them
-    are refused.
-    """
+    """Return the tables that only a log declares; refuse declarations that contradict a log."""
     found: dict[str, Schema] = {}
     jobs = str(document.value.get("jobs"))
     for one in logged:
@@ -118,7 +112,7 @@ def _beside(
         of = next(iter(schemas)) if only else known.get(name.lower())
         if of is None:
             document.refuse(
-                f"the DDL has no table '{name}', which {one.folder} would be{near(name, schemas)}; write"
+                f"the DDL has no table '{name}' for {one.folder}{near(name, schemas)}; write"
                 f" --table NAME={one.folder}",
                 "ddl",
             )
@@ -127,21 +121,21 @@ def _beside(
 
 
 def _declared(document: Node) -> WorkloadTables | None:
-    """The tables that a document declares, with the level that their DDL says; None if it declares none."""
+    """Return the declared tables, with the level of their DDL; None if the document declares none."""
     ddl = document.value.get("ddl", [])
     texts = [ddl] if isinstance(ddl, str) else ddl
     if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
-        document.refuse(f"ddl is {show_value(ddl)}; a text, or a list of texts, is wanted")
+        document.refuse(f"ddl is {show_value(ddl)}; write a string or a list of strings")
     if not texts:
         if "table" not in document and "tables" not in document:
             return None
         schemas, inits = read_tables(document, read_table)
         if any(inits):
-            document.refuse("a workload has no init: what holds, holds for any rows")
+            document.refuse("a workload has no init, because answers are for all rows; remove init")
         return WorkloadTables(schemas, None, {})
     for key in ("table", "tables"):
         if key in document:
-            document.refuse(f"ddl and {key} both say what the tables are; leave one out", key)
+            document.refuse(f"ddl and {key} both declare the tables; remove one of them", key)
     found: dict[str, Schema] = {}
     formats: dict[str, str] = {}
     left_out: list[str] = []
@@ -151,7 +145,7 @@ def _declared(document: Node) -> WorkloadTables | None:
         with errors_in_file(source.label, source.text, source.offset("ddl", text)):
             declared = read_ddl(text, f"{source.place_of('ddl', text)}, in ddl", source=True)
         if declared.name.lower() in {name.lower() for name in found}:
-            document.refuse(f"ddl makes the table '{declared.name}' twice")
+            document.refuse(f"ddl creates the table '{declared.name}' twice; remove one of them")
         node = Node(_without_layout(declared), "ddl", document.source)
         left_out += _left_out(declared)
         found[declared.name] = read_table(declared.name, node)
@@ -162,23 +156,26 @@ def _declared(document: Node) -> WorkloadTables | None:
 
 
 def _without_layout(declared: TableDeclaration) -> TomlTable:
-    """The table without the properties that say how its files are laid out: for statements any layout is looked at."""
+    """Return the table without properties of the file layout: predictions consider every layout."""
     properties = declared.table.get("properties", {})
     kept = {key: value for key, value in properties.items() if key not in LAYOUT}
     return {**declared.table, "properties": kept} if properties else declared.table
 
 
 def _left_out(declared: TableDeclaration) -> Iterator[str]:
-    """What is taken for granted of them."""
+    """Yield assumptions about properties and constraints of a table."""
     given = {k: v for k, v in declared.table.get("properties", {}).items() if k in LAYOUT}
     for key, value in given.items():
         if LAYOUT[key] and value != MADE[key].usual:
-            yield f"{declared.name} has {key} = {value}, and {LAYOUT[key]}"
+            yield f"{declared.name} has {key} = {value}: {LAYOUT[key]}."
     if declared.checked:
-        yield f"no statement fails for {' and '.join(declared.checked)} of {declared.name}"
+        yield f"No statement violates {' or '.join(declared.checked)} of {declared.name}."
     silent = [f"{key} = {value}" for key, value in given.items() if not LAYOUT[key]]
     if silent:
-        yield f"nothing hangs on {' and '.join(silent)} of {declared.name}: any layout of its files is looked at"
+        yield (
+            f"Conflicts do not depend on {' and '.join(silent)} of {declared.name}: every layout of its files is"
+            " considered."
+        )
 
 
 def _level(document: Node, level: object) -> str | None:
@@ -186,7 +183,7 @@ def _level(document: Node, level: object) -> str | None:
     if level is None:
         return None
     if not isinstance(level, str) or level.lower() not in folded:
-        document.refuse(f"level is {show_value(level)}; known: {', '.join(LEVELS)}")
+        document.refuse(f"unknown level {show_value(level)}; known: {', '.join(LEVELS)}", "level")
     return folded[level.lower()]
 
 
@@ -196,8 +193,9 @@ KNOWN = ("title", "ddl", "table", "tables", "shared", "distinct", "jobs", "level
 def read_workload(
     text: str, name: str, path: Path | None = None, logged: Sequence[LoggedDeclaration] = ()
 ) -> Workload:
-    """The workload that a file holds; LitmusError or SqlError for what is wrong with it. ``logged``: tables
-    that are there, which the file need not declare.
+    """Return the workload of a file; LitmusError or SqlError if it is wrong.
+
+    ``logged`` are existing tables, which the file need not declare.
 
     >>> found = read_workload('''
     ... ddl = "CREATE TABLE t (id INT, day DATE) USING delta PARTITIONED BY (day)"
@@ -229,9 +227,9 @@ def build_workload(
     schemas, level, formats, left_out = workload_tables(document, logged)
     shared = types_in(document.at("shared", document.get("shared", dict, {})))
     besides = (
-        f"give the others, too, or this one by its name in SQL: --table NAME={logged[0].folder}"
+        f"give its folder as well, or name the one given as in SQL: --table NAME={logged[0].folder}"
         if logged
-        else "the DDL needs a CREATE TABLE of sources as well"
+        else "add its CREATE TABLE to the DDL (also for tables that are only read)"
     )
     given = document.inner("jobs", most=100)
     schemas = dict(schemas)
@@ -252,7 +250,7 @@ def build_workload(
 
 
 def _texts(jobs: Mapping[str, Any]) -> Iterator[str]:
-    """All texts of all jobs, as far as they are texts."""
+    """Yield the SQL texts of all jobs."""
     for job in jobs.values():
         sql = job.get("sql") if isinstance(job, dict) else job
         yield from (
@@ -261,14 +259,14 @@ def _texts(jobs: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _refuse_one_name(jobs: Mapping[str, Job], given: Node) -> None:
-    """Refuse a job that is called like a statement of another one."""
+    """Refuse a job with the name of a statement of another job."""
     homes: dict[str, str] = {}
     for job in jobs.values():
         for one in job.statements:
             other = homes.setdefault(one.name, job.name)
             if other != job.name:
                 given.refuse(
-                    f"jobs.{job.name}: the statement {one.name} of job {other} has that name, too",
+                    f"jobs.{job.name}: the statement {one.name} of job {other} has the same name; rename the job",
                     f"jobs.{job.name}",
                 )
 
@@ -276,22 +274,26 @@ def _refuse_one_name(jobs: Mapping[str, Job], given: Node) -> None:
 def _distinct(
     document: Node, jobs: Mapping[str, Job], shared: Mapping[str, Type]
 ) -> tuple[str, ...]:
-    """The parameters of which no two runs that overlap have the same value."""
+    """Return the parameters that differ between concurrent runs."""
     for name in (found := document.strings("distinct")):
         types = {job.parameters[name]: job for job in jobs.values() if name in job.parameters}
         if name in shared:
-            document.refuse(f"distinct names '{name}', which is shared: one value for all runs")
+            document.refuse(
+                f"distinct names '{name}', but shared parameters have one value in all runs; remove it"
+            )
         if not types:
             known = [p for job in jobs.values() for p in job.parameters if p not in shared]
-            document.refuse(f"distinct names '{name}', which no job has{near(name, known)}")
+            document.refuse(
+                f"distinct names '{name}', but no job has this parameter{near(name, known)}"
+            )
         if len(types) > 1:
             said = ", ".join(f"{type_} in {job.name}" for type_, job in types.items())
-            document.refuse(f"distinct names '{name}', which has several types: {said}")
+            document.refuse(f"distinct names '{name}', but the parameter has several types: {said}")
     return found
 
 
 def _apart(given: Node, jobs: Mapping[str, Job]) -> frozenset[tuple[str, str]]:
-    """Which jobs never overlap: those with ``alone`` themselves, those that run after each other both."""
+    """Return the pairs of jobs that never overlap, by their keys ``alone`` and ``after``."""
     found: set[tuple[str, str]] = set()
     after: dict[str, set[str]] = {}
     for name, node in given.items():
@@ -303,11 +305,11 @@ def _apart(given: Node, jobs: Mapping[str, Job]) -> frozenset[tuple[str, str]]:
         first = [said] if isinstance(said, str) else said
         if not isinstance(first, list) or not all(isinstance(job, str) for job in first):
             node.refuse(
-                f"{node}.after is {show_value(said)}; the name of a job, or a list of them, is wanted"
+                f"{node}.after is {show_value(said)}; write the name of a job or a list of names"
             )
         for job in first:
             if job not in jobs:
-                node.refuse(f"{node}.after names no job: '{job}'{near(job, jobs)}")
+                node.refuse(f"{node}.after: unknown job '{job}'{near(job, jobs)}")
         after[name] = set(first)
     before = {name: set(first) for name, first in after.items()}
     for _ in before:  # all that come before, also by way of others
@@ -316,8 +318,8 @@ def _apart(given: Node, jobs: Mapping[str, Job]) -> frozenset[tuple[str, str]]:
         if name in first:
             around = sorted(x for x in first if name in before.get(x, set()))
             given.refuse(
-                f"jobs.{name}.after: {' and '.join(around)} would each have to run after the other;"
-                " leave one 'after' out",
+                f"jobs.{name}.after: {' and '.join(around)} run after each other in a cycle;"
+                " remove one 'after'",
                 f"jobs.{name}.after",
             )
         for other in first:

@@ -1,14 +1,10 @@
-"""Workloads by name, from a file, or from a file of SQL for each job.
+"""Workloads by name, from a workload file, or from one SQL file for each job.
 
-Workloads where they are: a workload file, or a file of plain SQL for each job beside the tables' DDL.
+In an SQL file, ``-- :day DATE`` declares the type of a parameter, and ``-- where day < today`` a condition on parameters.
+Semicolons separate the statements of the job.
 
-In a file of SQL, ``-- :day DATE`` says the type of a parameter, ``-- where day < today`` what is known of them;
-its statements, which semicolons end, are the job's in that order.
-
-The text of a job as people keep it: templates, settings and temporary views beside the statements that write.
-
-A template is a parameter, a temporary view is a query that later statements name. SET of a conf that is modelled is
-kept; what else a session is told is passed over, which is said, unless a commit may hang on it.
+A template expression is a parameter, and a temporary view is a query that later statements name. SET of a supported conf
+is kept. Other session commands are ignored with an assumption, or refused if they may affect commits.
 """
 
 from __future__ import annotations
@@ -56,11 +52,11 @@ TEMPLATE = re.compile(
         for quote, name in (("'", "s"), ('"', "d"), ("", "p"))
     )
 )
-"""What a template engine puts a value in for, perhaps as a text."""
+"""A template expression, perhaps in quotes."""
 LEFT = re.compile(r"\{\{|\{%|\$\{")
 PASSED = re.compile(rf"{BLANK}(SET|RESET|USE|DESCRIBE|DESC|SHOW|ANALYZE|REFRESH)\b", re.IGNORECASE)
 MATTERS = re.compile(r"spark\.databricks\.|partitionOverwriteMode", re.IGNORECASE)
-"""Settings on which commits may hang."""
+"""Settings that may affect commits."""
 VIEW = re.compile(
     rf"{BLANK}CREATE\s+(?:OR\s+REPLACE\s+)?TEMP(?:ORARY)?\s+VIEW\s+`?(?P<name>\w+)`?\s+AS\s+(?P<query>.*)",
     re.IGNORECASE | re.DOTALL,
@@ -69,14 +65,14 @@ WITH = re.compile(rf"{BLANK}WITH\b", re.IGNORECASE)
 
 
 class JobText(NamedTuple):
-    """The statements of a job, the SET of a conf that is modelled among them, and what is passed over."""
+    """The statements of a job, with SET of supported confs, and the session commands that are ignored."""
 
     statements: tuple[str, ...]
     passed_over: tuple[str, ...]
 
 
 def read_job_text(source: Source) -> JobText:
-    """What a job's file holds; SqlError for what the statements may hang on.
+    """Return the statements of a job's SQL file; SqlError for an unsupported template or setting.
 
     >>> from isolitmus.specs.files.toml_reader import Source
     >>> text = "USE shop; CREATE TEMP VIEW s AS SELECT 1 AS id; INSERT INTO t SELECT * FROM s"
@@ -85,7 +81,9 @@ def read_job_text(source: Source) -> JobText:
     """
     if left := LEFT.search(source.text):
         word = source.text[left.start() :].partition("\n")[0]
-        _refuse(source, left.start(), f"'{word}' is of a template; write the SQL that it makes")
+        _refuse(
+            source, left.start(), f"unsupported template '{word}'; write the SQL that it generates"
+        )
     found: list[str] = []
     passed: list[str] = []
     views: dict[str, str] = {}
@@ -96,8 +94,8 @@ def read_job_text(source: Source) -> JobText:
             found.append(statement)
         elif PASSED.match(statement):
             if MATTERS.search(statement):
-                problem = f"'{statement}' may change what commits do, which is not modelled"
-                _refuse(source, source.text.index(statement), f"{problem}; leave it out")
+                problem = f"unsupported: '{statement}' may affect commits"
+                _refuse(source, source.text.index(statement), f"{problem}; remove it")
             passed.append(statement)
         else:
             found.append(_with_views(statement, views))
@@ -109,7 +107,7 @@ def _refuse(source: Source, start: int, problem: str) -> NoReturn:
 
 
 def _with_views(statement: str, views: dict[str, str]) -> str:
-    """The statement, the views that it names as its own queries."""
+    """Return the statement with the views that it names as common table expressions."""
     named = {
         name: query
         for name, query in views.items()
@@ -124,7 +122,7 @@ def _with_views(statement: str, views: dict[str, str]) -> str:
 
 
 def parametrize_templates(text: str) -> str:
-    """The text with parameters for what a template engine puts values in for; nothing else is moved.
+    """Return the text with a parameter for each template expression; all other positions are unchanged.
 
     >>> parametrize_templates("DELETE FROM t WHERE day = '{{ ds }}' AND id = ${id}")
     'DELETE FROM t WHERE day = :ds        AND id = :id  '
@@ -157,7 +155,7 @@ KNOWN = re.compile(r"^\s*--\s*where\b\s*(\S.*?)\s*$", re.MULTILINE | re.IGNORECA
 
 
 def workloads() -> list[str]:
-    """The names of the workloads that ship, sorted.
+    """Return the names of the shipped workloads, sorted.
 
     >>> workloads()
     ['shop']
@@ -166,8 +164,9 @@ def workloads() -> list[str]:
 
 
 def workload(*names: str, ddl: Path | None = None, tables: Sequence[str] = ()) -> Workload:
-    """The workload with this name or in this file; or that of these files of SQL on the tables of a DDL. What
-    tables there are may also be taken from their logs: each a FOLDER, or a NAME=FOLDER.
+    """Return the workload with this name, in this file, or of these SQL files.
+
+    ``tables`` are folders of Delta tables whose logs declare them, each FOLDER or NAME=FOLDER.
 
     >>> list(workload("shop").jobs)
     ['ingest', 'upsert', 'erase', 'report', 'compact']
@@ -178,29 +177,29 @@ def workload(*names: str, ddl: Path | None = None, tables: Sequence[str] = ()) -
         other = next((name for name in names if name not in texts), None)
         if other is not None:
             raise IsolitmusError(
-                f"'{other}' is not a file of SQL, and the others are; write NAME.sql"
+                f"'{other}' is not an SQL file, but the others are; give only NAME.sql files"
             )
         if ddl is None and not logged:
             raise IsolitmusError(
-                "files of SQL do not say what the table is; add --ddl FILE, or --table FOLDER"
+                "SQL files do not declare the table; add --ddl FILE or --table FOLDER"
             )
         return _of_sql([Path(name) for name in texts], ddl, logged)
     if len(names) != 1:
-        raise IsolitmusError(f"{', '.join(names)}: one workload file is wanted, or files of SQL")
+        raise IsolitmusError(f"{', '.join(names)}: give one workload file, or SQL files")
     if ddl is not None:
-        raise IsolitmusError("--ddl is for files of SQL; a workload file has the DDL in 'ddl'")
+        raise IsolitmusError("--ddl is for SQL files only; a workload file has the key 'ddl'")
     (name,) = names
     known = shipped_files("workloads")
     path = Path(name) if name.endswith(".toml") else known.get(name)
     if path is None:
         raise UnknownName(
-            f"unknown workload '{name}'{near(name, known)}; a name, a file NAME.toml or files NAME.sql are wanted"
+            f"unknown workload '{name}'{near(name, known)}; give a name, a file NAME.toml or files NAME.sql"
         )
     return read_workload(read_text(path, LitmusError), path.stem, path, logged)
 
 
 def as_workload(given: Workload | NameOrPath) -> Workload:
-    """The workload with this name or in this file; a workload as it is.
+    """Return the workload with this name or in this file; a workload is returned unchanged.
 
     >>> as_workload(as_workload("shop")).name
     'shop'
@@ -209,7 +208,7 @@ def as_workload(given: Workload | NameOrPath) -> Workload:
 
 
 def replace_statement(of: Workload, one: JobStatement, sql: str) -> Workload:
-    """The workload with another text for one statement, whose parameters are the same."""
+    """Return the workload with another text for one statement, which has the same parameters."""
     syntax = Syntax(sql, one.name).typed(one.types, opaque=True)
     statement = with_overwrite_mode(resolve(syntax, of.tables), one.conf)
     changed = replace(one, sql=sql, statement=statement)
@@ -227,13 +226,17 @@ def _of_sql(
     for path in paths:
         name, text = _job_name(path), parametrize_templates(read_text(path, LitmusError))
         if name in jobs:
-            raise LitmusError(f"{path}: another file is called {name}, too; the name is the job's")
+            raise LitmusError(
+                f"{path}: another file has the name {name} as well, and job names are file names; rename one of them"
+            )
         sources[name] = Source(path.name, text)
         found = read_job_text(sources[name])
         jobs[name] = {"sql": list(found.statements)}
-        passed_over += [f"{path.name}: '{one}' changes nothing" for one in found.passed_over]
+        passed_over += [
+            f"{path.name}: '{one}' has no effect on conflicts." for one in found.passed_over
+        ]
         if not jobs[name]["sql"]:
-            sources[name].refuse(f"{path.name} has no statement in it")
+            sources[name].refuse(f"{path.name} contains no statement")
         if typed := dict(TYPED.findall(text)):
             jobs[name]["parameters"] = typed
         if known := KNOWN.findall(text):
@@ -250,6 +253,6 @@ def _of_sql(
 
 
 def _job_name(path: Path) -> str:
-    """What the job of a file is called: as the file, as far as that is a name."""
+    """Return the name of the job of a file."""
     name = re.sub(r"[^A-Za-z0-9_]+", "_", path.stem)
     return name if NAME.fullmatch(name) else f"job_{name}"

@@ -373,7 +373,7 @@ UNMODELLED_PROPERTIES: Mapping[str, str] = {
 """Why other properties of Delta's are not modelled, by pattern."""
 
 LAYOUT: dict[str, str] = {
-    "delta.autoOptimize.autoCompact": "no commit of an automatic compaction comes between; a job that does OPTIMIZE stands for it",
+    "delta.autoOptimize.autoCompact": "commits of automatic compactions are left out; add a job with OPTIMIZE to include them",
     "delta.autoOptimize.optimizeWrite": "",
     "delta.deletedFileRetentionDuration": "",
     "delta.enableRowLevelConcurrency": "",

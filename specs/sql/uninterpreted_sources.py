@@ -57,7 +57,10 @@ class UninterpretedSource:
     """The tables that it reads, in small letters."""
 
     def __str__(self) -> str:
-        return f"what ({self.query}) gives may be any rows, in each run others, which stand in {self.schema.name}"
+        return (
+            f"An uninterpreted source, the table {self.schema.name}, stands for the query ({self.query}): it may return any"
+            " rows, and other rows in each run."
+        )
 
 
 def written_tables(texts: Collection[str]) -> frozenset[str]:

@@ -34,13 +34,17 @@ def jobs(tmp_path, monkeypatch):
 def test_what_is_predicted_is_written(jobs, call):
     status, out, err = call("predict", "jobs.toml", "--save", "found", "--html", "page.html")
     assert (status, err) == (1, "")
-    assert "by ingest whenever both have the same :day: ConcurrentAppendException." in out
+    assert (
+        "cleanup always aborts with ConcurrentAppendException if ingest with the same :day commits"
+        in out
+    )
+    assert "1 of 2 statements can abort; ingest never aborts." in out.splitlines()
     tests = [litmus(str(path)) for path in sorted((jobs / "found").glob("*.toml"))]
     assert [test.name for test in tests] == ["cleanup-by-cleanup", "cleanup-by-ingest"]
     assert all(isinstance(test, Litmus) and test.expect for test in tests)
     page = (jobs / "page.html").read_text("utf-8")
     assert page.count("<details>") == len(tests)
-    assert "whenever both have the same :day" in page
+    assert "always if both have the same :day" in page
     assert call("run", "found")[0] == 0
 
 
@@ -66,13 +70,13 @@ def test_rows_are_printed_when_they_are_known(call, monkeypatch, end, status, la
     monkeypatch.setattr(prediction, "predict_pair", predict_pair)
     found, out, err = call("predict", "shop", "--cores", "1")
     lines = out.splitlines()
-    assert (found, lines[3]) == (status, "ingest   .       .       .      .       .")
-    assert last in lines[3:8]
-    assert "is unknown" in err or not err
-    assert "never stopped" not in out or status != 130
+    assert (found, lines[4]) == (status, "ingest   .       .       .      .       .")
+    assert last in lines[4:9]
+    assert "are unknown" in err or not err
+    assert "never aborts." not in out or status != 130
 
 
-def test_rows_of_robust_are_printed_when_they_are_known(call, monkeypatch):
+def test_the_answer_of_robust_is_printed_before_repairs_are_searched(call, monkeypatch):
     def stopped(found, _):
         raise TimeLimit("the time limit of 1 s ended it")
         yield found
@@ -81,8 +85,8 @@ def test_rows_of_robust_are_printed_when_they_are_known(call, monkeypatch):
     status, out, err = call("robust", "shop", "--repairs", "--promise", "update-serializable")
     assert status == 1
     assert "update-serializable  safe               unsafe" in out
-    assert "Nothing that was tried" not in out
-    assert err.endswith("what would make the other promises safe is unknown\n")
+    assert "No repair" not in out
+    assert err.endswith("repairs of the other promises are unknown\n")
     status, out, err = call("robust", "shop", "--time", "0")
     assert (status, err) == (3, "")
     assert "log-serializable     unknown            unknown" in out
@@ -117,13 +121,13 @@ def test_a_remedy_in_json(call):
     differ, level, retry = json.loads(out)["remedies"]
     assert differ["ends"] == retry["ends"] == [["cleanup", "cleanup"], ["cleanup", "ingest"]]
     assert level == {
-        "title": "the level WriteSerializable",
+        "title": "set the isolation level to WriteSerializable",
         "ends": [["cleanup", "ingest"]],
         "brings": [],
         "narrows": [],
         "costs": [
-            "update-serializable is not kept any more",
-            "log-serializable is not kept any more",
+            "update-serializable is no longer kept",
+            "log-serializable is no longer kept",
         ],
     }
 
@@ -133,16 +137,16 @@ def test_nothing_is_stopped(jobs, call):
     (jobs / "t.sql").write_text(DDL, "utf-8")
     status, out, _ = call("predict", "--ddl", "t.sql", "one.sql")
     assert status == 0
-    assert "one is never stopped." in out.splitlines()
-    assert out.splitlines()[-1].startswith("This is for open-source Delta Lake 4.4.0")
+    assert "one never aborts." in out.splitlines()
+    assert out.splitlines()[-1].startswith("Valid for open-source Delta Lake 4.4.0")
 
 
 WRONG = {
     "no such file": (("gone.toml",), "cannot read gone.toml"),
-    "no such level": (("jobs.toml", "--level", "Strict"), "--level is 'Strict'"),
+    "no such level": (("jobs.toml", "--level", "Strict"), "unknown --level 'Strict'"),
     "no such table": (("jobs.toml", "--table", "nowhere"), "nowhere: there is no such folder"),
-    "DDL that a file has": (("jobs.toml", "--ddl", "x.sql"), "--ddl is for files of SQL"),
-    "two files": (("jobs.toml", "jobs.toml"), "one workload file is wanted"),
+    "DDL that a file has": (("jobs.toml", "--ddl", "x.sql"), "--ddl is for SQL files only"),
+    "two files": (("jobs.toml", "jobs.toml"), "give one workload file"),
     "no processes": (
         ("jobs.toml", "--cores", "0"),
         "--cores is 0; a whole number from 1 is wanted",
@@ -165,7 +169,7 @@ def test_jobs_that_write_to_no_table(jobs, call):
     status, _, err = call("predict", "reads.toml")
     assert status == 2
     assert err == (
-        "isolitmus: reads: no job writes to a table, and only who writes is stopped; add one that does\n"
+        "isolitmus: reads: no job writes to a table, so no job can abort; add a job that writes\n"
     )
 
 
@@ -199,14 +203,17 @@ def test_a_table_says_its_level(jobs, call):
 def test_which_level_jobs_need(call, tmp_path):
     status, out, err = call("robust", "jobs.toml", "--certificate", "proof", "--save", "broken")
     assert (status, err) == (1, "")
-    table = [line.split() for line in out.splitlines()[2:6]]
+    table = [line.split() for line in out.splitlines()[3:7]]
     assert table == [
         ["Serializable", "WriteSerializable"],
         ["write-serializable", "safe", "safe"],
         ["update-serializable", "safe", "unsafe"],
         ["log-serializable", "safe", "unsafe"],
     ]
-    assert "log-serializable, the jobs could have run one by one" in out
+    assert out.startswith(
+        "Two jobs: safe at Serializable; at WriteSerializable, update-serializable"
+    )
+    assert "\nlog-serializable (all readers see states of one serial order" in out
     assert all("(check-sat)" in file.read_text("utf-8") for file in tmp_path.glob("proof/*/*.smt2"))
     assert len(list(tmp_path.glob("proof/*/*.smt2"))) > 10
     assert call("run", "broken")[0] == 0
@@ -243,14 +250,14 @@ def test_several_tables_are_an_assumption(jobs, call):
     status, out, _ = call("robust", "two.toml", "--promise", "write-serializable")
     assert status == 1
     assert re.search(r"write-serializable  unsafe +unsafe", out)
-    assert "a statement reads all its tables at one moment" in out.splitlines()[-1]
+    assert "- A statement reads all its tables at one moment" in out.splitlines()[-1]
 
 
 @pytest.mark.usefixtures("jobs")
 def test_a_promise_that_is_none(call):
     status, _, err = call("robust", "jobs.toml", "--promise", "serialisable")
     assert status == 2
-    assert "--promise is 'serialisable'" in err
+    assert "unknown --promise 'serialisable'" in err
 
 
 @pytest.mark.slow
@@ -268,10 +275,10 @@ def test_a_page_of_which_level_jobs_need(jobs, call):
     assert "<Two>" not in page
     assert f'href="#{promise}-delta-write-serializable">unsafe</a>' in page
     assert page.count("<svg") == page.count("<details>") == 1
-    assert "that a statement commits though it missed one that changed what it read: " in page
-    assert "In the order of the log they do not give the tables" in page
-    assert "never overlap cleanup and ingest" in page
-    assert "nobody else writes to the tables" in page
+    assert "a statement commits without seeing a concurrent change to its read set" in page
+    assert "in the order of the log, they do not produce these tables" in page
+    assert "Never run at the same time: cleanup and ingest" in page
+    assert "No other job writes to the tables" in page
     assert "<script" not in page
 
 
@@ -279,8 +286,8 @@ def test_a_page_of_which_level_jobs_need(jobs, call):
 def test_a_page_of_predictions_has_the_remedies(jobs, call):
     call("predict", "jobs.toml", "--remedies", "--html", "page.html")
     page = (jobs / "page.html").read_text("utf-8")
-    assert "What would end some of it" in page
-    assert "<li>costs: log-serializable is not kept any more</li>" in page
+    assert "<h2>Remedies</h2>" in page
+    assert "<li>cost: log-serializable is no longer kept</li>" in page
 
 
 @pytest.mark.slow
@@ -290,5 +297,5 @@ def test_a_page_of_predictions_says_what_is_assumed(jobs, call):
     )
     (jobs / "a.sql").write_text("DELETE FROM events WHERE id = 1", "utf-8")
     call("predict", "--ddl", "t.sql", "a.sql", "--html", "page.html")
-    said = "Assumed: nothing hangs on delta.autoOptimize.optimizeWrite = true of events"
+    said = "<li>Conflicts do not depend on delta.autoOptimize.optimizeWrite = true of events"
     assert said in (jobs / "page.html").read_text("utf-8")

@@ -349,5 +349,5 @@ def test_where_versions_have_too_many_orders_the_cycle_of_the_judge_is_told(monk
     monkeypatch.setattr("isolitmus.checker.blackbox.explanation.COMPLETIONS", 1)
     judged = judge_recorded(plume("r(x0) w(x1)", "r(x0) w(x2)"), "snapshot-isolation")
     lines = repr(explain_record(judged, Budget()))
-    assert "else T" in lines
+    assert "otherwise T" in lines
     assert "came before" in lines

@@ -226,7 +226,7 @@ def test_what_is_equal_stands_once(text):
 
 @pytest.mark.slow
 def test_advice_says_whether_it_was_found_to_help(found, text):
-    assert "What to do about it" in text
+    assert "Remedies" in text
     assert "✓ Checked.</span> It was checked. It costs." in text
     useless = DemoAdvice("Do it", "So.", "", False, "One is left.", "")
     assert "✕ Not enough.</span> One is left." in page(
@@ -269,7 +269,7 @@ def test_what_was_not_run_or_not_found_is_said(found):
     assert "Not replayed on the engine." in shown
     assert "then carried out" not in shown
     nothing = Separation("a", "b", "table", False, "up to 2 transactions", 7, 0.1)
-    assert "Nothing was found: up to 2 transactions." in page(nothing)
+    assert "Not found: up to 2 transactions." in page(nothing)
 
 
 EVIL = '''

@@ -137,7 +137,7 @@ def test_both_levels_stand_side_by_side():
     marked = re.findall(r'<text class="cell extra"[^>]*>(.*?)<', svg)
     assert marked == ["100", "7", "0"]
     assert svg.count("No serial order of the statements") == 2  # to see, and to be read aloud
-    assert "append, then copy gives this table" in svg
+    assert "append, then copy produces this table" in svg
     for judged in runs:
         inside(panel_svg(judged), WIDTH)
 

@@ -160,7 +160,7 @@ def test_runs_that_overlap_differ_in_their_distinct_parameters():
     assert {m.word for m in predict_workload(days, STRONG).meetings} == {"never"}
     answer = decide_robustness(days, WEAK, "log-serializable")
     assert answer.word == "safe"
-    assert answer.assumptions[-1] == "no two runs that overlap have the same :day"
+    assert answer.assumptions[-1] == "Concurrent runs never have the same :day."
 
     @given(jobs(days, most=3))
     def agree(test):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -204,7 +205,9 @@ def test_several_processes_say_the_same():
         several.to_json()["meetings"]
         == predict_workload(workload("shop"), spec).to_json()["meetings"]
     )
-    assert told == [f"who stops {one}" for one in dict.fromkeys(m.loser for m in several.meetings)]
+    assert told == [
+        f"conflicts of {one}" for one in dict.fromkeys(m.loser for m in several.meetings)
+    ]
 
 
 @pytest.mark.slow
@@ -213,10 +216,10 @@ def test_remedies_are_asked_anew():
     under = protocol("delta-serializable")
     found = predict_workload(workload("shop"), under)
     ways = {change.title: change for change in try_changes(found, under)}
-    literal = ways["upsert with day as a literal in ON"]
+    literal = ways["write upsert with a literal for day in ON"]
     assert ("upsert", "ingest", ("both have the same :day",)) in literal.narrows
     assert literal.brings == ()
-    assert ways["the level WriteSerializable"].ends == (("upsert", "ingest"),)
+    assert ways["set the isolation level to WriteSerializable"].ends == (("upsert", "ingest"),)
     changed = predict_workload(literal.workload, under)
     said = {(m.loser, m.winner): m for m in changed.meetings}
     assert said["upsert", "ingest"].condition == ("both have the same :day",)
@@ -288,10 +291,10 @@ def test_words():
     """A grid, and a sentence for each way in which somebody is stopped."""
     work = _workload(TABLES[1], STATEMENTS[4], STATEMENTS[0])
     lines = list(prediction_lines(predict_workload(work, protocol("delta-serializable"))))
-    assert lines[2:5] == ["        loser  winner", "loser   R      A", "winner  .      ."]
+    assert lines[3:6] == ["        loser  winner", "loser   R      A", "winner  .      ."]
     assert (
-        "  by winner whenever both have the same :p: ConcurrentAppendException. Run again, it commits."
-        in lines
+        "loser always aborts with ConcurrentAppendException if winner with the same :p commits meanwhile."
+        " Retry: succeeds." in lines
     )
 
 
@@ -391,7 +394,7 @@ def test_a_rule_that_refutes_what_runs_show_is_a_disagreement(monkeypatch):
     assert set(before.examples) == {"ConcurrentAppendException", "ConcurrentDeleteReadException"}
     monkeypatch.setattr(DeltaInstance, "_reads_file", lambda *_: z3.BoolVal(False))
     with pytest.raises(
-        Disagreement, match=r"prove ConcurrentDeleteRead\w+ impossible, and this run"
+        Disagreement, match=r"prove ConcurrentDeleteRead\w+ impossible, but this run"
     ):
         predict_pair(Instances(work), *work.statements, protocol("delta-serializable"))
 
@@ -430,8 +433,9 @@ def test_what_is_not_modelled_is_perhaps_and_what_is_proved_of_it_is_said():
     (words,) = (
         meeting_words(m) for m in found.meetings if (m.loser, m.winner) == ("sample", "insert")
     )
-    assert words.startswith("perhaps, and only if both have the same :day: ")
-    assert words.endswith("what 'mask(CAST(id AS STRING), 'X') < 'a'' gives is not modelled")
+    assert words.startswith("sample perhaps aborts if insert with the same :day commits between")
+    assert "; unknown: " in words
+    assert words.endswith("what 'mask(CAST(id AS STRING), 'X') < 'a'' gives is not modelled.")
 
 
 @pytest.mark.slow
@@ -441,10 +445,11 @@ def test_of_digests_there_are_examples():
     found = predict_workload(work, protocol("delta-serializable"))
     words = {(m.loser, m.winner): meeting_words(m) for m in found.meetings}
     assert words["sample", "insert"].startswith(
-        "whenever both have the same :day: ConcurrentAppend"
+        "sample always aborts with ConcurrentAppendException if insert with the same :day commits"
     )
-    assert words["sample", "sample"].startswith(
-        "only if both have the same :day, depending on the rows"
+    assert re.match(
+        "sample can abort .* if another run of sample with the same :day commits .*, for some rows",
+        words["sample", "sample"],
     )
 
 

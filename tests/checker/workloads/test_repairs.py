@@ -27,19 +27,19 @@ def changes(jobs, under="delta-serializable"):
 
 @pytest.mark.slow
 def test_runs_that_never_have_the_same_value_do_not_meet():
-    change = changes(CLEANUP + INGEST)["no two runs at a time with the same :day"]
+    change = changes(CLEANUP + INGEST)["never run two jobs with the same :day at the same time"]
     assert change.ends == (("cleanup", "cleanup"), ("cleanup", "ingest"))
-    assert change.costs == ("whoever starts the jobs has to see to it",)
+    assert change.costs == ("the scheduler has to ensure it",)
     again = predict_workload(change.workload, change.under)
     assert conflicting_pairs(again) == {}
 
 
 @pytest.mark.slow
 def test_another_parameter_ends_nothing():
-    assert "no two runs at a time with the same :id" not in changes(CLEANUP + INGEST)
+    assert "never run two jobs with the same :id at the same time" not in changes(CLEANUP + INGEST)
 
 
-INSERTED = "upsert as INSERT INTO t VALUES (:id, :day)"
+INSERTED = "write upsert as INSERT INTO t VALUES (:id, :day)"
 
 
 @pytest.mark.slow
@@ -48,9 +48,9 @@ def test_an_insert_in_place_of_a_merge_costs_the_promises_that_it_breaks():
     change = changes(UPSERT + CLEANUP, "delta-write-serializable")[INSERTED]
     assert ("upsert", "upsert") in change.ends
     assert change.costs == (
-        "it inserts again what is there already, also where it runs alone",
-        "update-serializable is not kept any more",
-        "log-serializable is not kept any more",
+        "the INSERT adds rows that exist already once more, even without concurrent jobs",
+        "update-serializable is no longer kept",
+        "log-serializable is no longer kept",
     )
     at_serializable = changes(UPSERT + CLEANUP)[INSERTED]
     assert len(at_serializable.costs) == 1
@@ -58,9 +58,9 @@ def test_an_insert_in_place_of_a_merge_costs_the_promises_that_it_breaks():
 
 MERGES = {
     "WHEN NOT MATCHED AND s.id > 3 THEN INSERT (day, id) VALUES (s.day, s.id + 1)": (
-        "load as INSERT INTO t (day, id) SELECT s.day, s.id + 1 FROM s WHERE s.id > 3"
+        "write load as INSERT INTO t (day, id) SELECT s.day, s.id + 1 FROM s WHERE s.id > 3"
     ),
-    "WHEN NOT MATCHED THEN INSERT *": "load as INSERT INTO t SELECT s.id, s.day FROM s",
+    "WHEN NOT MATCHED THEN INSERT *": "write load as INSERT INTO t SELECT s.id, s.day FROM s",
     "WHEN MATCHED THEN DELETE WHEN NOT MATCHED THEN INSERT *": None,
     "WHEN NOT MATCHED BY SOURCE THEN DELETE": None,
 }
@@ -76,7 +76,7 @@ def test_which_merges_only_insert(clauses):
     assert titles == [title for title in [MERGES[clauses]] if title is not None]
 
 
-RETRY = "a retry once the other one has committed (in the examples)"
+RETRY = "retry after the other transaction has committed (in the examples)"
 
 
 @pytest.mark.slow
@@ -88,11 +88,14 @@ def test_a_retry_sees_what_was_missed():
     change = changes(counted + INGEST)[RETRY]
     assert ("count_1", "ingest") in change.ends
     assert change.costs == (
-        "count_1 has to read n anew",
-        "of count only count_1 is run again: what came before it has committed",
-        "of count only count_2 is run again: what came before it has committed",
+        "count_1 has to read n again",
+        "of count, only count_1 is retried: earlier statements have committed",
+        "of count, only count_2 is retried: earlier statements have committed",
     )
-    assert any(line.startswith("    goes through: count_1 by") for line in change_lines([change]))
+    assert any(
+        line.startswith("    a retry of count_1 does not fail after")
+        for line in change_lines([change])
+    )
 
 
 def test_where_nobody_is_stopped_nothing_is_retried():
@@ -101,18 +104,18 @@ def test_where_nobody_is_stopped_nothing_is_retried():
 
 @pytest.mark.slow
 def test_a_level_costs_what_it_promises():
-    change = changes(CLEANUP + INGEST)["the level WriteSerializable"]
+    change = changes(CLEANUP + INGEST)["set the isolation level to WriteSerializable"]
     assert change.costs == (
-        "update-serializable is not kept any more",
-        "log-serializable is not kept any more",
+        "update-serializable is no longer kept",
+        "log-serializable is no longer kept",
     )
 
 
 DISTINCT = {
-    "no parameter": ('distinct = ["dya"]', "w.toml:1: distinct names 'dya', which no job has; did you mean 'day'?"),
+    "no parameter": ('distinct = ["dya"]', "w.toml:1: distinct names 'dya', but no job has this parameter; did you mean 'day'?"),
     "a shared one": (
         'distinct = ["today"]\nshared = { today = "DATE" }',
-        "w.toml:1: distinct names 'today', which is shared: one value for all runs",
+        "w.toml:1: distinct names 'today', but shared parameters have one value in all runs; remove it",
     ),
 }  # fmt: skip
 
@@ -130,5 +133,5 @@ def test_a_distinct_parameter_of_two_types():
     with pytest.raises(IsolitmusError) as refused:
         read_workload(f'distinct = ["day"]\n{DDL}{CLEANUP}{jobs}', "w")
     assert str(refused.value) == (
-        "w.toml:1: distinct names 'day', which has several types: DATE in cleanup, INT in other"
+        "w.toml:1: distinct names 'day', but the parameter has several types: DATE in cleanup, INT in other"
     )

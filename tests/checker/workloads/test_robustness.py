@@ -142,12 +142,12 @@ def test_repairs_are_proved():
     under = protocol(WEAK)
     found = word(("ingest", "cleanup", "report"), WRITE)
     repairs = {repair.title: repair for repair in find_repairs(found, under)}
-    assert "the level Serializable" in repairs
+    assert "set the isolation level to Serializable" in repairs
     apart = [repair for repair in repairs.values() if repair.apart]
     assert len(apart) == 1
     assert decide_robustness(apart[0].workload, under, WRITE).word == "safe"
     assert not apart[0].brings
-    level = repairs["the level Serializable"]
+    level = repairs["set the isolation level to Serializable"]
     assert level.brings
     assert level.needless == ()  # who is stopped now took part in what broke the promise
     (reading,) = (repair for title, repair in repairs.items() if " as INSERT" in title)
@@ -278,7 +278,7 @@ def test_of_a_check_that_looks_at_rows_nothing_is_proved(under):
     of_files = decide_robustness(jobs, protocol("delta-serializable"), "write-serializable")
     of_rows = decide_robustness(jobs, protocol(under), "write-serializable")
     assert (of_files.word, of_rows.word) == ("safe", "unknown")
-    assert "the theorems are about checks of files" in of_rows.why[0]
+    assert "the theorems cover only commit protocols that compare files" in of_rows.why[0]
 
 
 UPSERTS = ("ingest", "upsert", "cleanup")
@@ -340,10 +340,10 @@ def test_no_level_prevents_what_spans_two_tables():
     found = decide_robustness(work, protocol("delta-serializable"), "write-serializable")
     said = " ".join(" ".join(line.split()) for line in robust_lines(found))
     assert found.worst.danger.tables in (("x", "y"), ("y", "x"))
-    assert "no isolation level prevents it. What does: one table for both, at Serializable" in said
+    assert "no isolation level prevents it. Remedy: one table for both, at Serializable" in said
     alone = _jobs(COUNTS[:1], a="INSERT INTO x SELECT 1, count(*) FROM x")
     one = decide_robustness(alone, protocol("delta-snapshot-isolation"), "write-serializable")
-    assert (one.word, across_words(one.worst.danger)) == ("unsafe", "")
+    assert (one.word, across_words(one.worst.danger)) == ("unsafe", [])
 
 
 @pytest.mark.slow

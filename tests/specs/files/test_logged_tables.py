@@ -95,7 +95,7 @@ def test_a_workload_file_needs_no_ddl(folder):
     with pytest.raises(IsolitmusError) as refused:
         workload("jobs.toml")
     assert str(refused.value) == (
-        'jobs.toml: the file has no ddl; write ddl = "CREATE TABLE …", or give the table: --table FOLDER'
+        'jobs.toml: no table is declared; write ddl = "CREATE TABLE …", or give a Delta table: --table FOLDER'
     )
 
 
@@ -126,8 +126,8 @@ OTHER = {
     ),
     "the level": (
         "id BIGINT, day DATE", "day", "TBLPROPERTIES ('delta.isolationLevel' = 'WriteSerializable')",
-        ("jobs.toml: level is WriteSerializable, and the log of events has Serializable; leave it out: --level L"
-        " asks about another one"),
+        ("jobs.toml: level is WriteSerializable, but the log of events says Serializable; remove the key (--level"
+        " asks about another level)"),
     ),
 }  # fmt: skip
 
@@ -180,11 +180,11 @@ REFUSED = {
     ),
     "another table than the statement's": (
         ["orders=events"], {},
-        ("a.sql:1:13: unknown table 'events'; known: orders; give the others, too, or this one by its name in SQL:"
+        ("a.sql:1:13: unknown table 'events'; known: orders; give its folder as well, or name the one given as in SQL:"
         " --table NAME=events\n    DELETE FROM events WHERE day = :day\n                ^"),
     ),
     "one name twice": (
-        ["events", "events"], {}, "a: two tables are called 'events'; write NAME=events for one of them",
+        ["events", "events"], {}, "a: two tables have the name 'events'; write --table NAME=events for one of them",
     ),
 }  # fmt: skip
 
@@ -210,7 +210,7 @@ def test_two_levels(folder):
     with pytest.raises(IsolitmusError) as refused:
         workload("a.sql", tables=["events", "sales"])
     assert str(refused.value) == (
-        "a: the logs of the tables have the levels Serializable and WriteSerializable; a workload has one"
+        "a: the tables have different levels, Serializable and WriteSerializable; a workload has one level"
     )
 
 
@@ -223,7 +223,7 @@ def test_a_table_that_the_ddl_does_not_have(folder):
             text, "w", logged=[read_declared_table("events"), read_declared_table("sales")]
         )
     assert str(refused.value) == (
-        "w.toml:1: the DDL has no table 'sales', which sales would be; known: events; write --table NAME=sales"
+        "w.toml:1: the DDL has no table 'sales' for sales; known: events; write --table NAME=sales"
     )
 
 

@@ -87,7 +87,9 @@ def certify_lattice(
             specs_of = by_name[one.a], by_name[one.b]
             made = _certificate(lattice, one, specs_of, inside, budget or Budget())
             if isinstance(made, str):
-                without.append(f"{one.a} implies {one.b} in search space '{lattice.universe}': {made}")
+                without.append(
+                    f"{one.a} implies {one.b} in search space '{lattice.universe}': {made}"
+                )
             else:
                 alone = lattice.universe == ABSTRACT
                 name = made.name if alone else f"{made.name}-in-{lattice.universe}"

@@ -18,7 +18,7 @@ from isolitmus.checker.execution.serial_orders import (
     strongest_explanations,
 )
 from isolitmus.checker.judge.compiled_semantics import compile_spec
-from isolitmus.checker.render.verdicts import verdict_words, view_words
+from isolitmus.checker.render.verdicts import order_arrows, verdict_words, view_words
 from isolitmus.checker.strategies import litmus_tests
 from isolitmus.checker.universes.tables import candidates
 from isolitmus.model.litmus import Litmus
@@ -56,7 +56,7 @@ def test_what_conflicts_alone_forbid_is_told_so(name, forbidden, explained):
         if not orders.unexplained:
             told += 1
             assert (one.name, one.versions) == ("write-serializable-view", True)
-            assert f"the serial order {orders.orders[0]} explains every read" in line
+            assert f"the serial order {order_arrows(orders.orders[0])} explains every read" in line
     counts = sweep(scope(name), 3, protocols=[DELTA]).protocols[DELTA.name]
     assert counts.forbidden["write-serializable"] == forbidden
     assert counts.for_conflicts_alone["write-serializable"] == told == explained

@@ -664,7 +664,7 @@ def test_scopes_that_cannot_be_swept(refusal, monkeypatch):
     Path("init.toml").write_text(changed(SCOPE, "VALUES (1)", "VALUES (3000000000)"))
     assert "scope init: init statement 'INSERT INTO t VALUES (3000000000)' fails with SparkArithmetic" in refusal("sweep", "init.toml")  # fmt: skip
     large = refusal("sweep", "two-partitions", "--transactions", "5", "--limit", "1000", "--cores", "1")  # fmt: skip
-    assert "4,033,680 candidates with 5 transactions, more than the limit of 1,000; on 1 core they take about" in large  # fmt: skip
+    assert "4,033,680 candidates with 5 transactions, more than the limit of 1,000; on 1 core this takes about" in large  # fmt: skip
     assert large.endswith("; to run it, add --limit 4033680")
 
 

@@ -173,8 +173,8 @@ def test_a_matrix_is_observed(call, offered):
     words = ("matrix", "keys.toml", "--engine", "dictionary", *UNDER)
     status, out, err = call(*words, "--evidence", "seen.toml")
     assert (status, err) == (0, "")
-    assert out.startswith("Keys: first, one (dictionary)\n")
-    assert "  1  set  x x .\n" in out and "x another conflict" in out
+    assert out.startswith("Keys: first, one (dictionary): 4 of 9 cases conflict\n")
+    assert "  1  set  x x .\n" in out and "\n  x  another conflict\n" in out
     assert out.endswith("9 of 9 cases as predicted.\n")
     cells = json.loads(call(*words, "--json")[1])
     assert [c["observed"] for c in cells if c["a"] == c["winner"] == "set"] == ["WriteConflict"]

@@ -381,7 +381,7 @@ def test_more_candidates_than_the_limit_are_refused_with_how_long_it_would_take(
     monkeypatch.setattr(import_module("isolitmus.checker.sweeps.table_sweep"), "SAMPLE", 0.2)
     with pytest.raises(IsolitmusError) as error:
         sweep(small, 5, limit=100_000, cores=2)
-    assert "has 4,033,680 candidates with 5 transactions, more than the limit of 100,000; on 2 cores they take about " in str(error.value)  # fmt: skip
+    assert "has 4,033,680 candidates with 5 transactions, more than the limit of 100,000; on 2 cores this takes about " in str(error.value)  # fmt: skip
     assert "to run it, add --limit 4033680" in str(error.value)
 
 

@@ -88,9 +88,12 @@ def prediction_rest(prediction: JobPrediction) -> Iterator[str]:
     if sentences:
         yield ""
         yield from sentences
-    if any(meeting.condition for meeting in prediction.meetings):
+    conditions = [meeting for meeting in prediction.meetings if meeting.condition]
+    if conditions:
         yield ""
         yield "Conditions on parameters are necessary: if one does not hold, the two never conflict (proved)."
+    if any(meeting.certain for meeting in conditions):
+        yield 'If all of them hold, "always" means: if both statements write something (proved).'
     yield ""
     yield f"Valid for {prediction.engine}."
     yield from assumed_lines(prediction.workload.assumptions)

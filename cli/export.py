@@ -74,8 +74,8 @@ def export(
       3  a limit ended the work
 
     Examples:
-      isolitmus export reorder --pytest test_reorder.py
-      isolitmus export reorder --pyspark reorder.py
+      isolitmus export reorder --pytest FILE
+      isolitmus export reorder --pyspark FILE
 
     """
     within = read_budget(time, memory)

@@ -85,8 +85,8 @@ VERBS_BY_DOOR = {
 """The verbs, by the three doors of the README, with one line of help each."""
 
 VERBS = {verb: line for door in VERBS_BY_DOOR.values() for verb, line in door.items()}
-"""Verb to its line of help. The function `NAME` in `cli/NAME.py` implements it: its signature is
-the command line, its docstring the rest of the help."""
+"""Verb to its line of help. A function and its module in `cli`, both named after the verb, implement it:
+the signature is the command line, the docstring the rest of the help."""
 
 TRACEBACK = "ISOLITMUS_TRACEBACK"
 """The variable of the environment that asks for the traceback of an internal error."""

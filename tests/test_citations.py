@@ -270,5 +270,5 @@ def test_figures_of_what_was_seen_are_those_of_the_evidence():
         f"| {len(shown.statements)} statements, each beside each, in six layouts, at both levels |",
     ):
         assert said in page
-    assert f"asks it of {len(shown.statements)} statements" in PAGES["docs/conflicts.md"]
+    assert f"every pair of {len(shown.statements)} statements" in PAGES["docs/conflicts.md"]
     assert len(shown.layouts) == 6

@@ -1,4 +1,4 @@
-"""Cycle patterns that every violation of a promise contains (docs/semantics.md, Theorems 11 and 12).
+"""Cycle patterns that every violation of a promise contains (docs/semantics.md, Theorem 11 and Theorem 12).
 
 With snapshots and commits in log order, only one kind of dependency leads backwards in the log: from a transaction A that
 has read to a concurrent transaction I that changed its read set and that A does not see. Without a pair (A, I) that the

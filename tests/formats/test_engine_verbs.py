@@ -182,7 +182,7 @@ def test_a_matrix_is_observed(call, offered):
     status, out, _ = call(*words)
     assert status == 1
     assert (
-        "set beside add, one, first:\n  a: outcome predicted WriteConflict, observed committed"
+        "set, with add committing in between, one, first:\n  a: outcome predicted WriteConflict, observed committed"
         in out
     )
     assert out.endswith("5 of 9 cases as predicted.\n")

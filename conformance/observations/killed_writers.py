@@ -149,7 +149,7 @@ def kill_writers(folder: str) -> None:
 
 
 def _killed(session: Session, folder: Path, interruption: Interruption) -> Facts:
-    program = f"from {__name__} import write_until_killed as go; go({str(folder)!r})"
+    program = f"from {__name__} import {kill_writers.__name__} as go; go({str(folder)!r})"
     process = subprocess.Popen(  # noqa: S603 - this program
         [sys.executable, "-c", program],
         stdin=subprocess.DEVNULL,

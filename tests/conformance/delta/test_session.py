@@ -118,12 +118,12 @@ def test_an_archive_of_classes_is_made_once(tmp_path):
     """In a process of its own, in a place of its own."""
     code = f"""if 1:
         from pathlib import Path
-        from isolitmus.conformance import delta
+        from isolitmus.conformance.delta import engine
         place = Path({str(tmp_path)!r}) / "a blank" / "classes.jsa"
-        delta.archive_for = lambda java: place
-        assert delta.DELTA.install() == place
+        engine.class_archive = lambda java: place
+        assert engine.DELTA.install() == place
         made = place.stat()
-        assert delta.DELTA.install() == place
+        assert engine.DELTA.install() == place
         assert place.stat() == made
         assert [*place.parent.iterdir()] == [place]
     """

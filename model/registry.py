@@ -42,7 +42,7 @@ class Registry(Generic[Record]):
     ('blue', 'green', 'red')
     >>> colours.named("blue")
     Traceback (most recent call last):
-    isolitmus.model.errors.UnknownName: no colour 'blue'; known: green, red, rouge
+    isolitmus.model.errors.UnknownName: unknown colour 'blue'; known: green, red, rouge
     >>> colours.offer(Colour("rouge"))
     Traceback (most recent call last):
     ValueError: there is another colour 'rouge' already

@@ -32,7 +32,7 @@ def graph(of: Frame | History | HistoryTest | Litmus | Violation | NameOrPath) -
     >>> graph(litmus("reorder"))
     delete  DELETE FROM t WHERE part = 0
     insert  INSERT INTO t VALUES (100, 0)
-    rw  delete → insert  delete read t WHERE part = 0 at version 0, without row (100, 0), which insert put in
+    rw  delete → insert  delete read t WHERE part = 0 at version 0, without row (100, 0), which insert added
     """
     match of:
         case Frame():

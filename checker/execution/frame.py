@@ -121,7 +121,7 @@ def add_row_reads(events: Sequence[Event], builder: FrameBuilder) -> None:
     >>> seen.nodes[2:]
     ('init', 'delete r(t WHERE part = 0: (100, 0))', 'delete r(t WHERE part = 0: (1, 0))')
     >>> [(seen.nodes[i], str(seen.reasons["rival", i, j])) for i, j in seen.relations["rival"].pairs()]
-    [('insert', 'insert put in row (100, 0)')]
+    [('insert', 'insert added row (100, 0)')]
     """
     _RowReadPairs(events, builder).add()
 

@@ -82,9 +82,9 @@ def find_flaws(history: ObservedHistory) -> Iterator[tuple[str, Transaction, Rea
 
     >>> from isolitmus.model.history import History
     >>> for kind, _, why in find_flaws(History.parse("r1(z3) r1(x1) w1(x1) r1(x0)")): print(kind, "-", why)
-    thin-air-read - r(z3) of T1 reads z3, and there is no T3
+    thin-air-read - r(z3) of T1 reads z3, but there is no T3
     future-read - r(x1) of T1 reads x1 before its own w(x1)
-    lost-own-write - r(x0) of T1 reads x0 after its own w(x1), which it would have seen
+    lost-own-write - r(x0) of T1 reads x0 after its own w(x1), which it must see
     """
     written = {t.number: {*t.written} for t in history.transactions}
     for transaction in history.transactions:

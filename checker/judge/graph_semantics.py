@@ -332,7 +332,7 @@ def explain_conflict(frame: Frame, spec: Spec, loser: int) -> Violation | None:
     >>> pair = {("unseen", 0, 1): Reason("b missed a")}
     >>> frame = Frame(("a", "b"), {"unseen": Relation.of(2, [(0, 1)])}, {"Blind": 0}, pair)
     >>> explain_conflict(frame, spec, 1).cycle[0].why
-    'b missed a; a is no blind append'
+    'b missed a; a is not a blind append'
     """
     checks = [axiom for axiom in spec.axioms if axiom.test == "empty"]
     silences = [silence.broken for silence in spec.silences]

@@ -271,7 +271,7 @@ PREMISES = (
         "sessions",
         "each transaction is one statement in its own session",
         _sessions,
-        "each in its own session",
+        "each in a session of its own",
         "shares a session",
     ),
     Premise(
@@ -306,7 +306,7 @@ PREMISES = (
         "a transaction that changes, deletes or (other than by RESTORE) re-adds a row has read it: no"
         " blind overwrites",
         _read_before_written,
-        "which read every row that they change",
+        "which have read what they change",
         "writes a row that it has not read",
     ),
     Premise(

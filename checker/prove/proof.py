@@ -329,7 +329,7 @@ def scope_of_statements(premises: Sequence[Premise]) -> str:
 
     >>> from isolitmus.checker.prove.premises import PREMISES
     >>> scope_of_statements([p for p in PREMISES if p.name in ("read-files", "sessions")])
-    'statements on one Delta table, with tracked reads only, each in its own session'
+    'statements on one Delta table, with tracked reads only, each in a session of its own'
     """
     said = dict.fromkeys(premise.scope for premise in premises if premise.scope)
     first = sorted(said, key=lambda words: not words.startswith("with "))

@@ -205,7 +205,7 @@ def decision_words(judged: RunResult) -> str:
     >>> from isolitmus.checker import run
     >>> from isolitmus.specs import litmus, protocol
     >>> decision_words(run(litmus("reorder"), protocol("delta-serializable")))
-    'refuses delete: ConcurrentAppendException'
+    'aborts delete: ConcurrentAppendException'
     """
     done = judged.run.transactions
     refused = [(n, t.outcome) for n, t in done.items() if t.outcome not in TOOK_EFFECT]

@@ -534,7 +534,7 @@ def compare(
     placed = {one.name for some in fitting.values() if len(some) > 1 for one in some}
     apart = {one.name: _lacking(one, inside) for one in asked if one.name not in placed}
     if not placed:
-        said = "; ".join(f"{name} {why}" for name, why in apart.items())
+        said = "; ".join(f"{name}: {why}" for name, why in apart.items())
         raise IsolitmusError(f"no two of these levels can be compared in one search space: {said}")
     budget = budget or Budget()
     lattices = []

@@ -272,7 +272,7 @@ def protocol_clash(
     these; None if it can. ``strict``: conflictChecker.enforceConcurrentFeatureEnablement.enabled.
 
     >>> str(protocol_clash(frozenset({"rowTracking"}), frozenset()))
-    'took the feature rowTracking away'
+    'removed the feature rowTracking'
     >>> protocol_clash(frozenset(), frozenset({"clustering"})) is None
     True
     """

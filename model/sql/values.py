@@ -166,7 +166,7 @@ def cast_value(value: Value, target: Type) -> Value:
     (12, datetime.date(2026, 1, 2), Decimal('2.35'))
     >>> cast_value("a", "INT")
     Traceback (most recent call last):
-    isolitmus.model.sql.types.EvaluationError: 'a' is no INT
+    isolitmus.model.sql.types.EvaluationError: 'a' is not of type INT
     """
     if value is None:
         return None

@@ -115,9 +115,9 @@ def exception_of(name: str) -> ConflictException | None:
     """The exception of a class or an error class, with the cause after its dot if that is known; None if it is none.
 
     >>> exception_of("DELTA_CONCURRENT_APPEND.WITHOUT_HINT")
-    ConcurrentAppendException: Another job added a file where yours had read
+    ConcurrentAppendException: A concurrent commit added a file to data that your job read
     >>> exception_of("DELTA_CONCURRENT_APPEND.ROW_LEVEL_CHANGES")
-    ConcurrentAppendException: Another job wrote the same rows as yours
+    ConcurrentAppendException: A concurrent commit wrote the same rows as your job
     """
     table = exception_table()
     plain, _, cause = name.rpartition("exceptions.")[2].partition(".")

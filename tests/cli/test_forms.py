@@ -115,7 +115,7 @@ def test_json_has_two_names(say):
         ),
         (
             ["show", "delta-serializable", "--as", "dot"],
-            "delta-serializable is no litmus test; a picture is of the history of one",
+            "delta-serializable is not a litmus test; a picture is of the history of one",
         ),
         (
             ["separate", "serializable", "causal", "--both", "--as", "dot"],

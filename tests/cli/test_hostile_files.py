@@ -49,7 +49,7 @@ def test_a_pipe_and_a_device_are_no_files(refusal, words, make):
     Path("inner.cat").write_text('"T" include "x.cat" acyclic wr as x')
     make("x.toml")
     make("x.cat")
-    assert refusal(*words).split("\n")[0].endswith("it is no regular file")
+    assert refusal(*words).split("\n")[0].endswith("it is not a regular file")
 
 
 @pytest.mark.parametrize(
@@ -62,7 +62,7 @@ def test_a_log_with_a_pipe_in_it(refusal, delta, name):
     os.mkfifo(path)
     if name.endswith("parquet"):
         (table / "_delta_log" / f"{0:020}.json").unlink()
-    assert refusal("audit", table) == f"cannot read {path}: it is no regular file"
+    assert refusal("audit", table) == f"cannot read {path}: it is not a regular file"
 
 
 def test_a_file_as_large_as_memory(refusal, tmp_path, monkeypatch):

@@ -55,7 +55,7 @@ def test_what_is_in_the_way_of_verdicts_is_said_before_spark_starts(call, delta,
     status, _, err = call("check", histories, "--out", table)
     assert (status, "--out needs --spark" in err) == (2, True)
     status, _, err = call("check", f"{histories}/*.edn", "--spark")
-    assert (status, "no file is called so" in err) == (2, True)
+    assert (status, "no such file" in err) == (2, True)
 
 
 @pytest.mark.spark

@@ -50,7 +50,7 @@ def test_a_file_that_is_written_is_read_as_the_same_test():
     ("lines", "columns", "message"),
     [
         ("parquet = []", "id INT", "t.toml:8: tables.p.parquet is empty; Delta converts no table without files"),
-        ("parquet = 1", "id INT", "tables.p.parquet is no list of rows; write [[1, 0], [2, 1]]"),
+        ("parquet = 1", "id INT", "tables.p.parquet is not a list of rows; write [[1, 0], [2, 1]]"),
         ("parquet = [[1, 2]]", "id INT", "tables.p.parquet: row [1, 2] has not 1 values"),
         ("parquet = [['a']]", "id INT", "tables.p.parquet: 'a' is not of type INT"),
         ("parquet = [[2147483648]]", "id INT", "tables.p.parquet: 2147483648 does not fit into INT"),

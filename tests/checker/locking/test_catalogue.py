@@ -158,6 +158,6 @@ def test_other_formats_have_no_clauses():
     with pytest.raises(IsolitmusError, match="format delta has no clause 'lock'"):
         read('"A" lock reads S row until commit', "a")
     with pytest.raises(
-        IsolitmusError, match="no protocol: of format locking one says what is seen"
+        IsolitmusError, match="not a protocol: of format locking one says what is seen"
     ):
         protocol(str(SPECS / "levels" / "locking" / "row-once.cat"))

@@ -218,7 +218,7 @@ def test_the_command(call):
     )
     assert status == 0
     assert "47  equal to no serial order, violates unique_owner: a.step[2] other a" in out
-    assert "14 like other, a Deadlock: " in out
+    assert "14  equal to other, a Deadlock: " in out
     _, out, _ = call("run", "quiz-newest", "--interleavings", "--protocol", RC, "--json")
     assert json.loads(out)["serial"] == {"a": ["oldest_first"]}
     status, _, told = call("run", "quiz-newest", "--interleavings", "--table")

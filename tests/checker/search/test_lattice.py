@@ -275,8 +275,8 @@ def test_protocols_of_one_format_are_compared_on_tables():
 @pytest.mark.parametrize(
     ("names", "message"),
     [
-        (["serializable"], "1 level to compare; two at least are wanted"),
-        (["serializable", "serializable"], "two of the levels are called serializable"),
+        (["serializable"], "1 level to compare; name at least two"),
+        (["serializable", "serializable"], "two of the levels are named serializable; rename a file"),
         (["delta-serializable", "locking-serializable"], "of format locking: no history is of both"),
         (["databricks-serializable-newest", "serializable"], "is silent on some histories"),
     ],
@@ -293,5 +293,7 @@ def test_what_no_universe_has_is_said():
     found = compare([strange, *three()], "abstract")
     assert found.apart == {"strange": "search space 'abstract' does not have removes-meets-removes"}
     assert any("strange was not compared" in line for line in lattices_lines(found))
-    with pytest.raises(IsolitmusError, match="no two of these can be asked in one universe"):
+    with pytest.raises(
+        IsolitmusError, match="no two of these levels can be compared in one search space"
+    ):
         compare([strange, replace(strange, name="other")], "abstract")

@@ -278,7 +278,7 @@ def test_what_no_time_was_for_is_unknown():
 
 @pytest.mark.slow
 def test_a_level_has_no_suite():
-    with pytest.raises(IsolitmusError, match="read-committed is no protocol"):
+    with pytest.raises(IsolitmusError, match="read-committed is not a protocol"):
         smallest_suite(separate_mutants(level("read-committed"), budget=Budget(0)))
 
 

@@ -260,7 +260,7 @@ def _share(share: AbortShare) -> str:
 
 
 def _percent(part: int, whole: int) -> str:
-    return f" ({100 * part / whole:.2f}%)" if part else ""
+    return f" ({100 * part / whole:.2f} %)" if part else ""
 
 
 def mutant_lines(report: MutantReport) -> Iterator[str]:

@@ -64,6 +64,8 @@ AS_IT_IS = re.compile(
     r"\S  +\S|^[|#]|[├│●]|^(?:SELECT|INSERT|UPDATE|DELETE|MERGE|CREATE|REPLACE|ALTER|DROP|OPTIMIZE|WITH) "
 )
 """What shows that a line is no prose: columns, a table in Markdown, a picture, SQL."""
+UNIT = re.compile(r"(\d) (s\b|%|MB\b|GB\b|MiB\b)")
+"""A number and its unit."""
 GOOD = ("passed", "safe", "Proved", "allowed")
 VERDICT = re.compile(rf"\b(?:{'|'.join(GOOD)}|FAILED|DIFFERENT|unsafe|forbidden)\b")
 """Words that a terminal shows in green or red."""
@@ -114,6 +116,8 @@ def wrap_line(line: str, width: int) -> list[str]:
 
     >>> wrap_line("  a before b, because b read what a wrote", 25)
     ['  a before b, because b', '    read what a wrote']
+    >>> wrap_line("12 candidates checked, in 0.1 s", 30)
+    ['12 candidates checked, in', '  0.1 s']
     >>> wrap_line("delete  DELETE FROM t WHERE part = 0", 25)
     ['delete  DELETE FROM t WHERE part = 0']
     """
@@ -121,9 +125,11 @@ def wrap_line(line: str, width: int) -> list[str]:
     if len(line) <= width or AS_IT_IS.search(text):
         return [line]
     indent = " " * (len(line) - len(text) + 2)
-    return wrap(
-        line, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+    kept = UNIT.sub("\\1\0\\2", line)  # a number stays with its unit
+    parts = wrap(
+        kept, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
     )
+    return [part.replace("\0", " ") for part in parts]
 
 
 def _styled(line: str, *, bold: bool) -> str:

@@ -94,7 +94,8 @@ class TransactionRun(ReadableRepr):
         """Return the version that it read, and the version that it committed or how else it ended."""
         parts = [] if self.read_version is None else [f"reads version {self.read_version}"]
         if self.outcome != "committed":
-            parts.append(f"aborts with {self.outcome}" if self.aborted else self.outcome)
+            conflict = self.aborted and self.outcome[0].isupper()  # a race says "parked"
+            parts.append(f"aborts with {self.outcome}" if conflict else self.outcome)
         elif self.commits:
             versions = " and ".join(map(str, self.commits))
             parts.append(f"commits version{'s' if len(self.commits) > 1 else ''} {versions}")

@@ -93,8 +93,25 @@ def commands(block):
 
 
 def without_chance(text):
-    text = re.sub(r"\d+\.\d s\b", "… s", text)
-    return re.sub(r"\b\d+ proposals? of the solver", "… proposals of the solver", text)
+    """Return an output without its times and counts of proposals; these have a say in where its lines wrap."""
+    text = re.sub(r"\d+\.\d s\b", "… s", unwrapped(text))
+    return re.sub(r"\b\d+ solver proposals?", "… solver proposals", text)
+
+
+def unwrapped(text):
+    """Return an output with the lines joined that `wrap_line` has cut at 100 columns."""
+    lines, indent, last = [], 0, ""
+    for line in text.splitlines(keepends=True):
+        words = line.strip("\n").lstrip(" ")
+        inside = len(line.rstrip("\n")) - len(words)
+        first = re.match(r"(\d+\.\d s\b|\S*)", words)[0]
+        if inside == indent + 2 and len(last) + 1 + len(first) > 100 and lines:
+            lines[-1] = f"{lines[-1].rstrip()} {words}\n"
+        else:
+            lines.append(line)
+            indent = inside
+        last = line.rstrip("\n")
+    return "".join(lines)
 
 
 def same(expected, seen):

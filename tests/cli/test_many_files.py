@@ -155,7 +155,7 @@ def test_a_file_that_is_no_litmus_test_is_left_out_where_it_is_found_and_refused
     Path("a.toml").unlink()
     status, out, err = call("run", ".")
     assert (status, out) == (2, "")
-    assert err.endswith("isolitmus: .: nothing in there could be carried out\n")
+    assert err.endswith("isolitmus: .: nothing there could be run\n")
 
 
 def test_tests_of_one_name_are_told_apart(files, call):
@@ -176,11 +176,11 @@ def test_a_run_of_which_nothing_is_expected_is_not_as_expected(files, call, delt
     status, out, _ = call("run", "a.toml", *UNDER)
     assert (status, "passed" in out) == (0, False)
     assert ": the file expects nothing\n" in out
-    assert out.endswith("\n1 with nothing expected.\n")
+    assert out.endswith("\n1 without an expectation.\n")
     delta(seen)
     status, out, _ = call("run", "a.toml", "reorder", *ON_DELTA)
     assert ": as the model predicts; the file expects nothing\n" in out
-    assert out.endswith("1 of 1 run passed. 1 as predicted, with nothing expected.\n")
+    assert out.endswith("1 of 1 run passed. 1 as the model predicts, without an expectation.\n")
 
 
 def test_what_was_not_compared_is_said(call):

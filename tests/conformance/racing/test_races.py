@@ -124,7 +124,7 @@ def test_a_race_has_a_timeline(spark):
         )
         waits.release()
         assert repr(run.timeline).splitlines()[0] == (
-            "cleanup            ├───────────┤   reads version 1, ConcurrentAppendException"
+            "cleanup            ├───────────┤   reads version 1, aborts with ConcurrentAppendException"
         )
     assert run.story.splitlines()[3].startswith("cleanup read version 1 and ended with")
 
@@ -156,9 +156,7 @@ def test_a_time_limit_is_an_error_of_one_sentence(spark):
 
 @pytest.mark.parametrize("table", ["nobody", "a table"])
 def test_a_race_needs_a_delta_table(spark, table):
-    said = pytest.raises(
-        IsolitmusError, match=f"'{table}' is not a Delta table that Spark can read"
-    )
+    said = pytest.raises(IsolitmusError, match=f"'{table}' is no Delta table that Spark can read")
     with said, race(spark, table):
         pass
 

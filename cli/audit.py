@@ -12,7 +12,7 @@ import typer
 
 from isolitmus.checker.auditing.log_audit import FollowedAudit
 from isolitmus.checker.auditing.log_audit import audit as audit_table
-from isolitmus.checker.render.audit import assumptions, headline, overview_lines
+from isolitmus.checker.render.audit import audit_assumptions, headline, overview_lines
 from isolitmus.cli.conversion import TABLES, OutputForms
 from isolitmus.cli.options import Json, Master, Memory, Time, needs_spark, read_budget
 from isolitmus.cli.output import Pace, check_output_paths, progress, say, warn
@@ -248,7 +248,7 @@ def _print(done: Audit, *, first: bool) -> None:
         say("Overview:")
         for line in overview_lines(done.overview):
             say(f"  {line}")
-    for title, lines in (("Notes:", done.notes), ("Assumptions:", tuple(assumptions(done)))):
+    for title, lines in (("Notes:", done.notes), ("Assumptions:", tuple(audit_assumptions(done)))):
         if lines:
             say(title)
             for line in lines:

@@ -20,7 +20,7 @@ from isolitmus.checker.execution.run_result import RunResult, run
 from isolitmus.checker.execution.serial_orders import writers
 from isolitmus.checker.render.demo_page import DemoAdvice, Demonstration, DemoRun, demo_page
 from isolitmus.checker.render.run_panels import conclusion_words, decision_words
-from isolitmus.checker.render.search_results import answer_words
+from isolitmus.checker.render.search_results import separation_words
 from isolitmus.checker.render.verdicts import because, order_arrows, serial_words
 from isolitmus.checker.search.separation import separate
 from isolitmus.cli.options import Json, Memory, Time, read_budget
@@ -370,7 +370,7 @@ def _ask(question: DemoQuestion, within: Budget, *, quiet: bool) -> Separation:
     litmus = answer.litmus
     if quiet or not isinstance(litmus, Litmus) or not answer.violation or not answer.serial:
         return answer
-    say(f"{answer_words(answer)}:", bold=True)
+    say(f"{separation_words(answer)}:", bold=True)
     for name, statement in litmus.transactions.items():
         say(f"  {name}: {statement.sql}")
     say(f"  schedule: {litmus.schedule}")

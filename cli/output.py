@@ -24,6 +24,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, ParamSpec
 
 from isolitmus.checker.render.page_parts import PageOrigin
+from isolitmus.checker.render.text_pictures import assumption_lines
 from isolitmus.model.display import about_duration
 from isolitmus.model.errors import LISTED, IsolitmusError, printable, sentence
 from isolitmus.specs.disk.output_files import only_writer, write_error, write_whole
@@ -151,10 +152,8 @@ def _without_progress() -> Iterator[None]:
 
 def say_assumptions(assumptions: Collection[str]) -> None:
     """Print the assumptions of a result, one a line; nothing if there are none."""
-    if assumptions:
-        say("Assumptions:")
-    for one in assumptions:
-        say(f"- {one}")
+    for line in assumption_lines(assumptions) if assumptions else ():
+        say(line)
 
 
 def say_text(text: str) -> None:

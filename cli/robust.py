@@ -9,7 +9,6 @@ import typer
 
 from isolitmus.checker.render.robustness import (
     answer_line,
-    assumption_lines,
     evidence_lines,
     legend_lines,
     need_lines,
@@ -22,6 +21,7 @@ from isolitmus.cli.output import (
     print_json,
     progress,
     say,
+    say_assumptions,
     warn,
     write_certificates,
 )
@@ -186,8 +186,7 @@ def _say_rest(answers: Sequence[Robustness], ways: Mapping[tuple[str, str], list
     for line in evidence_lines(answers, ways):
         say(line)
     say()
-    for line in assumption_lines(answers):
-        say(line)
+    say_assumptions(dict.fromkeys(one for answer in answers for one in answer.assumptions))
 
 
 def _save(answers: list[Robustness], folder: Path) -> None:

@@ -103,7 +103,7 @@ class EdgeSupports:
 
     def __post_init__(self) -> None:
         self._ends = [self._end(node) for node in range(len(self.frame.nodes))]
-        if self.choices.before:
+        if self.choices.before or self.choices.ends:
             self._order()
 
     @classmethod

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from isolitmus.model.audit import Audit, CommitSpan, Finding, Overview
 
 __all__ = [
-    "assumptions",
+    "audit_assumptions",
     "audit_page",
     "commit_times",
     "headline",
@@ -113,11 +113,11 @@ def headline(audit: Audit) -> str:
     return f"{count_of(sure + maybe, 'finding')} {where}: {sure:,} certain, {maybe:,} possible."
 
 
-def assumptions(audit: Audit) -> Iterator[str]:
+def audit_assumptions(audit: Audit) -> Iterator[str]:
     """Yield the assumptions and limits of an audit, one sentence each, as far as they apply.
 
     >>> from isolitmus.model.audit import Audit
-    >>> list(assumptions(Audit("t", 0, 0, (), {("reorder", "possible"): 2})))[0]
+    >>> list(audit_assumptions(Audit("t", 0, 0, (), {("reorder", "possible"): 2})))[0]
     'Possible: the log does not exclude the finding.'
     """
     found = {certainty for _, certainty in audit.counts}
@@ -229,7 +229,7 @@ def audit_page(audits: Sequence[Audit], made: PageOrigin) -> str:
         shown=FINDINGS_SHOWN,
         overview=overview_lines,
         headline=headline,
-        assumptions=assumptions,
+        audit_assumptions=audit_assumptions,
         timeline=overview_svg,
     )
 

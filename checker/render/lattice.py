@@ -6,11 +6,12 @@ from itertools import combinations
 from typing import TYPE_CHECKING
 
 from isolitmus.checker.render.history_notation import one_line_of
+from isolitmus.checker.render.text_pictures import assumption_lines
 from isolitmus.checker.search.lattice import BY_TEXT, node_name
 from isolitmus.model.display import count_of
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from isolitmus.checker.search.lattice import Covering, Inclusion, Lattice, Lattices, Strength
 
@@ -20,7 +21,6 @@ __all__ = [
     "SIGNS",
     "STANDS",
     "apart_words",
-    "assumption_lines",
     "depending_lines",
     "equal_words",
     "forward_words",
@@ -77,17 +77,6 @@ def lattices_lines(found: Lattices) -> Iterator[str]:
 
 def _is_one_pair(specs: Collection[Sequence[str]]) -> bool:
     return len(specs) == 1 and all(len(one) == 2 for one in specs)
-
-
-def assumption_lines(assumed: Iterable[str]) -> Iterator[str]:
-    r"""Yield assumptions as a list, one sentence each.
-
-    >>> print(*assumption_lines(["at most 3 keys"]), sep="\n")
-    Assumptions:
-    - at most 3 keys
-    """
-    yield "Assumptions:"
-    yield from (f"- {one}" for one in assumed)
 
 
 def space_words(lattice: Lattice) -> str:

@@ -10,7 +10,7 @@ from isolitmus.checker.execution.serial_orders import ModelExecutor
 from isolitmus.checker.render.colours import DARK, LIGHT, coloured
 from isolitmus.checker.render.page_parts import GraphFigure, figure, render_template
 from isolitmus.checker.render.run_panels import at_every_version
-from isolitmus.checker.render.search_results import answer_words, beside_lines
+from isolitmus.checker.render.search_results import beside_lines, separation_words
 from isolitmus.checker.render.timeline import timeline_svg
 from isolitmus.checker.render.verdicts import (
     assumption_words,
@@ -117,7 +117,7 @@ def checked_html(checked: HistoryVerdicts) -> str:
 def separation_html(separation: Separation) -> str:
     """The answer to ``separate``: the history with its schedule, if it has one, and the graph."""
     found = separation
-    title = answer_words(found)
+    title = separation_words(found)
     effort = f"{found.effort}; {found.seconds:.1f} s"
     if found.litmus is None or found.forbidden is None:
         lines = [f"Search: {effort}.", *beside_lines(found)]

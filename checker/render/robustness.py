@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 __all__ = [
     "across_words",
     "answer_line",
-    "assumption_lines",
     "end_words",
     "evidence_lines",
     "legend_lines",
@@ -364,13 +363,6 @@ def _only_conflicts(answer: Robustness) -> str:
             " proved"
         )
     return f", {explained} of them by conflicts only"
-
-
-def assumption_lines(answers: Sequence[Robustness]) -> Iterator[str]:
-    """Yield the assumptions of these answers, one a line."""
-    yield "Assumptions:"
-    for one in dict.fromkeys(one for answer in answers for one in answer.assumptions):
-        yield f"- {one}"
 
 
 def repair_lines(answer: Robustness, repairs: Sequence[Repair]) -> Iterator[str]:

@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     from isolitmus.checker.search.separation_result import Separation
 
 __all__ = [
-    "answer_words",
     "beside_lines",
     "interleaving_lines",
     "mutant_lines",
     "portrait_lines",
     "separation_lines",
+    "separation_words",
 ]
 
 NAMED = 40
@@ -39,7 +39,7 @@ def separation_lines(answer: Separation) -> Iterator[str]:
         yield from _proof(answer, answer.proof)
         if answer.proved or answer.proof.question.every_version_read:
             return
-    yield f"{answer_words(answer)}."
+    yield f"{separation_words(answer)}."
     if answer.litmus is None or answer.forbidden is None:
         yield f"Search: {_effort(answer)}."
         yield from beside_lines(answer)
@@ -67,7 +67,7 @@ def separation_lines(answer: Separation) -> Iterator[str]:
     yield f"Search: {answer.bound}; {_effort(answer)}."
 
 
-def answer_words(answer: Separation) -> str:
+def separation_words(answer: Separation) -> str:
     """Return the answer of a search in one sentence without its full stop."""
     extra = " and no serial order explains" if answer.unexplained else ""
     if answer.litmus is None or answer.forbidden is None:

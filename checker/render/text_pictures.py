@@ -19,7 +19,25 @@ if TYPE_CHECKING:
     from isolitmus.model.run import Run
     from isolitmus.model.schedule import Schedule
 
-__all__ = ["denotations", "markdown_grid", "outcome_words", "run_lines", "timeline"]
+__all__ = [
+    "assumption_lines",
+    "denotations",
+    "markdown_grid",
+    "outcome_words",
+    "run_lines",
+    "timeline",
+]
+
+
+def assumption_lines(assumed: Iterable[str]) -> Iterator[str]:
+    r"""Yield assumptions as a list, one sentence each.
+
+    >>> print(*assumption_lines(["at most 3 keys"]), sep="\n")
+    Assumptions:
+    - at most 3 keys
+    """
+    yield "Assumptions:"
+    yield from (f"- {one}" for one in assumed)
 
 
 def run_lines(litmus: Litmus) -> list[str]:

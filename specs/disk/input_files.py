@@ -217,7 +217,7 @@ def _opened(path: Path | str, error: type[IsolitmusError]) -> tuple[int, int]:
     state = os.fstat(found)
     if not stat.S_ISREG(state.st_mode):
         os.close(found)
-        why = "Is a directory" if stat.S_ISDIR(state.st_mode) else "it is no regular file"
+        why = "Is a directory" if stat.S_ISDIR(state.st_mode) else "it is not a regular file"
         raise error(f"cannot read {path}: {why}")
     return found, state.st_size
 

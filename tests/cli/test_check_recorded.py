@@ -225,7 +225,7 @@ REFUSED = {
         ["h.txt", "--level", "casual"],
         "h.txt: unknown level 'casual' for recorded histories; did you mean 'causal'?",
     ),
-    "all and another": (["h.txt", "--level", "all,causal"], "--level is 'all,causal'; all stands alone"),
+    "all and another": (["h.txt", "--level", "all,causal"], "--level is 'all,causal'; 'all' cannot be combined"),
     "no format": (["h.txt", "--format", "plum"], "--format is 'plum'; did you mean 'plume'?"),
     "another format": (
         ["h.txt", "--format", "awdit"],
@@ -323,7 +323,7 @@ def test_lists(call, tmp_path, monkeypatch):
     )
     status, out, err = call("check", "skew.edn")
     assert (status, err) == (1, "")
-    assert "Strongest level that holds: snapshot-isolation; so do read-committed," in out
+    assert "Strongest level that holds: snapshot-isolation; read-committed," in out
     assert "Serializable forbids it (write skew (G2-item)):" in out
     Path("torn.edn").write_text(
         "{:type :invoke, :f :txn, :process 0, :value [[:append x 1]]}\n"

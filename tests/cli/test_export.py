@@ -27,8 +27,8 @@ def test_both_files_are_written_and_said(call, tmp_path):
     status, out, err = call("export", "reorder", "--pytest", tests, "--pyspark", script)
     assert (status, err) == (0, "")
     assert out.splitlines() == [
-        f"{tests}: 3 tests, to be run by pytest {tests}",
-        f"{script}: 3 tests, to be run by python {script}",
+        f"{tests}: 3 tests; run it with pytest {tests}",
+        f"{script}: 3 tests; run it with python {script}",
     ]
     functions = [
         node.name for node in ast.parse(tests.read_text()).body if isinstance(node, ast.FunctionDef)
@@ -74,7 +74,7 @@ def test_what_is_written_says_what_the_litmus_test_says(form, seed, whole):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("reorder",), "there is no file to write; add --pytest FILE or --pyspark FILE"),
+        (("reorder",), "no file to write; add --pytest FILE or --pyspark FILE"),
         (("nobody", "--pytest", "FILE"), "unknown litmus test 'nobody'"),
         (
             ("reorder", "--pytest", "FILE", "--protocol", "delta-rs-serializable"),

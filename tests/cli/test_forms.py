@@ -83,10 +83,10 @@ def test_json_has_two_names(say):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["matrix", "--as", "svg"], "--as is 'svg'; one of csv, json is wanted"),
+        (["matrix", "--as", "svg"], "--as is 'svg'; expected one of csv, json"),
         (
             ["separate", "serializable", "causal", "--as", "pdf"],
-            "--as is 'pdf'; one of svg, mermaid, tikz, dot, graphml, csv, json is wanted",
+            "--as is 'pdf'; expected one of svg, mermaid, tikz, dot, graphml, csv, json",
         ),
         (
             ["separate", "serializable", "causal", "--as", "csv"],
@@ -103,11 +103,11 @@ def test_json_has_two_names(say):
         ),
         (
             ["separate", "causal", "--mutants", "--both"],
-            "--both has no meaning with --mutants; leave it out",
+            "--both does not apply with --mutants; leave it out",
         ),
         (
             ["separate", "causal", "--mutants", "--as", "svg"],
-            "--as svg has no meaning with --mutants; leave it out",
+            "--as svg does not apply with --mutants; leave it out",
         ),
         (
             ["show", "levels", "--as", "svg"],
@@ -115,13 +115,16 @@ def test_json_has_two_names(say):
         ),
         (
             ["show", "delta-serializable", "--as", "dot"],
-            "delta-serializable is not a litmus test; a picture is of the history of one",
+            "not a litmus test: delta-serializable; only litmus tests have a picture",
         ),
         (
             ["separate", "serializable", "causal", "--both", "--as", "dot"],
             "--as dot draws one thing, and 2 were asked for",
         ),
-        (["show", "--json", "--as", "csv"], "--json and --as csv are two forms; give one of them"),
+        (
+            ["show", "--json", "--as", "csv"],
+            "--json and --as csv exclude each other; give one of them",
+        ),
     ],
 )
 def test_what_a_verb_does_not_have_is_a_sentence(say, words, said):
@@ -130,4 +133,8 @@ def test_what_a_verb_does_not_have_is_a_sentence(say, words, said):
 
 def test_what_was_not_found_is_not_drawn(say):
     words = ["serializable", "snapshot-isolation", "--transactions", "2", "--as", "svg"]
-    assert say("separate", *words) == (0, "", "isolitmus: there is nothing to draw\n")
+    assert say("separate", *words) == (
+        0,
+        "",
+        "isolitmus: nothing to draw: the result has no graph\n",
+    )

@@ -136,7 +136,7 @@ def test_json_that_is_deeper_than_the_stack(refusal, delta):
         table = delta.table(delta.append(0, "f"), name=f"t{len(deep)}")
         commit = table / "_delta_log" / f"{1:020}.json"
         commit.write_text(f'{{"commitInfo": {deep}}}\n')
-        assert "is no action (no JSON)" in refusal("audit", table)
+        assert "is not an action (no JSON)" in refusal("audit", table)
         commit.write_text(json.dumps({"add": {"path": "f", "partitionValues": {"part": {"a": 1}}}}))
         assert "partitionValues is {'part': {'a': 1}}; an object of texts is wanted" in refusal(
             "audit", table

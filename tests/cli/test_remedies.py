@@ -27,7 +27,7 @@ def test_all_that_is_advised_helps(found, inside):
             assert one.helps, one
         serializable, merge, apart, alone = given
         for one in (serializable, merge):
-            assert "the search finds none (up to 3 transactions" in one.checked
+            assert "search then finds no counterexample (up to 3 transactions" in one.checked
             assert one.cost.startswith("At the same schedule it aborts cleanup: ConcurrentAppend")
             assert "Run again, cleanup commits: late_order, then " in one.cost
         assert "commits" in apart.cost
@@ -41,7 +41,7 @@ def test_what_does_not_help_is_said(found, inside, monkeypatch):
     monkeypatch.setattr(remedies, "REMEDIES", (fewer,))
     one, _ = advise(found[0], inside)
     assert not one.helps
-    assert "the search finds one with 2" in one.checked
+    assert "search then finds a counterexample with 2" in one.checked
 
 
 @pytest.mark.slow

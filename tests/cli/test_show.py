@@ -130,8 +130,8 @@ def test_a_protocol_shows_what_its_labels_hold_of(call):
     [
         (["reorder", "--spec", "sreializable"], "unknown level or protocol 'sreializable'; did you mean"),
         (["history-write-skew", "--spec", "log-serializable"], "log-serializable needs log, which history-write-skew does not have"),
-        (["serializable", "--spec", "causal"], "--spec shows litmus tests as that spec sees them"),
-        (["--spec", "causal"], "--spec shows litmus tests as that spec sees them"),
+        (["serializable", "--spec", "causal"], "--spec is for litmus tests; name litmus tests only"),
+        (["--spec", "causal"], "--spec is for litmus tests; name litmus tests only"),
     ],
 )  # fmt: skip
 def test_bad_input_is_one_message_and_status_2(call, words, message):
@@ -172,9 +172,9 @@ def test_a_protocol_in_full_ends_with_its_portrait(call, tmp_path):
     )
     status, out, err = call("show", str(mine))
     assert (status, err) == (0, "")
-    assert "It promises snapshot-isolation, and does not keep it: 2 transactions that mine" in out
+    assert "Promised level snapshot-isolation: violated by 2 transactions that mine" in out
     assert "(parked-merge-torn-read of the catalogue; none up to 3 transactions, readers" in out
-    assert "Twice for nothing, for snapshot-isolation allows it: 3 transactions" in out
+    assert "Needless Twice: snapshot-isolation allows these 3 transactions" in out
     status, out, _ = call("show", str(mine), "--json")
     (document,) = json.loads(out)
     assert document["kind"] == "protocol"

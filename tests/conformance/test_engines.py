@@ -91,7 +91,7 @@ def test_every_engine_implements_protocols_of_its_own_format():
 def test_what_needs_nothing_is_not_installed(call):
     status, _, err = call("install", "model")
     assert status == 2
-    assert "model needs nothing of its own" in err
+    assert "model needs nothing to be installed" in err
 
 
 @pytest.mark.slow

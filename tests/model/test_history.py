@@ -367,7 +367,7 @@ def test_completions_in_a_fixed_order():
     )
     first = next(frames(history))
     assert str(first.reasons["ww", 1, 0]) == (
-        "T1 wrote x1, the next version after x2 of T2, in an order of versions that nobody observed"
+        "T1 wrote x1, the next version after x2 of T2, in a version order that was not observed"
     )
 
 
@@ -420,7 +420,7 @@ def test_defects_name_both_operations(table, message):
         ("r1(P: x0*, Y)", 11, "'Y' is not a version; write an object and a transaction's number, x0"),
         ("r1(p: x0)", 4, "'p: x0' is not a predicate read; write P: x0*, y0 | x1"),
         ("c1 r1(x0)", 4, "'r1(x0)' comes after T1 has ended"),
-        ("w0(x0)", 1, "'w0(x0)' has no transaction; T0 is the state before the history"),
+        ("w0(x0)", 1, "'w0(x0)' has no transaction; T0 is what was there before the history"),
         ("r2(x1) w1(x1)", 1, "'r2(x1)' reads x1 before w1(x1)"),
     ],
 )  # fmt: skip
@@ -448,7 +448,7 @@ def test_transactions_of_the_constructor_are_in_order():
         HistoryError, match="T1 comes after T2; transactions are in order, each once"
     ):
         History((Transaction(2, ()), Transaction(1, ())))
-    with pytest.raises(HistoryError, match="T0 is the state before the history"):
+    with pytest.raises(HistoryError, match="T0 is what was there before the history"):
         History((Transaction(0, ()),))
     with pytest.raises(HistoryError, match="order x0 < y1 compares versions of two objects"):
         x, y = Version("x", 0), Version("y", 1)
@@ -460,7 +460,10 @@ def test_an_intermediate_read():
     history = History.parse("w1(x1:1) w1(x1:2) w1(x1) r2(x1:1) c1 c2")
     assert pairs(history, "intermediate") == pairs(history, "wr") == [("T1", "T2")]
     assert pairs(history, "rw") == [("T2", "T1")]
-    assert why(history, "intermediate", "T1", "T2") == "T2 read x1:1, which T1 overwrote itself"
+    assert (
+        why(history, "intermediate", "T1", "T2")
+        == "T2 read x1:1, an intermediate version that T1 itself overwrote"
+    )
     assert why(history, "rw", "T2", "T1") == "T2 read x1:1 and T1 wrote the next version x1:2"
 
 
@@ -494,7 +497,7 @@ def test_names_with_digits_are_told_from_numbers(name):
         ("w1(x1:2) w1(x1)", "T1 has w(x1:2), which is its version 1 of x"),
         ("w1(x1:1)", "T1 has w(x1:1) and no w(x1) after it"),
         ("w1(x1:1) w1(x1) r2(P: x1:1*)", "a version set has the last versions of transactions, x1"),
-        ("w1(x1:1) w1(x1) [x0 < x1:1]", "names x1:1, which T1 overwrote itself; order x1"),
+        ("w1(x1:1) w1(x1) [x0 < x1:1]", "names x1:1, an intermediate version that T1 itself overwrote; order x1"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_with_versions_before_the_last(text, message):

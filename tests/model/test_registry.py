@@ -18,5 +18,5 @@ def test_what_an_installed_package_offers_is_known_as_long_as_it_is_there(monkey
         assert colours.names() == ("red", "zip")
         assert colours.named("red").__name__ == "Path"
     assert Registry("colour", {}).names() == ()
-    with pytest.raises(UnknownName, match="no colour 'red'"):
+    with pytest.raises(UnknownName, match="unknown colour 'red'"):
         Registry("colour", {}).named("red")

@@ -242,7 +242,7 @@ def test_who_is_read_from_is_told_for_each_way():
 def test_what_was_there_before_may_have_been_read():
     history = recorded("w(x1) w(y1) | w(x-) w(y2)", "r(x-) r(y1)")
     lines = repr(explain_record(judge_recorded(history, "read-atomic"), Budget()))
-    assert "if T3 (session t, line 5) read x before anybody wrote it:" in lines
+    assert "if T3 (session t, line 5) read x before any transaction wrote it:" in lines
     assert "if T3 (session t, line 5) read x = nothing of T2 (session s, line 3):" in lines
 
 

@@ -559,6 +559,6 @@ def test_a_row_that_came_and_went_unseen_was_not_seen():
     )
     assert [edge.why for edge in found.violation.cycle][1] == (
         "merge read t ON part = 0 AND id >= 100 at version 0, without row (100, 0), which insert"
-        " put in and delete took out again"
+        " added and delete then removed"
     )
     assert not list(untrue(found.litmus))

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from isolitmus.checker.judge.completion import completions, frames
@@ -46,9 +46,23 @@ def open_histories(draw):
     return History(ended, drawn.sessions, order)
 
 
+UNBORN = History.from_table(
+    {
+        "T1": "r(P: x0, y3 | x2, x3, x4*, y0, y2*, y4)",
+        "T2": "w(x2) w(y2)",
+        "T3": "w(x3) w(y3)",
+        "T4": "r(P: x0, y0 | x2, x3, x4*, y2*, y3, y4) w(x4) w(y4)",
+        "order": ["x2 < x3", "x3 < x4", "y2 < y3", "y3 < y4"],
+        "unknown": ["T3"],
+    }
+)
+"""T1 read P after T2's change only if T3, whose version it saw, has committed."""
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("spec", SPECS, ids=lambda spec: spec.name)
 @given(history=open_histories())
+@example(history=UNBORN)
 def test_a_proposal_is_found_just_if_some_completion_is_admitted(spec, history):
     reads = needs_reads(spec)
     some = any(admits(c.frame(reasons=False, reads=reads), spec) for c in completions(history))

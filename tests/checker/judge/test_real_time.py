@@ -234,9 +234,7 @@ def test_both_searches_agree_on_what_time_tells(a, b):
 
 
 def test_histories_without_times_are_counted_and_drawn():
-    with pytest.raises(
-        IsolitmusError, match="needs rt, which the histories that are counted do not have"
-    ):
+    with pytest.raises(IsolitmusError, match="needs rt, which the counted histories do not have"):
         sweep_abstract([STRICT], 2, 1)
 
 

@@ -183,7 +183,7 @@ def test_what_they_admit_and_forbid(text, holds, fails):
 @pytest.mark.slow
 def test_what_is_taken_for_granted_of_operations_is_said():
     said = separate(level("pl-cs"), level("pl-2l")).assumptions
-    assert "writes come in the order of the keys" in said
+    assert "each transaction writes its keys in their order" in said
     assert not any(
         "order of the keys" in one for one in separate(level("pl-3"), level("causal")).assumptions
     )

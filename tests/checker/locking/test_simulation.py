@@ -236,7 +236,7 @@ outcome = { a = "committed", b = "committed" }
     status, out, _ = call("run", path)
     assert status == 1
     assert "waits at b[2] for a\n" in out
-    assert "NOT as expected:\n    b: expected committed, got Deadlock\n" in out
+    assert ": FAILED\n  b: expected committed, got Deadlock\n" in out
 
 
 def test_a_protocol_of_locks_that_is_written_wrong_has_a_nearest_one(call):

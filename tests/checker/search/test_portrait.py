@@ -58,18 +58,18 @@ def test_the_portrait_of_write_serializable():
     assert (found[APPEND], found[DELETE_READ]) == (2, 2)
     assert {a.exception for a in seen.aborts if not a.raised} >= {"MetadataChangedException"}
     lines = list(portrait_lines(seen))
-    assert lines[0].startswith("It promises write-serializable, and does not keep it: 3 trans")
-    todo = [line for line in lines if "What to do" in line]
+    assert lines[0].startswith("Promised level write-serializable: violated by 3 transactions")
+    todo = [line for line in lines if "Remedy" in line]
     assert todo[0] == (
-        "  What to do: delta.isolationLevel = Serializable (delta-serializable) aborts delete"
-        " (ConcurrentAppendException)."
+        "  Remedy: with delta.isolationLevel = Serializable (delta-serializable), delete aborts with"
+        " ConcurrentAppendException."
     )
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", related_protocols())
 def test_what_to_do_names_only_what_a_table_can_be_set_to(name):
-    todo = [line for line in portrait_lines(portrait(name)) if "What to do" in line]
+    todo = [line for line in portrait_lines(portrait(name)) if "Remedy" in line]
     assert todo
     unset = [other for other in related_protocols() if not protocol(other).setting]
     assert "delta-snapshot-isolation" in unset

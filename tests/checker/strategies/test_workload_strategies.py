@@ -187,7 +187,7 @@ def test_values_and_rows_may_be_given(test):
         ({"values": {"id": ["mon"]}}, "'mon' is none of type INT, which 'id' has"),
         ({"values": {"id": [2**40]}}, "is none of type INT, which 'id' has"),
         ({"values": {"id": [3]}}, r"'day = today AND id > 10' holds for none .* as values={'today': "),
-        ({"rows": {"order": st.just("(1, NULL)")}}, "has unknown table 'order'; did you mean 'orders'"),
+        ({"rows": {"order": st.just("(1, NULL)")}}, "has no table 'order'; did you mean 'orders'"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_is_said_in_a_sentence(given, said):

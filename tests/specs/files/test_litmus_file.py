@@ -104,7 +104,7 @@ def test_the_file_that_the_others_are_made_of_reads():
         ({"columns": '"id INT, ID INT"'}, "table.columns names 'id' twice"),
         ({"columns": '"id BIGINT GENERATED, part INT"'}, "bad.toml:4: table.columns: 'id BIGINT GENERATED' is not a column; write NAME TYPE, or NAME BIGINT GENERATED ALWAYS AS IDENTITY"),
         ({"columns": '"id INT GENERATED ALWAYS AS IDENTITY, part INT"'}, "'id INT GENERATED ALWAYS AS IDENTITY' is not a column"),
-        ({"columns": '"id BIGINT GENERATED ALWAYS AS IDENTITY (INCREMENT BY 0), part INT"'}, "is no column; write NAME TYPE"),
+        ({"columns": '"id BIGINT GENERATED ALWAYS AS IDENTITY (INCREMENT BY 0), part INT"'}, "is not a column; write NAME TYPE"),
         ({"columns": '"id BIGINT GENERATED ALWAYS AS IDENTITY (START WITH -5), part INT"'}, "with numbers of at most 9 digits, both above 0 or both below"),
         ({"columns": '"id BIGINT GENERATED ALWAYS AS IDENTITY (START WITH 9999999999), part INT"'}, "with numbers of at most 9 digits"),
         ({"columns": '"id INT, part BIGINT GENERATED ALWAYS AS IDENTITY"'}, "table.partitioned_by names the identity column part, which Delta refuses"),

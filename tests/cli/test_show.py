@@ -173,7 +173,10 @@ def test_a_protocol_in_full_ends_with_its_portrait(call, tmp_path):
     status, out, err = call("show", str(mine))
     assert (status, err) == (0, "")
     assert "Promised level snapshot-isolation: violated by 2 transactions that mine" in out
-    assert "(parked-merge-torn-read of the catalogue; none up to 3 transactions, readers" in out
+    assert (
+        "(parked-merge-torn-read of the catalogue; no counterexample up to 3 transactions, readers"
+        in out
+    )
     assert "Needless Twice: snapshot-isolation allows these 3 transactions" in out
     status, out, _ = call("show", str(mine), "--json")
     (document,) = json.loads(out)

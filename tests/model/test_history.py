@@ -497,7 +497,7 @@ def test_names_with_digits_are_told_from_numbers(name):
         ("w1(x1:2) w1(x1)", "T1 has w(x1:2), which is its version 1 of x"),
         ("w1(x1:1)", "T1 has w(x1:1) and no w(x1) after it"),
         ("w1(x1:1) w1(x1) r2(P: x1:1*)", "a version set has the last versions of transactions, x1"),
-        ("w1(x1:1) w1(x1) [x0 < x1:1]", "names x1:1, an intermediate version that T1 itself overwrote; order x1"),
+        ("w1(x1:1) w1(x1) [x0 < x1:1]", "names x1:1, which T1 overwrote itself; order x1"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_with_versions_before_the_last(text, message):

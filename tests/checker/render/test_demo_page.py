@@ -61,7 +61,7 @@ def page(found, *replays, headline="The model replayed on itself.", advised=()):
         found, replays, "A title", "What was promised.", "Why it matters.", tuple(advised)
     )
     text = demo_page([finding], headline, MADE)
-    return re.sub(r"in \d+\.\d s", "in … s", text)
+    return re.sub(r"\b\d+\.\d s\b", "… s", text)
 
 
 @pytest.fixture(scope="module")

@@ -202,7 +202,7 @@ def open_file(path: Path | str, error: type[IsolitmusError]) -> BufferedReader:
     >>> from isolitmus.model.errors import LogError
     >>> open_file(Path("/dev/zero"), LogError)
     Traceback (most recent call last):
-    isolitmus.model.errors.LogError: cannot read /dev/zero: it is no regular file
+    isolitmus.model.errors.LogError: cannot read /dev/zero: it is not a regular file
     """
     number, _ = _opened(path, error)
     return os.fdopen(number, "rb")

@@ -198,7 +198,7 @@ def test_interleaved(delta_spark, events):
 SAID = [
     "*AssertionError: cleanup read version 1 and ended with ConcurrentAppendException *",
     "*- race for events -*",
-    "cleanup *├───────────┤ *reads version 1, ConcurrentAppendException",
+    "cleanup *├───────────┤ *reads version 1, aborts with ConcurrentAppendException",
     "version 2 (WRITE) *● *commits version 2",
     "left *● *reads version 2, parked",
     "cleanup read version 1 and ended with ConcurrentAppendException *",

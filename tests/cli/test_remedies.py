@@ -29,7 +29,7 @@ def test_all_that_is_advised_helps(found, inside):
         for one in (serializable, merge):
             assert "search then finds no counterexample (up to 3 transactions" in one.checked
             assert one.cost.startswith("With the same schedule it aborts cleanup: ConcurrentAppend")
-            assert "Run again, cleanup commits: late_order, then " in one.cost
+            assert "Retry: cleanup commits. late_order, then " in one.cost
         assert "commits" in apart.cost
         assert "refuses" not in apart.cost
         assert alone.checked.endswith("gives this table.")

@@ -31,8 +31,8 @@ def test_all_that_is_advised_helps(found, inside):
             assert one.cost.startswith("With the same schedule it aborts cleanup: ConcurrentAppend")
             assert "Retry: cleanup commits. late_order, then " in one.cost
         assert "commits" in apart.cost
-        assert "refuses" not in apart.cost
-        assert alone.checked.endswith("gives this table.")
+        assert "aborts" not in apart.cost
+        assert alone.checked.endswith("produces this table.")
 
 
 @pytest.mark.slow

@@ -404,9 +404,7 @@ def _differences(predicted: RunResult, observed: RunResult | None) -> tuple[str,
 
 def _say(replay: DemoRun, observed: RunResult) -> None:
     run = observed.run
-    outcomes = ", ".join(
-        f"{name} {'aborts with ' * t.aborted}{t.outcome}" for name, t in run.transactions.items()
-    )
+    outcomes = ", ".join(f"{name} {t.ending}" for name, t in run.transactions.items())
     verdict = "DIFFERENT from the prediction" if replay.differences else "as predicted"
     orders = ", ".join(map(order_arrows, observed.serial.orders)) or "none"
     say(f"Observed on {run.engine_version}, {run.protocol}: {verdict}.")

@@ -159,9 +159,7 @@ def show(
         raise IsolitmusError("--tag is for lists of litmus tests: isolitmus show litmus --tag TAG")
     for name in names or (KINDS if tag is None else ["litmus"]):
         if name in KINDS:
-            limit = _list(name, entries, within)
-            if tag is not None:
-                entries = _tagged(entries, tag)
+            limit = _list(name, entries, within, tag)
             if limit is not None:
                 break
         else:
@@ -198,12 +196,12 @@ def show(
     return 0 if all(e.portrait is None or e.portrait.whole for e in entries) else 3
 
 
-def _list(kind: str, entries: list[_Entry], budget: Budget) -> Limit | None:
-    """Put all of a kind among the entries; the limit that ended that, if one did."""
+def _list(kind: str, entries: list[_Entry], budget: Budget, tag: str | None) -> Limit | None:
+    """Add all of a kind, or those with a tag, to the entries; return the limit that ended that, if one did."""
     known, entry_of = KINDS[kind]
     try:
         with budget.interrupting():
-            for one in known():
+            for one in known() if tag is None else _tagged(tag):
                 entries.append(entry_of(one))  # noqa: PERF401 - what has come stays when it is interrupted
     except Limit as limit:
         return limit
@@ -336,18 +334,17 @@ def _index_lines() -> Iterator[str]:
         yield f"  {kind:<10}  {len(known()):>3}  {ABOUT[kind]}"
     yield ""
     yield "Tags of litmus tests, for isolitmus show litmus --tag TAG:"
-    yield f"  {', '.join(catalogue.litmus_tags())}"
+    yield f"  {', '.join(catalogue.litmus_by_tag())}"
 
 
-def _tagged(entries: list[_Entry], tag: str) -> list[_Entry]:
-    """Return the litmus tests with a tag; UnknownName if there is none."""
-    tests = [(entry, entry.test) for entry in entries if entry.test is not None]
-    tags = {each for _, test in tests for each in test.tags}
-    if tag not in tags:
+def _tagged(tag: str) -> list[str]:
+    """Return the names of the litmus tests with a tag; UnknownName if there is none."""
+    by_tag = catalogue.litmus_by_tag()
+    if tag not in by_tag:
         raise UnknownName(
-            f"unknown tag '{tag}'{near(tag, tags) or '; isolitmus show lists all tags'}"
+            f"unknown tag '{tag}'{near(tag, by_tag) or '; isolitmus show lists all tags'}"
         )
-    return [entry for entry, test in tests if tag in test.tags]
+    return by_tag[tag]
 
 
 def _print_list(entries: list[_Entry]) -> None:

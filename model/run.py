@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from isolitmus.model.sql.values import Row, Rows, Value
 
 __all__ = [
+    "PARKED",
     "ROLLED_BACK",
     "SILENT",
     "TOOK_EFFECT",
@@ -32,6 +33,8 @@ __all__ = [
 
 TOOK_EFFECT = ("committed", "no-op")
 """The outcomes of transactions that ended well."""
+PARKED = "parked"
+"""The outcome of a transaction that is still held before its commit."""
 ROLLED_BACK = "rolled back"
 """The outcome of a transaction that its client ended without a commit."""
 SILENT = "silent"
@@ -94,8 +97,7 @@ class TransactionRun(ReadableRepr):
         """Return the version that it read, and the version that it committed or how else it ended."""
         parts = [] if self.read_version is None else [f"reads version {self.read_version}"]
         if self.outcome != "committed":
-            conflict = self.aborted and self.outcome[0].isupper()  # a race says "parked"
-            parts.append(f"aborts with {self.outcome}" if conflict else self.outcome)
+            parts.append(self.ending)
         elif self.commits:
             versions = " and ".join(map(str, self.commits))
             parts.append(f"commits version{'s' if len(self.commits) > 1 else ''} {versions}")
@@ -106,9 +108,14 @@ class TransactionRun(ReadableRepr):
         return str(self)
 
     @property
+    def ending(self) -> str:
+        """The outcome in words."""
+        return f"aborts with {self.outcome}" if self.aborted else self.outcome
+
+    @property
     def aborted(self) -> bool:
         """Whether a conflict ended it."""
-        others = (*TOOK_EFFECT, ROLLED_BACK, SILENT, "unknown")
+        others = (*TOOK_EFFECT, PARKED, ROLLED_BACK, SILENT, "unknown")
         return self.outcome not in others and not self.failed
 
     @property

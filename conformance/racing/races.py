@@ -32,7 +32,7 @@ from isolitmus.conformance.racing.race_prediction import RaceRecord, predict_sta
 from isolitmus.conformance.workers import Interruption
 from isolitmus.model.display import ReadableRepr
 from isolitmus.model.errors import IsolitmusError
-from isolitmus.model.run import TOOK_EFFECT, Run, Timeline, TransactionRun
+from isolitmus.model.run import PARKED, TOOK_EFFECT, Run, Timeline, TransactionRun
 from isolitmus.model.schedule import Schedule, Step
 from isolitmus.specs.logs.delta_log import commits_since, latest_version
 
@@ -464,7 +464,7 @@ class Race:
             return self._seen(running)
         attempts = running.transaction.attempts
         return TransactionRun(
-            "parked", read_version=version_read_by(attempts), commits=versions_made_by(attempts)
+            PARKED, read_version=version_read_by(attempts), commits=versions_made_by(attempts)
         )
 
     def _checked(self, running: _Running, attempts: tuple[CommitAttempt, ...]) -> list[LogCommit]:

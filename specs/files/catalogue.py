@@ -41,9 +41,9 @@ __all__ = [
     "level",
     "levels",
     "litmus",
+    "litmus_by_tag",
     "litmus_files",
     "litmus_names",
-    "litmus_tags",
     "matrices",
     "matrix",
     "protocol",
@@ -72,14 +72,17 @@ def history_names() -> list[str]:
     return [name for name, path in found if HISTORY.search(path.read_text("utf-8"))]
 
 
-def litmus_tags() -> list[str]:
-    """Return the tags of the litmus tests in the package, sorted; nothing else of these is read.
+def litmus_by_tag() -> dict[str, list[str]]:
+    """Return the names of the litmus tests in the package by tag, sorted; only their tags are read.
 
-    >>> "lost-update" in litmus_tags()
+    >>> "history-lost-update" in litmus_by_tag()["lost-update"]
     True
     """
-    texts = (path.read_text("utf-8") for path in shipped_files("litmus").values())
-    return sorted({tag for text in texts for tag in QUOTED.findall("".join(TAGS.findall(text)))})
+    found: dict[str, list[str]] = {}
+    for name, path in shipped_files("litmus").items():
+        for tag in QUOTED.findall("".join(TAGS.findall(path.read_text("utf-8")))):
+            found.setdefault(tag, []).append(name)
+    return dict(sorted(found.items()))
 
 
 def litmus_files(name: str) -> list[Path]:

@@ -214,3 +214,40 @@ def test_no_level_that_ships_says_the_same_of_every_history():
         assert find_triviality(level(name)) is None
 
     assert len(check_cases(vary, every_level())) >= 50
+
+
+def test_the_index_counts_each_kind_and_names_the_tags(call):
+    status, out, err = call("show")
+    assert (status, err) == (0, "")
+    for kind, files in (("litmus", len(litmus_names("delta"))), ("levels", len(every_level()))):
+        (count,) = (
+            int(line.split()[1]) for line in out.splitlines() if line.startswith(f"  {kind} ")
+        )
+        assert count >= files > 0
+    assert "lost-update" in out.splitlines()[-1].split(", ")
+
+
+@pytest.mark.slow
+def test_a_tag_lists_the_litmus_tests_that_have_it(call):
+    status, out, _ = call("show", "litmus", "--tag", "lost-update", "--json")
+    listed = {entry["name"] for entry in json.loads(out)}
+    assert status == 0
+    assert "history-lost-update" in listed
+    assert {name for name in listed if "lost-update" in litmus(name).tags} == listed
+    assert not [n for n in litmus_names() if "lost-update" in litmus(n).tags and n not in listed]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (
+            ("litmus", "--tag", "lost-updat"),
+            "unknown tag 'lost-updat'; did you mean 'lost-update'?",
+        ),
+        (("levels", "--tag", "lost-update"), "--tag is for lists of litmus tests"),
+    ],
+)
+def test_a_tag_that_lists_nothing(call, words, said):
+    status, out, err = call("show", *words)
+    assert (status, out) == (2, "")
+    assert said in err

@@ -1,11 +1,12 @@
 """What pyproject.toml cannot say.
 
-The README as a package index shows it, which has no files beside it: a picture becomes its description, a link to a page
-the page's name; a link to the web stays. Once the project has a home on the web, links lead there.
+The README as a package index shows it, which has no files beside it: a picture becomes its
+description, a link to a page the page's name; a link to the web stays. Once the project has a home
+on the web, links lead there.
 
-And what makes `isolitmus` a package where it is installed. In the checkout, which is its folder, that file would make one
-package of what the layers' linter takes for six; without it pytest takes `model`, `cli`, even `__main__` for plugins of
-the top level, and warns.
+And what makes `isolitmus` a package where it is installed. In the checkout, which is its folder,
+that file would make one package of what the layers' linter takes for six; without it pytest takes
+`model`, `cli`, even `__main__` for plugins of the top level, and warns.
 """
 
 import re

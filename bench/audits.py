@@ -1,9 +1,10 @@
-"""How fast logs are audited: a table in Markdown. The logs are made up, in a folder that goes afterwards.
+"""How fast logs are audited: a table in Markdown. The logs are made up, in a folder that goes
+afterwards.
 
-Every row is a process of its own, `isolitmus audit` or `check`, so that its memory is its own, too. The
-table is at WriteSerializable, in 16 partitions: blind appends of two files; every tenth commit a DELETE
-of one partition or a MERGE, which has not seen the last one to five commits; every hundredth an OPTIMIZE,
-which makes one file of each partition.
+Every row is a process of its own, `isolitmus audit` or `check`, so that its memory is its own, too.
+The table is at WriteSerializable, in 16 partitions: blind appends of two files; every tenth commit
+a DELETE of one partition or a MERGE, which has not seen the last one to five commits; every
+hundredth an OPTIMIZE, which makes one file of each partition.
 """
 
 import argparse

@@ -1,7 +1,8 @@
-"""How many verdicts a second recorded histories get in bulk: here, one process, and on Spark; a table in Markdown.
+"""How many verdicts a second recorded histories get in bulk: here, one process, and on Spark; a
+table in Markdown.
 
-The histories are those of `bench/recorded.py`, each in a file of its own, with another seed; reading counts. A session of
-Spark has judged some files before, so that its workers are there.
+The histories are those of `bench/recorded.py`, each in a file of its own, with another seed;
+reading counts. A session of Spark has judged some files before, so that its workers are there.
 """
 
 import argparse

@@ -1,9 +1,9 @@
 """How long real Delta takes for what is replayed: a table in Markdown.
 
-One session for all. Each kind of litmus tests is first carried out unmeasured for a while; then so many at a
-time, in rounds, each time other tests of the kind, drawn by lot; the figure is the median of the
-rounds. A time contains the model's run and the comparison. The ratio is the time of one at a time over
-this one's.
+One session for all. Each kind of litmus tests is first carried out unmeasured for a while; then so
+many at a time, in rounds, each time other tests of the kind, drawn by lot; the figure is the median
+of the rounds. A time contains the model's run and the comparison. The ratio is the time of one at a
+time over this one's.
 """
 
 import argparse

@@ -1,7 +1,9 @@
-"""How long it takes to say of 2 to 20 jobs which stop which, and which level they need: a table in Markdown.
+"""How long it takes to say of 2 to 20 jobs which stop which, and which level they need: a table in
+Markdown.
 
-The jobs of the shop over and over, each copy with a literal of its own, so that no two statements are one. In
-seconds of one processor, where nothing waits; and, of ``predict``, in seconds that pass where it has all processors.
+The jobs of the shop over and over, each copy with a literal of its own, so that no two statements
+are one. In seconds of one processor, where nothing waits; and, of ``predict``, in seconds that pass
+where it has all processors.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """How long questions of format locking take: a table in Markdown.
 
-All interleavings of litmus tests; a scope that is counted; smallest witnesses; one litmus test on the model, on Derby
-and on PostgreSQL, where they are there. One process, which is warm; each figure is the median of several runs, and each
-ratio the median of the first row of its kind over this one's.
+All interleavings of litmus tests; a scope that is counted; smallest witnesses; one litmus test on
+the model, on Derby and on PostgreSQL, where they are there. One process, which is warm; each figure
+is the median of several runs, and each ratio the median of the first row of its kind over this
+one's.
 """
 
 import statistics
@@ -72,7 +73,9 @@ def witnesses() -> Iterator[tuple[str, float, str]]:
 
 
 def replays() -> Iterator[tuple[str, float, str]]:
-    """A litmus test on the model and on engines that have been started, each run as the model predicts it."""
+    """A litmus test on the model and on engines that have been started, each run as the model
+    predicts it.
+    """
     for name in REPLAYED:
         test = litmus(name)
         _, seconds = median(lambda test=test: run(test, protocol(RC)).run)

@@ -1,8 +1,8 @@
 """How long a race of one's own code takes: a table in Markdown.
 
-A table of two rows, a DELETE that is parked before its commit, an INSERT that overtakes it, and how the DELETE ended: as a
-callable, of which nothing is predicted, and as a text. Each session is a process of its own: the one that `delta_spark`
-is, and, if asked for, one as PySpark makes it.
+A table of two rows, a DELETE that is parked before its commit, an INSERT that overtakes it, and how
+the DELETE ended: as a callable, of which nothing is predicted, and as a text. Each session is a
+process of its own: the one that `delta_spark` is, and, if asked for, one as PySpark makes it.
 """
 
 import argparse

@@ -1,10 +1,12 @@
-"""How long it takes to judge recorded histories of registers, and how much memory: a table in Markdown, a process for each row.
+"""How long it takes to judge recorded histories of registers, and how much memory: a table in
+Markdown, a process for each row.
 
-The histories are made up, and serializable: so many sessions take turns at random, each transaction runs alone,
-and each of its operations is a read or a write, as likely as not, of a key that is drawn by Zipf's law. What the
-recording has is what a database that keeps its promise would leave; to find that out takes the longest. Where
-``--stale`` is above nothing, that share of the transactions reads as of some transactions before: then serializable
-it is not. Seconds are of one processor; memory is the most that the process had, with the history.
+The histories are made up, and serializable: so many sessions take turns at random, each transaction
+runs alone, and each of its operations is a read or a write, as likely as not, of a key that is
+drawn by Zipf's law. What the recording has is what a database that keeps its promise would leave;
+to find that out takes the longest. Where ``--stale`` is above nothing, that share of the
+transactions reads as of some transactions before: then serializable it is not. Seconds are of one
+processor; memory is the most that the process had, with the history.
 """
 
 from __future__ import annotations
@@ -40,7 +42,9 @@ def generated(
     *,
     stale: float = 0.0,
 ) -> RegisterHistory:
-    """A history of transactions that ran one after another; a share of them reads what was there before others."""
+    """A history of transactions that ran one after another; a share of them reads what was there
+    before others.
+    """
     random = np.random.default_rng(seed)
     session = np.sort(random.permutation(np.arange(transactions) % sessions))
     ran = random.permutation(transactions)  # whose turn it was: of each session in its order

@@ -170,8 +170,8 @@ def main() -> None:
     one = memory(isolitmus, "separate", "delta-write-serializable", "log-serializable")
     nothing = memory(sys.executable, "-c", "pass")
     peak = (
-        f"Peak memory: {one:.0f} MiB for one `separate` in a process of its own ({one / nothing:.1f}"
-        f" times `python -c pass`); {own:.0f} MiB for all of the above in one."
+        f"Peak memory: {one:.0f} MiB for one `separate` in a process of its own"
+        f" ({one / nothing:.1f} times `python -c pass`); {own:.0f} MiB for all of the above in one."
     )
     lines += ["", peak]
     sys.stdout.write("\n".join(lines) + "\n")

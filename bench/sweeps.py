@@ -1,7 +1,9 @@
-"""How fast sweeps are: a table in Markdown; ``--five`` adds five writers, ``--spark`` four and five on Spark.
+"""How fast sweeps are: a table in Markdown; ``--five`` adds five writers, ``--spark`` four and five
+on Spark.
 
-Every row is a process of its own, `isolitmus sweep`, so that its memory is its own, too. ``--session MASTER`` is another
-table: four writers again and again in one session of Spark, in turn with two processes without it.
+Every row is a process of its own, `isolitmus sweep`, so that its memory is its own, too.
+``--session MASTER`` is another table: four writers again and again in one session of Spark, in turn
+with two processes without it.
 """
 
 import argparse
@@ -70,7 +72,10 @@ def main() -> None:
         in_one_session(options.session)
         return
     sizes = ["2", "3", "4", *(["5"] if options.five else [])]
-    say = "| sweep | candidates | admitted | counting | candidates/s | command | processors | largest process |"
+    say = (
+        "| sweep | candidates | admitted | counting | candidates/s | command | processors | largest"
+        " process |"
+    )
     sys.stdout.write(f"{say}\n|{'---|' * 8}\n")
     for n in sizes:
         limit = ("--transactions", n, "--limit", "1000000000")

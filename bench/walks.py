@@ -1,5 +1,6 @@
-"""What a command walks through: modules imported, modules entered and by how many arrows, executions of a schedule,
-parses of SQL; a row in Markdown for each command. `python bench/walks.py run hole-partitioned` asks of one.
+"""What a command walks through: modules imported, modules entered and by how many arrows,
+executions of a schedule, parses of SQL; a row in Markdown for each command. `python bench/walks.py
+run hole-partitioned` asks of one.
 """
 
 import shlex
@@ -26,7 +27,9 @@ PARSE = {("sqlglot", "parse"), ("sqlglot", "parse_one")}
 
 
 def walk(words: list[str]) -> tuple[str, list[str]]:
-    """A row of figures, and the names of the modules that were imported; for a process of its own."""
+    """A row of figures, and the names of the modules that were imported; for a process of its
+    own.
+    """
     calls, arrows, loading = Counter(), set(), 0
 
     def seen(frame: FrameType, event: str, _: object) -> None:

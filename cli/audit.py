@@ -152,7 +152,8 @@ def follow_table(
     quiet: bool,
     evidence: Path | None = None,
 ) -> Audit:
-    """Audit a table and follow it for some seconds or until Ctrl-C; print each commit as it arrives.
+    """Audit a table and follow it for some seconds or until Ctrl-C; print each commit as it
+    arrives.
 
     The progress is stored in the file ``evidence``.
     """
@@ -186,7 +187,8 @@ def _print_commit(commit: LogCommit, findings: Iterable[Finding]) -> None:
     read = commit.read_version
     if read is not None and read < commit.version - 1:
         say(
-            f"  read version {read}, so it did not see {count_of(commit.version - 1 - read, 'commit')}"
+            f"  read version {read}, so it did not see"
+            f" {count_of(commit.version - 1 - read, 'commit')}"
         )
     for finding in findings:
         say(f"  {finding.kind}, {finding.certainty}: {finding.why}")

@@ -47,15 +47,19 @@ def check(
         list[str],
         typer.Argument(
             metavar="FILE",
-            help="Litmus tests (names or files), folders of Delta tables, histories that other tools"
-            " recorded, PostgreSQL's isolation tests (NAME.spec).",
+            help=(
+                "Litmus tests (names or files), folders of Delta tables, histories that other tools"
+                " recorded, PostgreSQL's isolation tests (NAME.spec)."
+            ),
         ),
     ],
     level: Annotated[
         str,
         typer.Option(
             metavar="L[,L...]",
-            help="Levels (names or .cat files); all: the strongest that hold, the weakest that fail.",
+            help=(
+                "Levels (names or .cat files); all: the strongest that hold, the weakest that fail."
+            ),
         ),
     ] = "all",
     format_: Annotated[

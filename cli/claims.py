@@ -31,7 +31,10 @@ def claims(
         list[str] | None,
         typer.Argument(
             metavar="[verify] ID",
-            help="Numbers of claims (D46), or files of claims. After 'verify', their evidence is run again.",
+            help=(
+                "Numbers of claims (D46), or files of claims. After 'verify', their evidence is run"
+                " again."
+            ),
         ),
     ] = None,
     *,
@@ -149,7 +152,8 @@ def _verify(chosen: list[Claim], engines: list[str], within: Budget, *, as_json:
     except Limit as limit:
         ended = limit
         warn(
-            f"{limit}; {len(done)} of {count_of(len(chosen), 'claim')} are verified, the others are unknown"
+            f"{limit}; {len(done)} of {count_of(len(chosen), 'claim')} are verified, the others are"
+            " unknown"
         )
     if as_json:
         print_json([one.to_json() for one in done])

@@ -34,7 +34,10 @@ def compare(
         list[str] | None,
         typer.Argument(
             metavar="[LEVEL]...",
-            help="Names of levels, or .cat files. One: its place among the shipped levels. None: all shipped levels.",
+            help=(
+                "Names of levels, or .cat files. One: its place among the shipped levels. None: all"
+                " shipped levels."
+            ),
         ),
     ] = None,
     *,
@@ -46,7 +49,10 @@ def compare(
         str | None,
         typer.Option(
             metavar="table|abstract|FILE",
-            help="Search space: abstract, table, another scope, or a scope file; default: abstract and table.",
+            help=(
+                "Search space: abstract, table, another scope, or a scope file; default: abstract"
+                " and table."
+            ),
         ),
     ] = None,
     transactions: Annotated[

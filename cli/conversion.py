@@ -93,7 +93,9 @@ class OutputForms:
         return typer.Option("--as", metavar="|".join(self.words), help=f"Print instead: {said}.")
 
     def chosen(self, word: str | None, *, as_json: bool) -> OutputForm:
-        """What ``--as`` and ``--json`` say; IsolitmusError names the forms if it is none of them."""
+        """What ``--as`` and ``--json`` say; IsolitmusError names the forms if it is none of
+        them.
+        """
         if word is not None and word not in self.words:
             raise IsolitmusError(f"--as is '{word}'; expected one of {', '.join(self.words)}")
         if as_json and word not in {None, "json"}:

@@ -2,7 +2,8 @@
 
 ``isolitmus demo``: the main job, end to end.
 
-What to do about a history that was found: advice, and what the same search says once it is followed.
+What to do about a history that was found: advice, and what the same search says once it is
+followed.
 """
 
 from __future__ import annotations
@@ -82,26 +83,26 @@ def _merge(day: str) -> str:
 REMEDIES = (
     Remedy(
         "Set the table to Serializable",
-        "On Databricks, where WriteSerializable is the default, each table can be set to Serializable. A"
-        " table of open-source Delta is Serializable, unless another writer or a conversion from Parquet"
-        " made it WriteSerializable: SQL cannot set WriteSerializable there. The runs of this page set it"
-        " through Delta’s own transaction API.",
+        "On Databricks, where WriteSerializable is the default, each table can be set to"
+        " Serializable. A table of open-source Delta is Serializable, unless another writer or a"
+        " conversion from Parquet made it WriteSerializable: SQL cannot set WriteSerializable"
+        " there. The runs of this page set it through Delta’s own transaction API.",
         "ALTER TABLE orders SET TBLPROPERTIES ('delta.isolationLevel' = 'Serializable')",
         under="delta-serializable",
     ),
     Remedy(
         "Let jobs that add rows read the table",
-        "WriteSerializable ignores blind appends: commits that add rows and read nothing. A MERGE that"
-        " inserts missing rows reads the table, so it is not a blind append. When it is run again, it adds"
-        " nothing twice.",
+        "WriteSerializable ignores blind appends: commits that add rows and read nothing. A MERGE"
+        " that inserts missing rows reads the table, so it is not a blind append. When it is run"
+        " again, it adds nothing twice.",
         _merge("mon").format(fresh=100),
         jobs={"late_order": _merge("mon"), "order": _merge("tue")},
     ),
     Remedy(
         "Delete only from partitions that receive no more rows",
-        "Partition the table so that deletes and appends never share a partition: for example, write a"
-        " late order into the day on which it arrives, and delete a day only when it is over. Then the two"
-        " do not conflict.",
+        "Partition the table so that deletes and appends never share a partition: for example,"
+        " write a late order into the day on which it arrives, and delete a day only when it is"
+        " over. Then the two do not conflict.",
         "INSERT INTO orders VALUES (100, 25, 'tue')",
         jobs={
             "late_order": "INSERT INTO orders VALUES ({fresh}, 25, 'tue')",
@@ -114,7 +115,9 @@ REMEDIES = (
 
 
 def advise(answer: Separation, inside: Scope) -> Iterator[DemoAdvice]:
-    """Each remedy with what the search finds once it is followed, and what becomes of the history."""
+    """Each remedy with what the search finds once it is followed, and what becomes of the
+    history.
+    """
     litmus = answer.litmus
     if not isinstance(litmus, Litmus):
         return
@@ -141,8 +144,8 @@ def advise(answer: Separation, inside: Scope) -> Iterator[DemoAdvice]:
     words, how = conclusion_words(judged)
     yield DemoAdvice(
         "Or run one writing job at a time",
-        "Use one writer, or a scheduler that starts each job after the previous one has ended: then no"
-        " level can reorder anything.",
+        "Use one writer, or a scheduler that starts each job after the previous one has ended: then"
+        " no level can reorder anything.",
         "",
         how == "good",
         f"The jobs of this history, one after another: {words}",
@@ -219,23 +222,32 @@ QUESTIONS = (
         "log-serializable",
         False,
         title="The log shows one order, the table another",
-        promise="Serializable: the table looks as if all statements had run one by one, in the order of"
-        " the log. WriteSerializable gives up the order of the log. It can commit a statement that did not"
-        " see an earlier commit, provided that some other serial order produces the table.",
-        matters="Version numbers, time travel and the change feed follow the order of the commits."
-        " Running the statements again in that order, for an audit, a backfill or a test, can produce"
-        " another table.",
+        promise=(
+            "Serializable: the table looks as if all statements had run one by one, in the order of"
+            " the log. WriteSerializable gives up the order of the log. It can commit a statement"
+            " that did not see an earlier commit, provided that some other serial order produces"
+            " the table."
+        ),
+        matters=(
+            "Version numbers, time travel and the change feed follow the order of the commits."
+            " Running the statements again in that order, for an audit, a backfill or a test, can"
+            " produce another table."
+        ),
     ),
     DemoQuestion(
         "delta-write-serializable",
         "write-serializable",
         True,
         title="No serial order produces the table",
-        promise="WriteSerializable still promises that the writing statements, run one by one in some"
-        " order, produce the table. The checks that Delta makes at each commit do not always keep this"
-        " promise.",
-        matters="Every statement succeeded, but no serial order of the statements produces this table."
-        " Tests that run one job at a time never see such data, and no rerun reproduces it.",
+        promise=(
+            "WriteSerializable still promises that the writing statements, run one by one in some"
+            " order, produce the table. The checks that Delta makes at each commit do not always"
+            " keep this promise."
+        ),
+        matters=(
+            "Every statement succeeded, but no serial order of the statements produces this table."
+            " Tests that run one job at a time never see such data, and no rerun reproduces it."
+        ),
     ),
 )
 PROTOCOLS = ("delta-serializable", "delta-write-serializable")
@@ -312,7 +324,9 @@ def demo(
 
 
 class _Engines:
-    """The model, and real Delta for as long as it can be had: ``missing`` says why it cannot, or no more."""
+    """The model, and real Delta for as long as it can be had: ``missing`` says why it cannot, or no
+    more.
+    """
 
     def __init__(self, spark: bool, within: Budget) -> None:
         self.missing = "" if spark else "--no-spark"
@@ -333,7 +347,9 @@ class _Engines:
         return self._stack.enter_context(open_engine("delta"))
 
     def _or_missing(self, title: str, work: Callable[[], Done]) -> Done | None:
-        """What comes of some work of the engine; None, and why, where that cannot be had or a limit ended it."""
+        """What comes of some work of the engine; None, and why, where that cannot be had or a limit
+        ended it.
+        """
         try:
             with self._within.interrupting(), progress(title):
                 return work()

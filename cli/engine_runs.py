@@ -46,8 +46,8 @@ END_WORDS = {
 
 
 class EngineTask(NamedTuple):
-    """A litmus test to be carried out, by a name that no other one has; ``wanted`` if it was named itself, so
-    that what cannot carry it out refuses it, and does not leave it out.
+    """A litmus test to be carried out, by a name that no other one has; ``wanted`` if it was named
+    itself, so that what cannot carry it out refuses it, and does not leave it out.
     """
 
     name: str
@@ -64,8 +64,8 @@ class EngineRun:
     words: dict[tuple[str, str], str] = field(default_factory=dict)
     """Each run in a word, by test and engine."""
     ends: Counter[str] = field(default_factory=Counter)
-    """How many runs ended how: ``met``, ``not met``, ``predicted``, ``possible`` or ``none``, see ``ComparedRun`` and
-    ``PossibleRuns``."""
+    """How many runs ended how: ``met``, ``not met``, ``predicted``, ``possible`` or ``none``, see
+    ``ComparedRun`` and ``PossibleRuns``."""
     refused: list[Refusal] = field(default_factory=list)
     """What was refused."""
     left_out: list[Refusal] = field(default_factory=list)
@@ -95,8 +95,8 @@ class EngineRun:
 
     @property
     def status(self) -> int:
-        """The exit status: of what was refused, else 1 if a run is not as expected, else of what took too long or
-        may end in several ways.
+        """The exit status: of what was refused, else 1 if a run is not as expected, else of what
+        took too long or may end in several ways.
         """
         found = {refusal.error.status for refusal in self.refused} | {1} & {self.failed and 1}
         found |= {3} if self.ends["possible"] or self.ended is not None else set()
@@ -128,7 +128,9 @@ class EngineRun:
 
 
 def refuse_engines(carriers: Sequence[str], wanted: Sequence[str] = ()) -> None:
-    """UnknownName for an engine that is none, or that has none of the protocols, if some are wanted."""
+    """UnknownName for an engine that is none, or that has none of the protocols, if some are
+    wanted.
+    """
     for name in carriers:
         refuse_unable(name)
         if not any(is_implemented(name, under) for under in wanted):
@@ -136,7 +138,9 @@ def refuse_engines(carriers: Sequence[str], wanted: Sequence[str] = ()) -> None:
 
 
 def _unfit(test: Litmus, spec: Spec) -> str:
-    """Why no engine is asked: a writer cannot have one of the tables. What else is wrong its run says."""
+    """Why no engine is asked: a writer cannot have one of the tables. What else is wrong its run
+    says.
+    """
     try:
         return unfit_table(test, spec)
     except IsolitmusError:
@@ -152,9 +156,9 @@ def run_tasks(
     quiet: bool,
     at_once: int | None = None,
 ) -> None:
-    """Each test on each engine under each protocol that the engine implements; with ``specs`` None under
-    those that the test expects something of. What comes of it goes into ``done`` and, unless ``quiet``, is
-    printed, at once; what cannot be carried out is passed over.
+    """Each test on each engine under each protocol that the engine implements; with ``specs`` None
+    under those that the test expects something of. What comes of it goes into ``done`` and, unless
+    ``quiet``, is printed, at once; what cannot be carried out is passed over.
     """
     cases = {task.name: list(_cases(task.test, carriers, specs)) for task in tasks}
     with ExitStack() as stack:
@@ -207,8 +211,9 @@ def run_tasks(
 def run_found(
     tests: Sequence[Litmus], carriers: Sequence[str], done: list[EngineRun], *, quiet: bool
 ) -> EngineRun:
-    """What a search found, under the protocols that it expects something of; printed unless quiet, below what
-    was said of it. How it went is also the last of ``done``, of which ``ended`` is the end.
+    """What a search found, under the protocols that it expects something of; printed unless quiet,
+    below what was said of it. How it went is also the last of ``done``, of which ``ended`` is the
+    end.
     """
     if not quiet:
         say()
@@ -221,8 +226,8 @@ def run_found(
 
 
 def report_refusals(done: Sequence[EngineRun]) -> int:
-    """Say what was not carried out of all that was found, by reason; the exit status if something was
-    refused, else 0.
+    """Say what was not carried out of all that was found, by reason; the exit status if something
+    was refused, else 0.
     """
     whole = EngineRun(
         ends=sum((each.ends for each in done), Counter()),

@@ -33,7 +33,10 @@ def explain(
         str | None,
         typer.Argument(
             metavar="FILE",
-            help="File with the text of an exception, including its stack trace; default or -: standard input.",
+            help=(
+                "File with the text of an exception, including its stack trace; default or -:"
+                " standard input."
+            ),
         ),
     ] = None,
     *,
@@ -41,7 +44,10 @@ def explain(
         str | None,
         typer.Option(
             metavar="PATH",
-            help="Folder of the table. Its log identifies the winning commit and the conflicting files.",
+            help=(
+                "Folder of the table. Its log identifies the winning commit and the conflicting"
+                " files."
+            ),
         ),
     ] = None,
     version: Annotated[
@@ -60,8 +66,8 @@ def explain(
     memory: Memory = None,
     as_json: Json = False,
 ) -> int:
-    """Without FILE, but with --table and --version or --failed-after, list the transactions that conflict
-    with the commits of the table.
+    """Without FILE, but with --table and --version or --failed-after, list the transactions that
+    conflict with the commits of the table.
 
     Exit status:
       0  explained

@@ -49,7 +49,10 @@ def explore(
         str | None,
         typer.Argument(
             metavar="TESTS",
-            help="Kind of tests. For delta: tables (SQL statements, the default) or raw (transactions).",
+            help=(
+                "Kind of tests. For delta: tables (SQL statements, the default) or raw"
+                " (transactions)."
+            ),
         ),
     ] = None,
     *,
@@ -143,17 +146,18 @@ def explore(
     seeds = f"seed {seed}" if len(done) == 1 else f"seeds {seed} to {done[-1].seed}"
     said = "all as predicted" if compared else "nothing was compared"
     say(
-        f"{count_of(compared, 'random test')} ({drawing.name}, {seeds}) on {known.engine_version}: {said}."
+        f"{count_of(compared, 'random test')} ({drawing.name}, {seeds}) on {known.engine_version}:"
+        f" {said}."
     )
     if several:
         say(
-            f"{several:,} of these have several predicted runs, depending on thread timing: each observed run was one of"
-            " them."
+            f"{several:,} of these have several predicted runs, depending on thread timing: each"
+            " observed run was one of them."
         )
     if unsaid:
         say(
-            f"{unsaid:,} more tests have no prediction: their outcome depends on the query plan, or a transaction may wait"
-            " forever."
+            f"{unsaid:,} more tests have no prediction: their outcome depends on the query plan, or"
+            " a transaction may wait forever."
         )
     return status
 
@@ -169,7 +173,8 @@ def _agree(
     evidence: Path | None,
     out: Path | None,
 ) -> bool:
-    """Return whether the model and an engine agree on all batches; print the first test on which they differ.
+    """Return whether the model and an engine agree on all batches; print the first test on which
+    they differ.
 
     The batches that agree are added to ``known`` and ``done``.
     """
@@ -262,7 +267,9 @@ def _form(engine: Engine) -> Format:
 
 
 def _protocols(engine: str, protocol: str | None) -> list[Spec]:
-    """Those that are named, or all that the engine implements; IsolitmusError if the comparison could not fail."""
+    """Those that are named, or all that the engine implements; IsolitmusError if the comparison
+    could not fail.
+    """
     if engine == MODEL:
         raise IsolitmusError(f"--engine is {MODEL}; name the engine to compare the model with")
     refuse_unable(engine)

@@ -65,8 +65,8 @@ def export(
     memory: Memory = None,
     as_json: Json = False,
 ) -> int:
-    """The file has one test for each protocol of Delta. Litmus tests that cannot be written as Python
-    are skipped and named at the end.
+    """The file has one test for each protocol of Delta. Litmus tests that cannot be written as
+    Python are skipped and named at the end.
 
     Exit status, the first that applies in the order 2, 3, 0:
       0  all tests were written

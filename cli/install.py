@@ -26,7 +26,8 @@ def install(
     memory: Memory = None,
 ) -> int:
     """Each release of deltalake gets its own environment in the user's cache. postgres is Debian's
-    package. For delta, an archive of Java classes in this Python environment makes Spark start faster.
+    package. For delta, an archive of Java classes in this Python environment makes Spark start
+    faster.
 
     Exit status:
       0  installed

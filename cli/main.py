@@ -1,7 +1,8 @@
 """The command line: its verbs, their help, their errors and exit statuses.
 
 A verb is imported when it is called. Values that already have the type of their option are not
-given to typer for conversion: typer would import pydantic, whose start takes longer than many verbs.
+given to typer for conversion: typer would import pydantic, whose start takes longer than many
+verbs.
 """
 
 from __future__ import annotations
@@ -74,7 +75,9 @@ VERBS_BY_DOOR = {
         "install": "Install what an engine needs, or what makes it start faster.",
     },
     "I compare levels": {
-        "separate": "Find the smallest history that A admits and B forbids, or prove there is none.",
+        "separate": (
+            "Find the smallest history that A admits and B forbids, or prove there is none."
+        ),
         "compare": "Compute which levels imply which, with the smallest history between two.",
         "check": "Judge histories: litmus tests, Delta logs, histories that other tools recorded.",
         "sweep": "Count all candidates of a scope: admitted by protocols, forbidden by levels.",
@@ -85,8 +88,8 @@ VERBS_BY_DOOR = {
 """The verbs, by the three doors of the README, with one line of help each."""
 
 VERBS = {verb: line for door in VERBS_BY_DOOR.values() for verb, line in door.items()}
-"""Verb to its line of help. A function and its module in `cli`, both named after the verb, implement it:
-the signature is the command line, the docstring the rest of the help."""
+"""Verb to its line of help. A function and its module in `cli`, both named after the verb,
+implement it: the signature is the command line, the docstring the rest of the help."""
 
 TRACEBACK = "ISOLITMUS_TRACEBACK"
 """The variable of the environment that asks for the traceback of an internal error."""
@@ -109,7 +112,9 @@ def help_text(verb: str, docstring: str) -> str:
 
 
 class _Given:
-    """A command whose parameters ask typer only where something is to be converted, or is missing."""
+    """A command whose parameters ask typer only where something is to be converted, or is
+    missing.
+    """
 
     callback: Any
 
@@ -201,9 +206,9 @@ def _isolitmus(
 
 
 def main() -> None:
-    """The entry point: an error is one message on standard error and an exit status (2 bad input,
-    3 a limit or something else ended the work, 4 an engine could not be started, 70 a defect of isolitmus), never a
-    traceback.
+    """The entry point: an error is one message on standard error and an exit status (2 bad input, 3
+    a limit or something else ended the work, 4 an engine could not be started, 70 a defect of
+    isolitmus), never a traceback.
     """
     _open_closed_streams()
     logging.getLogger("py4j").setLevel(
@@ -233,8 +238,9 @@ def main() -> None:
         if isinstance(stopped.__cause__, EOFError):  # as Python says it of a file that it compiled
             _fail(
                 Ended(
-                    f"a file that Python compiled is cut short ({stopped.__cause__}); remove the folders __pycache__ of"
-                    " isolitmus and of the packages that it imports, and run it again"
+                    f"a file that Python compiled is cut short ({stopped.__cause__}); remove the"
+                    " folders __pycache__ of isolitmus and of the packages that it imports, and"
+                    " run it again"
                 )
             )
         sys.exit(130)
@@ -267,8 +273,8 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
 
 
 def _open_closed_streams() -> None:
-    """Open the null device in the place of each standard stream that is closed: a file that is opened later would
-    get its number. Ended if that is standard output.
+    """Open the null device in the place of each standard stream that is closed: a file that is
+    opened later would get its number. Ended if that is standard output.
     """
     closed = [name for name in ("stdin", "stdout", "stderr") if getattr(sys, name) is None]
     for name in closed:  # the lowest number that is free is that of the stream
@@ -276,7 +282,8 @@ def _open_closed_streams() -> None:
     if "stdout" in closed:
         _fail(
             Ended(
-                "standard output is closed, and the answer would be lost; redirect it, for example to /dev/null"
+                "standard output is closed, and the answer would be lost; redirect it, for example"
+                " to /dev/null"
             )
         )
 
@@ -302,8 +309,8 @@ def _report(defect: Exception) -> NoReturn:
     place = "".join(ours[-1:])
     said = brief(str(defect), 120)
     warn(
-        f"internal error: {type(defect).__name__}{place}{f' ({said})' if said else ''}; please report it, with the input and"
-        f" what {TRACEBACK}=1 prints"
+        f"internal error: {type(defect).__name__}{place}{f' ({said})' if said else ''}; please"
+        f" report it, with the input and what {TRACEBACK}=1 prints"
     )
     if os.environ.get(TRACEBACK):
         print_exception(defect)

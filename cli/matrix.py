@@ -101,7 +101,8 @@ def matrix(
     memory: Memory = None,
     as_json: Json = False,
 ) -> int:
-    """Each case runs two transactions: one starts first and commits last, the other commits in between.
+    """Each case runs two transactions: one starts first and commits last, the other commits in
+    between.
 
     Exit status:
       0  done; with an engine: all cases as predicted
@@ -164,8 +165,8 @@ def matrix(
     silent = sum(cell.predicted == SILENT for cell in cells)
     if silent:
         say(
-            f"{count_of(silent, 'case')} of {len(cells):,} undefined: the source of the protocol does not define the"
-            " outcome."
+            f"{count_of(silent, 'case')} of {len(cells):,} undefined: the source of the protocol"
+            " does not define the outcome."
         )
     return unknown
 
@@ -175,7 +176,9 @@ def _key(cell: MatrixCase) -> tuple[str, MatrixPlace]:
 
 
 def _meant(chosen: Matrix, engine: Engine) -> tuple[str, ...]:
-    """Return the default protocols: those of the matrix' format that the engine implements, or those of the engine."""
+    """Return the default protocols: those of the matrix' format that the engine implements, or
+    those of the engine.
+    """
     own = format_named(chosen.format).protocols
     return tuple(p for p in own if engine.implements(p)) or engine.protocols or own
 
@@ -273,8 +276,8 @@ def _print_grids(
         done = [sign for sign in here.values() if sign != " "]
         conflicts = sum(sign not in EFFECTS for sign in done)
         say(
-            f"{chosen.title}: {protocol_name}, {layout} ({engine}): {conflicts:,} of {count_of(len(done), 'case')}"
-            " conflict"
+            f"{chosen.title}: {protocol_name}, {layout} ({engine}): {conflicts:,} of"
+            f" {count_of(len(done), 'case')} conflict"
         )
         for line in matrix_grid(chosen, here):
             say(line)

@@ -40,7 +40,10 @@ Memory = Annotated[
     str | None,
     typer.Option(
         metavar="SIZE",
-        help="Stop when all processes use this much memory, such as 4GB; default: 3/4 of what is free.",
+        help=(
+            "Stop when all processes use this much memory, such as 4GB; default: 3/4 of what is"
+            " free."
+        ),
     ),
 ]
 
@@ -76,7 +79,8 @@ def needs_spark(spark: bool, master: str | None, out: object) -> None:
 
 
 def read_budget(time: float | None, memory: str | None) -> Budget:
-    """What ``--time`` and ``--memory`` let a command take; IsolitmusError says which of them is wrong.
+    """What ``--time`` and ``--memory`` let a command take; IsolitmusError says which of them is
+    wrong.
 
     >>> read_budget(5, "2GB").memory
     2000000000

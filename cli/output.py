@@ -60,7 +60,9 @@ P = ParamSpec("P")
 
 
 WIDTH = 100
-"""Columns of a line where no terminal says how many it has, and the most that a terminal is given."""
+"""Columns of a line where no terminal says how many it has, and the most that a terminal is
+given.
+"""
 AS_IT_IS = re.compile(
     r"\S  +\S|^[|#]|[├│●]|^(?:SELECT|INSERT|UPDATE|DELETE|MERGE|CREATE|REPLACE|ALTER|DROP|OPTIMIZE|WITH) "
 )
@@ -103,7 +105,9 @@ def say(line: str = "", *, bold: bool = False) -> None:
 
 
 def line_width() -> int:
-    """Return the columns of a line: those of the variable COLUMNS, else the terminal's, at most 100."""
+    """Return the columns of a line: those of the variable COLUMNS, else the terminal's, at most
+    100.
+    """
     columns = os.environ.get("COLUMNS", "")
     if columns.isdecimal() and int(columns) > 0:
         return int(columns)
@@ -111,7 +115,8 @@ def line_width() -> int:
 
 
 def wrap_line(line: str, width: int) -> list[str]:
-    """Return a line of prose as lines of at most `width` columns, the later ones indented by two more.
+    """Return a line of prose as lines of at most `width` columns, the later ones indented by two
+    more.
 
     A line in columns (two spaces between them), of a table or of SQL stays as it is.
 
@@ -142,7 +147,9 @@ def _styled(line: str, *, bold: bool) -> str:
 
 @contextmanager
 def _without_progress() -> Iterator[None]:
-    """While the block lasts, no line of progress is shown, which takes what is printed for its own."""
+    """While the block lasts, no line of progress is shown, which takes what is printed for its
+    own.
+    """
     for status in SHOWN:
         status.stop()
     yield
@@ -170,8 +177,8 @@ def say_file(text: str) -> None:
 
 
 def check_output_paths(**options: bool) -> Callable[[Callable[P, int]], Callable[P, int]]:
-    """Of a command that writes what these options name, if they are given (true: a folder): while it runs,
-    nobody else does.
+    """Of a command that writes what these options name, if they are given (true: a folder): while
+    it runs, nobody else does.
     """
 
     def around(command: Callable[P, int]) -> Callable[P, int]:
@@ -192,11 +199,13 @@ def check_output_paths(**options: bool) -> Callable[[Callable[P, int]], Callable
 
 
 def refuse_other_engine(evidence: Path | None, known: str | None, version: str) -> None:
-    """IsolitmusError if the evidence in a file is of another version of an engine than the one that runs."""
+    """IsolitmusError if the evidence in a file is of another version of an engine than the one that
+    runs.
+    """
     if known not in {None, version}:
         raise IsolitmusError(
-            f"--evidence {evidence}: it is of {known}, and this is {version}; name a file that is not"
-            " there yet"
+            f"--evidence {evidence}: it is of {known}, and this is {version}; name a file that is"
+            " not there yet"
         )
 
 
@@ -262,8 +271,8 @@ def made_by_command() -> PageOrigin:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A file or a litmus test that was not carried out, by its name; on which engine and under which protocol
-    if it was one; why.
+    """A file or a litmus test that was not carried out, by its name; on which engine and under
+    which protocol if it was one; why.
     """
 
     name: str
@@ -334,7 +343,9 @@ def worst_status(statuses: Collection[int]) -> int:
 def write_certificates(
     certificates: Sequence[Certificate], folder: Path, readme: str | None = None
 ) -> None:
-    """A folder for each certificate, and the README of the whole; a word on standard error if there is none."""
+    """A folder for each certificate, and the README of the whole; a word on standard error if there
+    is none.
+    """
     if not certificates:
         warn(f"nothing was refuted, so {folder} was not written")
     for one in certificates:

@@ -69,10 +69,11 @@ def predict(
     memory: Memory = None,
     as_json: Json = False,
 ) -> int:
-    """Predict which statements abort if another one commits between their snapshot and their commit.
+    """Predict which statements abort if another one commits between their snapshot and their
+    commit.
 
-    The answer is for all parameter values and all rows. "never" and "always" are proved; each exception that is
-    named has an example that the model executed.
+    The answer is for all parameter values and all rows. "never" and "always" are proved; each
+    exception that is named has an example that the model executed.
 
     Exit status:
       0  no statement can abort

@@ -34,7 +34,8 @@ def report(
 ) -> int:
     """The page has counts, plots, needless aborts, and the smallest history of each kind.
 
-    Spark is not needed. With --json the content is printed, and a page is written only if --html names one.
+    Spark is not needed. With --json the content is printed, and a page is written only if --html
+    names one.
 
     Exit status:
       0  written

@@ -1,4 +1,6 @@
-"""``isolitmus robust``: whether jobs keep a promise at a level, for any number of runs and all parameters."""
+"""``isolitmus robust``: whether jobs keep a promise at a level, for any number of runs and all
+parameters.
+"""
 
 from __future__ import annotations
 
@@ -86,7 +88,8 @@ def robust(
 ) -> int:
     """Decide whether jobs keep a promise at an isolation level, for any number of runs.
 
-    "safe" is a proof for all parameter values and all rows; "unsafe" comes with the smallest counterexample found.
+    "safe" is a proof for all parameter values and all rows; "unsafe" comes with the smallest
+    counterexample found.
 
     Exit status:
       0  all promises hold at all levels asked

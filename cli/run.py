@@ -1,4 +1,6 @@
-"""``isolitmus run``: litmus tests on engines, under protocols, against expectations and the model."""
+"""``isolitmus run``: litmus tests on engines, under protocols, against expectations and the
+model.
+"""
 
 from __future__ import annotations
 
@@ -146,7 +148,8 @@ def _interleave(
         form = format_named(task.test.format)
         if form.interleave is None:
             raise IsolitmusError(
-                f"{task.name} is of format {form.name}, whose transactions have no steps to interleave"
+                f"{task.name} is of format {form.name}, whose transactions have no steps to"
+                " interleave"
             )
         for spec in specs or expected_protocols(task.test, MODEL):
             with progress(f"{task.name} under {spec.name}"):
@@ -182,8 +185,8 @@ def _document(done: EngineRun, *, whole: bool) -> object:
 
 
 def _tasks(names: list[str], done: EngineRun) -> Iterator[EngineTask]:
-    """The tests on tables that names, files and folders stand for; what is none of them is refused if it was
-    named, and left out if it was found in a folder.
+    """The tests on tables that names, files and folders stand for; what is none of them is refused
+    if it was named, and left out if it was found in a folder.
     """
     files: dict[Path, tuple[str, bool]] = {}
     for name in names:

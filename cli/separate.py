@@ -80,7 +80,9 @@ def needs_mutants(a: str, b: str | None, suite: Path | None, word: str | None) -
 def report_mutants(
     of: Spec, form: OutputForm, suite: Path | None, within: Budget, search: dict[str, Any]
 ) -> int:
-    """Print the mutants of a spec; return 3 if one is neither distinguished nor argued equivalent, else 0."""
+    """Print the mutants of a spec; return 3 if one is neither distinguished nor argued equivalent,
+    else 0.
+    """
     from isolitmus.checker.render.search_results import mutant_lines
     from isolitmus.checker.search.conformance_suite import smallest_suite, write_suite
     from isolitmus.checker.search.mutant_separation import separate_mutants
@@ -103,7 +105,8 @@ def report_mutants(
         if suite is not None:
             told = count_of(len(report.told), "mutant")
             say(
-                f"{suite}: {count_of(len(files), 'litmus test')} that distinguish all {told}; no smaller set does."
+                f"{suite}: {count_of(len(files), 'litmus test')} that distinguish all {told}; no"
+                " smaller set does."
             )
     return 3 if report.survivors else 0
 
@@ -319,7 +322,9 @@ def _relation_words(
     *,
     wide: bool,
 ) -> str:
-    """How two specs stand to each other: in the words of ``compare``, unless the question was narrower."""
+    """How two specs stand to each other: in the words of ``compare``, unless the question was
+    narrower.
+    """
     from isolitmus.checker.render.lattice import STANDS, standing_words
 
     a, b = specs

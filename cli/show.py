@@ -171,8 +171,8 @@ def show(
         raise IsolitmusError("--spec is for litmus tests; name litmus tests only")
     if carriers and not all(entry.portrait for entry in entries):
         raise IsolitmusError(
-            "--engine runs the histories of protocols; name protocols only, and run litmus tests with"
-            " isolitmus run"
+            "--engine runs the histories of protocols; name protocols only, and run litmus tests"
+            " with isolitmus run"
         )
     done: list[EngineRun] = []
     for k, entry in enumerate(entries if full else ()):
@@ -197,7 +197,9 @@ def show(
 
 
 def _list(kind: str, entries: list[_Entry], budget: Budget, tag: str | None) -> Limit | None:
-    """Add all of a kind, or those with a tag, to the entries; return the limit that ended that, if one did."""
+    """Add all of a kind, or those with a tag, to the entries; return the limit that ended that, if
+    one did.
+    """
     known, entry_of = KINDS[kind]
     try:
         with budget.interrupting():
@@ -328,7 +330,9 @@ ABOUT = {
 
 def _index_lines() -> Iterator[str]:
     """Yield the kinds of the catalogue with their numbers, and how to list or show them."""
-    yield "Catalogue: isolitmus show KIND lists a kind, isolitmus show NAME shows one thing in full."
+    yield (
+        "Catalogue: isolitmus show KIND lists a kind, isolitmus show NAME shows one thing in full."
+    )
     yield ""
     for kind, (known, _) in KINDS.items():
         yield f"  {kind:<10}  {len(known()):>3}  {ABOUT[kind]}"

@@ -99,7 +99,10 @@ def sweep(
         typer.Option(
             metavar="DIR",
             parser=Location,
-            help="With --spark: folder for Delta tables of the counts; existing tables are continued.",
+            help=(
+                "With --spark: folder for Delta tables of the counts; existing tables are"
+                " continued."
+            ),
         ),
     ] = None,
     keep: Annotated[
@@ -121,7 +124,8 @@ def sweep(
     as_: Annotated[str | None, FORMS.option] = None,
     as_json: Json = False,
 ) -> int:
-    """A candidate is an initial table, a statement per transaction, the commit order, and the version each read.
+    """A candidate is an initial table, a statement per transaction, the commit order, and the
+    version each read.
 
     Exit status:
       0  no protocol admits a history that a level forbids
@@ -213,7 +217,9 @@ def _abstract(
     sessions: bool,
     aborts: bool,
 ) -> int:
-    """Count the histories that levels admit, and print the counts; return exit status 3 if a limit ended it, else 0."""
+    """Count the histories that levels admit, and print the counts; return exit status 3 if a limit
+    ended it, else 0.
+    """
     from isolitmus.checker.sweeps.abstract_sweep import askable_levels, sweep_abstract
 
     done: list[AbstractSweep] = []
@@ -249,7 +255,9 @@ def _none_of(given: Mapping[str, object], why: str) -> None:
 def _carried(
     swept: Sweep, inside: Scope, carriers: list[str], done: list[EngineRun], *, quiet: bool
 ) -> dict[str, object]:
-    """The first histories that a sweep found carried out, and printed unless quiet: the runs for JSON."""
+    """The first histories that a sweep found carried out, and printed unless quiet: the runs for
+    JSON.
+    """
     if not carriers:
         return {}
     tests = list(distinct_tests(first_found_tests(swept, inside)))

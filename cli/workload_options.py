@@ -39,14 +39,18 @@ Level = Annotated[
     str | None,
     typer.Option(
         metavar="L",
-        help="Serializable, WriteSerializable or a protocol; default: the table's level, else"
-        " Serializable; robust asks about every level.",
+        help=(
+            "Serializable, WriteSerializable or a protocol; default: the table's level, else"
+            " Serializable; robust asks about every level."
+        ),
     ),
 ]
 
 
 def choose_workload(jobs: list[str], ddl: str | None, table: list[str] | None) -> Workload:
-    """Return the workload of a command line; IsolitmusError if a table's log contradicts its declaration."""
+    """Return the workload of a command line; IsolitmusError if a table's log contradicts its
+    declaration.
+    """
     return workload(*jobs, ddl=None if ddl is None else Path(ddl), tables=table or ())
 
 
@@ -61,7 +65,7 @@ def choose_protocol(found: Workload, level: str | None) -> Spec:
     if name.partition("@")[0] not in protocols() and not name.endswith(".cat"):
         meant = near(wanted, [*settings, *protocols()])
         raise IsolitmusError(
-            f"unknown --level '{wanted}'{meant if 'did you mean' in meant else ''}; give Serializable,"
-            " WriteSerializable or a protocol (isolitmus show protocols)"
+            f"unknown --level '{wanted}'{meant if 'did you mean' in meant else ''}; give"
+            " Serializable, WriteSerializable or a protocol (isolitmus show protocols)"
         )
     return protocol(name)

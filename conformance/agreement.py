@@ -2,9 +2,9 @@
 
 Does an engine do what the model says? One litmus test, or many that are drawn at random.
 
-What is compared is all that a run shows: outcomes, versions, what commits say of themselves, rows at every
-version; serial orders and levels follow from that. Of random tests that differ, the smallest is looked for,
-as a litmus test that anybody can carry out again.
+What is compared is all that a run shows: outcomes, versions, what commits say of themselves, rows
+at every version; serial orders and levels follow from that. Of random tests that differ, the
+smallest is looked for, as a litmus test that anybody can carry out again.
 
 A matrix on an engine: each case carried out, and compared with the model in every respect.
 """
@@ -71,8 +71,8 @@ Case = tuple["Litmus", "Spec"]
 def find_differences(test: Litmus, under: SpecLike, carry: RunsTests) -> tuple[str, ...]:
     """Where the engine's run of a litmus test under a protocol is not the model's, a sentence each.
 
-    Raises what the engine raises, and UndeterminedError for a test of which the model says nothing: SeveralRuns if it
-    says several runs, and the engine's is one of them.
+    Raises what the engine raises, and UndeterminedError for a test of which the model says nothing:
+    SeveralRuns if it says several runs, and the engine's is one of them.
     """
     under = protocol(under)
     try:
@@ -93,8 +93,8 @@ def find_differences(test: Litmus, under: SpecLike, carry: RunsTests) -> tuple[s
 
 
 def describe_differences(predicted: RunResult, observed: RunResult) -> tuple[str, ...]:
-    """Where two runs of one test differ; ``checker.execution.serial_orders.Disagreement`` if the two executors do
-    over its serial orders. Those and the levels follow from what is compared.
+    """Where two runs of one test differ; ``checker.execution.serial_orders.Disagreement`` if the
+    two executors do over its serial orders. Those and the levels follow from what is compared.
     """
     found = run_differences(predicted.run, observed.run)
     if not found:
@@ -121,8 +121,8 @@ class Mismatch(ReadableRepr):
 def find_mismatches(
     cases: Iterable[Case], carry: RunsTests, at_once: int = 1
 ) -> Iterator[Mismatch]:
-    """Of some cases those in which the engine differs from the model; so many are carried out at a time.
-    Raises what ``differences`` raises.
+    """Of some cases those in which the engine differs from the model; so many are carried out at a
+    time. Raises what ``differences`` raises.
     """
     asked = list(cases)
     with closing(
@@ -144,7 +144,9 @@ class ExplorationResult(ReadableRepr):
     unsaid: int
     """Of so many more the model says nothing."""
     several: int
-    """Of so many that were carried out it says several runs, by whose thread is faster; each was one of those."""
+    """Of so many that were carried out it says several runs, by whose thread is faster; each was
+    one of those.
+    """
     mismatch: Mismatch | None
     """The smallest that was found; None if all agree."""
     drawn: str = ""
@@ -153,8 +155,8 @@ class ExplorationResult(ReadableRepr):
     def __repr__(self) -> str:
         agreed = "all agree" if self.mismatch is None else f"not so:\n{self.mismatch}"
         return (
-            f"{self.runs} runs from seed {self.seed}, {self.several} as one of several ways, {self.unsaid} unsaid,"
-            f" {agreed}"
+            f"{self.runs} runs from seed {self.seed}, {self.several} as one of several ways,"
+            f" {self.unsaid} unsaid, {agreed}"
         )
 
     def batch(self, kind: str) -> RandomBatch:
@@ -197,8 +199,8 @@ def _drawing(
     protocols: Sequence[SpecLike],
     *phases: Phase,
 ) -> Callable[[Callable[[Case], None]], Callable[[], None]]:
-    """Hypothesis' decorators for a function of a litmus test and a protocol. What is drawn depends on the names of
-    the protocols, not on their texts.
+    """Hypothesis' decorators for a function of a litmus test and a protocol. What is drawn depends
+    on the names of the protocols, not on their texts.
     """
     of = {spec.name: spec for spec in map(protocol, protocols)}
     given_pairs = given(st.tuples(tests, st.sampled_from(tuple(of))))
@@ -221,7 +223,9 @@ def _drawing(
 
 @contextmanager
 def _aside() -> Iterator[None]:
-    """What Hypothesis keeps for its next time is in a folder that goes away, not in the user's current one."""
+    """What Hypothesis keeps for its next time is in a folder that goes away, not in the user's
+    current one.
+    """
     with TemporaryDirectory(prefix="isolitmus-", ignore_cleanup_errors=True) as name:
         set_hypothesis_home_dir(name)
         try:
@@ -240,8 +244,9 @@ def explore(
     at_once: int = 1,
     progress: Callable[[int], object] | None = None,
 ) -> ExplorationResult:
-    """Draw so many litmus tests, each under one of the protocols, and carry them all out, so many at a time;
-    if some differ, Hypothesis shrinks the first of them. One seed draws the same tests again.
+    """Draw so many litmus tests, each under one of the protocols, and carry them all out, so many
+    at a time; if some differ, Hypothesis shrinks the first of them. One seed draws the same tests
+    again.
     """
     pairs = draw_tests(tests, count, seed, protocols)
     known: dict[tuple[str, str], tuple[str, ...] | UndeterminedError] = {}
@@ -304,8 +309,8 @@ def observe_cells(
     *,
     at_once: int | None = None,
 ) -> Iterator[MatrixCase]:
-    """The cells at these places as they are seen on an engine that was started, in their order, so many cases at
-    a time. Nothing is observed where it refuses the case.
+    """The cells at these places as they are seen on an engine that was started, in their order, so
+    many cases at a time. Nothing is observed where it refuses the case.
     """
 
     def seen(at: tuple[MatrixPlace, SpecLike]) -> MatrixCase:

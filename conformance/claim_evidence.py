@@ -54,7 +54,8 @@ class VerifiedClaim(ReadableRepr):
     def contradictions(self) -> tuple[str, ...]:
         """Where an answer is not as recorded: which question, to whom, and both values."""
         found = [
-            f"{piece.question} on {a.engine}: {'; '.join(a.unlike or ('as the claim has it, which is not recorded',))}"
+            f"{piece.question} on {a.engine}:"
+            f" {'; '.join(a.unlike or ('as the claim has it, which is not recorded',))}"
             for piece, answers in zip(self.claim.evidence, self.answers, strict=True)
             for a in answers
             if not a.unknown and (a.unlike or a.agrees is not piece.agrees)
@@ -125,9 +126,9 @@ class VerifiedClaim(ReadableRepr):
 def verify_claims(
     claims: Sequence[Claim], engines: Sequence[str] = (MODEL,)
 ) -> Iterator[VerifiedClaim]:
-    """Each claim with what these engines answer to its evidence, as soon as it is there; UnknownName for an
-    observation that is none. An engine that cannot be started has no answer. Protocols that stand for a page are always
-    asked of the model.
+    """Each claim with what these engines answer to its evidence, as soon as it is there;
+    UnknownName for an observation that is none. An engine that cannot be started has no answer.
+    Protocols that stand for a page are always asked of the model.
 
     >>> from isolitmus.specs.files.claims_file import claim
     >>> [done] = verify_claims([claim("D46")])
@@ -184,7 +185,9 @@ def _answers(name: str, pieces: Sequence[ClaimEvidence]) -> Generator[ClaimAnswe
 
 
 def _text(case: tuple[Litmus, Spec]) -> tuple[str, str]:
-    """What a litmus test under a protocol is known by: one that several claims cite is carried out once."""
+    """What a litmus test under a protocol is known by: one that several claims cite is carried out
+    once.
+    """
     litmus, under = case
     return str(litmus), under.name
 

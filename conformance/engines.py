@@ -1,4 +1,6 @@
-"""Litmus tests carried out on an engine by its name; what an engine does not carry out is refused."""
+"""Litmus tests carried out on an engine by its name; what an engine does not carry out is
+refused.
+"""
 
 from __future__ import annotations
 
@@ -52,8 +54,9 @@ def is_implemented(name: str, protocol: str) -> bool:
 
 
 def _refusal(engine: Engine, litmus: Litmus) -> IsolitmusError | None:
-    """Why an engine does not carry a litmus test out, before it is started: the test is of another format, or
-    a transaction of another writer, which the engine does not have beside its own, or which is not installed.
+    """Why an engine does not carry a litmus test out, before it is started: the test is of another
+    format, or a transaction of another writer, which the engine does not have beside its own, or
+    which is not installed.
     """
     if not _of_format(engine, litmus.format):
         return _other_format(engine, litmus.name, litmus.format)
@@ -64,8 +67,8 @@ def _refusal(engine: Engine, litmus: Litmus) -> IsolitmusError | None:
             if not engine.hosts:
                 raise Refused(
                     f"{litmus.name}: {name} is of another writer, under {client.protocol}, and"
-                    f" {engine.product or engine.name} has its own transactions only; engines that have"
-                    f" others, too: {', '.join(n for n in engines() if engine_named(n).hosts)}"
+                    f" {engine.product or engine.name} has its own transactions only; engines that"
+                    f" have others, too: {', '.join(n for n in engines() if engine_named(n).hosts)}"
                 )
             joining = joinable_engine(client.protocol)
             if joining.ready is not None:
@@ -87,7 +90,9 @@ def joinable_engine(protocol: str) -> Engine:
 
 
 def refuse_format(engine: Engine, name: str, form: str) -> None:
-    """Refused, with the engines that do, for what is of a format that an engine does not carry out."""
+    """Refused, with the engines that do, for what is of a format that an engine does not carry
+    out.
+    """
     if not _of_format(engine, form):
         raise _other_format(engine, name, form)
 
@@ -95,8 +100,8 @@ def refuse_format(engine: Engine, name: str, form: str) -> None:
 def _other_format(engine: Engine, name: str, form: str) -> Refused:
     able = [each for each in engines() if _of_format(engine_named(each), form)]
     return Refused(
-        f"{name} is of format {form}, which {engine.product or engine.name} does not carry out; engines of"
-        f" that format: {', '.join(able)}"
+        f"{name} is of format {form}, which {engine.product or engine.name} does not carry out;"
+        f" engines of that format: {', '.join(able)}"
     )
 
 
@@ -107,10 +112,11 @@ def _of_format(engine: Engine, name: str) -> bool:
 
 @contextmanager
 def open_engine(name: str) -> Iterator[RunsTests]:
-    """The engine, started: a function from a litmus test and a protocol to a run, while the block lasts.
+    """The engine, started: a function from a litmus test and a protocol to a run, while the block
+    lasts.
 
-    UnknownName for a name that is none; EngineUnavailable if it cannot be started. The function refuses a test of
-    another format.
+    UnknownName for a name that is none; EngineUnavailable if it cannot be started. The function
+    refuses a test of another format.
     """
     engine = engine_named(name)
     with engine.open() as carry:
@@ -127,12 +133,12 @@ def open_engine(name: str) -> Iterator[RunsTests]:
 def run_cases(
     name: str, cases: Sequence[tuple[Litmus, Spec]], at_once: int | None = None
 ) -> Generator[Run | IsolitmusError, None, None]:
-    """What becomes of each case, a litmus test under a protocol, on an engine, in their order and as soon as it
-    is there: the run, or why there is none. An engine that can carries out so many at a time (None: as many as
-    its record says).
+    """What becomes of each case, a litmus test under a protocol, on an engine, in their order and
+    as soon as it is there: the run, or why there is none. An engine that can carries out so many at
+    a time (None: as many as its record says).
 
-    An engine that ends is started again for what is left, STARTS times in all; one that has no case of its
-    format is not started.
+    An engine that ends is started again for what is left, STARTS times in all; one that has no case
+    of its format is not started.
     """
     engine = engine_named(name)
     refused = [_refusal(engine, litmus) for litmus, _ in cases]

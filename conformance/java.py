@@ -22,7 +22,9 @@ _REMEDY = (
 
 @dataclass(frozen=True, slots=True)
 class Java:
-    """A Java that was found: ``home`` is None where it came from PATH, ``version`` its major version."""
+    """A Java that was found: ``home`` is None where it came from PATH, ``version`` its major
+    version.
+    """
 
     home: Path | None
     version: int

@@ -1,8 +1,8 @@
 """Fixtures for pytest, and the engines that a run of it has started.
 
-Fixtures for pytest, which finds them where isolitmus is installed: ``delta_spark``, a SparkSession with Delta in
-which a race takes seconds; ``delta_race`` and ``delta_level``, which use it. Who has a session already overrides
-``delta_spark`` with a fixture of that name.
+Fixtures for pytest, which finds them where isolitmus is installed: ``delta_spark``, a SparkSession
+with Delta in which a race takes seconds; ``delta_race`` and ``delta_level``, which use it. Who has
+a session already overrides ``delta_spark`` with a fixture of that name.
 
 The engines that a run of pytest has started: each once, and all gone after the last test.
 """
@@ -90,13 +90,17 @@ COMPILING = "spark.sql.codegen.factoryMode", "FALLBACK"
 
 @pytest.fixture(scope="session")
 def delta_session(pytestconfig: pytest.Config) -> Session:
-    """What ``isolitmus.conformance.replay`` wants: Spark with Delta, started once, gone after the last test."""
+    """What ``isolitmus.conformance.replay`` wants: Spark with Delta, started once, gone after the
+    last test.
+    """
     return engine_session(pytestconfig).session()
 
 
 @pytest.fixture
 def delta_spark(delta_session: Session) -> Iterator[Any]:
-    """A SparkSession in a database of the test's own: its tables and views go with it, and confs are as they were."""
+    """A SparkSession in a database of the test's own: its tables and views go with it, and confs
+    are as they were.
+    """
     spark = delta_session.spark
     confs, database = spark.conf.getAll, f"test_{uuid4().hex}"
     spark.sql(f"CREATE DATABASE {database}")
@@ -119,8 +123,8 @@ def delta_spark(delta_session: Session) -> Iterator[Any]:
 
 @pytest.fixture
 def delta_race(request: pytest.FixtureRequest, delta_spark: Any) -> Iterator[Callable[..., Race]]:
-    """``delta_race(table)``: a race for a table; what is parked at the end of the test is let go. ``seconds`` as
-    ``isolitmus.conformance.race`` has it.
+    """``delta_race(table)``: a race for a table; what is parked at the end of the test is let go.
+    ``seconds`` as ``isolitmus.conformance.race`` has it.
     """
     from isolitmus.conformance.racing.races import race
 
@@ -136,7 +140,9 @@ def delta_race(request: pytest.FixtureRequest, delta_spark: Any) -> Iterator[Cal
 
 @pytest.fixture
 def delta_level(delta_spark: Any) -> Callable[[str | Path, str], None]:
-    """``delta_level(table, "WriteSerializable")``: give a table an isolation level that SQL refuses; one commit."""
+    """``delta_level(table, "WriteSerializable")``: give a table an isolation level that SQL
+    refuses; one commit.
+    """
     from isolitmus.conformance.delta.tables import set_level
     from isolitmus.conformance.racing.races import shared_session, table_path
 

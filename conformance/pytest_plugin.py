@@ -1,7 +1,9 @@
-"""The plugin that pytest loads where isolitmus is installed: fixtures, litmus files as tests, and what a failure says.
+"""The plugin that pytest loads where isolitmus is installed: fixtures, litmus files as tests, and
+what a failure says.
 
-A file ``NAME.litmus.toml`` is a test for each protocol that it expects something of, on each engine of
-``--isolitmus-engine``. What a race was, as a timeline, and how its parts ended stands below a test that fails.
+A file ``NAME.litmus.toml`` is a test for each protocol that it expects something of, on each engine
+of ``--isolitmus-engine``. What a race was, as a timeline, and how its parts ended stands below a
+test that fails.
 """
 
 from __future__ import annotations
@@ -87,7 +89,9 @@ class _Sentence:
 
 
 class LitmusFile(_Sentence, pytest.File):
-    """A litmus file: a test for each engine and protocol, or one for the levels of an abstract history."""
+    """A litmus file: a test for each engine and protocol, or one for the levels of an abstract
+    history.
+    """
 
     def collect(self) -> Iterable[pytest.Item]:
         """Read it."""
@@ -126,8 +130,8 @@ def _refuse_silence(test: Litmus, engine: str) -> None:
     known = protocols(format_named(test.format).log)
     if engine == MODEL and not any(name in test.expect for name in known):
         raise IsolitmusError(
-            f"{test.name} expects nothing under any protocol, so there is nothing to compare the model with; add an"
-            " [expect.PROTOCOL], or another engine: --isolitmus-engine delta"
+            f"{test.name} expects nothing under any protocol, so there is nothing to compare the"
+            " model with; add an [expect.PROTOCOL], or another engine: --isolitmus-engine delta"
         )
 
 
@@ -197,7 +201,9 @@ class HistoryItem(_Sentence, pytest.Item):
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Below a test that fails stands what its races were, and what it holds that was found by interleaving."""
+    """Below a test that fails stands what its races were, and what it holds that was found by
+    interleaving.
+    """
     report = yield
     if call.when == "call" and report.failed:
         for race in item.stash.get(RACES, []):

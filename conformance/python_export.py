@@ -1,8 +1,9 @@
-"""Litmus tests as Python that anybody can read and change: tests for pytest, which use the fixtures of isolitmus, or
-a script that needs PySpark and Delta alone.
+"""Litmus tests as Python that anybody can read and change: tests for pytest, which use the fixtures
+of isolitmus, or a script that needs PySpark and Delta alone.
 
-What they compare with is the model's run, so a file that expects something else is refused. So is what the page would
-not show: more of a client than its confs, raw transactions, a table that is not there yet.
+What they compare with is the model's run, so a file that expects something else is refused. So is
+what the page would not show: more of a client than its confs, raw transactions, a table that is not
+there yet.
 """
 
 from __future__ import annotations
@@ -129,7 +130,8 @@ class ExportedTest:
 
 
 def export_tests(tests: Sequence[tuple[Litmus | HistoryTest, SpecLike]], form: ExportForm) -> str:
-    """The text of a file with each litmus test under its protocol. Refused for what cannot be said so.
+    """The text of a file with each litmus test under its protocol. Refused for what cannot be said
+    so.
 
     >>> from isolitmus.specs import litmus, protocol
     >>> text = export_tests([(litmus("insert-last"), protocol("delta-serializable"))], "pytest")
@@ -263,7 +265,8 @@ def _refuse(test: Litmus, form: ExportForm) -> None:
     for name, client in test.clients.items():
         if client != ClientSettings(conf=client.conf):
             raise Refused(
-                f"{test.name}: {name} is more than a statement and its confs; `isolitmus run` carries it out"
+                f"{test.name}: {name} is more than a statement and its confs; `isolitmus run`"
+                " carries it out"
             )
     for name, schema in test.tables.items():
         if not schema.exists or schema.parquet or schema.files:
@@ -271,7 +274,8 @@ def _refuse(test: Litmus, form: ExportForm) -> None:
     most = {schema.rows_per_file for schema in test.tables.values()}
     if len(most) > 1:
         raise Refused(
-            f"{test.name}: its tables cut their files differently, and a session has one conf for that"
+            f"{test.name}: its tables cut their files differently, and a session has one conf for"
+            " that"
         )
     parked = {step.transaction for step in test.schedule.steps if step.action != "both"}
     for name, statement in test.transactions.items():

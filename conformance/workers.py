@@ -6,7 +6,8 @@ py4j gives each Python thread its own JVM thread and its own connection. A Keybo
 middle of a call would leave the answer in the connection, for the next call to read: so the main
 thread, the only one that is interrupted, makes no calls while a schedule is carried out.
 
-A process of our own in a group of its own, which ends when its standard input does: how it is always ended.
+A process of our own in a group of its own, which ends when its standard input does: how it is
+always ended.
 
 Several replays at a time, and what becomes of each in their order.
 """
@@ -121,13 +122,15 @@ def _heed(stop: threading.Event) -> None:
 
 
 def interrupt_by(stop: threading.Event) -> None:
-    """What this thread waits for is interrupted once the event is set: a Ctrl-C comes to the main thread."""
+    """What this thread waits for is interrupted once the event is set: a Ctrl-C comes to the main
+    thread.
+    """
     _here.stop = stop
 
 
 def run_interruptibly(body: Callable[[Interruption], T]) -> T:
-    """The result of the work, done in another thread; a Ctrl-C here ends it there first, as does what was
-    said to ``interrupt_by``.
+    """The result of the work, done in another thread; a Ctrl-C here ends it there first, as does
+    what was said to ``interrupt_by``.
 
     The body waits through the Interruption that it is given and cleans up when that raises.
     """
@@ -150,8 +153,8 @@ GRACE = 20.0
 
 
 def end_child(process: subprocess.Popen[bytes], grace: float = GRACE) -> None:
-    """Close its standard input; if it does not end by that within so many seconds, it is killed, and with it all
-    of its group.
+    """Close its standard input; if it does not end by that within so many seconds, it is killed,
+    and with it all of its group.
 
     >>> child = subprocess.Popen(["cat"], stdin=subprocess.PIPE, start_new_session=True)
     >>> end_child(child)
@@ -179,9 +182,9 @@ R = TypeVar("R")
 def run_together(
     work: Callable[[T], R], items: Iterable[T], at_once: int
 ) -> Generator[R, None, None]:
-    """The results of some work on each item, in the order of the items and as soon as they are there, so many
-    at a time, from 1. Raises what the work raises; when this ends, what has not begun is dropped, and what has
-    is interrupted (``threads.interruptible``).
+    """The results of some work on each item, in the order of the items and as soon as they are
+    there, so many at a time, from 1. Raises what the work raises; when this ends, what has not
+    begun is dropped, and what has is interrupted (``threads.interruptible``).
 
     >>> list(run_together(abs, [-3, 2, -1], 2))
     [3, 2, 1]

@@ -1,4 +1,6 @@
-"""Results of an audit of a table's log: findings with their certainty, and an overview of the log."""
+"""Results of an audit of a table's log: findings with their certainty, and an overview of the
+log.
+"""
 
 from __future__ import annotations
 
@@ -15,9 +17,16 @@ __all__ = ["KINDS", "Audit", "Certainty", "CommitSpan", "Finding", "NearMiss", "
 
 
 KINDS = {
-    "reorder": "commits that did not see a concurrent change to their read set, as their level permits",
-    "bridge": "blind appends that one commit did not see, and that another commit, which it did not see either, may have read",
-    "missed-conflict": "commits that Delta's conflict check, at the level that they record, would have aborted",
+    "reorder": (
+        "commits that did not see a concurrent change to their read set, as their level permits"
+    ),
+    "bridge": (
+        "blind appends that one commit did not see, and that another commit, which it did not see"
+        " either, may have read"
+    ),
+    "missed-conflict": (
+        "commits that Delta's conflict check, at the level that they record, would have aborted"
+    ),
     "removed-twice": "commits that remove a file that was no longer in the table",
     "two-live-entries": "files that are in the table twice",
     "comes-back": "removed files that a commit other than RESTORE or CLONE added again",
@@ -103,7 +112,10 @@ class Audit(ReadableRepr, Tabular):
         """What was looked at, and how much was found."""
         found = [f"  {kind}, {sure}: {number:,}" for (kind, sure), number in self.counts.items()]
         ended = [f"  ended: {self.ended}"] if self.ended is not None else []
-        head = f"{self.table}: {count_of(self.commits, 'commit')}, versions {self.first} to {self.last}"
+        head = (
+            f"{self.table}: {count_of(self.commits, 'commit')}, versions {self.first} to"
+            f" {self.last}"
+        )
         return first_lines([head, *(found or ["  no anomaly found"]), *ended])
 
     @property
@@ -142,7 +154,9 @@ class NearMiss:
     second: int
     """That of the other one, which had not seen it."""
     end: str
-    """The exception that would have refused the first, or ``reorder``: it would have passed by the other one."""
+    """The exception that would have refused the first, or ``reorder``: it would have passed by the
+    other one.
+    """
     certainty: Certainty
     """Whether what the first had read shows that, or does not exclude it."""
 
@@ -205,7 +219,9 @@ class Overview:
     near: tuple[NearMiss, ...] = ()
     """The first of the near misses."""
     near_counts: Mapping[str, int] | None = None
-    """How many there are, by what would have come of them and how sure that is: ``reorder, certain``."""
+    """How many there are, by what would have come of them and how sure that is: ``reorder,
+    certain``.
+    """
     spans: tuple[CommitSpan, ...] = ()
     """The newest commits."""
 
@@ -226,4 +242,6 @@ class Overview:
 
 
 Certainty = Literal["certain", "possible"]
-"""The log shows it, provided that commits say the truth of themselves; or it does not exclude it."""
+"""The log shows it, provided that commits say the truth of themselves; or it does not exclude
+it.
+"""

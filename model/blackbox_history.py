@@ -1,14 +1,18 @@
-"""Histories that other tools recorded, as columns: reads and writes of registers, appends and reads of lists.
+"""Histories that other tools recorded, as columns: reads and writes of registers, appends and reads
+of lists.
 
-Recorded reads and writes of registers, as columns: histories of thousands of transactions that other tools leave.
+Recorded reads and writes of registers, as columns: histories of thousands of transactions that
+other tools leave.
 
-A recorded history says which value was read, not who wrote it. Where a value of a key is written once, that is one
-question with one answer; where it is written several times it has several (wr is then unknown).
+A recorded history says which value was read, not who wrote it. Where a value of a key is written
+once, that is one question with one answer; where it is written several times it has several (wr is
+then unknown).
 
-Recorded appends to lists and reads of whole lists: each read says in which order its versions came to be.
+Recorded appends to lists and reads of whole lists: each read says in which order its versions came
+to be.
 
-An append is a write of its element, a read of a list is a read of its last element; what else a read saw stands
-beside that.
+An append is a write of its element, a read of a list is a read of its last element; what else a
+read saw stands beside that.
 """
 
 from __future__ import annotations
@@ -80,7 +84,10 @@ class RegisterHistory(ReadableRepr):
         return self
 
     def __repr__(self) -> str:
-        size = f"{count_of(len(self.session), 'transaction')} in {count_of(len(self.sessions), 'session')}"
+        size = (
+            f"{count_of(len(self.session), 'transaction')} in"
+            f" {count_of(len(self.sessions), 'session')}"
+        )
         return (
             f"{size}, {count_of(len(self.key), 'operation')} on {count_of(len(self.keys), 'key')}"
         )
@@ -101,9 +108,13 @@ class ListHistory(ReadableRepr):
     """
 
     registers: RegisterHistory
-    """Of each append the element as what it wrote, of each read the last element, or INITIAL of none."""
+    """Of each append the element as what it wrote, of each read the last element, or INITIAL of
+    none.
+    """
     seen_first: NDArray[int64]
-    """Where the list of each operation begins in ``seen``, and the number of all at the end; an append has none."""
+    """Where the list of each operation begins in ``seen``, and the number of all at the end; an
+    append has none.
+    """
     seen: NDArray[int64]
     """The elements that the reads saw, each as the value that its append wrote."""
 
@@ -112,8 +123,8 @@ class ListHistory(ReadableRepr):
         return self.seen[self.seen_first[operation] : self.seen_first[operation + 1]]
 
     def longest(self, among: NDArray[bool_] | None = None) -> NDArray[int64]:
-        """Of each key, the first of the reads that saw the most of it; −1 where none saw anything. ``among``: which
-        operations are looked at (default: all).
+        """Of each key, the first of the reads that saw the most of it; −1 where none saw anything.
+        ``among``: which operations are looked at (default: all).
         """
         found = np.full(len(self.registers.keys), -1, dtype=np.int64)
         lengths = np.diff(self.seen_first)
@@ -125,12 +136,16 @@ class ListHistory(ReadableRepr):
         return found
 
     def order(self, key: int) -> NDArray[int64]:
-        """The versions of a key in the order that was observed: the longest list that any read of it saw."""
+        """The versions of a key in the order that was observed: the longest list that any read of
+        it saw.
+        """
         read = self.longest()[key]
         return self.seen[:0] if read < 0 else self.list_of(read)
 
     def strays(self, among: NDArray[bool_] | None = None) -> NDArray[int64]:
-        """The reads whose list does not begin the longest of its key: no order of versions explains both."""
+        """The reads whose list does not begin the longest of its key: no order of versions explains
+        both.
+        """
         lengths = np.diff(self.seen_first)
         reads = np.repeat(np.arange(len(lengths)), lengths)
         inside = np.arange(len(reads))

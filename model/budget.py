@@ -1,4 +1,6 @@
-"""What work may take: so many seconds, so much memory. Who works asks from time to time whether it is spent."""
+"""What work may take: so many seconds, so much memory. Who works asks from time to time whether it
+is spent.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,9 @@ __all__ = ["Budget", "finalizing", "in_use", "size"]
 SHARE = 0.75
 """The share of the memory that is free which work may have, where nobody says."""
 PACE = 0.05
-"""Seconds between two looks at memory (more where a look takes long), and at a solver that works."""
+"""Seconds between two looks at memory (more where a look takes long), and at a solver that
+works.
+"""
 IDLE = 1.0
 """Seconds without a solver after which nobody watches any more."""
 UNITS = {"KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
@@ -40,9 +44,10 @@ class Budget:
     """How long work may take, from now on, and how much memory this process may have, with all that
     it has started.
 
-    ``seconds``: from 0; None is no limit. ``memory``: in bytes; None is three quarters of what is free when it is
-    first looked at, besides what is in use then, ``inf`` no limit. One budget may be handed to several verbs, which then
-    share it. IsolitmusError for a number that is none of these.
+    ``seconds``: from 0; None is no limit. ``memory``: in bytes; None is three quarters of what is
+    free when it is first looked at, besides what is in use then, ``inf`` no limit. One budget may
+    be handed to several verbs, which then share it. IsolitmusError for a number that is none of
+    these.
 
     >>> Budget(seconds=0).check()
     Traceback (most recent call last):
@@ -99,7 +104,8 @@ class Budget:
             raise type(limit)(str(limit))
 
     def afford(self, more: float) -> None:
-        """TimeLimit if it is spent; MemoryLimit, too, if so many bytes more than now are in use would be too many.
+        """TimeLimit if it is spent; MemoryLimit, too, if so many bytes more than now are in use
+        would be too many.
 
         >>> Budget(memory=2e9).afford(1e10)
         Traceback (most recent call last):
@@ -111,8 +117,8 @@ class Budget:
 
     @contextmanager
     def stopping(self, stop: Callable[[], object]) -> Iterator[None]:
-        """While the block lasts, ``stop`` is called, in another thread and maybe again, once it is spent: for
-        work that cannot ask. After the block TimeLimit or MemoryLimit, if it is spent.
+        """While the block lasts, ``stop`` is called, in another thread and maybe again, once it is
+        spent: for work that cannot ask. After the block TimeLimit or MemoryLimit, if it is spent.
         """
         self.check()
         with self._lock:
@@ -132,8 +138,9 @@ class Budget:
 
     @contextmanager
     def interrupting(self) -> Iterator[None]:
-        """While the block lasts, whatever the main thread does is interrupted once it is spent, as by a Ctrl-C, and the
-        block raises TimeLimit or MemoryLimit: for work that does not ask. In another thread, after the block only.
+        """While the block lasts, whatever the main thread does is interrupted once it is spent, as
+        by a Ctrl-C, and the block raises TimeLimit or MemoryLimit: for work that does not ask. In
+        another thread, after the block only.
 
         >>> from time import sleep
         >>> with Budget(seconds=0.1).interrupting():
@@ -212,7 +219,8 @@ def _words(memory: float) -> str:
 
 
 def in_use() -> int:
-    """The bytes of memory that this process has, with those that it started and those that they did.
+    """The bytes of memory that this process has, with those that it started and those that they
+    did.
 
     >>> in_use() > 10_000_000
     True
@@ -243,8 +251,8 @@ def _numbers(folder: Path) -> list[str]:
 
 
 def _free() -> float:
-    """The bytes of memory that are free, for all that is known: of the machine, of the container, of what
-    this process may have.
+    """The bytes of memory that are free, for all that is known: of the machine, of the container,
+    of what this process may have.
     """
     found = [inf]
     with suppress(OSError):

@@ -1,7 +1,8 @@
 """A claim: what a document says, and the evidence by which a run confirms, refutes or corrects it.
 
-A piece of evidence asks a question, such as what becomes of a litmus test. It says what would come out if the claim
-were true, and, where something else comes out, what that is. A verdict is derived from how the answers are.
+A piece of evidence asks a question, such as what becomes of a litmus test. It says what would come
+out if the claim were true, and, where something else comes out, what that is. A verdict is derived
+from how the answers are.
 """
 
 from __future__ import annotations
@@ -52,20 +53,31 @@ ClaimVerdict = Literal[
 ]
 VERDICTS: Mapping[ClaimVerdict, str] = {
     "confirmed": "every run agrees with the claim",
-    "confirmed in part": "every run agrees with the claim; a part of the claim, which is named, was not tested",
+    "confirmed in part": (
+        "every run agrees with the claim; a part of the claim, which is named, was not tested"
+    ),
     "refuted": "no run agrees with the claim, and no protocol of the page does",
     "corrected": "some runs agree with the claim; the correction says which do not",
-    "holds by the page's protocol": "the protocols of the page agree with the claim; nothing that runs here can show it",
-    "differs in open-source Delta": "some or all runs of open-source Delta 4.4.0 disagree with the claim; the protocols of"
-    " the page agree, if they were tested; nothing was run on Databricks, to which the page belongs",
+    "holds by the page's protocol": (
+        "the protocols of the page agree with the claim; nothing that runs here can show it"
+    ),
+    "differs in open-source Delta": (
+        "some or all runs of open-source Delta 4.4.0 disagree with the claim; the protocols of the"
+        " page agree, if they were tested; nothing was run on Databricks, to which the page belongs"
+    ),
     "not semantic": "the claim says nothing about isolation that a run could show",
-    "a defect of the text": "no run shows the claim as printed; every run shows it as it must be meant",
+    "a defect of the text": (
+        "no run shows the claim as printed; every run shows it as it must be meant"
+    ),
     "undecided": "there is no evidence, or none that could be run",
 }
 """Meaning of each verdict."""
 
 EDITIONS: Mapping[str, str] = {
-    "EN": "Databricks, Isolation levels; Row-level concurrency (English, two pages that came after PT)",
+    "EN": (
+        "Databricks, Isolation levels; Row-level concurrency (English, two pages that came"
+        " after PT)"
+    ),
     "PT": "Databricks, Isolation levels and write conflicts, newest edition (Portuguese, Azure)",
     "JA": "Databricks, Isolation levels and write conflicts, middle edition (Japanese)",
     "AR": "Databricks, Isolation levels and write conflicts, oldest edition (Arabic, Azure)",
@@ -93,7 +105,9 @@ class AskedRun(NamedTuple):
 
 
 class AskedCells(NamedTuple):
-    """How many of the cases of a matrix end in a conflict: these statements parked, those the winners."""
+    """How many of the cases of a matrix end in a conflict: these statements parked, those the
+    winners.
+    """
 
     matrix: str
     """The name of the matrix."""
@@ -136,7 +150,9 @@ class AskedSeparation(NamedTuple):
 
     @property
     def figures(self) -> tuple[str, ...]:
-        """What it gives: whether something was found, with how many transactions, whether that is proved."""
+        """What it gives: whether something was found, with how many transactions, whether that is
+        proved.
+        """
         return ("found", "transactions", "proved")
 
     def __str__(self) -> str:
@@ -243,8 +259,8 @@ FigureStatements = tuple[FigureStatement, ...]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ClaimEvidence:
-    """A question, on which engines it can be asked, and what comes out: what the claim says (``claimed``), or
-    something else (``found``), which then speaks against it.
+    """A question, on which engines it can be asked, and what comes out: what the claim says
+    (``claimed``), or something else (``found``), which then speaks against it.
     """
 
     question: ClaimQuestion
@@ -256,7 +272,9 @@ class ClaimEvidence:
     found: Expectation | FigureStatements | None = None
     """What comes out instead; None: it does speak for the claim."""
     of_page: bool = False
-    """Whether the answer is that of a protocol which stands for a page, and not of anything that can be run."""
+    """Whether the answer is that of a protocol which stands for a page, and not of anything that
+    can be run.
+    """
     amended: bool = False
     """Whether ``claimed`` is what the claim says once its text is mended."""
     words: str = ""
@@ -278,8 +296,8 @@ class ClaimEvidence:
 
 @dataclass(frozen=True, slots=True)
 class ClaimAnswer:
-    """The answer of an engine to a piece of evidence: where it is not as the claim has it, where not as it is
-    recorded; or ``unknown``, why there is no answer.
+    """The answer of an engine to a piece of evidence: where it is not as the claim has it, where
+    not as it is recorded; or ``unknown``, why there is no answer.
     """
 
     engine: str
@@ -306,11 +324,12 @@ class ClaimAnswer:
 def derived(
     answers: Iterable[tuple[ClaimEvidence, bool]], *, of_databricks: bool = False, unasked: str = ""
 ) -> ClaimVerdict:
-    """The verdict on a claim of whose evidence each piece agrees with it or does not, and of which a part may be
-    ``unasked``.
+    """The verdict on a claim of whose evidence each piece agrees with it or does not, and of which
+    a part may be ``unasked``.
 
-    What a protocol says that stands for a page confirms only where nothing else was asked. A claim ``of_databricks``
-    is not refuted by runs of open-source Delta alone, nor corrected if the page's protocols all agree with it.
+    What a protocol says that stands for a page confirms only where nothing else was asked. A claim
+    ``of_databricks`` is not refuted by runs of open-source Delta alone, nor corrected if the page's
+    protocols all agree with it.
 
     >>> derived([])
     'undecided'
@@ -416,7 +435,8 @@ class Claim:
 
 
 def claim_order(name: str) -> tuple[int, int, str]:
-    """Where a claim stands among others: those of Databricks' page, those of the article, the additions.
+    """Where a claim stands among others: those of Databricks' page, those of the article, the
+    additions.
 
     >>> sorted(["N1", "D32b", "Q2", "D7", "D32"], key=claim_order)
     ['D7', 'D32', 'D32b', 'Q2', 'N1']

@@ -20,7 +20,8 @@ __all__ = ["DependencyGraph", "GraphResult", "HasseDiagram"]
 
 @dataclass(frozen=True, slots=True)
 class DependencyGraph(ReadableRepr):
-    """Nodes by name, with what to write into them, and edges with their reasons; those of ``cycle`` stand out.
+    """Nodes by name, with what to write into them, and edges with their reasons; those of ``cycle``
+    stand out.
 
     >>> graph = DependencyGraph({"T1": "w(x1)", "T2": "r(x1)"})
     >>> graph
@@ -48,8 +49,9 @@ class DependencyGraph(ReadableRepr):
         return replace(self, cycle=tuple(cycle))
 
     def to_networkx(self) -> MultiDiGraph:
-        """A graph of networkx: each node with its ``text``; each edge has its kind as key and ``kind``, its
-        reason as ``why``, and ``cycle``, whether it is in the cycle. All of that GraphML takes.
+        """A graph of networkx: each node with its ``text``; each edge has its kind as key and
+        ``kind``, its reason as ``why``, and ``cycle``, whether it is in the cycle. All of that
+        GraphML takes.
         """
         from networkx import MultiDiGraph
 
@@ -88,7 +90,9 @@ class DependencyGraph(ReadableRepr):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class HasseDiagram(DependencyGraph):
-    """Who implies whom: nodes are specs that are equal, edges lead to the neighbours that they imply."""
+    """Who implies whom: nodes are specs that are equal, edges lead to the neighbours that they
+    imply.
+    """
 
     chosen: frozenset[str] = frozenset()
     """The nodes that stand out."""

@@ -34,8 +34,9 @@ __all__ = [
 
 
 class ReadableRepr:
-    """What has a ``repr`` that is to be read. IPython and Hypothesis print it, too; without this they take
-    a dataclass apart, whatever its ``repr``. A notebook shows it, unless a class has a page of its own.
+    """What has a ``repr`` that is to be read. IPython and Hypothesis print it, too; without this
+    they take a dataclass apart, whatever its ``repr``. A notebook shows it, unless a class has a
+    page of its own.
     """
 
     __slots__ = ()
@@ -59,16 +60,16 @@ _load: Callable[[], Callable[[Any, str], str]] | None = None
 
 
 def bind_renderer(load: Callable[[], Callable[[Any, str], str]]) -> None:
-    """Bind what renders results: ``load`` gives a function of a thing and a form, and is called each time that something
-    is shown, so that a program which shows nothing imports no renderer.
+    """Bind what renders results: ``load`` gives a function of a thing and a form, and is called
+    each time that something is shown, so that a program which shows nothing imports no renderer.
     """
     global _load  # noqa: PLW0603 - the one hook
     _load = load
 
 
 def render(thing: object, form: str = "text") -> str:
-    """A thing in a form: ``text``, ``html``, ``svg``, ``dot``, ``mermaid``, ``tikz``. Without a renderer, as Python shows
-    any object: importing ``isolitmus.checker`` binds one.
+    """A thing in a form: ``text``, ``html``, ``svg``, ``dot``, ``mermaid``, ``tikz``. Without a
+    renderer, as Python shows any object: importing ``isolitmus.checker`` binds one.
     """
     return object.__repr__(thing) if _load is None else _load()(thing, form)
 
@@ -111,7 +112,8 @@ def capitalized(text: str) -> str:
 
 
 def first_lines(lines: Iterable[str], most: int = 20) -> str:
-    r"""So many of some lines at ``most``; where there are more, the last says how many are left out.
+    r"""So many of some lines at ``most``; where there are more, the last says how many are left
+    out.
 
     >>> first_lines("abcd", 3), first_lines("abcd", 4)
     ('a\nb\n… and 2 more lines', 'a\nb\nc\nd')

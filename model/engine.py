@@ -46,8 +46,8 @@ class RunsTransactions(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Engine:
-    """What carries litmus tests of a format out and says what happened; of what it cannot tell, each run
-    says that it is unsaid (``model.run``).
+    """What carries litmus tests of a format out and says what happened; of what it cannot tell,
+    each run says that it is unsaid (``model.run``).
     """
 
     name: str
@@ -55,12 +55,14 @@ class Engine:
     title: str
     """What it is, in one line."""
     open: Callable[[], AbstractContextManager[RunsTests]]
-    """Starts it, for as long as the block lasts; EngineUnavailable, with the remedy, if it cannot."""
+    """Starts it, for as long as the block lasts; EngineUnavailable, with the remedy, if it
+    cannot.
+    """
     product: str = ""
     """What messages call it; empty: its name."""
     format: str | None = None
-    """The name of the format whose commit check it has (``model.format``); it carries out what shares that
-    one's log. None: any."""
+    """The name of the format whose commit check it has (``model.format``); it carries out what
+    shares that one's log. None: any."""
     protocols: tuple[str, ...] | None = None
     """The protocols that it implements. None: any."""
     at_once: int = 1
@@ -68,16 +70,20 @@ class Engine:
     hosts: bool = False
     """Whether transactions of other writers of its log may be among its own, on one table."""
     join: Callable[..., AbstractContextManager[RunsTransactions]] | None = None
-    """Carries single transactions out on tables that another engine made, for as long as the block lasts: of a
-    litmus test, under a protocol, on the tables at some paths, whose commits a chronicle takes up. None: it
-    cannot."""
+    """Carries single transactions out on tables that another engine made, for as long as the block
+    lasts: of a litmus test, under a protocol, on the tables at some paths, whose commits a
+    chronicle takes up. None: it cannot."""
     ready: Callable[[], object] | None = None
     """EngineUnavailable, with the remedy, if what it needs is not there; starts nothing."""
     install: Callable[[], Path] | None = None
-    """Makes what it needs, or what makes its start faster, and says where; None if there is nothing."""
+    """Makes what it needs, or what makes its start faster, and says where; None if there is
+    nothing.
+    """
 
     def most(self, at_once: int | None = None) -> int:
-        """How many litmus tests it carries out at a time if so many are asked for; None: nobody says."""
+        """How many litmus tests it carries out at a time if so many are asked for; None: nobody
+        says.
+        """
         return (at_once or self.at_once) if self.at_once > 1 else 1
 
     def implements(self, protocol: str) -> bool:

@@ -53,22 +53,24 @@ LONGEST = 800
 QUOTED = re.compile(r"(?<!\w)'(?:[^']|'(?=\w))*'")
 UNUSUAL = re.compile(r"[^\n\t -~]")
 UNSEEN = ("Cc", "Cf", "Cs", "Zl", "Zp")
-"""The categories of Unicode that show nothing: controls, formats such as directions, halves of signs, ends of lines."""
+"""The categories of Unicode that show nothing: controls, formats such as directions, halves of
+signs, ends of lines.
+"""
 WORD = re.compile(rf"\S{{{2 * WIDTH},}}")
 
 
 SqlProblem = Literal[
     "syntax", "no table", "no column", "column there", "arity", "type", "opaque", "outside"
 ]
-"""What can be wrong with a statement: it does not parse; there is no such table or column, or there is
-such a column already; a list is too long or too short; a value is of another type; what an
+"""What can be wrong with a statement: it does not parse; there is no such table or column, or there
+is such a column already; a list is too long or too short; a value is of another type; what an
 expression gives is not modelled (``Opaque``); or else isolitmus does not model the statement.
 """
 
 
 class IsolitmusError(Exception):
-    """The root of every error that isolitmus raises on purpose; its text is one ``sentence`` for a person,
-    whatever it was made of, and ``status`` the exit status of a command that it ends.
+    """The root of every error that isolitmus raises on purpose; its text is one ``sentence`` for a
+    person, whatever it was made of, and ``status`` the exit status of a command that it ends.
     """
 
     status: ClassVar[int] = 2
@@ -82,8 +84,8 @@ class SpecError(IsolitmusError):
 
 
 class ClauseError(IsolitmusError):
-    """A clause of a protocol of which its format makes nothing: the number of the clause, and of the word in it,
-    from 0.
+    """A clause of a protocol of which its format makes nothing: the number of the clause, and of
+    the word in it, from 0.
     """
 
     def __init__(self, text: str, clause: int = 0, word: int = 0) -> None:
@@ -92,8 +94,8 @@ class ClauseError(IsolitmusError):
 
 
 class SqlError(IsolitmusError):
-    """A statement outside the fragment of SQL that the model understands: the ``problem``, where in its
-    text, from 0, if that is known, and of which ``kind`` it is.
+    """A statement outside the fragment of SQL that the model understands: the ``problem``, where in
+    its text, from 0, if that is known, and of which ``kind`` it is.
     """
 
     def __init__(
@@ -121,8 +123,8 @@ class LogError(IsolitmusError):
 
 
 class UndeterminedError(LitmusError):
-    """Nothing that is modelled says how a statement ends, or whether a commit meets it: undecided, which is the
-    ``problem``; and what is ``decided`` all the same, if anything is.
+    """Nothing that is modelled says how a statement ends, or whether a commit meets it: undecided,
+    which is the ``problem``; and what is ``decided`` all the same, if anything is.
     """
 
     status = 3
@@ -167,27 +169,33 @@ class UnknownName(IsolitmusError):
 
 
 class EngineUnavailable(IsolitmusError):
-    """An engine that could not be started, or that ended: no Java, no jar, no package, a JVM that died."""
+    """An engine that could not be started, or that ended: no Java, no jar, no package, a JVM that
+    died.
+    """
 
     status = 4
 
 
 class EngineFailed(IsolitmusError):
-    """An engine that failed at what is no transaction of a litmus test: it lives on, the test is not carried out."""
+    """An engine that failed at what is no transaction of a litmus test: it lives on, the test is
+    not carried out.
+    """
 
     status = 4
 
 
 class Ended(IsolitmusError):
-    """Something ended the work before it was done, and it was not the user's input: a limit, a full disk, an
-    engine that died.
+    """Something ended the work before it was done, and it was not the user's input: a limit, a full
+    disk, an engine that died.
     """
 
     status = 3
 
 
 class Limit(Ended):
-    """A limit ended the work. ``examined``: how much had been looked at then, if that was counted."""
+    """A limit ended the work. ``examined``: how much had been looked at then, if that was
+    counted.
+    """
 
     examined = 0
 
@@ -208,7 +216,8 @@ def near(name: str, known: Iterable[str]) -> str:
     >>> near("x", ["so", "wr"])
     '; known: so, wr'
 
-    Of many names the first few are listed. Of names with dots only the last part differs, if the rest is one.
+    Of many names the first few are listed. Of names with dots only the last part differs, if the
+    rest is one.
     """
     names = sorted(known)
     family = name[: name.rfind(".") + 1]
@@ -224,7 +233,8 @@ def near(name: str, known: Iterable[str]) -> str:
 
 def sentence(text: str) -> str:
     r"""A message as it is shown: on one line, below which the text's line may stand with a caret
-    (``excerpt``). Nothing in it is what a terminal obeys, and no more than a line of what it quotes.
+    (``excerpt``). Nothing in it is what a terminal obeys, and no more than a line of what it
+    quotes.
 
     >>> sentence("no level 'a\x1b[31m\nb'"), len(sentence(f"no level '{'x' * 5000}'; known: so"))
     ("no level 'a\\x1b[31m b'", 142)
@@ -244,8 +254,8 @@ def sentence(text: str) -> str:
 
 
 def printable(text: str) -> str:
-    r"""A text as one line that any terminal shows and none obeys: what does not print, the end of a line
-    among it, is written as Python writes it.
+    r"""A text as one line that any terminal shows and none obeys: what does not print, the end of a
+    line among it, is written as Python writes it.
 
     >>> printable("red: \x1b[31m, from right to left: \u202e")
     'red: \\x1b[31m, from right to left: \\u202e'
@@ -256,7 +266,8 @@ def printable(text: str) -> str:
 
 
 def visible(text: str) -> str:
-    r"""A text for a page: what no browser shows, but obeys, is written as Python writes it; lines stay lines.
+    r"""A text for a page: what no browser shows, but obeys, is written as Python writes it; lines
+    stay lines.
 
     >>> visible("red: \x1b[31m,\nfrom right to left: \u202e")
     'red: \\x1b[31m,\nfrom right to left: \\u202e'

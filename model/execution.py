@@ -43,8 +43,8 @@ class RowRead:
     matched: tuple[TableRow, ...]
     """The row versions that matched and were used."""
     version: int | None = None
-    """The version at which it was made; None: the transaction's read version. It differs where the client
-    read outside the transaction, or a subquery was planned before the snapshot was taken."""
+    """The version at which it was made; None: the transaction's read version. It differs where the
+    client read outside the transaction, or a subquery was planned before the snapshot was taken."""
 
     def sees(self, row: Row | None) -> bool:
         """Whether there is a row and it matches."""
@@ -73,7 +73,9 @@ def births(table: str, rows: Iterable[TableRow]) -> tuple[RowWrite, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """What a statement does on a snapshot: reads, writes, files, footprint, or the error it fails with."""
+    """What a statement does on a snapshot: reads, writes, files, footprint, or the error it fails
+    with.
+    """
 
     reads: tuple[RowRead, ...] = ()
     """The predicates that it read, with the rows that matched."""
@@ -132,8 +134,8 @@ class Event(ReadableRepr):
     rolled_back: bool = False
     """Whether its client ended it without a commit."""
     silence: str | None = None
-    """What its protocol leaves unsaid of its commit (``silent … as``): there the run ended. Of those that had not
-    ended by then the same."""
+    """What its protocol leaves unsaid of its commit (``silent … as``): there the run ended. Of
+    those that had not ended by then the same."""
     under: Spec | None = None
     """The commit check of its own writer, if another one than the run's writes it."""
 
@@ -178,8 +180,8 @@ class Event(ReadableRepr):
 
 @dataclass(frozen=True, slots=True)
 class Execution(ReadableRepr):
-    """Events in the order in which they ended, and the database at every version; the ``format`` by which
-    they were carried out.
+    """Events in the order in which they ended, and the database at every version; the ``format`` by
+    which they were carried out.
     """
 
     events: tuple[Event, ...]

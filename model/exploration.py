@@ -25,7 +25,9 @@ class RandomBatch:
     count: int
     """How many tests."""
     unsaid: int | None = None
-    """Of how many the model says nothing, the others being as predicted; None: not carried out yet."""
+    """Of how many the model says nothing, the others being as predicted; None: not carried out
+    yet.
+    """
     several: int = 0
     """Of how many of those the model says several runs, of which the engine's was one."""
     drawn: str = ""

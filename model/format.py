@@ -1,9 +1,9 @@
 """A format: what a table format or a database does, as a record of functions.
 
-The commit loop, the searches and the counts (``checker.execution.commit_loop``, ``checker.universes``,
-``checker.sweeps``) ask a format what a statement reads and writes on a snapshot, how a commit is seen by
-the others, and what it leaves of its tables. They know no format by name; a protocol, a litmus test and a
-scope each say theirs.
+The commit loop, the searches and the counts (``checker.execution.commit_loop``,
+``checker.universes``, ``checker.sweeps``) ask a format what a statement reads and writes on a
+snapshot, how a commit is seen by the others, and what it leaves of its tables. They know no format
+by name; a protocol, a litmus test and a scope each say theirs.
 """
 
 from __future__ import annotations
@@ -55,8 +55,8 @@ class Driver(Protocol):
     def effect(
         self, name: str, states: Sequence[Database], version: int, so_far: Effect | None = None
     ) -> Effect:
-        """What a transaction has done once its next statement is through, on a version that was read;
-        ``so_far`` is what its statements before have done.
+        """What a transaction has done once its next statement is through, on a version that was
+        read; ``so_far`` is what its statements before have done.
         """
 
     def begun(self, name: str, done: Effect, step: Step) -> None:
@@ -79,8 +79,8 @@ class BuildsFrame(Protocol):
     def __call__(
         self, events: Sequence[Event], *, reasons: bool = True, reads: bool = False
     ) -> Frame:
-        """The frame of the transactions that took effect, in the order in which they ended; ``reasons``
-        False leaves out why, ``reads`` True gives it the reads as nodes.
+        """The frame of the transactions that took effect, in the order in which they ended;
+        ``reasons`` False leaves out why, ``reads`` True gives it the reads as nodes.
         """
 
 
@@ -112,8 +112,8 @@ class ScopeSolver(Protocol):
         budget: Budget,
         refuted: list[Any] | None = None,
     ) -> tuple[Any | None, int]:
-        """The first candidate with n transactions that is accepted, or None; and how many were proposed. ``refuted``
-        gets the questions by which there is none.
+        """The first candidate with n transactions that is accepted, or None; and how many were
+        proposed. ``refuted`` gets the questions by which there is none.
         """
 
 
@@ -127,7 +127,9 @@ class Stepwise(Protocol):
         """Do it, as far as nobody has to be waited for."""
 
     def state(self, *, judged: bool) -> Hashable:
-        """All that what comes next depends on; ``judged``: and all that frames and serial orders depend on."""
+        """All that what comes next depends on; ``judged``: and all that frames and serial orders
+        depend on.
+        """
 
     def done(self) -> Execution:
         """What has happened, when all is over."""
@@ -195,8 +197,8 @@ def _no_definitions(
 class Format:
     """What a table format or a database does.
 
-    Two formats with one ``log`` may share a table: their commits are versions of it. Of the fields with
-    a default, the default is what a store does that only checks its protocol's axioms.
+    Two formats with one ``log`` may share a table: their commits are versions of it. Of the fields
+    with a default, the default is what a store does that only checks its protocol's axioms.
     """
 
     name: str
@@ -206,9 +208,9 @@ class Format:
     log: str
     """Whose versions its commits are: the name of the format that all formats of one log share."""
     terms: Mapping[str, Term]
-    """What its frames have, relations and sets by name (``terms_of`` of ``model.vocabulary``): names of the
-    vocabulary, and terms of its own. These follow from the footprints and versions of transactions: counts
-    ask for them without rows."""
+    """What its frames have, relations and sets by name (``terms_of`` of ``model.vocabulary``):
+    names of the vocabulary, and terms of its own. These follow from the footprints and versions of
+    transactions: counts ask for them without rows."""
     statement: Callable[[str, Mapping[str, Schema], str], Statement]
     """A statement read from its text, on these tables; the last argument says where it stands."""
     empty: Callable[[Schema], TableState]
@@ -220,8 +222,8 @@ class Format:
     frame: BuildsFrame
     """From events to their frame."""
     drive: Callable[[Litmus, Sequence[Database], TriedAnswers | None], Driver]
-    """Who follows a schedule; the databases are those after each init statement, the choices what is tried where nobody can
-    compute what is so."""
+    """Who follows a schedule; the databases are those after each init statement, the choices what
+    is tried where nobody can compute what is so."""
     alone: Callable[[Litmus, str, Database, Sequence[Database]], Effect]
     """What a transaction does all by itself on a database, as in a serial order."""
     independent: Callable[[Litmus], Executor]
@@ -229,22 +231,28 @@ class Format:
     sequences: str = ""
     """Why a transaction has one statement only; empty if it may have several."""
     steps: bool = False
-    """Whether statements are scans of indexes, which a schedule may stop at a row: ``x.scan[2]``."""
+    """Whether statements are scans of indexes, which a schedule may stop at a row:
+    ``x.scan[2]``.
+    """
     carry_out: Callable[[Litmus, Spec | None], Execution] | None = None
-    """How a litmus test is carried out, where that is not a snapshot, statements on it, and a check at the
-    commit; None: so."""
+    """How a litmus test is carried out, where that is not a snapshot, statements on it, and a check
+    at the commit; None: so."""
     stepwise: Callable[[Litmus, Spec | None], Callable[[], Stepwise]] | None = None
-    """What begins a litmus test under a protocol whose steps are chosen one by one, as often as it is called; None:
-    nothing waits, so that there is nothing to choose."""
+    """What begins a litmus test under a protocol whose steps are chosen one by one, as often as it
+    is called; None: nothing waits, so that there is nothing to choose."""
     interleave: Callable[[Litmus, Spec], Any] | None = None
-    """What comes out of all interleavings of a litmus test's steps under a protocol, as a result that prints; None: it
-    has no such steps."""
+    """What comes out of all interleavings of a litmus test's steps under a protocol, as a result
+    that prints; None: it has no such steps."""
     clauses: Callable[[Sequence[Clause]], object] | None = None
-    """What the clauses of its protocols mean; ClauseError for what they cannot. None: they have none."""
+    """What the clauses of its protocols mean; ClauseError for what they cannot. None: they have
+    none.
+    """
     told: Callable[[Event, TransactionRun], TransactionRun] = _no_more_to_tell
     """What an observer sees of a transaction besides what there is to see of any."""
     dirty: bool = False
-    """Whether others may read what a transaction writes before it commits: then those that abort are in frames."""
+    """Whether others may read what a transaction writes before it commits: then those that abort
+    are in frames.
+    """
     confs: Mapping[str, str] = field(default_factory=dict)
     """The confs that its writers have, whatever their clients set."""
     unfit: Callable[[Schema], str] = _fits
@@ -256,18 +264,22 @@ class Format:
     refusal: Callable[
         [str | None, Sequence[Event], Event], tuple[EvaluationError | None, str | None]
     ] = _unsaid
-    """How the check of a commit, the last argument, ends at the last of those that it missed so far, where
-    the exception of an axiom is due (None: it would go on): another error, if it ends so, and the error class
-    of the exception, if it has one."""
+    """How the check of a commit, the last argument, ends at the last of those that it missed so
+    far, where the exception of an axiom is due (None: it would go on): another error, if it ends
+    so, and the error class of the exception, if it has one."""
     written: Callable[[Event, Sequence[Event]], Event] = _as_it_is
-    """The commit as it is recorded after those that it missed: its effect may still fail, or change."""
+    """The commit as it is recorded after those that it missed: its effect may still fail, or
+    change.
+    """
     foreign: Callable[[Event], Event] = _its_own
     """A commit as writers of other formats of the log find it there."""
     retries: Callable[[Event, Statement, Database, Database], bool] = _never
-    """Whether a transaction tries again after a conflict, from the newest version; the databases are what
-    it read and what there is."""
+    """Whether a transaction tries again after a conflict, from the newest version; the databases
+    are what it read and what there is."""
     blind: Callable[[Effect], bool | None] = _says_nothing
-    """Whether a commit says of itself that it read nothing and only added; None if commits say no such thing."""
+    """Whether a commit says of itself that it read nothing and only added; None if commits say no
+    such thing.
+    """
     definitions: Callable[[Database, Mapping[str, Schema], Collection[str]], object] = (
         _no_definitions
     )
@@ -275,11 +287,11 @@ class Format:
     solver: Callable[[], ScopeSolver] | None = None
     """A search of its scopes by a solver, if there is one."""
     scans: Callable[[Statement, Mapping[str, Schema]], Scans | None] = _all_of_it
-    """Tables and what picks files of them, such that a statement's effect depends on the files that are
-    picked and on nothing else; None: on the whole snapshot."""
+    """Tables and what picks files of them, such that a statement's effect depends on the files that
+    are picked and on nothing else; None: on the whole snapshot."""
     instance: Callable[[Any, Sequence[Read], Sequence[str]], Any] | None = None
-    """How it sees an instance of a statement with parameters (``checker.templates``), the queries of its client, and
-    tables of which any row may count for it; None: nobody can say."""
+    """How it sees an instance of a statement with parameters (``checker.templates``), the queries
+    of its client, and tables of which any row may count for it; None: nobody can say."""
     protocols: tuple[str, ...] = ()
     """The protocols that are meant where none is named."""
     levels: tuple[str, ...] = ()
@@ -289,6 +301,8 @@ class Format:
     universe: str = ""
     """The scope that ``separate`` searches where none is named."""
     searched_as: str = ""
-    """The format of the scopes that its protocols are searched, counted and compared in; empty: its own."""
+    """The format of the scopes that its protocols are searched, counted and compared in; empty: its
+    own.
+    """
     unsearched: str = ""
     """Why its scopes are not searched and counted; empty if they are."""

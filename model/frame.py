@@ -38,19 +38,25 @@ class Frame(ReadableRepr):
     """
 
     nodes: tuple[str, ...]
-    """Transactions by name; where reads count one by one, the initial transaction and the reads follow, or all operations."""
+    """Transactions by name; where reads count one by one, the initial transaction and the reads
+    follow, or all operations.
+    """
     relations: Mapping[str, Relation]
     """By name (lower case), over the positions of the nodes."""
     sets: Mapping[str, int]
     """By name (capitals), as bitsets of these positions."""
     reasons: Mapping[tuple[str, int, int], Reason] = field(default_factory=dict)
-    """Why a pair is in a base relation, by its name and the two positions; one made for counting has none."""
+    """Why a pair is in a base relation, by its name and the two positions; one made for counting
+    has none.
+    """
     beside: int = 0
     """How many of the nodes, at the end, are no transactions."""
     own: Mapping[str, Term] = field(default_factory=dict)
     """Terms that only the format of the frame has, by name."""
     flaws: tuple[Violation, ...] = ()
-    """Reads that no order of the transactions explains: where there is one, no spec admits the frame."""
+    """Reads that no order of the transactions explains: where there is one, no spec admits the
+    frame.
+    """
 
     def __post_init__(self) -> None:
         n = len(self.nodes)
@@ -62,7 +68,9 @@ class Frame(ReadableRepr):
                 raise FrameError(f"set {name} has members outside the {n} nodes of its frame")
 
     def lines(self) -> list[str]:
-        """A line for each node with its sets, one for each pair of a relation with its reason, one for each flaw."""
+        """A line for each node with its sets, one for each pair of a relation with its reason, one
+        for each flaw.
+        """
         width = max(map(len, self.nodes), default=0)
         lines = [
             f"{node:<{width}}  {', '.join(self.member_of(node))}".rstrip() for node in self.nodes
@@ -91,7 +99,9 @@ class Frame(ReadableRepr):
         return len(self.nodes) - self.beside
 
     def is_operation(self, i: int) -> bool:
-        """Whether the node is an operation; the initial transaction is the first node that is beside."""
+        """Whether the node is an operation; the initial transaction is the first node that is
+        beside.
+        """
         return i > self.transactions
 
     def names(self) -> list[str]:
@@ -108,8 +118,8 @@ class Frame(ReadableRepr):
         return self.own[name] if name in self.own else BASE[name]
 
     def edges(self) -> list[Edge]:
-        """Every pair of every relation with its reason, in the order of the vocabulary, a format's own last. What is said
-        of items and predicates apart is left out where it is said of both.
+        """Every pair of every relation with its reason, in the order of the vocabulary, a format's
+        own last. What is said of items and predicates apart is left out where it is said of both.
 
         >>> from isolitmus.model.reason import Reason
         >>> from isolitmus.model.relation import Relation
@@ -130,11 +140,12 @@ class Frame(ReadableRepr):
         return [name for name in (*SETS, *self.own) if self.sets.get(name, 0) & bit]
 
     def to_networkx(self, *kinds: str) -> MultiDiGraph:
-        """The frame as a graph of networkx: each node with its ``sets``, separated by commas; an edge for each
-        pair of a relation, with the relation's name as key and ``kind``, and the reason as ``why``. All of
-        that GraphML takes.
+        """The frame as a graph of networkx: each node with its ``sets``, separated by commas; an
+        edge for each pair of a relation, with the relation's name as key and ``kind``, and the
+        reason as ``why``. All of that GraphML takes.
 
-        ``kinds``: only these relations; by default all. FrameError for one that the frame does not have.
+        ``kinds``: only these relations; by default all. FrameError for one that the frame does not
+        have.
 
         >>> from isolitmus.model.relation import Relation
         >>> wr, rw = Relation.of(2, [(0, 1)]), Relation.of(2, [(1, 0)])
@@ -177,9 +188,9 @@ class Frame(ReadableRepr):
 class FrameBuilder:
     """A frame in the making: pairs and members of sets are put in one by one.
 
-    It has the relations and sets that it is made with, empty at first: those of the vocabulary by name, a
-    format's own by their terms. ``reasons`` False leaves out why, for counting; of several reasons for one
-    pair the first stays. FrameError for a name that the vocabulary does not have.
+    It has the relations and sets that it is made with, empty at first: those of the vocabulary by
+    name, a format's own by their terms. ``reasons`` False leaves out why, for counting; of several
+    reasons for one pair the first stays. FrameError for a name that the vocabulary does not have.
 
     >>> builder = FrameBuilder(("a", "b"), ("ww", "rw"), ("Writer",))
     >>> builder.add("rw", 1, 0, "b missed a")
@@ -240,7 +251,9 @@ class FrameBuilder:
         self._sets[name] |= 1 << i
 
     def flaw(self, name: str, i: int, why: Reason) -> None:
-        """Say that a transaction has a read that no order explains: the name of the flaw, and what it is."""
+        """Say that a transaction has a read that no order explains: the name of the flaw, and what
+        it is.
+        """
         node = self.nodes[i]
         self._flaws.append(Violation(name, "flaw", (Edge(node, node, "wr", why),)))
 

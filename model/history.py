@@ -1,13 +1,14 @@
-"""A history: transactions with what they read and wrote, sessions, and the orders that were observed.
+"""A history: transactions with what they read and wrote, sessions, and the orders that were
+observed.
 
 Choices. The initial transaction T0 wrote version 0 of every object; it is a node of the frame only
-where the reads are nodes, too (``checker.judge.read_nodes``). A version that its writer overwrote itself has a number of
-its own, ``x1:1``; whoever else reads it has read what was there halfway (``intermediate``, Adya's G1b), and
-missed the next version. A
-predicate's match bits belong to its name: what one read of P states holds for all reads of P. **A version of which no read of P states whether it
-matches counts as changing the matches**, as if P had read its object item by item; the example of
-the interface, ``r(P: x0*, y0)`` against ``w(y1)``, relies on it, and ``assumptions`` names every such
-version. An object that no read of P names is outside of P.
+where the reads are nodes, too (``checker.judge.read_nodes``). A version that its writer overwrote
+itself has a number of its own, ``x1:1``; whoever else reads it has read what was there halfway
+(``intermediate``, Adya's G1b), and missed the next version. A predicate's match bits belong to its
+name: what one read of P states holds for all reads of P. **A version of which no read of P states
+whether it matches counts as changing the matches**, as if P had read its object item by item; the
+example of the interface, ``r(P: x0*, y0)`` against ``w(y1)``, relies on it, and ``assumptions``
+names every such version. An object that no read of P names is outside of P.
 """
 
 from __future__ import annotations
@@ -44,8 +45,8 @@ class History(ObservedHistory, ReadableRepr):
     """Transactions by number, sessions, and observed pairs of the version order.
 
     A transaction that no session names is a session of its own. The constructor raises a
-    HistoryError for what contradicts itself, naming both operations. A read that nothing explains does not: every level
-    forbids it (``checker.judge.completion``).
+    HistoryError for what contradicts itself, naming both operations. A read that nothing explains
+    does not: every level forbids it (``checker.judge.completion``).
 
     >>> skew = History.parse("r1(x0) r1(y0) w1(x1) r2(x0) r2(y0) w2(y2) c1 c2")
     >>> skew
@@ -68,12 +69,13 @@ class History(ObservedHistory, ReadableRepr):
         """Adya's linear notation: ``r1(x0) w1(x1) c1 r2(x1) a2 [x0 < x1]``.
 
         ``c`` commits, ``a`` aborts; a transaction that does neither is unknown, unless none does:
-        then all committed. ``b`` begins: a history that has any says what was when (``rt``). Version orders stand in brackets.
-        Transactions may also stand apart, ``T1: r(x2) w(y1); T2: r(y1) w(x2)``, as they have to where no order has each
-        read after its write. ``d1(x1)`` deletes: a write of a version that is the last of x and matches no predicate.
-        What the notation has no signs for is as in a table: sessions, ``"T1 T2"``, and sets, ``{"Trusted": ["T1"]}``; of
-        whom it is unknown how they ended, also where nobody is known to have ended; a schedule in which not
-        all begin, ``"T1.end T2.start"``, instead of any ``b``.
+        then all committed. ``b`` begins: a history that has any says what was when (``rt``).
+        Version orders stand in brackets. Transactions may also stand apart, ``T1: r(x2) w(y1); T2:
+        r(y1) w(x2)``, as they have to where no order has each read after its write. ``d1(x1)``
+        deletes: a write of a version that is the last of x and matches no predicate. What the
+        notation has no signs for is as in a table: sessions, ``"T1 T2"``, and sets, ``{"Trusted":
+        ["T1"]}``; of whom it is unknown how they ended, also where nobody is known to have ended; a
+        schedule in which not all begin, ``"T1.end T2.start"``, instead of any ``b``.
 
         >>> history = History.parse("w1(x1) r2(x1)", sets={"Trusted": ["T1"]}, unknown=["T2"], schedule="T1 T2.start")
         >>> history.to_table()["unknown"], history.sets, history.schedule
@@ -92,9 +94,10 @@ class History(ObservedHistory, ReadableRepr):
     def from_table(cls, table: Mapping[str, object]) -> History:
         """The ``[history]`` table of a litmus file.
 
-        Keys: ``T1``, ``T2``, … (operations); ``sessions``, ``order``, ``aborted``, ``unknown`` (lists
-        of texts, each optional); ``schedule``, a text, ``T1.start T2 T1.end``: what was when, in real time; ``T1[2]``
-        is its second operation; ``sets``, names for sets of transactions, ``{Trusted = ["T1"]}``.
+        Keys: ``T1``, ``T2``, … (operations); ``sessions``, ``order``, ``aborted``, ``unknown``
+        (lists of texts, each optional); ``schedule``, a text, ``T1.start T2 T1.end``: what was
+        when, in real time; ``T1[2]`` is its second operation; ``sets``, names for sets of
+        transactions, ``{Trusted = ["T1"]}``.
 
         >>> table = {"T1": "r(x0) w(y1)", "T2": "r(y1)", "sessions": ["T1 T2"]}
         >>> History.from_table(table).to_table() == table

@@ -1,7 +1,8 @@
 """What contradicts itself in the text of a history: the defects that leave nothing to judge.
 
-One HistoryError for each kind of defect; it names the operations that contradict each other. What a database may have
-done, wrong as it is, is none: a read of what nobody wrote is there to be forbidden (``checker.judge.completion``).
+One HistoryError for each kind of defect; it names the operations that contradict each other. What a
+database may have done, wrong as it is, is none: a read of what nobody wrote is there to be
+forbidden (``checker.judge.completion``).
 """
 
 from __future__ import annotations
@@ -54,8 +55,8 @@ def _transactions(history: ObservedHistory) -> None:
         for write in own.values():
             if write.version.part:
                 raise HistoryError(
-                    f"{transaction.name} has {write} and no w({write.version.last}) after it; its last version has no"
-                    " number of its own"
+                    f"{transaction.name} has {write} and no w({write.version.last}) after it; its"
+                    " last version has no number of its own"
                 )
 
 
@@ -64,13 +65,14 @@ def _write(write: Write, transaction: Transaction, own: dict[str, Write]) -> Non
     if version.writer != transaction.number:
         right = Version(version.object, transaction.number)
         raise HistoryError(
-            f"{write} of {name}: the version {version} is T{version.writer}'s; {name} writes {right}"
+            f"{write} of {name}: the version {version} is T{version.writer}'s; {name} writes"
+            f" {right}"
         )
     before = own.get(version.object)
     if before is not None and not before.version.part:
         raise HistoryError(
-            f"{name} has {before} and then {write}; the last version that it wrote is {before.version}, those before"
-            f" it are {before.version}:1, {before.version}:2, …"
+            f"{name} has {before} and then {write}; the last version that it wrote is"
+            f" {before.version}, those before it are {before.version}:1, {before.version}:2, …"
         )
     place = 1 if before is None else before.version.part + 1
     if version.part and version.part != place:
@@ -83,13 +85,14 @@ def _predicate_read(
     for version in (match.version for match in read.others):
         if version.writer != INITIAL and version not in written:
             raise HistoryError(
-                f"{read} of {transaction.name} says whether {version} matches, but T{version.writer} has no w({version})"
+                f"{read} of {transaction.name} says whether {version} matches, but"
+                f" T{version.writer} has no w({version})"
             )
     for version in (match.version for match in read.seen):
         if version.part:
             raise HistoryError(
-                f"{read} of {transaction.name} names {version}; a version set has the last versions of transactions,"
-                f" {version.last}"
+                f"{read} of {transaction.name} names {version}; a version set has the last versions"
+                f" of transactions, {version.last}"
             )
 
 
@@ -102,14 +105,15 @@ def _matches(history: ObservedHistory) -> None:
             if other != match.version:
                 raise HistoryError(
                     f"{read} of {transaction.name} saw both {other} and {match.version};"
-                    f" a version set has one version of each object"
+                    " a version set has one version of each object"
                 )
         here = f"{read} of {transaction.name}"
         for match in (*read.seen, *read.others):
             before = stated.setdefault((read.predicate, match.version), (match.matches, here))
             if before[0] != match.matches:
                 raise HistoryError(
-                    f"{before[1]} and {here} differ on whether {match.version} matches {read.predicate}"
+                    f"{before[1]} and {here} differ on whether {match.version} matches"
+                    f" {read.predicate}"
                 )
 
 
@@ -143,13 +147,15 @@ def _schedule(history: ObservedHistory) -> None:
             )
         if (number, moment) in places:
             raise HistoryError(
-                f"schedule: {what} stands twice; a transaction starts, does each thing, and ends once"
+                f"schedule: {what} stands twice; a transaction starts, does each thing, and ends"
+                " once"
             )
         for (other, late), place in places.items():
             if other == number and _before(moment, late):
                 raise HistoryError(
-                    f"schedule: {moment_words(number, late)}, which is number {place}, comes before {what},"
-                    f" number {k}; a transaction starts, does one thing after another, and ends"
+                    f"schedule: {moment_words(number, late)}, which is number {place}, comes before"
+                    f" {what}, number {k}; a transaction starts, does one thing after another, and"
+                    " ends"
                 )
         places[number, moment] = k
 
@@ -189,18 +195,20 @@ def _order(history: ObservedHistory) -> None:
     for first, second in history.order:
         if first.object != second.object:
             raise HistoryError(
-                f"order {first} < {second} compares versions of two objects; give each its own order"
+                f"order {first} < {second} compares versions of two objects; give each its own"
+                " order"
             )
         for version in (first, second):
             writer = transactions.get(version.writer)
             if version.part:
                 raise HistoryError(
-                    f"order {first} < {second} names {version}, which T{version.writer} overwrote itself; order"
-                    f" {version.last}"
+                    f"order {first} < {second} names {version}, which T{version.writer} overwrote"
+                    f" itself; order {version.last}"
                 )
             if version.writer != INITIAL and (writer is None or version not in writer.writes):
                 raise HistoryError(
-                    f"order {first} < {second} names {version}, but T{version.writer} has no w({version})"
+                    f"order {first} < {second} names {version}, but T{version.writer} has no"
+                    f" w({version})"
                 )
             if writer is not None and writer.status == "aborted":
                 raise HistoryError(

@@ -53,9 +53,9 @@ class CacheTable(Command):
 
     A cache belongs to all sessions of the JVM (SharedState.cacheManager), and every statement that
     changes the table fills it anew when it ends (recacheByPlan, in DeltaTableV2, DeleteCommand,
-    UpdateCommand and MergeIntoCommand), but for TRUNCATE, which takes it out of the cache. So whoever
-    queries a cached table sees its newest version, as without a cache. But the plan has no scan of the
-    table any more that the transaction could notice.
+    UpdateCommand and MergeIntoCommand), but for TRUNCATE, which takes it out of the cache. So
+    whoever queries a cached table sees its newest version, as without a cache. But the plan has no
+    scan of the table any more that the transaction could notice.
     """
 
     sql: str
@@ -78,8 +78,9 @@ Aside = CacheTable | SetConf
 
 @dataclass(frozen=True, slots=True)
 class DataFrameWrite:
-    """A write by the DataFrame API: ``spark.sql(query).write.mode(mode).options(…)`` into a table; or a
-    micro-batch of a streaming query, in output mode append or complete, that has what ``query`` gives.
+    """A write by the DataFrame API: ``spark.sql(query).write.mode(mode).options(…)`` into a table;
+    or a micro-batch of a streaming query, in output mode append or complete, that has what
+    ``query`` gives.
     """
 
     table: str
@@ -119,13 +120,19 @@ class ClientSettings:
     write: DataFrameWrite | None = None
     """The DataFrame write that the transaction is, if it is one."""
     app: tuple[str, int] | None = None
-    """If it is idempotent, the application and its version: of a micro-batch the streaming query and the number."""
+    """If it is idempotent, the application and its version: of a micro-batch the streaming query
+    and the number.
+    """
     protocol: str | None = None
     """The name of the commit check of its own writer, if another one than the run's writes it."""
     scan: str | tuple[str, ...] = ()
-    """By which indexes its statements go: one for every scan of its table, or one for each scan in order."""
+    """By which indexes its statements go: one for every scan of its table, or one for each scan in
+    order.
+    """
     each: bool = False
-    """Whether its subqueries are evaluated for each row anew, also those that do not depend on it."""
+    """Whether its subqueries are evaluated for each row anew, also those that do not depend on
+    it.
+    """
 
     @property
     def asks(self) -> bool:
@@ -268,7 +275,9 @@ def _file(test: Litmus | HistoryTest) -> str:
 
 
 def litmus_lines(test: Litmus) -> Iterator[str]:
-    """Title, schedule, tables, transactions, expectations, in that order; of SQL, not of raw transactions."""
+    """Title, schedule, tables, transactions, expectations, in that order; of SQL, not of raw
+    transactions.
+    """
     yield from _head(test)
     if test.format != DELTA:
         yield f"format   = {quoted(test.format)}"

@@ -1,4 +1,6 @@
-"""A matrix of statements: the outcome of each statement if another one commits in between, by layout."""
+"""A matrix of statements: the outcome of each statement if another one commits in between, by
+layout.
+"""
 
 from __future__ import annotations
 
@@ -34,8 +36,8 @@ class MatrixPlace(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Matrix(ReadableRepr):
-    """Statements to be run beside each other. Tables, layouts and statements are as their file has them, with places
-    to be filled in (``specs.files.matrix_file.matrix_litmus``).
+    """Statements to be run beside each other. Tables, layouts and statements are as their file has
+    them, with places to be filled in (``specs.files.matrix_file.matrix_litmus``).
     """
 
     name: str
@@ -61,7 +63,10 @@ class Matrix(ReadableRepr):
     def __repr__(self) -> str:
         """What it is called, and how large it is."""
         each = count_of(len(self.statements), "statement")
-        return f"{self.name}: {self.title}\n  {each}, every pair, in {count_of(len(self.layouts), 'layout')}"
+        return (
+            f"{self.name}: {self.title}\n  {each}, every pair, in"
+            f" {count_of(len(self.layouts), 'layout')}"
+        )
 
     @property
     def digest(self) -> str:
@@ -90,7 +95,8 @@ NOT_MODELLED = "not modelled"
 
 
 def outcome_letter(outcome: str | None) -> str:
-    """An outcome as a letter: ``e`` for an error, a blank for what was not asked or is not modelled.
+    """An outcome as a letter: ``e`` for an error, a blank for what was not asked or is not
+    modelled.
 
     >>> outcome_letter("committed"), outcome_letter("error:SparkException"), outcome_letter("WriteConflict"), outcome_letter(None)
     ('.', 'e', 'x', ' ')

@@ -17,8 +17,9 @@ MOST = 10_000
 
 
 def memoize_by_identity(function: Callable[P, R]) -> Callable[P, R]:
-    """The function, which is not asked twice of the same objects: to hash an expression or a statement takes as long as
-    to walk it. Only for objects that do not change, given by position; errors are not remembered.
+    """The function, which is not asked twice of the same objects: to hash an expression or a
+    statement takes as long as to walk it. Only for objects that do not change, given by position;
+    errors are not remembered.
 
     >>> length = memoize_by_identity(len)
     >>> some = (1, 2)

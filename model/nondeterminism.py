@@ -1,7 +1,8 @@
 """Choices where nobody can compute what is so: one answer after another is tried.
 
-Who comes to such a place has ``TriedAnswers`` at hand and asks a question, with all answers that there are; without choices it is
-undetermined at once. ``enumerate_choices`` tries all: it begins anew for each answer to the first question that has none yet.
+Who comes to such a place has ``TriedAnswers`` at hand and asks a question, with all answers that
+there are; without choices it is undetermined at once. ``enumerate_choices`` tries all: it begins
+anew for each answer to the first question that has none yet.
 """
 
 from __future__ import annotations
@@ -46,8 +47,8 @@ class TriedAnswers:
 def choose(
     choices: TriedAnswers | None, question: Hashable, answers: tuple[Value, ...], why: str
 ) -> Value:
-    """The answer that is tried; one question of one transaction has one answer. UndeterminedError with ``why``
-    if there are no choices.
+    """The answer that is tried; one question of one transaction has one answer. UndeterminedError
+    with ``why`` if there are no choices.
     """
     if choices is None:
         raise UndeterminedError(why)
@@ -60,8 +61,8 @@ def choose(
 def enumerate_choices(
     once: Callable[[TriedAnswers], Done], most: int = MOST_TRIES
 ) -> Iterator[Done]:
-    """What comes out with every answer to every question; UndeterminedError where that is begun more than ``most``
-    times, or where one way is undetermined for another reason.
+    """What comes out with every answer to every question; UndeterminedError where that is begun
+    more than ``most`` times, or where one way is undetermined for another reason.
 
     >>> list(enumerate_choices(lambda choices: [choose(choices, k, (True, False), "who knows") for k in "ab"]))
     [[True, True], [True, False], [False, True], [False, False]]
@@ -76,7 +77,8 @@ def enumerate_choices(
         except OpenQuestion as open_:
             if tries >= most:
                 raise UndeterminedError(
-                    f"{open_.problem}, and what may come of it was tried {most:,} times, which were not all"
+                    f"{open_.problem}, and what may come of it was tried {most:,} times, which were"
+                    " not all"
                 ) from None
             left += [{**answers, open_.question: each} for each in reversed(open_.answers)]
             continue

@@ -2,10 +2,11 @@
 
 Adya's notation of histories, read: ``r(x0) w(y1)`` and, on one line, ``r1(x0) w1(x1) c1``.
 
-What a history says by ``d1(x1)``: T1 deleted x, and left a version that is dead (Adya 1999, section 4.1).
+What a history says by ``d1(x1)``: T1 deleted x, and left a version that is dead (Adya 1999, section
+4.1).
 
-A dead version is the last of its object, and matches no predicate. Both can be said of any version, and so it is kept: as a
-write, with an order of versions and what does not match.
+A dead version is the last of its object, and matches no predicate. Both can be said of any version,
+and so it is kept: as a write, with an order of versions and what does not match.
 """
 
 from __future__ import annotations
@@ -60,8 +61,8 @@ class DeadWrite(Write):
 def expand_deletes(
     transactions: Sequence[Transaction], order: Sequence[VersionPair]
 ) -> tuple[tuple[Transaction, ...], tuple[VersionPair, ...]]:
-    """The transactions and the order of versions, with what deletes mean; HistoryError if an object is deleted twice,
-    or if what is dead matches, or was overwritten by its own writer.
+    """The transactions and the order of versions, with what deletes mean; HistoryError if an object
+    is deleted twice, or if what is dead matches, or was overwritten by its own writer.
 
     >>> from isolitmus.model.history import History
     >>> History.parse("w1(x1) d2(x2) r3(P: x1*)").to_table()
@@ -98,11 +99,13 @@ def _dead(transactions: Iterable[Transaction]) -> list[Version]:
                 if version.writer != transaction.number:
                     right = Version(version.object, transaction.number)
                     raise HistoryError(
-                        f"{operation} of {name}: the version {version} is T{version.writer}'s; {name} deletes {right}"
+                        f"{operation} of {name}: the version {version} is T{version.writer}'s;"
+                        f" {name} deletes {right}"
                     )
                 if version.part:
                     raise HistoryError(
-                        f"{name} has {operation}: what is dead is the last version, d({version.last})"
+                        f"{name} has {operation}: what is dead is the last version,"
+                        f" d({version.last})"
                     )
                 dead.append(version)
     return dead
@@ -116,8 +119,8 @@ def _last(there: Sequence[Transaction]) -> dict[str, Version]:
         other = last.setdefault(version.object, version)
         if other != version:
             raise HistoryError(
-                f"T{version.writer} has d({version}), and T{other.writer} has d({other}): an object is deleted once; a"
-                " row that comes again is another object"
+                f"T{version.writer} has d({version}), and T{other.writer} has d({other}): an object"
+                " is deleted once; a row that comes again is another object"
             )
     perhaps = _dead(there)
     times = Counter(version.object for version in perhaps)
@@ -127,7 +130,9 @@ def _last(there: Sequence[Transaction]) -> dict[str, Version]:
 def _plain(
     operation: Operation, dead: Sequence[Version], said: Mapping[str, Collection[Version]]
 ) -> Operation:
-    """The operation without deletes; a read by predicate says of each dead version of its objects that it does not match."""
+    """The operation without deletes; a read by predicate says of each dead version of its objects
+    that it does not match.
+    """
     if isinstance(operation, DeadWrite):
         return Write(operation.version)
     if not isinstance(operation, PredicateRead):
@@ -135,8 +140,8 @@ def _plain(
     for match in (*operation.seen, *operation.others):
         if match.matches and match.version in dead:
             raise HistoryError(
-                f"{operation}: {match.version} is dead, T{match.version.writer} deleted {match.version.object}; what is"
-                f" dead matches nothing, write {match.version}"
+                f"{operation}: {match.version} is dead, T{match.version.writer} deleted"
+                f" {match.version.object}; what is dead matches nothing, write {match.version}"
             )
     stated = said[operation.predicate]
     objects = {version.object for version in stated}
@@ -179,11 +184,12 @@ def read_operations(text: str, where: str) -> tuple[Operation, ...]:
 def read_linear(
     text: str, unknown: Sequence[str] = ()
 ) -> tuple[tuple[Transaction, ...], tuple[tuple[Version, Version], ...], tuple[Moment, ...]]:
-    """The transactions of a history on one line, by number, its observed version order, and what began, was done and
-    ended when, if it says that any began.
+    """The transactions of a history on one line, by number, its observed version order, and what
+    began, was done and ended when, if it says that any began.
 
     A transaction that neither commits nor aborts is unknown, unless none of them does: then all
-    committed but those that are named as ``unknown``. A version that is written on the line must be written before another transaction reads it.
+    committed but those that are named as ``unknown``. A version that is written on the line must be
+    written before another transaction reads it.
     """
     if APART.match(text.lstrip()):
         return _read_apart(text, unknown)
@@ -252,7 +258,9 @@ def read_linear(
 def _read_apart(
     text: str, unknown: Sequence[str]
 ) -> tuple[tuple[Transaction, ...], tuple[tuple[Version, Version], ...], tuple[Moment, ...]]:
-    """The same of transactions that stand apart: ``T1: r(x2) w(y1); T2 (aborted): r(y1) w(x2) [x0 < x2]``."""
+    """The same of transactions that stand apart: ``T1: r(x2) w(y1); T2 (aborted): r(y1) w(x2) [x0 <
+    x2]``.
+    """
     body, *rest = text.split("[")
     order = [
         pair for each in rest for part in each.split(",") for pair in read_order(part.strip(" ]"))
@@ -262,7 +270,8 @@ def _read_apart(
         match = APART.fullmatch(part.strip())
         if match is None:
             raise HistoryError(
-                f"history: '{brief(part.strip())}' is not a transaction; write T1: r(x2) w(y1); T2: r(y1) w(x2)"
+                f"history: '{brief(part.strip())}' is not a transaction; write T1: r(x2) w(y1); T2:"
+                " r(y1) w(x2)"
             )
         number = int(match[1])
         if number in found:
@@ -291,7 +300,8 @@ def read_order(text: str) -> list[tuple[Version, Version]]:
     for first, second in pairs:
         if first.object != second.object:
             raise HistoryError(
-                f"order '{text.strip()}' compares {first} with {second}: they are versions of two objects"
+                f"order '{text.strip()}' compares {first} with {second}: they are versions of two"
+                " objects"
             )
     return pairs
 
@@ -307,7 +317,8 @@ def read_schedule(text: str) -> tuple[Moment, ...]:
         match = MOMENT.fullmatch(word)
         if match is None:
             raise HistoryError(
-                f"schedule: '{word}' is not a moment; write T1.start, T1[1] for its first operation, T1.end, or T1 for all"
+                f"schedule: '{word}' is not a moment; write T1.start, T1[1] for its first"
+                " operation, T1.end, or T1 for all"
             )
         number = read_transaction_name(match[1], "schedule")
         if match[3]:

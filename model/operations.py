@@ -3,10 +3,11 @@
 What the transactions of a history did: reads of items, reads by predicate, writes.
 
 A version is called by its object and the number of the transaction that wrote it: ``x2`` is what T2
-left of x, ``x0`` what was there before the history. The notation is Adya's;
-what T2 made of x before is ``x2:1``, ``x2:2``, …, and a name with digits is told from the number: ``k7_2``.
+left of x, ``x0`` what was there before the history. The notation is Adya's; what T2 made of x
+before is ``x2:1``, ``x2:2``, …, and a name with digits is told from the number: ``k7_2``.
 
-What a history holds, before it is asked anything: transactions, sessions, observed orders, what was when, named sets.
+What a history holds, before it is asked anything: transactions, sessions, observed orders, what was
+when, named sets.
 
 Match bits: which versions match a predicate, as far as the reads of a history state it.
 
@@ -55,8 +56,8 @@ Status = Literal["committed", "aborted", "unknown"]
 
 @dataclass(frozen=True, slots=True, order=True)
 class Version:
-    """What a transaction left of an object, or had made of it before: ``part`` 1 is its first version, 2 the next, and
-    0 the last.
+    """What a transaction left of an object, or had made of it before: ``part`` 1 is its first
+    version, 2 the next, and 0 the last.
 
     >>> print(Version("x", 2), Version("x", 2, 1), Version("k7", 2))
     x2 x2:1 k7_2
@@ -173,22 +174,28 @@ def read_versions(operation: Operation) -> tuple[Version, ...]:
 
 
 Moment = tuple[int, Literal["start", "end"] | int]
-"""The number of a transaction, and whether it started or ended then, or which of its operations, from 1, was done."""
+"""The number of a transaction, and whether it started or ended then, or which of its operations,
+from 1, was done.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class ObservedHistory:
-    """What was seen of transactions. A ``model.history.History`` is one without defects, that gives frames."""
+    """What was seen of transactions. A ``model.history.History`` is one without defects, that gives
+    frames.
+    """
 
     transactions: tuple[Transaction, ...]
     """In the order of their numbers."""
     sessions: tuple[tuple[int, ...], ...] = ()
-    """Numbers of transactions, one after another; one that no session names is a session of its own."""
+    """Numbers of transactions, one after another; one that no session names is a session of its
+    own.
+    """
     order: tuple[tuple[Version, Version], ...] = ()
     """Versions of one object, of which the first was observed to come first."""
     schedule: tuple[Moment, ...] = ()
-    """What began, was done and ended, one after another in real time, as far as anybody knows. A transaction that ends
-    right after it started did all that it did in between.
+    """What began, was done and ended, one after another in real time, as far as anybody knows. A
+    transaction that ends right after it started did all that it did in between.
     """
     sets: tuple[tuple[str, tuple[int, ...]], ...] = ()
     """Sets of transactions that the history names, such as who asked for which level, by number."""
@@ -199,8 +206,9 @@ class ObservedHistory:
         return sum(len(transaction.operations) for transaction in self.transactions)
 
     def moments(self) -> tuple[tuple[int, int | None], ...] | None:
-        """Every operation, by the number of its transaction and its place from 1, and every end (None), as they came; None
-        if the schedule does not say that of all. Whose end is unknown ended last.
+        """Every operation, by the number of its transaction and its place from 1, and every end
+        (None), as they came; None if the schedule does not say that of all. Whose end is unknown
+        ended last.
 
         >>> from isolitmus.model.history import History
         >>> History.parse("b1 w1(x1) b2 r2(x1) c2 c1").moments()
@@ -242,7 +250,8 @@ class ObservedHistory:
 
 
 def shorten_schedule(moments: Sequence[Moment]) -> tuple[Moment, ...]:
-    """A schedule without the operations of who did all at once, of whom its start and its end say it.
+    """A schedule without the operations of who did all at once, of whom its start and its end say
+    it.
 
     >>> shorten_schedule([(1, "start"), (2, "start"), (2, 1), (2, "end"), (1, 1), (1, "end")])
     ((1, 'start'), (2, 'start'), (2, 'end'), (1, 1), (1, 'end'))

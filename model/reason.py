@@ -26,8 +26,8 @@ __all__ = ["Edge", "Item", "Reason"]
 class Item:
     """What was read or written: a row of a table, by its identity, with its values.
 
-    What stands for something else of a table, its definition say, is an item whose table and identity
-    are both what it is called; without values it was not there.
+    What stands for something else of a table, its definition say, is an item whose table and
+    identity are both what it is called; without values it was not there.
     """
 
     table: str

@@ -59,7 +59,8 @@ class Records(ReadableRepr):
             from pandas import DataFrame
         except ImportError:
             raise IsolitmusError(
-                "pandas is not installed; pip install 'isolitmus[spark]' brings it, and to_csv() needs none"
+                "pandas is not installed; pip install 'isolitmus[spark]' brings it, and to_csv()"
+                " needs none"
             ) from None
         return DataFrame(list(self.rows), columns=list(self.columns))
 

@@ -1,4 +1,6 @@
-"""Records by name: those that ship, those of installed packages, and those that a program offers."""
+"""Records by name: those that ship, those of installed packages, and those that a program
+offers.
+"""
 
 from __future__ import annotations
 
@@ -30,8 +32,9 @@ Record = TypeVar("Record", bound=Named)
 class Registry(Generic[Record]):
     """The records of one kind, ``what`` they are in a word.
 
-    ``shipped`` gives the place of each that ships, which is read when it is asked for, ``aliases`` other names
-    of those. An installed package offers its own by entry points in the group ``isolitmus.WHATs``.
+    ``shipped`` gives the place of each that ships, which is read when it is asked for, ``aliases``
+    other names of those. An installed package offers its own by entry points in the group
+    ``isolitmus.WHATs``.
 
     >>> class Colour:
     ...     def __init__(self, name): self.name = name
@@ -56,7 +59,9 @@ class Registry(Generic[Record]):
         self._known: dict[str, Record] = {}
 
     def offer(self, one: Record) -> Record:
-        """Make a record known by its name, as an entry point does; ValueError if another one has it."""
+        """Make a record known by its name, as an entry point does; ValueError if another one has
+        it.
+        """
         if one.name in {*self.shipped, *self.aliases} or self._known.get(one.name, one) is not one:
             raise ValueError(f"there is another {self.what} '{one.name}' already")
         self._known[one.name] = one
@@ -93,5 +98,7 @@ class Registry(Generic[Record]):
 
 @cache
 def _installed(group: str, *_path: str) -> EntryPoints:
-    """What installed packages offer in a group; all of their metadata is read for it, once for each path."""
+    """What installed packages offer in a group; all of their metadata is read for it, once for each
+    path.
+    """
     return entry_points(group=group)

@@ -1,4 +1,6 @@
-"""Relations over a numbered set of nodes, as bitsets: row i holds a bit for every j with (i, j) in it."""
+"""Relations over a numbered set of nodes, as bitsets: row i holds a bit for every j with (i, j) in
+it.
+"""
 
 from __future__ import annotations
 

@@ -38,8 +38,8 @@ PARKED = "parked"
 ROLLED_BACK = "rolled back"
 """The outcome of a transaction that its client ended without a commit."""
 SILENT = "silent"
-"""The outcome of a transaction of whose commit the protocol's source says nothing; and of all that had not ended
-by then, for the run ends there."""
+"""The outcome of a transaction of whose commit the protocol's source says nothing; and of all that
+had not ended by then, for the run ends there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,11 +60,14 @@ class Wait(ReadableRepr):
 
 @dataclass(frozen=True, slots=True)
 class TransactionRun(ReadableRepr):
-    """What one transaction did. Versions count from the table at the start of the schedule, which is 0."""
+    """What one transaction did. Versions count from the table at the start of the schedule, which
+    is 0.
+    """
 
     outcome: str
-    """``committed``, ``no-op`` (nothing was recorded), ``rolled back``, ``silent`` (the protocol's source does not
-    say), ``unknown`` (nobody could tell), the class of a conflict (``ConcurrentAppendException``), or ``error:CLASS``.
+    """``committed``, ``no-op`` (nothing was recorded), ``rolled back``, ``silent`` (the protocol's
+    source does not say), ``unknown`` (nobody could tell), the class of a conflict
+    (``ConcurrentAppendException``), or ``error:CLASS``.
     """
     exception: str | None = None
     """The class of what it failed with."""
@@ -85,16 +88,22 @@ class TransactionRun(ReadableRepr):
     rows: Rows | None = None
     """A reader's result."""
     emitted: Rows | None = None
-    """Where statements are scans: the rows of tables that these gave, in the order in which they came."""
+    """Where statements are scans: the rows of tables that these gave, in the order in which they
+    came.
+    """
     waits: tuple[Wait, ...] = ()
     """When it waited for others, in order."""
     message: str | None = field(default=None, compare=False)
-    """What it failed with says, in the words of the engine, if it has any: no two runs agree in paths and times."""
+    """What it failed with says, in the words of the engine, if it has any: no two runs agree in
+    paths and times.
+    """
     unsaid: frozenset[str] = frozenset()
     """The fields that who saw it cannot tell: nobody can compare them, whatever they hold."""
 
     def __str__(self) -> str:
-        """Return the version that it read, and the version that it committed or how else it ended."""
+        """Return the version that it read, and the version that it committed or how else it
+        ended.
+        """
         parts = [] if self.read_version is None else [f"reads version {self.read_version}"]
         if self.outcome != "committed":
             parts.append(self.ending)
@@ -143,7 +152,9 @@ class Run(ReadableRepr, Tabular):
     versions: tuple[Mapping[str, Rows], ...]
     """The tables at every version, from 0: bags of rows, by the table's name."""
     unread: frozenset[int] = frozenset()
-    """The versions whose tables who saw it could not read: somebody else had written there and not ended."""
+    """The versions whose tables who saw it could not read: somebody else had written there and not
+    ended.
+    """
 
     @property
     def tables(self) -> Mapping[str, Rows]:
@@ -170,7 +181,9 @@ class Run(ReadableRepr, Tabular):
         return Records((*of_run, "transaction", *of_each), tuple(rows))
 
     def lines(self) -> list[str]:
-        """Who carried out what, what became of each transaction, the tables after the last commit."""
+        """Who carried out what, what became of each transaction, the tables after the last
+        commit.
+        """
         width = max(map(len, self.transactions), default=0)
         head = f"{self.litmus} on {self.engine} ({self.engine_version}) under {self.protocol}"
         ends = [f"  {name:<{width}}  {done}" for name, done in self.transactions.items()]
@@ -187,8 +200,8 @@ class Run(ReadableRepr, Tabular):
 
 
 def same_bag(a: Rows, b: Rows) -> bool:
-    """Whether two tables hold the same rows, each as often, in whatever order; values of different types
-    are different, though Python has 1 equal to True.
+    """Whether two tables hold the same rows, each as often, in whatever order; values of different
+    types are different, though Python has 1 equal to True.
 
     >>> same_bag(((1,), (2,)), ((2,), (1,))), same_bag(((1,),), ((True,),))
     (True, False)
@@ -197,7 +210,8 @@ def same_bag(a: Rows, b: Rows) -> bool:
 
 
 def same_rows(a: Rows | None, b: Rows | None) -> bool:
-    """Whether two lists hold the same rows in the same order, values of different types being different.
+    """Whether two lists hold the same rows in the same order, values of different types being
+    different.
 
     >>> same_rows(((1,), (2,)), ((2,), (1,))), same_rows(((1,),), ((True,),))
     (False, False)
@@ -210,7 +224,9 @@ def _typed(row: Row) -> tuple[tuple[type, Value], ...]:
 
 
 class SeveralRuns(UndeterminedError):
-    """A test that ends in one of several ways, by whose thread is faster; ``runs`` are all of them."""
+    """A test that ends in one of several ways, by whose thread is faster; ``runs`` are all of
+    them.
+    """
 
     def __init__(self, message: str, runs: tuple[Run, ...]) -> None:
         super().__init__(message)

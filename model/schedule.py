@@ -36,8 +36,8 @@ ORDER: dict[Action, int] = {
     "start": 3,
     "commit": 4,
 }
-"""The steps of a statement that is a transaction, in the only order in which they make sense; two with one
-number do one thing."""
+"""The steps of a statement that is a transaction, in the only order in which they make sense; two
+with one number do one thing."""
 STEP = re.compile(r"(?P<name>[^.\[]*)(?:\.(?P<action>[^\[\]]*))?(?:\[(?P<number>[^\]]*)\])?")
 
 
@@ -50,10 +50,10 @@ class Step:
     read and written its data files; ``x.park-commit``: the same as ``x.start``.
 
     Of a transaction that is a sequence of statements ``x.start`` runs none, ``x[1]`` is the first
-    (``number`` 1), ``x.rollback`` ends it without a commit, and ``x`` is all of it. Where statements are scans
-    (``model.format``, ``steps``), ``x.scan[2]`` goes on until the second row has come, and stops there;
-    ``x.step[2]`` goes on for two steps of its plan: each entry that a scan comes to, the end of a scan, and the end
-    of a statement is one.
+    (``number`` 1), ``x.rollback`` ends it without a commit, and ``x`` is all of it. Where
+    statements are scans (``model.format``, ``steps``), ``x.scan[2]`` goes on until the second row
+    has come, and stops there; ``x.step[2]`` goes on for two steps of its plan: each entry that a
+    scan comes to, the end of a scan, and the end of a statement is one.
     """
 
     transaction: str
@@ -156,8 +156,8 @@ def _step(
     name = found["name"] if found else word.partition(".")[0]
     if scans and (whose := name.partition("[")[0]) in transactions and name != whose:
         raise LitmusError(
-            f"schedule step '{word}' is of one statement; rows are counted through all of {whose}: use"
-            f" {whose}.scan[1] and further rows"
+            f"schedule step '{word}' is of one statement; rows are counted through all of {whose}:"
+            f" use {whose}.scan[1] and further rows"
         )
     if name not in transactions:
         raise LitmusError(f"schedule step '{word}' names no transaction{near(name, transactions)}")
@@ -169,7 +169,8 @@ def _step(
     if action == "rollback" or action is None:
         does = "rolls back" if action else "runs a part of"
         raise LitmusError(
-            f"schedule step '{word}' {does} {name}, which is one statement and commits by itself; of a"
+            f"schedule step '{word}' {does} {name}, which is one statement and commits by itself;"
+            " of a"
             f' sequence, {name} = ["…", "…"], it is a step'
         )
     if action not in ORDER:
@@ -204,8 +205,8 @@ def _sequence_step(
     some = f"{name}[1]" if count == 1 else f"{name}[1] to {name}[{count}]"
     some = f"{name}.scan[1] and further rows, {some}" if scans else some
     raise LitmusError(
-        f"schedule step '{word}' is not one of a sequence of {count_of(count, 'statement')}; use {name}.start,"
-        f" {some}, {name}.commit, {name}.rollback or {name}"
+        f"schedule step '{word}' is not one of a sequence of {count_of(count, 'statement')}; use"
+        f" {name}.start, {some}, {name}.commit, {name}.rollback or {name}"
     )
 
 
@@ -258,6 +259,7 @@ def _check(step: Step, before: list[Step]) -> None:
     if last is not None and ORDER[last.action] >= ORDER[step.action]:
         twice = ORDER[last.action] == ORDER[step.action]
         raise LitmusError(
-            f"schedule step '{step}' {'starts ' + name + ' a second time' if twice else f'comes after {last}'}"
-            f"; the order is {', '.join(ORDER)}"
+            f"schedule step '{step}'"
+            f" {'starts ' + name + ' a second time' if twice else f'comes after {last}'}; the order"
+            f" is {', '.join(ORDER)}"
         )

@@ -112,8 +112,9 @@ class Axiom:
 
 @dataclass(frozen=True, slots=True)
 class Unsaid:
-    """``silent r as name``: of two transactions that r relates the source says nothing, neither that both may
-    commit nor that they may not. Axioms come first: what breaks one is forbidden, silence or not.
+    """``silent r as name``: of two transactions that r relates the source says nothing, neither
+    that both may commit nor that they may not. Axioms come first: what breaks one is forbidden,
+    silence or not.
     """
 
     expr: CatExpr
@@ -130,8 +131,8 @@ class Unsaid:
 
 @dataclass(frozen=True, slots=True)
 class Binder:
-    """``with ww from versions``: some version order, where the history does not observe it; ``with co from
-    linearisations``: some order of the transactions.
+    """``with ww from versions``: some version order, where the history does not observe it; ``with
+    co from linearisations``: some order of the transactions.
     """
 
     name: str
@@ -148,8 +149,8 @@ class Label:
 
 @dataclass(frozen=True, slots=True)
 class Clause:
-    """``lock reads S row until next``: what an engine does at other moments than a commit, in words of its format
-    (``model.format``, ``clauses``).
+    """``lock reads S row until next``: what an engine does at other moments than a commit, in words
+    of its format (``model.format``, ``clauses``).
     """
 
     words: tuple[str, ...]
@@ -187,16 +188,20 @@ class Spec(ReadableRepr):
     clauses: tuple[Clause, ...] = ()
     """What its engine does before a commit, which the format's functions read."""
     format: str | None = None
-    """The name of what it is checked in (``model.format``); None: a level, which is checked in any."""
+    """The name of what it is checked in (``model.format``); None: a level, which is checked in
+    any.
+    """
     setting: str = ""
     """What whoever owns a table sets to get it, empty if nothing does."""
     runtime: str | None = None
-    """The name of the runtime that it is read with (``runtime``); None: it does not depend on one."""
+    """The name of the runtime that it is read with (``runtime``); None: it does not depend on
+    one.
+    """
     at_most: str = ""
     """Why what it admits may still not be there, empty if it is (``at-most``)."""
     needs: frozenset[str] = frozenset()
-    """The base names, and those of sets that a history names, that axioms, silences and labels use once every definition is
-    unfolded.
+    """The base names, and those of sets that a history names, that axioms, silences and labels use
+    once every definition is unfolded.
     """
     path: Path | None = None
     """Where the file is; None: it was made up."""
@@ -230,7 +235,9 @@ S = TypeVar("S")
 
 
 class Algebra(Protocol[R, S]):
-    """What a reading must give: values R for relations and S for sets, and the operators on them."""
+    """What a reading must give: values R for relations and S for sets, and the operators on
+    them.
+    """
 
     def relation(self, name: str) -> R: ...
     def members(self, name: str) -> S: ...

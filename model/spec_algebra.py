@@ -100,7 +100,8 @@ def with_axioms(spec: Spec, axioms: Collection[Axiom], name: str) -> Spec:
 
 
 def conjunction(first: Spec, second: Spec, name: str) -> Spec:
-    """What satisfies every axiom of both, and of which neither is silent; it binds the orders that either does.
+    """What satisfies every axiom of both, and of which neither is silent; it binds the orders that
+    either does.
 
     >>> from isolitmus.specs import level, protocol
     >>> both = conjunction(protocol("delta-serializable"), level("write-serializable"), "both")

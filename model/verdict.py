@@ -1,4 +1,6 @@
-"""What a spec says of a frame: allowed, forbidden, nothing, unknown, or not a question for this frame."""
+"""What a spec says of a frame: allowed, forbidden, nothing, unknown, or not a question for this
+frame.
+"""
 
 from __future__ import annotations
 
@@ -15,8 +17,9 @@ __all__ = ["Allowed", "Forbidden", "Needs", "Silent", "Unknown", "Verdict", "Vio
 
 @dataclass(frozen=True, slots=True)
 class Violation(ReadableRepr):
-    """A broken axiom and the shortest cycle (or chain, where the axiom is ``empty``) that breaks it; or, of kind
-    ``silent``, a silence and the chain that is left unsaid; of kind ``form``, a form of a level that no order has.
+    """A broken axiom and the shortest cycle (or chain, where the axiom is ``empty``) that breaks
+    it; or, of kind ``silent``, a silence and the chain that is left unsaid; of kind ``form``, a
+    form of a level that no order has.
 
     ``supposing`` is what nobody observed and this violation takes to be so.
     """
@@ -50,9 +53,9 @@ class Violation(ReadableRepr):
 
 @dataclass(frozen=True, slots=True)
 class Allowed(ReadableRepr):
-    """Every axiom holds; the witness is an order of the nodes that the acyclic axioms are about, and
-    respects these. ``alone`` has a node that they are not about, but other axioms one by one (a reader at
-    update-serializable), in an order of those that suits it: each may have another.
+    """Every axiom holds; the witness is an order of the nodes that the acyclic axioms are about,
+    and respects these. ``alone`` has a node that they are not about, but other axioms one by one (a
+    reader at update-serializable), in an order of those that suits it: each may have another.
     """
 
     witness: tuple[str, ...] = ()
@@ -74,7 +77,8 @@ class Forbidden(ReadableRepr):
     """At least one axiom is broken; violations in the order of the spec's text.
 
     Of a history that leaves something open there is one violation for each way in which it may have
-    been, and ``others`` counts the ways that are forbidden, too, and not shown; None: they were not counted.
+    been, and ``others`` counts the ways that are forbidden, too, and not shown; None: they were not
+    counted.
     """
 
     violations: tuple[Violation, ...]
@@ -94,7 +98,8 @@ class Forbidden(ReadableRepr):
 
 @dataclass(frozen=True, slots=True)
 class Silent(ReadableRepr):
-    """Every axiom holds, and of some transactions the source says nothing: neither allowed nor forbidden.
+    """Every axiom holds, and of some transactions the source says nothing: neither allowed nor
+    forbidden.
 
     One of them for each silence of the text.
     """

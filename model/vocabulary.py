@@ -3,14 +3,15 @@
 The base names that a spec may use, and what is to be known of each: the vocabulary of frames.
 
 Lower case are relations, capitals are sets of nodes. A frame has some of these names, never all; a
-spec that uses one which its frame lacks gets the answer "needs …" instead of a verdict. A format may have
-terms of its own beside these (``model.format``).
+spec that uses one which its frame lacks gets the answer "needs …" instead of a verdict. A format
+may have terms of its own beside these (``model.format``).
 
 A term: a base name that a spec may use, where it belongs, and its words.
 
 The terms of commits as Delta has them: actions, files, footprints, kinds of statements.
 
-The terms of histories: of transactions, of what they did one by one, of orders, and of logs, whoever keeps them.
+The terms of histories: of transactions, of what they did one by one, of orders, and of logs,
+whoever keeps them.
 """
 
 from __future__ import annotations
@@ -44,11 +45,12 @@ __all__ = [
 Of = Literal[
     "histories", "reads", "operations", "moments", "items", "times", "orders", "logs", "delta", "delta-rs",
 ]  # fmt: skip
-"""Where a name belongs: to all ``histories``; to those whose ``reads`` are nodes; to those whose ``operations`` all are;
-to those that say of all operations at what ``moments`` they were; to those that tell reads of ``items``
-from those by predicate; to those that say at what ``times`` transactions began and ended; to the ``orders`` that
-a binder binds; to ``logs``, where what commits becomes a version; to commits as Delta (``delta``) has
-them, or to what delta-rs takes a statement to read (``delta-rs``).
+"""Where a name belongs: to all ``histories``; to those whose ``reads`` are nodes; to those whose
+``operations`` all are; to those that say of all operations at what ``moments`` they were; to those
+that tell reads of ``items`` from those by predicate; to those that say at what ``times``
+transactions began and ended; to the ``orders`` that a binder binds; to ``logs``, where what commits
+becomes a version; to commits as Delta (``delta``) has them, or to what delta-rs takes a statement
+to read (``delta-rs``).
 """
 
 EVERYWHERE: tuple[Of, ...] = (
@@ -171,22 +173,24 @@ OF_DELTA = (
     Term(
         "RsSerializable",
         "delta-rs",
-        "transactions of delta-rs on a table that declares an isolation level which delta-rs takes for"
-        " Serializable: any that it does not read",
+        "transactions of delta-rs on a table that declares an isolation level which delta-rs takes"
+        " for Serializable: any that it does not read",
         inside="{}'s table declares a level that delta-rs takes for Serializable",
         outside="{}'s table declares no level that delta-rs takes for Serializable",
     ),
     Term(
         "RsWriteSerializable",
         "delta-rs",
-        "transactions of delta-rs on a table whose property delta.isolationLevel is spelled writeSerializable",
+        "transactions of delta-rs on a table whose property delta.isolationLevel is spelled"
+        " writeSerializable",
         inside="{}'s table declares writeSerializable",
         outside="{}'s table does not declare writeSerializable",
     ),
     Term(
         "RsSnapshotIsolation",
         "delta-rs",
-        "transactions of delta-rs on a table whose property delta.isolationLevel is spelled snapshotIsolation",
+        "transactions of delta-rs on a table whose property delta.isolationLevel is spelled"
+        " snapshotIsolation",
         inside="{}'s table declares snapshotIsolation",
         outside="{}'s table does not declare snapshotIsolation",
     ),
@@ -356,8 +360,8 @@ OF_DELTA = (
     Term(
         "Complex",
         "delta",
-        "transactions with a complex condition: with a subquery, a structure, an array or a map, or one that is not"
-        " deterministic",
+        "transactions with a complex condition: with a subquery, a structure, an array or a map, or"
+        " one that is not deterministic",
         inside="{} has a complex condition",
         outside="{} has no complex condition",
     ),
@@ -433,7 +437,8 @@ OF_HISTORIES = (
     Term(
         "po",
         "reads",
-        "from an operation to the later ones of its transaction: from reads to reads, where writes are no nodes",
+        "from an operation to the later ones of its transaction: from reads to reads, where writes"
+        " are no nodes",
         verb="comes before",
     ),
     Term(
@@ -451,7 +456,8 @@ OF_HISTORIES = (
     Term(
         "fr",
         "operations",
-        "from a read to another transaction, which overwrote what it read: the pairs of rw, read by read",
+        "from a read to another transaction, which overwrote what it read: the pairs of rw, read by"
+        " read",
         verb="does not see",
     ),
     Term(
@@ -463,14 +469,15 @@ OF_HISTORIES = (
     Term(
         "loc",
         "operations",
-        "both operations are on one object; a read by predicate and a write if it saw what was written or that changes what"
-        " matches, two reads by predicate if it is one predicate",
+        "both operations are on one object; a read by predicate and a write if it saw what was"
+        " written or that changes what matches, two reads by predicate if it is one predicate",
         verb="is on the same object as",
     ),
     Term(
         "time",
         "moments",
-        "the first came before the second in real time: operations, and transactions where they ended",
+        "the first came before the second in real time: operations, and transactions where they"
+        " ended",
         verb="comes in time before",
     ),
     Term(
@@ -483,8 +490,8 @@ OF_HISTORIES = (
     Term(
         "vis",
         "logs",
-        "the first committed at or before the version that the second read; where a binder binds it,"
-        " the first is in the prefix of co that the second sees",
+        "the first committed at or before the version that the second read; where a binder binds"
+        " it, the first is in the prefix of co that the second sees",
         verb="is visible to",
     ),
     Term(
@@ -575,7 +582,8 @@ def sets_of(*of: Of) -> tuple[str, ...]:
 def terms_of(*terms: str | Term) -> Mapping[str, Term]:
     """Terms by name: those of the vocabulary by their names alone, and a format's own.
 
-    ValueError for a name that the vocabulary does not have, or an own term that has the name of another.
+    ValueError for a name that the vocabulary does not have, or an own term that has the name of
+    another.
 
     >>> from isolitmus.model.vocabulary import Term
     >>> own = Term("waits", "locking", "the first waits for a lock of the second", verb="waits for")
@@ -596,7 +604,9 @@ def terms_of(*terms: str | Term) -> Mapping[str, Term]:
 
 
 BINDERS = {"versions": "ww", "co": "ww", "linearisations": "co", "snapshots": "vis"}
-"""``with NAME from SOURCE``: the sources of orders that nobody observed, and the name each binds."""
+"""``with NAME from SOURCE``: the sources of orders that nobody observed, and the name each
+binds.
+"""
 
 APART = {name: name.partition("-")[0] for name in relations_of("items")}
 """What is said of items and predicates apart, and what it is a part of."""

@@ -1,4 +1,6 @@
-"""A workload: jobs that write to tables, over and over, with parameters of which something is known."""
+"""A workload: jobs that write to tables, over and over, with parameters of which something is
+known.
+"""
 
 from __future__ import annotations
 
@@ -32,13 +34,17 @@ class JobStatement(ReadableRepr):
     statement: Statement
     """What it is on the tables, its parameters in it."""
     types: Mapping[str, Type]
-    """The type of each parameter, also of those that a query is read into, and of what the clock says (``current_date()``)."""
+    """The type of each parameter, also of those that a query is read into, and of what the clock
+    says (``current_date()``).
+    """
     let: Mapping[str, Read] = field(default_factory=dict)
     """Queries that the client reads into parameters before the transaction starts."""
     conf: Mapping[str, str] = field(default_factory=dict)
     """The confs of the session that it runs in."""
     reads: tuple[str, ...] = ()
-    """Tables that jobs write to and that a query reads in whose place a table stands: any row of them may count."""
+    """Tables that jobs write to and that a query reads in whose place a table stands: any row of
+    them may count.
+    """
 
     def __repr__(self) -> str:
         return f"{self.name}: {self.sql}"
@@ -80,14 +86,16 @@ class Workload(ReadableRepr):
     shared: Mapping[str, Type] = field(default_factory=dict)
     """Parameters that have one value in all runs that overlap."""
     apart: frozenset[tuple[str, str]] = frozenset()
-    """Pairs of jobs of which no two runs ever overlap, either way around; of a job with itself, too."""
+    """Pairs of jobs of which no two runs ever overlap, either way around; of a job with itself,
+    too.
+    """
     formats: Mapping[str, str] = field(default_factory=dict)
     """Of tables that are not Delta's the format; jobs only read them."""
     distinct: tuple[str, ...] = ()
     """Parameters of which no two runs that overlap have the same value."""
     left_out: tuple[str, ...] = ()
-    """What is taken for granted of what was passed over (properties of tables, settings of sessions), and of queries
-    that tables stand in for."""
+    """What is taken for granted of what was passed over (properties of tables, settings of
+    sessions), and of queries that tables stand in for."""
     level: str | None = None
     """What the tables' property delta.isolationLevel says, if it is there."""
     text: str = ""
@@ -105,7 +113,8 @@ class Workload(ReadableRepr):
         """What is taken for granted of its tables and of when jobs run."""
         return (
             *(
-                f"Nobody writes to {table} while jobs run: it has the format {format_}, without a commit protocol."
+                f"Nobody writes to {table} while jobs run: it has the format {format_}, without a"
+                " commit protocol."
                 for table, format_ in self.formats.items()
             ),
             *self.left_out,

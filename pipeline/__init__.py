@@ -1,4 +1,6 @@
-"""The pipeline: sweeps, checks and audits that are too large for one machine's patience, as jobs of Spark."""
+"""The pipeline: sweeps, checks and audits that are too large for one machine's patience, as jobs of
+Spark.
+"""
 
 from __future__ import annotations
 

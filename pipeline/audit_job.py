@@ -1,7 +1,8 @@
 """Audits of many tables as a job of Spark: a table each, findings as rows of a Delta table.
 
-Every executor must see the tables' folders under the same paths. Tables are audited some at a time, one
-commit for each: what was audited before a kill is in the table ``out``, whole, and is not audited again.
+Every executor must see the tables' folders under the same paths. Tables are audited some at a time,
+one commit for each: what was audited before a kill is in the table ``out``, whole, and is not
+audited again.
 """
 
 from __future__ import annotations
@@ -48,7 +49,8 @@ AUDITS = ResultTable(
         "versions": ResultColumn("ARRAY<BIGINT>", "the commits, by their versions"),
         "why": ResultColumn(
             "STRING",
-            "in words; of kind table JSON: the versions audited, the newest commit, the counts, the notes",
+            "in words; of kind table JSON: the versions audited, the newest commit, the counts, the"
+            " notes",
         ),
     },
 )
@@ -64,12 +66,14 @@ def audit_all(
     budget: Budget | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> tuple[list[Audit], list[LogError]]:
-    """The audits of the tables at these paths, in their order, and the errors of those that do not read.
+    """The audits of the tables at these paths, in their order, and the errors of those that do not
+    read.
 
-    ``spark`` is a SparkSession of any kind. ``out`` is a Delta table (a path, or whatever ``pipeline.result_table.Location``
-    says), made if there is none, to which the findings are appended; a table that an audit there has looked at up to its
-    newest version is not audited again. IsolitmusError if it holds something else. Once the ``budget`` is spent: the
-    audits that were made until then, all of the others as nothing audited.
+    ``spark`` is a SparkSession of any kind. ``out`` is a Delta table (a path, or whatever
+    ``pipeline.result_table.Location`` says), made if there is none, to which the findings are
+    appended; a table that an audit there has looked at up to its newest version is not audited
+    again. IsolitmusError if it holds something else. Once the ``budget`` is spent: the audits that
+    were made until then, all of the others as nothing audited.
     """
     name, known = uuid4().hex, dict[str, str]()
     paths = [str(real_path(Path(table))) for table in tables]
@@ -115,8 +119,8 @@ def _audited(paths: Sequence[str], rows: Iterable[Any]) -> dict[str, str]:
 
 
 def _newest(table: Path, version: int | None = None) -> list[int] | None:
-    """The newest commit of a table, or the one of a version: its number, bytes, and when it was written; None: it is
-    not there.
+    """The newest commit of a table, or the one of a version: its number, bytes, and when it was
+    written; None: it is not there.
     """
     found = latest_version(table) if version is None else version
     with suppress(OSError, LogError):
@@ -155,8 +159,8 @@ def _rows(path: str) -> Iterator[tuple[str, str | None, list[int], str]]:
 def audits_from_rows(
     names: dict[str, str], rows: Iterable[Any], ended: str | None = None
 ) -> tuple[list[Audit], list[LogError]]:
-    """The audits and errors that rows tell of; ``names`` are the paths with what users call them. With ``ended``
-    those that the rows do not tell of were ended by that before they began.
+    """The audits and errors that rows tell of; ``names`` are the paths with what users call them.
+    With ``ended`` those that the rows do not tell of were ended by that before they began.
     """
     by_table: dict[str, list[Any]] = {path: [] for path in names}
     for row in rows:
@@ -188,5 +192,7 @@ def audits_from_rows(
 
 
 def refuse_no_findings(out: Location, spark: Any = None) -> None:
-    """IsolitmusError if there is something at a place that holds no findings; needs no Spark for a folder."""
+    """IsolitmusError if there is something at a place that holds no findings; needs no Spark for a
+    folder.
+    """
     refuse_without("findings", out, ABOUT, SAID, spark)

@@ -1,4 +1,6 @@
-"""Candidates as rows: what a listing found of a shard, in Arrow's columns, by taking each thing once."""
+"""Candidates as rows: what a listing found of a shard, in Arrow's columns, by taking each thing
+once.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,9 @@ __all__ = ["candidate_rows"]
 def candidate_rows(
     work: Work, listing: Listing, found: ListedShard, shard: int, tables: Mapping[str, ResultTable]
 ) -> Iterator[tuple[str, pa.StructArray]]:
-    """The rows of those ``tables`` that have one for each candidate of a shard, or several, by their names."""
+    """The rows of those ``tables`` that have one for each candidate of a shard, or several, by
+    their names.
+    """
     rows = _ListedRows(work, listing, found, shard, tables)
     for name, made in (
         ("candidates", rows.candidates),

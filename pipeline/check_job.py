@@ -1,7 +1,8 @@
 """Many histories judged as a job of Spark: a row for each history and level in a Delta table.
 
-Every executor must see the files under the same paths. Files are judged some at a time, their rows written in one commit;
-a file whose rows are there, and which was not changed since, is not judged again.
+Every executor must see the files under the same paths. Files are judged some at a time, their rows
+written in one commit; a file whose rows are there, and which was not changed since, is not judged
+again.
 """
 
 from __future__ import annotations
@@ -74,7 +75,9 @@ VERDICTS = ResultTable(
         "judged_or_error": "(verdict = 'error') = (level IS NULL)",
     },
 )  # fmt: skip
-"""A row for each history and level, and one for each file, or part of one, that could not be judged."""
+"""A row for each history and level, and one for each file, or part of one, that could not be
+judged.
+"""
 ABOUT = "isolitmus.check"
 """The table property that says by which levels the rows are."""
 TOLD = 20
@@ -113,13 +116,18 @@ class BulkCheck:
         1 file, or a part of one, could not be judged:
           b.txt:1: no
         """
-        yield f"{count_of(self.histories, 'history', 'histories')} of {count_of(self.files, 'file')}, in {self.seconds:.1f} s"
+        yield (
+            f"{count_of(self.histories, 'history', 'histories')} of {count_of(self.files, 'file')},"
+            f" in {self.seconds:.1f} s"
+        )
         for level, verdicts in self.levels.items():
             yield f"  {level}: {', '.join(f'{n:,} {verdict}' for verdict, n in verdicts.items())}"
         if self.unread:
             yield f"{count_of(self.unread, 'file')}, or a part of one, could not be judged:"
             for file, reason in self.errors:
-                yield f"  {reason if reason.startswith((file, Path(file).name)) else f'{file}: {reason}'}"
+                yield (
+                    f"  {reason if reason.startswith((file, Path(file).name)) else f'{file}: {reason}'}"
+                )
             if self.unread > len(self.errors):
                 yield f"  and {self.unread - len(self.errors):,} more"
         if self.ended is not None:
@@ -148,11 +156,14 @@ def check_all(
     budget: Budget | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> BulkCheck:
-    """Judge the histories of files, each with its format (``checker.checks.history_sources.history_files``), at ``levels`` by
-    name (None: all that a history can be asked).
+    """Judge the histories of files, each with its format
+    (``checker.checks.history_sources.history_files``), at ``levels`` by name (None: all that a
+    history can be asked).
 
-    ``spark`` is a SparkSession of any kind. ``out`` is a Delta table (a path, or whatever ``pipeline.result_table.Location`` says),
-    made if there is none. IsolitmusError if it holds something else, or verdicts by other levels. Once the ``budget`` is spent: what was judged until then.
+    ``spark`` is a SparkSession of any kind. ``out`` is a Delta table (a path, or whatever
+    ``pipeline.result_table.Location`` says), made if there is none. IsolitmusError if it holds
+    something else, or verdicts by other levels. Once the ``budget`` is spent: what was judged until
+    then.
     """
     start = monotonic()
     wanted = {str(real_path(path)): (kind, real_path(path)) for kind, path in files}
@@ -239,8 +250,8 @@ def _of_history(whole: dict[str, Any], checked: HistoryVerdicts) -> Iterator[dic
 
 
 def refuse_other_check(out: Location, levels: Sequence[str] | None, spark: Any = None) -> None:
-    """IsolitmusError if there is something at a place that holds no verdicts by these levels; needs no Spark for a
-    folder.
+    """IsolitmusError if there is something at a place that holds no verdicts by these levels; needs
+    no Spark for a folder.
     """
     there = table_property(out, ABOUT, spark)
     if there == "":
@@ -249,8 +260,8 @@ def refuse_other_check(out: Location, levels: Sequence[str] | None, spark: Any =
         )
     if there not in {None, _about(levels)}:
         raise IsolitmusError(
-            f"--out {out}: its verdicts are by other levels, or by another text of theirs; name a folder that is"
-            " not there yet"
+            f"--out {out}: its verdicts are by other levels, or by another text of theirs; name a"
+            " folder that is not there yet"
         )
 
 
@@ -262,7 +273,9 @@ def _about(levels: Sequence[str] | None) -> str:
 
 
 def _state(path: Path) -> tuple[int, int]:
-    """How large a file is, and when it was changed; of a Delta table that of its log. Zeros if it is not there."""
+    """How large a file is, and when it was changed; of a Delta table that of its log. Zeros if it
+    is not there.
+    """
     try:
         of = (path / "_delta_log" if is_delta_table(path) else path).stat()
     except OSError:

@@ -1,4 +1,6 @@
-"""What engines did, as a Delta table: a row for each litmus test that was carried out, beside what the model predicts."""
+"""What engines did, as a Delta table: a row for each litmus test that was carried out, beside what
+the model predicts.
+"""
 
 from __future__ import annotations
 
@@ -81,7 +83,9 @@ class Replayed(NamedTuple):
     """What the engine did, or that it took too long."""
 
     def row(self) -> tuple[Any, ...]:
-        """The columns of the table from ``protocol`` on; raises what the model refuses the test with."""
+        """The columns of the table from ``protocol`` on; raises what the model refuses the test
+        with.
+        """
         predicted: Mapping[str, str] | None = None
         unlike: tuple[str, ...] = ()
         with suppress(SeveralRuns, WaitsForEver):
@@ -117,7 +121,9 @@ class RecordedEngine:
 
 
 class ReplayTable:
-    """The replays at a place, in a table that is made if there is none. IsolitmusError if something else is there."""
+    """The replays at a place, in a table that is made if there is none. IsolitmusError if something
+    else is there.
+    """
 
     def __init__(self, spark: Any, place: Location) -> None:
         refuse_no_replays(place, spark)
@@ -125,7 +131,9 @@ class ReplayTable:
         self._table = Table(spark, place, REPLAYS, ABOUT, SAID)
 
     def cells(self, matrix: Matrix, engine: str, version: str) -> list[MatrixCase]:
-        """The cases of a matrix that are there; ``engine`` is what the engine of this version is called."""
+        """The cases of a matrix that are there; ``engine`` is what the engine of this version is
+        called.
+        """
         return [
             MatrixCase(
                 MatrixPlace(row["parked"], row["winner"], row["layout"]),
@@ -157,8 +165,8 @@ class ReplayTable:
     def agreed(
         self, batch: RandomBatch, version: str, drawn: Callable[[], Iterable[tuple[Litmus, Spec]]]
     ) -> RandomBatch | None:
-        """A batch of random tests that all agreed, as the table has it; None if it does not, or some did not. What was
-        drawn is asked only if the table has the batch.
+        """A batch of random tests that all agreed, as the table has it; None if it does not, or
+        some did not. What was drawn is asked only if the table has the batch.
         """
         columns = ("litmus", "protocol", "predicted", "observed", "equal")
         rows = self._of(batch.kind, batch.drawn, version).select(*columns).collect()
@@ -173,8 +181,8 @@ class ReplayTable:
         return replace(batch, unsaid=answers.count(None), several=several)
 
     def write(self, of: str, text: str, version: str, seen: Iterable[Replayed]) -> None:
-        """Write down what an engine did with the tests of something, in one commit, and in the place of what is there
-        of them.
+        """Write down what an engine did with the tests of something, in one commit, and in the
+        place of what is there of them.
         """
         rows = [(of, text, version, *one.row()) for one in seen]
         if rows:
@@ -201,11 +209,15 @@ def _ends(of: Run) -> Mapping[str, str]:
 
 @contextmanager
 def open_replays(out: Location | Path) -> Iterator[ReplayTable]:
-    """The replays at a place, while the block lasts; EngineUnavailable if Spark, which writes them, does not start."""
+    """The replays at a place, while the block lasts; EngineUnavailable if Spark, which writes them,
+    does not start.
+    """
     with shared_spark() as spark:
         yield ReplayTable(spark, Location.of(out))
 
 
 def refuse_no_replays(out: Location | Path, spark: Any = None) -> None:
-    """IsolitmusError if there is something at a place that holds no replays; needs no Spark for a folder."""
+    """IsolitmusError if there is something at a place that holds no replays; needs no Spark for a
+    folder.
+    """
     refuse_without("replays", Location.of(out), ABOUT, SAID, spark)

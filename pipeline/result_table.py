@@ -74,8 +74,8 @@ class ResultTable:
 def table_property(out: Location, key: str, spark: Any = None) -> str | None:
     """What the table at a place says under a property, "" if nothing; None if no table is there.
 
-    Needs no Spark for a folder of this machine; of other places without Spark nothing is known. IsolitmusError if
-    there is something else; LogError if the log does not read.
+    Needs no Spark for a folder of this machine; of other places without Spark nothing is known.
+    IsolitmusError if there is something else; LogError if the log does not read.
     """
     path = out.path
     if path is None:
@@ -93,8 +93,8 @@ def table_property(out: Location, key: str, spark: Any = None) -> str | None:
 
 
 def refuse_without(what: str, out: Location, key: str, said: str, spark: Any = None) -> None:
-    """IsolitmusError if there is something at a place that does not say under a property that it holds that; needs no
-    Spark for a folder.
+    """IsolitmusError if there is something at a place that does not say under a property that it
+    holds that; needs no Spark for a folder.
     """
     if table_property(out, key, spark) not in {None, said}:
         raise IsolitmusError(
@@ -113,7 +113,8 @@ def _property(spark: Any, out: Location, key: str) -> str | None:
 
 
 class Table:
-    """A table at a place, made as declared if there is none; a row is there for good once its commit is.
+    """A table at a place, made as declared if there is none; a row is there for good once its
+    commit is.
 
     ``key`` and ``said`` are the property that names what the table holds.
     """
@@ -123,7 +124,8 @@ class Table:
     ) -> None:
         self._spark, self._place, self.declared = spark, place, declared
         columns = ", ".join(
-            f"`{name}` {column.type}{'' if column.null else ' NOT NULL'} COMMENT {text_literal(column.comment)}"
+            f"`{name}` {column.type}{'' if column.null else ' NOT NULL'} COMMENT"
+            f" {text_literal(column.comment)}"
             for name, column in declared.columns.items()
         )
         by = f" PARTITIONED BY ({', '.join(declared.by)})" if declared.by else ""
@@ -142,8 +144,9 @@ class Table:
         self._write(self._writer(rows, "append"))
 
     def replace(self, where: str, rows: Any) -> None:
-        """Write the rows of a DataFrame in the place of those of which a condition holds, in one commit. Two that
-        do so at one time with the same rows leave them there once, or one of them fails.
+        """Write the rows of a DataFrame in the place of those of which a condition holds, in one
+        commit. Two that do so at one time with the same rows leave them there once, or one of them
+        fails.
         """
         self._write(self._writer(rows, "overwrite").option("replaceWhere", where))
 
@@ -173,14 +176,17 @@ NAMES = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*){1,2}")
 
 @dataclass(frozen=True, slots=True)
 class Location:
-    """A folder of this machine, an address that Spark reads (``s3a://…``, ``hdfs://…``), or names of a catalog.
+    """A folder of this machine, an address that Spark reads (``s3a://…``, ``hdfs://…``), or names
+    of a catalog.
 
     >>> Location("s3a://bucket/data").inside("counts").sql, Location("main.results").inside("counts").sql
     ('delta.`s3a://bucket/data/counts`', '`main`.`results`.`counts`')
     """
 
     text: str
-    """As the user has it. Names with a dot between them are a catalog's, unless there is such a folder."""
+    """As the user has it. Names with a dot between them are a catalog's, unless there is such a
+    folder.
+    """
 
     @classmethod
     def of(cls, out: Location | Path | str) -> Location:

@@ -1,14 +1,19 @@
 """Spark of any kind, what its workers are sent, and work of which each item has rows.
 
-Spark, whatever kind: threads of this machine, executors of a cluster, or a server that one talks to (Spark Connect).
+Spark, whatever kind: threads of this machine, executors of a cluster, or a server that one talks to
+(Spark Connect).
 
-What is used of it is what all kinds have: DataFrames, ``mapInArrow``, SQL. Where they differ stands here.
+What is used of it is what all kinds have: DataFrames, ``mapInArrow``, SQL. Where they differ stands
+here.
 
-How Spark's Python workers come to have this package: executors elsewhere are sent it as an archive, which they unpack.
+How Spark's Python workers come to have this package: executors elsewhere are sent it as an archive,
+which they unpack.
 
-What it uses there and is no part of it has to be installed where they run; the versions are looked at.
+What it uses there and is no part of it has to be installed where they run; the versions are looked
+at.
 
-Work of which each item has rows of its own: some items at a time, and what runs in Spark's Python workers.
+Work of which each item has rows of its own: some items at a time, and what runs in Spark's Python
+workers.
 """
 
 from __future__ import annotations
@@ -71,7 +76,9 @@ PACKAGES = {"pandas": "spark", "pyarrow": "spark"}
 REMOTE = {"grpc": "connect", "grpc_status": "connect"}
 """What a client of Spark Connect needs."""
 JOBS = {JAVA_OPTIONS: f"{SPEED[JAVA_OPTIONS]} -XX:TieredStopAtLevel=1"}
-"""Python's workers do the work, and Java's second compiler takes processors from them: most of what it compiles runs too seldom."""
+"""Python's workers do the work, and Java's second compiler takes processors from them: most of what
+it compiles runs too seldom.
+"""
 PORTS = {"spark": 7077, "sc": 15002}
 ANSWERS = 10.0
 """So many seconds a master is waited for."""
@@ -81,15 +88,16 @@ ANSWERS = 10.0
 def open_spark(master: str = MASTER) -> Iterator[Any]:
     """A SparkSession with Delta for jobs, while the block lasts.
 
-    ``master`` is whatever Spark takes: ``local[N]``, N threads of one JVM; ``local-cluster[EXECUTORS,CORES,MEGABYTES]``,
-    executors in JVMs of their own on this machine; ``spark://HOST:PORT``, ``yarn``, ``k8s://…``; or ``sc://HOST:PORT``, a
-    server of Spark Connect. IsolitmusError if it is none of these; EngineUnavailable if it does not answer, or Spark
-    cannot be started.
+    ``master`` is whatever Spark takes: ``local[N]``, N threads of one JVM;
+    ``local-cluster[EXECUTORS,CORES,MEGABYTES]``, executors in JVMs of their own on this machine;
+    ``spark://HOST:PORT``, ``yarn``, ``k8s://…``; or ``sc://HOST:PORT``, a server of Spark Connect.
+    IsolitmusError if it is none of these; EngineUnavailable if it does not answer, or Spark cannot
+    be started.
     """
     if not KNOWN.fullmatch(master):
         raise IsolitmusError(
-            f"--master is '{master}'; local[N], local-cluster[EXECUTORS,CORES,MEGABYTES], spark://HOST:PORT, yarn,"
-            " k8s://… or sc://HOST:PORT is wanted"
+            f"--master is '{master}'; local[N], local-cluster[EXECUTORS,CORES,MEGABYTES],"
+            " spark://HOST:PORT, yarn, k8s://… or sc://HOST:PORT is wanted"
         )
     remote = master.startswith("sc:")
     for package, extra in (PACKAGES | REMOTE if remote else PACKAGES).items():
@@ -146,8 +154,8 @@ def is_remote(spark: Any) -> bool:
 
 
 def parallelism(spark: Any) -> int:
-    """How many tasks Spark runs at a time now, as it says itself; spark.default.parallelism may say less. At least one,
-    also while no executor has come yet.
+    """How many tasks Spark runs at a time now, as it says itself; spark.default.parallelism may say
+    less. At least one, also while no executor has come yet.
     """
     if not is_remote(spark):
         context = spark.sparkContext._jsc.sc()  # noqa: SLF001 - PySpark does not say it
@@ -160,8 +168,8 @@ def parallelism(spark: Any) -> int:
 
 @contextmanager
 def job_description(spark: Any, words: str, budget: Budget) -> Iterator[None]:
-    """While the block lasts, what Spark does is called ``words`` in its UI, and ends once the budget is spent: then a
-    Limit. EngineFailed, one sentence, if Spark fails.
+    """While the block lasts, what Spark does is called ``words`` in its UI, and ends once the
+    budget is spent: then a Limit. EngineFailed, one sentence, if Spark fails.
     """
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
@@ -198,13 +206,14 @@ def failure(error: Exception) -> IsolitmusError:
     if "PYTHON_VERSION_MISMATCH" in text:
         here = ".".join(map(str, sys.version_info[:2]))
         return EngineFailed(
-            f"Spark's workers have another Python than this one, {here}: let PYSPARK_PYTHON name one that they have"
+            f"Spark's workers have another Python than this one, {here}: let PYSPARK_PYTHON name"
+            " one that they have"
         )
     lacking = re.search(r"No module named '([\w.]+)'", text)
     if lacking:
         return EngineFailed(
-            f"Spark's workers have no package {lacking[1]}: where executors run, the same isolitmus[spark] has to be"
-            " installed"
+            f"Spark's workers have no package {lacking[1]}: where executors run, the same"
+            " isolitmus[spark] has to be installed"
         )
     older = re.search(r"isolitmus wants (\S+), found ([\w.+]+)", text)
     if older:
@@ -252,18 +261,21 @@ def map_on_workers(spark: Any, places: Any, function: Batches, schema: str) -> A
 
 
 def ship_package(spark: Any, function: Batches) -> Batches:
-    """A function for ``mapInArrow``, as one that Spark's workers can run though this package is not installed there.
+    """A function for ``mapInArrow``, as one that Spark's workers can run though this package is not
+    installed there.
 
-    Executors of this machine read the package where it is. Others unpack the archive (``addArchive``; ``addArtifacts`` of
-    Spark Connect) into a folder, which comes first of all that Python imports from: what they have of this package
-    themselves, of this version or another one, is not asked.
+    Executors of this machine read the package where it is. Others unpack the archive
+    (``addArchive``; ``addArtifacts`` of Spark Connect) into a folder, which comes first of all that
+    Python imports from: what they have of this package themselves, of this version or another one,
+    is not asked.
     """
     if not is_cluster(spark):
         return function
     name, pickled, wanted = _send(spark), _pickled(function), _wanted()
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        # it travels by value, and names nothing of this package: only then may it be unpacked before it is read
+        # it travels by value, and names nothing of this package: only then may it be unpacked
+        # before it is read
         import pickle
         import re
         import sys
@@ -300,7 +312,9 @@ def is_cluster(spark: Any) -> bool:
 
 
 def _send(spark: Any) -> str:
-    """Let the executors of a session have the archive; its name is that of the folder that they unpack it into."""
+    """Let the executors of a session have the archive; its name is that of the folder that they
+    unpack it into.
+    """
     made = package_archive()
     if spark.conf.get(SENT, None) != made.name:
         if is_remote(spark):
@@ -313,7 +327,9 @@ def _send(spark: Any) -> str:
 
 @cache
 def package_archive() -> Path:
-    """The package as a zip file, which lasts as long as this process; its name says what is in it."""
+    """The package as a zip file, which lasts as long as this process; its name says what is in
+    it.
+    """
     files = sorted(
         path
         for package in ROOT.glob("*/__init__.py")
@@ -358,8 +374,8 @@ def write_parts(
     budget: Budget,
     progress: Callable[[int], None] | None = None,
 ) -> str | None:
-    """Have some of the items written at a time, given with the places of each as a DataFrame. What ended that before its
-    time, if something did; what was written until then is there.
+    """Have some of the items written at a time, given with the places of each as a DataFrame. What
+    ended that before its time, if something did; what was written until then is there.
     """
     for first in range(0, len(items), MOST):
         if progress is not None:
@@ -378,7 +394,9 @@ def write_parts(
 def rows_function(
     items: Sequence[T], rows: Callable[[T], Iterable[dict[str, Any]]], declared: ResultTable
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """A function for ``mapInArrow``: of batches of places in ``items`` the rows that those have in a table."""
+    """A function for ``mapInArrow``: of batches of places in ``items`` the rows that those have in
+    a table.
+    """
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         import pyarrow as pa

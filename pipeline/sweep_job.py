@@ -2,8 +2,8 @@
 
 A sweep as jobs of Spark: the same kernel and the same counts, shards spread over executors.
 
-Shards are counted by ``mapInArrow``, some at a time; their rows go into Delta tables, the counts last, so that a sweep
-that was killed goes on after the last commit and counts nothing twice.
+Shards are counted by ``mapInArrow``, some at a time; their rows go into Delta tables, the counts
+last, so that a sweep that was killed goes on after the last commit and counts nothing twice.
 
 Which sweeps can keep a row for each candidate.
 
@@ -47,8 +47,8 @@ def refuse_unlisted(work: Work, keep: str) -> None:
     less = "counts and findings can be kept"
     if scope.noops != "skip":
         raise IsolitmusError(
-            f"--keep {keep}: scope {scope.name} has commits that find nothing to do, which some protocols record and"
-            f" others do not, so that a candidate is several histories; {less}"
+            f"--keep {keep}: scope {scope.name} has commits that find nothing to do, which some"
+            f" protocols record and others do not, so that a candidate is several histories; {less}"
         )
     space = Space(scope)
     for start in space.starts:
@@ -58,8 +58,8 @@ def refuse_unlisted(work: Work, keep: str) -> None:
                 declared = scope.tables[name].columns
                 if table.header is not None and table.header.metadata.columns != declared:
                     raise IsolitmusError(
-                        f"--keep {keep}: '{statements[0].sql}' changes the columns of {name}, and rows are kept by"
-                        f" the columns that it has at first; {less}"
+                        f"--keep {keep}: '{statements[0].sql}' changes the columns of {name}, and"
+                        f" rows are kept by the columns that it has at first; {less}"
                     )
 
 
@@ -94,8 +94,8 @@ def rank_within_size(work: Work, found: First) -> int:
 
 
 FIRST, FEW = 4, 20_000
-"""So many shards, or as many as have so many candidates, are counted before the first commit; then as many as take
-about PATIENCE seconds."""
+"""So many shards, or as many as have so many candidates, are counted before the first commit; then
+as many as take about PATIENCE seconds."""
 PATIENCE = 20.0
 FASTER = 4
 """So many times the shards that were counted before are counted next, at most."""
@@ -118,13 +118,15 @@ def sweep(
     budget: Budget | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> Sweep:
-    """Count every candidate of the scope with so many ``transactions`` on Spark, as ``checker.sweeps.table_sweep.sweep`` does.
+    """Count every candidate of the scope with so many ``transactions`` on Spark, as
+    ``checker.sweeps.table_sweep.sweep`` does.
 
-    ``spark`` is a SparkSession of any kind; where there is an ``out``, one with Delta. ``out`` is where Delta tables
-    go (``pipeline.sweep_tables``): a folder, an address that Spark reads, or a schema of a catalog, ``cat.db``. They
-    are made if they are not there; shards that the counts have are not counted again. ``keep`` is what is kept there:
-    ``counts``, ``findings`` (the default), ``executions``, or ``verdicts``, each with all that those before it
-    keep. IsolitmusError if something else is there; EngineFailed if Spark fails.
+    ``spark`` is a SparkSession of any kind; where there is an ``out``, one with Delta. ``out`` is
+    where Delta tables go (``pipeline.sweep_tables``): a folder, an address that Spark reads, or a
+    schema of a catalog, ``cat.db``. They are made if they are not there; shards that the counts
+    have are not counted again. ``keep`` is what is kept there: ``counts``, ``findings`` (the
+    default), ``executions``, or ``verdicts``, each with all that those before it keep.
+    IsolitmusError if something else is there; EngineFailed if Spark fails.
     """
     start, ended, scope = monotonic(), None, named_scope(scope)
     budget, keep = budget or Budget(), (keep or USUAL) if out else "counts"
@@ -180,9 +182,9 @@ def _run_of(indexes: Sequence[int]) -> list[int]:
 def _count(
     spark: Any, data: SweepData | None, task: ShardTask, some: Sequence[int], tasks: int
 ) -> list[Any]:
-    """Count some shards in so many tasks, each those that follow one another: what a worker has found out serves most
-    for what comes next. Write their rows: the counts last, which say that all is there. Without tables the rows of
-    the counts.
+    """Count some shards in so many tasks, each those that follow one another: what a worker has
+    found out serves most for what comes next. Write their rows: the counts last, which say that all
+    is there. Without tables the rows of the counts.
     """
     places = spark.range(0, len(some), 1, min(tasks, len(some)))
     rows = map_on_workers(spark, places, count_function(task, some), task.one_of)

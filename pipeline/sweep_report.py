@@ -61,7 +61,8 @@ def sum_tables(folder: SweepFolder) -> SweepPage:
         page = _summed(folder)
     if not page.counts:
         raise IsolitmusError(
-            f"{folder.path}: nothing in it was counted; sweep the scope again with --out {folder.path}, which goes on"
+            f"{folder.path}: nothing in it was counted; sweep the scope again with --out"
+            f" {folder.path}, which goes on"
         )
     return page
 
@@ -111,15 +112,16 @@ class SweepFolder:
         )
         if not about:
             raise IsolitmusError(
-                f"{path}: no tables of a sweep are there; isolitmus sweep SCOPE --spark --out {path} writes them"
+                f"{path}: no tables of a sweep are there; isolitmus sweep SCOPE --spark --out"
+                f" {path} writes them"
             )
         self.path = path
         with self.reading():
             said = json.loads(about)
             if said["version"] != VERSION:
                 raise IsolitmusError(
-                    f"{path}: its tables are of version {said['version']}, and this isolitmus reads version {VERSION}:"
-                    " count anew into another folder"
+                    f"{path}: its tables are of version {said['version']}, and this isolitmus reads"
+                    f" version {VERSION}: count anew into another folder"
                 )
             self.keep: str = said["keep"]
             self.scope: Scope = read_scope(said["scope"], said["name"])
@@ -132,12 +134,15 @@ class SweepFolder:
 
     @contextmanager
     def reading(self) -> Iterator[None]:
-        """IsolitmusError for what no sweep has written so: files that are damaged or gone, rows that cannot be."""
+        """IsolitmusError for what no sweep has written so: files that are damaged or gone, rows
+        that cannot be.
+        """
         try:
             yield
         except DAMAGED as problem:
             raise IsolitmusError(
-                f"{self.path}: its tables are damaged ({brief(str(problem), 160)}); count anew into another folder"
+                f"{self.path}: its tables are damaged ({brief(str(problem), 160)}); count anew into"
+                " another folder"
             ) from None
 
     def has(self, table: str) -> bool:

@@ -1,4 +1,6 @@
-"""What runs in Spark's Python workers: shards in, rows of the sweep's tables out, as Arrow batches."""
+"""What runs in Spark's Python workers: shards in, rows of the sweep's tables out, as Arrow
+batches.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,9 @@ class ShardTask(NamedTuple):
 
     @property
     def one_of(self) -> str:
-        """Rows of several tables as rows of one schema: a column for each, of which one is not NULL."""
+        """Rows of several tables as rows of one schema: a column for each, of which one is not
+        NULL.
+        """
         return ", ".join(f"{name} {table.type}" for name, table in self.tables.items())
 
 
@@ -48,10 +52,13 @@ _known: dict[str, tuple[Kernel, Listing | None]] = {}
 def count_function(
     task: ShardTask, wanted: Sequence[int]
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """A function for ``mapInArrow``: of batches of places in ``wanted`` the rows of those shards."""
+    """A function for ``mapInArrow``: of batches of places in ``wanted`` the rows of those
+    shards.
+    """
 
     def count(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        # by the module's name: this function travels with a copy of what it names, the worker's memory must not
+        # by the module's name: this function travels with a copy of what it names, the worker's
+        # memory must not
         from isolitmus.pipeline.sweep_shards import count_rows
 
         for places in batches:
@@ -62,7 +69,9 @@ def count_function(
 
 
 def count_rows(task: ShardTask, index: int) -> Iterator[pa.RecordBatch]:
-    """The rows of a shard in each table, the counts last; what is found out is remembered for others of the task."""
+    """The rows of a shard in each table, the counts last; what is found out is remembered for
+    others of the task.
+    """
     import pyarrow as pa
 
     from isolitmus.pipeline.arrow_types import arrow_type

@@ -2,8 +2,9 @@
 
 The tables of a sweep: what a row and a column of each is.
 
-A candidate is a number, its ``rank``: its initial table, its statements and the versions that they read
-follow from it. All else that is kept of a candidate goes by ``size`` and ``rank``, so that tables join.
+A candidate is a number, its ``rank``: its initial table, its statements and the versions that they
+read follow from it. All else that is kept of a candidate goes by ``size`` and ``rank``, so that
+tables join.
 
 The folder of a sweep's tables: which shards are in it, and what of.
 """
@@ -57,8 +58,8 @@ _KIND = f"STRUCT<axiom: STRING, relations: ARRAY<STRING>, candidates: BIGINT, sm
 _FAILURE = f"STRUCT<init: INT, steps: {_STEPS}, sql: STRING, exception: STRING, why: STRING>"
 _EDGES = "ARRAY<STRUCT<source: INT, target: INT, relation: STRING>>"
 _TRANSACTIONS = (
-    "ARRAY<STRUCT<statement: INT, read_version: INT, version: INT, blind: BOOLEAN, whole_table: BOOLEAN,"
-    " changes_data: BOOLEAN, files_read: INT, files_added: INT, files_removed: INT>>"
+    "ARRAY<STRUCT<statement: INT, read_version: INT, version: INT, blind: BOOLEAN, whole_table:"
+    " BOOLEAN, changes_data: BOOLEAN, files_read: INT, files_added: INT, files_removed: INT>>"
 )
 
 _SIZE = ResultColumn("INT", "how many transactions each candidate has")
@@ -69,7 +70,8 @@ _LEVEL = ResultColumn("STRING", "the name of the level")
 
 
 def kept_tables(keep: str) -> tuple[str, ...]:
-    """The tables that are written shard by shard, the counts last: they say that the others are there.
+    """The tables that are written shard by shard, the counts last: they say that the others are
+    there.
 
     >>> kept_tables("executions")
     ('candidates', 'executions', 'counts')
@@ -85,7 +87,8 @@ def sweep_tables(scope: Scope) -> dict[str, ResultTable]:
     'ARRAY<STRUCT<t: ARRAY<STRUCT<id: INT, part: INT>>>>'
     """
     tables = ", ".join(
-        f"{name}: ARRAY<STRUCT<{', '.join(f'{c.name}: {c.type}' for c in schema.columns if c.name)}>>"
+        f"{name}:"
+        f" ARRAY<STRUCT<{', '.join(f'{c.name}: {c.type}' for c in schema.columns if c.name)}>>"
         for name, schema in scope.tables.items()
     )
     made = (
@@ -254,7 +257,8 @@ ABOUT = "isolitmus.sweep"
 class SweepData:
     """The tables at a place, made if they are not there, for what ``keep`` keeps of some work.
 
-    IsolitmusError if something else is there, or the tables of another scope, of other specs or of another version.
+    IsolitmusError if something else is there, or the tables of another scope, of other specs or of
+    another version.
     """
 
     def __init__(self, spark: Any, place: Location, work: Work, keep: str, cut: Shards) -> None:
@@ -278,7 +282,9 @@ class SweepData:
             self.write("inits", _inits(work.scope), "true")
 
     def put(self, name: str, first: int, last: int, rows: Any) -> None:
-        """Write what shards, of which these are the first and the last, have in a table, as a DataFrame."""
+        """Write what shards, of which these are the first and the last, have in a table, as a
+        DataFrame.
+        """
         self.tables[name].replace(f"{self._own} AND shard BETWEEN {first} AND {last}", rows)
 
     def write(self, name: str, rows: Sequence[Mapping[str, Any]], where: str | None = None) -> None:
@@ -293,7 +299,9 @@ class SweepData:
             self.tables[name].replace(where or self._own, self._spark.createDataFrame(made))
 
     def counts(self) -> list[Any]:
-        """The rows of the counts. IsolitmusError if some are there twice, or the other tables have not as many."""
+        """The rows of the counts. IsolitmusError if some are there twice, or the other tables have
+        not as many.
+        """
         found = self._counts().collect()
         places = {(row["shard"], row["protocol"], row["level"]) for row in found}
         if len(places) < len(found):
@@ -356,15 +364,16 @@ class SweepData:
 
     def _wrong(self, name: str, what: str) -> IsolitmusError:
         return IsolitmusError(
-            f"--out {self._place}: the table {name} has {what}: somebody else wrote there; remove the folder"
+            f"--out {self._place}: the table {name} has {what}: somebody else wrote there; remove"
+            " the folder"
         )
 
 
 def refuse_other_sweep(
     place: Location, work: Work, keep: str, cut: Shards, spark: Any = None
 ) -> None:
-    """IsolitmusError if there is something at a place that is not the tables of this work; needs no Spark for a folder
-    of this machine.
+    """IsolitmusError if there is something at a place that is not the tables of this work; needs no
+    Spark for a folder of this machine.
     """
     path = place.path
     if path is not None:
@@ -377,7 +386,8 @@ def refuse_other_sweep(
         )
         if odd:
             raise IsolitmusError(
-                f"--out {place}: '{odd[0]}' in it is no table of a sweep; name a folder that is not there yet"
+                f"--out {place}: '{odd[0]}' in it is no table of a sweep; name a folder that is not"
+                " there yet"
             )
     there = table_property(place.inside("counts"), ABOUT, spark)
     if there is None:
@@ -405,14 +415,17 @@ def _differs(key: str, known: Mapping[str, Any], own: object, work: Work) -> str
         return "it holds no tables of a sweep; name a folder that is not there yet"
     if key == "version":
         return (
-            f"it holds tables of version {known.get('version')}, and this isolitmus writes version {own}; name"
-            " a folder that is not there yet"
+            f"it holds tables of version {known.get('version')}, and this isolitmus writes version"
+            f" {own}; name a folder that is not there yet"
         )
     if key == "keep":
-        return f"it was made with --keep {known['keep']}, not {own}; go on with that, or name another folder"
+        return (
+            f"it was made with --keep {known['keep']}, not {own}; go on with that, or name another"
+            " folder"
+        )
     return (
-        f"it holds the tables of another sweep ({key}: not the same as those of {work.scope.name}); name a"
-        " folder that is not there yet"
+        f"it holds the tables of another sweep ({key}: not the same as those of {work.scope.name});"
+        " name a folder that is not there yet"
     )
 
 

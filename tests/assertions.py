@@ -1,9 +1,10 @@
 """A test that reaches no assertion fails.
 
-A loop over nothing, a premise that never holds, a branch that is never taken: such a test passes whatever the code does.
-pytest's assertion rewriting asks at each assertion that holds whether somebody wants to hear of it; here the question
-itself is counted, and the answer is no, so no explanation is built. ``pytest.raises`` counts when it has caught what it
-waited for. Of a property it is counted in how many examples an assertion was reached.
+A loop over nothing, a premise that never holds, a branch that is never taken: such a test passes
+whatever the code does. pytest's assertion rewriting asks at each assertion that holds whether
+somebody wants to hear of it; here the question itself is counted, and the answer is no, so no
+explanation is built. ``pytest.raises`` counts when it has caught what it waited for. Of a property
+it is counted in how many examples an assertion was reached.
 """
 
 import functools
@@ -71,7 +72,8 @@ class Assertions:
             pytest.fail("no assertion was reached", pytrace=False)
         if self.examples >= ENOUGH and self.reaching < SHARE * self.examples:
             pytest.fail(
-                f"an assertion was reached in {self.reaching} of {self.examples} examples; draw those that fit",
+                f"an assertion was reached in {self.reaching} of {self.examples} examples; draw"
+                " those that fit",
                 pytrace=False,
             )
         return result

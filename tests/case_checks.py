@@ -17,7 +17,8 @@ def check_cases(check, cases):
     Parameters
     ----------
     check : callable
-        Takes a case, or the parts of one if it is a tuple, and asserts; what it returns is handed on.
+        Takes a case, or the parts of one if it is a tuple, and asserts; what it returns is handed
+        on.
     cases : iterable
         Names, or tuples that begin with one. An empty one fails.
 
@@ -45,9 +46,11 @@ def check_cases(check, cases):
 
 
 def sample(cases, seed, whole=False, parts=PARTS):
-    """Return a fifth of some cases, or one of so many parts, in their order, drawn by the seed; or all of them.
+    """Return a fifth of some cases, or one of so many parts, in their order, drawn by the seed; or
+    all of them.
 
-    Five seeds in a row, from a multiple of five on, draw every case once; the next five draw them otherwise.
+    Five seeds in a row, from a multiple of five on, draw every case once; the next five draw them
+    otherwise.
 
     >>> [sample("abcdefg", seed) for seed in (0, 1, 2, 3, 4)]
     [['c', 'g'], ['d', 'e'], ['f'], ['a'], ['b']]
@@ -59,7 +62,9 @@ def sample(cases, seed, whole=False, parts=PARTS):
 
 
 def undrawn(items, seed):
-    """Return, of the tests that are marked ``drawn``, those that the seed does not draw: of each module four fifths."""
+    """Return, of the tests that are marked ``drawn``, those that the seed does not draw: of each
+    module four fifths.
+    """
     of_module = defaultdict(list)
     for item in items:
         if item.get_closest_marker("drawn"):

@@ -1,8 +1,9 @@
-"""Litmus tests on engines: those of the catalogue, what the model predicts, what was observed, and which are asked again.
+"""Litmus tests on engines: those of the catalogue, what the model predicts, what was observed, and
+which are asked again.
 
-Whether an engine does what the model says is compared for every case in every run, without the engine: what it did is
-recorded (``observed_runs``). It is asked again where the question has another digest than when it was recorded, and for
-a fifth of the cases, which the seed draws.
+Whether an engine does what the model says is compared for every case in every run, without the
+engine: what it did is recorded (``observed_runs``). It is asked again where the question has
+another digest than when it was recorded, and for a fifth of the cases, which the seed draws.
 """
 
 import re
@@ -36,7 +37,9 @@ CONDITIONS_UNDER = "delta-serializable"
 
 @cache
 def predicted(name, under):
-    """Return the model's run of a litmus test of the catalogue under a protocol, judged; once for all tests."""
+    """Return the model's run of a litmus test of the catalogue under a protocol, judged; once for
+    all tests.
+    """
     return run(litmus(name), protocol(under))
 
 
@@ -89,7 +92,9 @@ def cases(engine):
 
 @dataclass
 class RecordedRuns:
-    """What an engine was observed to do with some litmus tests, and what the model predicts of them."""
+    """What an engine was observed to do with some litmus tests, and what the model predicts of
+    them.
+    """
 
     engine: str
     path: Path
@@ -165,18 +170,22 @@ class RecordedRuns:
         drawn = {*sample(self.tests, seed)}
         asked = [case for case in self.tests if case in changed or case in drawn]
         why = (
-            f"{self.engine}: asked about {len(asked)} of {len(self.tests)} cases: {len(drawn)} drawn by the seed,"
-            f" {len(changed)} not recorded as they are asked now"
+            f"{self.engine}: asked about {len(asked)} of {len(self.tests)} cases: {len(drawn)}"
+            f" drawn by the seed, {len(changed)} not recorded as they are asked now"
         )
         return asked, why
 
     def compare(self, case, observed):
-        """Return where a new answer is not what is predicted, expected and, to the same question, recorded."""
+        """Return where a new answer is not what is predicted, expected and, to the same question,
+        recorded.
+        """
         earlier = self.recorded[case] if self.is_current(case) else None
         return self.differences(case, observed, earlier)
 
     def record(self, observed):
-        """Write the answers to some cases beside those that are kept; cases that are gone are left out."""
+        """Write the answers to some cases beside those that are kept; cases that are gone are left
+        out.
+        """
         fresh = {
             case: ObservedRun(*case, self.digest(case), seen) for case, seen in observed.items()
         }

@@ -1,6 +1,8 @@
-"""What all tests share: the seed of all that is drawn, how hard Hypothesis tries, times, the command line, Spark.
+"""What all tests share: the seed of all that is drawn, how hard Hypothesis tries, times, the
+command line, Spark.
 
-Tests that start a JVM are marked ``spark``, long ones ``slow``; ``pytest -m "not spark"`` runs on a machine without Java.
+Tests that start a JVM are marked ``spark``, long ones ``slow``; ``pytest -m "not spark"`` runs on a
+machine without Java.
 """
 
 import gc
@@ -28,7 +30,9 @@ from isolitmus.conformance import open_session
 
 pytest.register_assert_rewrite("pages", "case_checks")  # so that their assertions count
 SEED = Path(__file__).with_name("seed.txt")
-"""It goes up by one with every landing, never back, and never past one that failed (docs/CONTRIBUTING.md)."""
+"""It goes up by one with every landing, never back, and never past one that failed
+(docs/CONTRIBUTING.md).
+"""
 PROFILE = os.environ.get("HYPOTHESIS_PROFILE", "tests")
 settings.register_profile(
     "tests",
@@ -61,7 +65,10 @@ def pytest_addoption(parser):
     group.addoption(
         "--seed",
         metavar="N",
-        help="the seed of all that is drawn: a number, or 'fresh' for a new one; default: that of tests/seed.txt",
+        help=(
+            "the seed of all that is drawn: a number, or 'fresh' for a new one; default: that of"
+            " tests/seed.txt"
+        ),
     )
     group.addoption(
         "--whole",
@@ -82,7 +89,9 @@ def pytest_addoption(parser):
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config):
-    """Decide the seed, once: the workers of pytest-xdist are given the options of whoever starts them."""
+    """Decide the seed, once: the workers of pytest-xdist are given the options of whoever starts
+    them.
+    """
     options = config.option
     asked = options.seed or ("fresh" if PROFILE == "thorough" else SEED.read_text("ascii").strip())
     if asked == "fresh":
@@ -126,7 +135,9 @@ def pytest_collection_modifyitems(config, items):
 
 
 def leave_out_undrawn(config, items):
-    """Leave out what ``undrawn`` says; with ``--whole`` nothing, nor where tests are asked for by name."""
+    """Leave out what ``undrawn`` says; with ``--whole`` nothing, nor where tests are asked for by
+    name.
+    """
     from case_checks import undrawn  # not earlier: its assertions are rewritten
 
     if not config.option.whole and not any("::" in asked for asked in config.args):
@@ -182,7 +193,8 @@ def logs_in():
 
 
 class Logs:
-    """Made-up logs of tables with the columns id and part, both INT; ``table(commit, …)`` writes one.
+    """Made-up logs of tables with the columns id and part, both INT; ``table(commit, …)`` writes
+    one.
 
     A commit is a list of actions; version 0, with metadata and protocol, is made first.
     """

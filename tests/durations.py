@@ -1,7 +1,9 @@
-"""How long modules of tests take: tracked in ``durations.csv``, reported after every run, used to schedule.
+"""How long modules of tests take: tracked in ``durations.csv``, reported after every run, used to
+schedule.
 
-The workers of pytest-xdist take whole modules, so that what a module sets up is set up once. The longest start first.
-All modules that need Spark go to one worker: it starts Spark once, and the others do not wait for it.
+The workers of pytest-xdist take whole modules, so that what a module sets up is set up once. The
+longest start first. All modules that need Spark go to one worker: it starts Spark once, and the
+others do not wait for it.
 """
 
 import csv
@@ -47,7 +49,8 @@ def module_of(nodeid):
 
 
 def longest_first(items):
-    """Sort items in place: modules with Spark, then the others, each group from the longest to the shortest.
+    """Sort items in place: modules with Spark, then the others, each group from the longest to the
+    shortest.
 
     A module without a tracked time comes first in its group.
     """
@@ -110,7 +113,9 @@ class Durations:
             self.notes += [text for name, text in report.user_properties if name == "note"]
 
     def pytest_terminal_summary(self, terminalreporter):
-        """Print the slowest modules, the time of each engine, and the modules that take twice their tracked time."""
+        """Print the slowest modules, the time of each engine, and the modules that take twice their
+        tracked time.
+        """
         known = tracked()
         write = terminalreporter.write_line
         terminalreporter.section("time by module and engine")
@@ -131,7 +136,9 @@ class Durations:
             self.write()
 
     def doubled(self):
-        """Return the modules of this run that took twice their tracked time, and noticeably longer."""
+        """Return the modules of this run that took twice their tracked time, and noticeably
+        longer.
+        """
         known = tracked()
         return [
             module
@@ -142,7 +149,9 @@ class Durations:
         ]
 
     def write(self):
-        """Track the times of this run; modules that did not run keep theirs, modules that are gone lose theirs."""
+        """Track the times of this run; modules that did not run keep theirs, modules that are gone
+        lose theirs.
+        """
         asked = ["git", "rev-parse", "--short", "HEAD"]
         commit = subprocess.run(asked, cwd=ROOT, capture_output=True, text=True, check=True).stdout
         rows = {}

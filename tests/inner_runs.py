@@ -1,9 +1,9 @@
 """Runs of pytest and of scripts inside this process, where they find the shared Spark session.
 
-Each starts as a process of its own would: warnings as Python has them, Hypothesis without seed or profile (but for its
-phase that explains a failure, which no test looks at), 80 columns, its folder first in ``sys.path``.
-Modules that it imports from its folder are gone afterwards; those of packages stay, because a second copy of a class of
-PySpark would not be the same class.
+Each starts as a process of its own would: warnings as Python has them, Hypothesis without seed or
+profile (but for its phase that explains a failure, which no test looks at), 80 columns, its folder
+first in ``sys.path``. Modules that it imports from its folder are gone afterwards; those of
+packages stay, because a second copy of a class of PySpark would not be the same class.
 """
 
 import runpy
@@ -67,7 +67,9 @@ def run_pytest(folder, *words):
 
 
 def run_script(file, *words):
-    """Run ``python FILE WORDS`` in the file's folder: its exit status, standard output and standard error."""
+    """Run ``python FILE WORDS`` in the file's folder: its exit status, standard output and standard
+    error.
+    """
     file = Path(file).resolve()
     with _as_a_process(file.parent) as (out, err), pytest.MonkeyPatch.context() as patch:
         patch.setattr(sys, "argv", [str(file), *map(str, words)])

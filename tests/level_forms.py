@@ -1,15 +1,18 @@
 """View and state forms of the levels: the writers explained by executing them in other orders.
 
 That conflicts agree with an order is the strictest way to say that it explains an execution. In the
-*view* form every writer must observe in it what it observed: of every predicate the same row versions.
-In the *state* form only tables count, as bags. The order is that of the log in the forms of
-``log-serializable``; in those of ``write-serializable`` it is any that gives the last version's tables:
+*view* form every writer must observe in it what it observed: of every predicate the same row
+versions. In the *state* form only tables count, as bags. The order is that of the log in the forms
+of ``log-serializable``; in those of ``write-serializable`` it is any that gives the last version's
+tables:
 
 - ``…-prefix``: and at every version there is one, of the writers so far; perhaps another each time;
-- ``…-coherent``: one order, of which the part that is the first k writers gives version k, for each k.
+- ``…-coherent``: one order, of which the part that is the first k writers gives version k, for each
+  k.
 
-Only writers count. A row is known by who created it and where in what he inserted, so that row versions
-can be compared between orders. That all read a snapshot and the first committer wins is supposed.
+Only writers count. A row is known by who created it and where in what he inserted, so that row
+versions can be compared between orders. That all read a snapshot and the first committer wins is
+supposed.
 """
 
 from __future__ import annotations
@@ -57,7 +60,9 @@ class Executed:
 
 @dataclass(slots=True)
 class StepMemory:
-    """Steps that were executed before: a state, who came next with which statement, and what came."""
+    """Steps that were executed before: a state, who came next with which statement, and what
+    came.
+    """
 
     steps: dict[tuple[int, str, str], tuple[int, Effect]] = field(default_factory=dict)
     numbers: dict[object, int] = field(default_factory=dict)
@@ -111,7 +116,9 @@ class Reorderings:
         return any(self.gives(order, version, view=view) for order in orders)
 
     def log(self, *, view: bool) -> bool:
-        """Whether every writer, on the version before its own, sees what it saw (or gives its own)."""
+        """Whether every writer, on the version before its own, sees what it saw (or gives its
+        own).
+        """
         for i in self.writers:
             state, done = self.memory.step(self.versions[i], self.run, i)
             if view and _seen(done) != self.seen[i]:

@@ -1,8 +1,10 @@
-"""Runs that engines were observed to make, a file for each engine, with a digest of all that the engine was asked with.
+"""Runs that engines were observed to make, a file for each engine, with a digest of all that the
+engine was asked with.
 
-A line of a file is a case: a litmus test under a protocol. Its digest is of the text of the test, the protocol, the
-engine's release and the harness: the code of ``conformance`` that executes tests on that engine. While the digest is
-the same, the engine would be asked the same question again; what it answered is compared with the model without it.
+A line of a file is a case: a litmus test under a protocol. Its digest is of the text of the test,
+the protocol, the engine's release and the harness: the code of ``conformance`` that executes tests
+on that engine. While the digest is the same, the engine would be asked the same question again;
+what it answered is compared with the model without it.
 """
 
 import ast
@@ -33,7 +35,9 @@ class ObservedRun:
     digest: str
     """That of the case when the engine was asked."""
     run: Run | None
-    """What was observed; None if the engine refuses the test, or executes it in another way than it says."""
+    """What was observed; None if the engine refuses the test, or executes it in another way than it
+    says.
+    """
 
     @property
     def case(self):
@@ -97,8 +101,8 @@ def case_digest(engine, release, litmus, protocol):
 def harness_digest(module):
     """Return the digest of the code by which a module of this package executes litmus tests.
 
-    It is that of the module and of all modules of the package that it imports, directly or not, and of the Java files
-    beside them. Docstrings and comments do not count.
+    It is that of the module and of all modules of the package that it imports, directly or not, and
+    of the Java files beside them. Docstrings and comments do not count.
     """
     seen = {}
     left = [module]
@@ -144,13 +148,16 @@ def _code(tree):
     return ast.unparse(tree)
 
 
-# Text: of each version the tables that differ from the version before, null where one is not there or not readable
+# Text: of each version the tables that differ from the version before, null where one is not there
+# or not readable
 
 DEFAULTS = {
     field.name: field.default for field in fields(TransactionRun) if field.default is not MISSING
 }
 TYPES = {"timestamp": datetime, "date": date, "decimal": Decimal}
-"""Types that JSON does not have, by what marks a value; a timestamp before a date, of which it is one."""
+"""Types that JSON does not have, by what marks a value; a timestamp before a date, of which it is
+one.
+"""
 
 
 def _to_json(one):

@@ -2,12 +2,12 @@
 
 A block is a language and, after it, markers: ``console spark``. Of a ``console`` block every line
 that begins with ``$`` is run, in an empty folder with the files that the page has shown before: a
-``cat``, ``toml``, ``sql``, ``python`` or ``text`` block is the file whose name stands last in the text above it, or, if
-it has no name there, an example that runs if it is Python. Times do not count, nor how often a solver
-proposed; a line with nothing but ``…`` stands for any lines.
+``cat``, ``toml``, ``sql``, ``python`` or ``text`` block is the file whose name stands last in the
+text above it, or, if it has no name there, an example that runs if it is Python. Times do not
+count, nor how often a solver proposed; a line with nothing but ``…`` stands for any lines.
 
-After a wanted change: ISOLITMUS_UPDATE=1 pytest tests/test_docs.py writes what one sees into the pages,
-except where there is a ``…``.
+After a wanted change: ISOLITMUS_UPDATE=1 pytest tests/test_docs.py writes what one sees into the
+pages, except where there is a ``…``.
 """
 
 import difflib
@@ -93,7 +93,9 @@ def commands(block):
 
 
 def without_chance(text):
-    """Return an output as one line, without its times and counts of proposals: these have a say in where lines wrap."""
+    """Return an output as one line, without its times and counts of proposals: these have a say in
+    where lines wrap.
+    """
     text = re.sub(r"\d+\.\d s\b", "… s", " ".join(text.split()))
     return re.sub(r"\b\d+ solver proposals?", "… solver proposals", text)
 
@@ -114,8 +116,9 @@ def rewrite(block, seen):
 def run_command(program, words, folder, call):
     """Run a command of a page in this process: what one sees of it.
 
-    As a process of its own, each that needs Spark would start a JVM; here they have the shared session. A sweep and a
-    replay as processes are in tests/pipeline/test_pipeline.py and tests/conformance/test_commands.py.
+    As a process of its own, each that needs Spark would start a JVM; here they have the shared
+    session. A sweep and a replay as processes are in tests/pipeline/test_pipeline.py and
+    tests/conformance/test_commands.py.
     """
     if program == "cat":
         return "".join(Path(word).read_text("utf-8") for word in words)
@@ -146,7 +149,9 @@ def check_console(block, folder, call):
 
 
 def check_python(block, folder):
-    """Run a block of Python, the current folder being this one; assert that its examples print what the page shows."""
+    """Run a block of Python, the current folder being this one; assert that its examples print what
+    the page shows.
+    """
     fill(folder, block)
     if ">>>" in block.text:
         test = doctest.DocTestParser().get_doctest(

@@ -30,16 +30,26 @@ OTHERS = {
     "raise": "UPDATE t SET x = x + 1 WHERE part = :p",
     "move": "UPDATE t SET part = :p WHERE id = :k",
     "set": "UPDATE t SET x = :k WHERE part = :p AND x < 5",
-    "upsert": "MERGE INTO t USING (SELECT :k AS id, :p AS part) AS s ON t.id = s.id AND t.part = :p"
-    " WHEN MATCHED THEN UPDATE SET x = 5 WHEN NOT MATCHED THEN INSERT (id, x, part) VALUES (s.id, 7, s.part)",
-    "new": "MERGE INTO t USING (SELECT :k AS id) AS s ON t.id = s.id"
-    " WHEN NOT MATCHED THEN INSERT (id, x, part) VALUES (s.id, 7, 1)",
-    "expire": "MERGE INTO t USING (SELECT :k AS id) AS s ON t.id = s.id AND t.part = 0"
-    " WHEN MATCHED AND t.x > 1 THEN DELETE WHEN MATCHED THEN UPDATE SET x = 0",
+    "upsert": (
+        "MERGE INTO t USING (SELECT :k AS id, :p AS part) AS s ON t.id = s.id AND t.part = :p WHEN"
+        " MATCHED THEN UPDATE SET x = 5 WHEN NOT MATCHED THEN INSERT (id, x, part) VALUES (s.id, 7,"
+        " s.part)"
+    ),
+    "new": (
+        "MERGE INTO t USING (SELECT :k AS id) AS s ON t.id = s.id"
+        " WHEN NOT MATCHED THEN INSERT (id, x, part) VALUES (s.id, 7, 1)"
+    ),
+    "expire": (
+        "MERGE INTO t USING (SELECT :k AS id) AS s ON t.id = s.id AND t.part = 0"
+        " WHEN MATCHED AND t.x > 1 THEN DELETE WHEN MATCHED THEN UPDATE SET x = 0"
+    ),
     "overwrite": "INSERT OVERWRITE t SELECT id, 0, part FROM t WHERE part = :p",
     "blank": "INSERT OVERWRITE t SELECT id, 0, part FROM t",
     "replace": "INSERT INTO t REPLACE WHERE part = 0 VALUES (3, 3, 0)",
-    "once": "INSERT INTO t SELECT :k, 1, :p WHERE NOT EXISTS (SELECT 1 FROM t WHERE id = :k AND part = :p)",
+    "once": (
+        "INSERT INTO t SELECT :k, 1, :p WHERE NOT EXISTS (SELECT 1 FROM t WHERE id = :k AND part"
+        " = :p)"
+    ),
     "compact": "OPTIMIZE t",
     "truncate": "TRUNCATE TABLE t",
 }
@@ -82,8 +92,8 @@ class SmallJobs(NamedTuple):
             [f"INSERT INTO t VALUES {', '.join(map(str, rows))}"] if rows else [] for rows in ROWS
         ]
         return read_scope(
-            f'title = "small"\n{self.table}init = {inits}\n[scope]\ntransactions = [2, 3]\nnoops = "{noops}"\n'
-            f"statements = {statements}\nreaders = {list(readers)}\n",
+            f'title = "small"\n{self.table}init = {inits}\n[scope]\ntransactions = [2, 3]\nnoops ='
+            f' "{noops}"\nstatements = {statements}\nreaders = {list(readers)}\n',
             "small",
         )
 
@@ -99,7 +109,9 @@ class SmallJobs(NamedTuple):
         return found
 
     def seen_to_break(self, under: str, promise: str, *runs: int) -> bool:
-        """Whether so many runs break a promise; some read the whole table, the others each find something to do."""
+        """Whether so many runs break a promise; some read the whole table, the others each find
+        something to do.
+        """
         found = separate(
             protocol(under),
             level(promise),

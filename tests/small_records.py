@@ -11,7 +11,9 @@ KEYS = "xyz"
 
 
 def recorded(*sessions, ends=None):
-    """A history from texts: sessions of transactions between bars, ``w(x1) r(y2) | r(x-)``; a dash is INITIAL."""
+    """A history from texts: sessions of transactions between bars, ``w(x1) r(y2) | r(x-)``; a dash
+    is INITIAL.
+    """
     columns = {name: [] for name in ("session", "is_write", "key", "value")}
     first = [0]
     for number, session in enumerate(sessions):
@@ -38,7 +40,8 @@ def recorded(*sessions, ends=None):
 
 @st.composite
 def not_allowed(draw, histories, levels, tries=12):
-    """Draw a history and a level that does not allow it, though each read has an explanation: the first of some tries.
+    """Draw a history and a level that does not allow it, though each read has an explanation: the
+    first of some tries.
 
     Returns the judgement.
     """

@@ -1,7 +1,8 @@
 """Brute force over `run`: how a statement ends that another one overtakes, on all small tables.
 
-The second opinion on `predict`: no solver and no formula, only the model that executes. Tables have up to three rows of
-small values, in every way in which rows of a partition may share files; parameters have small values, too.
+The second opinion on `predict`: no solver and no formula, only the model that executes. Tables have
+up to three rows of small values, in every way in which rows of a partition may share files;
+parameters have small values, too.
 """
 
 from __future__ import annotations
@@ -31,7 +32,9 @@ def partitions(items):
 
 
 def fillings(table, rows, most):
-    """Texts of INSERT statements that fill a table with up to so many of these rows, in all layouts of files."""
+    """Texts of INSERT statements that fill a table with up to so many of these rows, in all layouts
+    of files.
+    """
     for many in range(most + 1):
         for some in combinations(rows, many):
             for files in partitions(list(some)):
@@ -124,7 +127,9 @@ class BruteForce:
         return job.where is None or holds(job.where, (tuple(values[p] for p in job.parameters),))
 
     def _end(self, test, under):
-        """The exception that the first one ends with, if the second one commits, and what it does otherwise."""
+        """The exception that the first one ends with, if the second one commits, and what it does
+        otherwise.
+        """
         try:
             events = {event.name: event for event in execute(test, under).events}
         except IsolitmusError:

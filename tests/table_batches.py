@@ -1,8 +1,8 @@
 """Every candidate of a scope, many at a time: the table circuit over bits instead of literals.
 
-A batch is a product: for each commit position a statement and the version that it reads. A relation of
-the frame is one integer for each pair of transactions, with a bit for each candidate, so a spec is
-read once for all of them. What looks at values has no outline and cannot be counted in this way.
+A batch is a product: for each commit position a statement and the version that it reads. A relation
+of the frame is one integer for each pair of transactions, with a bit for each candidate, so a spec
+is read once for all of them. What looks at values has no outline and cannot be counted in this way.
 It shares nothing with ``checker.sweeps`` but the specs, and is what that is held against.
 """
 

@@ -1,6 +1,8 @@
-"""docs/agreement.md is what this checker and others say of the histories in ``shared/datasets`` beside the repository.
+"""docs/agreement.md is what this checker and others say of the histories in ``shared/datasets``
+beside the repository.
 
-After a change: ISOLITMUS_UPDATE=1 pytest tests/test_agreement_page.py. Where the histories are not, nothing is compared.
+After a change: ISOLITMUS_UPDATE=1 pytest tests/test_agreement_page.py. Where the histories are not,
+nothing is compared.
 """
 
 import csv
@@ -158,8 +160,8 @@ def verdicts():
 
 
 def refused_by_plume(history):
-    """A reader, the writer that it sees, and that which it reads from, as Plume's read atomic has it; or True
-    of a circle of sessions and reads.
+    """A reader, the writer that it sees, and that which it reads from, as Plume's read atomic has
+    it; or True of a circle of sessions and reads.
     """
     if judge_recorded(history, LEVELS["RC"]).verdict == "forbidden":
         return True
@@ -266,7 +268,9 @@ def postgresql_counts(but=None):
 
 
 LARGEST = "prepared-transactions"
-"""Three quarters of all permutations, of which none committed; they are carried out where there is time."""
+"""Three quarters of all permutations, of which none committed; they are carried out where there is
+time.
+"""
 
 
 PERMUTED = {

@@ -1,7 +1,9 @@
-"""What is cited is there: pages and sections, theorems, claims, litmus tests, files, modules, links.
+"""What is cited is there: pages and sections, theorems, claims, litmus tests, files, modules,
+links.
 
-A citation of a page is its path and, after a comma, a section's number or title, a theorem, or a hole: ``docs/delta.md,
-2.3``, ``docs/semantics.md, Theorem 5``, ``docs/delta.md, H1``. A claim is a number, D35, an entry of ``specs/claims``.
+A citation of a page is its path and, after a comma, a section's number or title, a theorem, or a
+hole: ``docs/delta.md, 2.3``, ``docs/semantics.md, Theorem 5``, ``docs/delta.md, H1``. A claim is a
+number, D35, an entry of ``specs/claims``.
 """
 
 import importlib
@@ -73,7 +75,9 @@ SOURCES = {Path(name).name for name in TEXTS if name.endswith(".py")}
 
 @cache
 def sections(page: str) -> frozenset[str]:
-    """What of a page can be cited: numbers and titles of its headings, and what it labels in bold or in a first cell."""
+    """What of a page can be cited: numbers and titles of its headings, and what it labels in bold
+    or in a first cell.
+    """
     text = FENCE.sub("", PAGES[page])
     headings = re.findall(r"^#+ (?:(\d+(?:\.\d+)*)\. )?(.*)$", text, re.MULTILINE)
     labels = re.findall(
@@ -259,8 +263,9 @@ def test_figures_of_what_was_seen_are_those_of_the_evidence():
         asked = tomllib.loads(path.read_text("utf-8"))["batches"]
         assert not any(batch["unsaid"] for batch in asked)
         seen = (
-            f"has {figure(known.runs('sessions'))} random tests on {engine} {known.engine_version} at its {levels},"
-            f" all as predicted: {also}{sum(batch['several'] for batch in asked)} as one of several"
+            f"has {figure(known.runs('sessions'))} random tests on {engine} {known.engine_version}"
+            f" at its {levels}, all as predicted: {also}{sum(batch['several'] for batch in asked)}"
+            " as one of several"
         )
         assert seen in re.sub(r"\s+", " ", PAGES["docs/locking.md"])
     page = re.sub(r"\s+", " ", PAGES["docs/conformance.md"])

@@ -68,7 +68,9 @@ def test_links_lead_somewhere(page):
 
 
 def test_every_command_is_shown():
-    """But those that need a table of one's own, fetch something, or ask for hours of random tests."""
+    """But those that need a table of one's own, fetch something, or ask for hours of random
+    tests.
+    """
     shown = {command.split()[1] for b in BLOCKS if b.kind == "console" for command in commands(b)}
     assert set(VERBS) - {"audit", "explore", "install"} <= shown
 
@@ -199,8 +201,8 @@ def test_the_page_names_an_anomaly_for_every_level_but_the_strongest():
 
 
 def test_the_known_holes_are_litmus_tests_at_both_levels():
-    """Those of a row have, at one of the levels at least, an end that no serial order gives, or an abort that
-    the stricter level alone does without.
+    """Those of a row have, at one of the levels at least, an end that no serial order gives, or an
+    abort that the stricter level alone does without.
     """
     page = (ROOT / "docs" / "conformance.md").read_text("utf-8")
     (rows,) = re.findall(r"^\| hole \| litmus tests \|\n.*\n((?:\|.*\n)+)", page, re.MULTILINE)

@@ -1,6 +1,7 @@
 """docs/documents.md is what the claims give.
 
-After a change of the claims, or of litmus tests that cite them: ISOLITMUS_UPDATE=1 pytest tests/test_documents.py.
+After a change of the claims, or of litmus tests that cite them: ISOLITMUS_UPDATE=1 pytest
+tests/test_documents.py.
 """
 
 import difflib

@@ -1,5 +1,5 @@
-"""docs/engines.md says what engines did with the catalogue; the model says the same today, but where a litmus
-test expects something else of an engine.
+"""docs/engines.md says what engines did with the catalogue; the model says the same today, but
+where a litmus test expects something else of an engine.
 """
 
 import re

@@ -1,9 +1,10 @@
 """The answers, frozen: tests/facts holds them as lines, each with the case that it is of.
 
-Whoever moves code, or builds an idea once where it stood twice, changes none of these lines. They hold what is true of a
-case (verdicts, outcomes, exceptions, versions, tables, sizes of witnesses, counts, what is found, refuted or proved), never
-words, seconds, assumptions or which of several witnesses was found. Only the command line and the keys of its JSON are
-used, so the test outlives every name inside.
+Whoever moves code, or builds an idea once where it stood twice, changes none of these lines. They
+hold what is true of a case (verdicts, outcomes, exceptions, versions, tables, sizes of witnesses,
+counts, what is found, refuted or proved), never words, seconds, assumptions or which of several
+witnesses was found. Only the command line and the keys of its JSON are used, so the test outlives
+every name inside.
 
 A wrong answer is mended in a commit of its own, which names it and has a test; then
 ISOLITMUS_UPDATE=1 pytest tests/test_facts.py writes the lines anew.
@@ -89,7 +90,9 @@ def by_verdict(levels):
 
 
 def size_of(litmus):
-    """How many transactions and operations or statements a litmus test has that was found; None of none."""
+    """How many transactions and operations or statements a litmus test has that was found; None of
+    none.
+    """
     if litmus is None:
         return None
     transactions = [
@@ -143,7 +146,9 @@ def facts_of_published_levels(ask):
 
 
 def facts_of_levels(ask):
-    """Which levels imply which, in both universes, and how they are proved or how large the histories between them are."""
+    """Which levels imply which, in both universes, and how they are proved or how large the
+    histories between them are.
+    """
     for one in ask("compare")["lattices"]:
         for edge in one["inclusions"]:
             told = edge["proof"] or edge["bound"] if edge["holds"] else size_of(edge["litmus"])
@@ -167,7 +172,9 @@ def facts_of_matrices(ask):
 
 
 def facts_of_sweeps(ask):
-    """How many candidates a scope has, what each protocol admits of them, what levels forbid of these."""
+    """How many candidates a scope has, what each protocol admits of them, what levels forbid of
+    these.
+    """
     for words in SWEEPS:
         answer = ask("sweep", *words.split())
         for one in answer if isinstance(answer, list) else [answer]:

@@ -176,7 +176,9 @@ def normal(name: str) -> str:
 
 
 def imported(names) -> dict[str, set[str]]:
-    """The distributions that these files import, wherever in them, each with the folders that do."""
+    """The distributions that these files import, wherever in them, each with the folders that
+    do.
+    """
     homes = metadata.packages_distributions()
     found = {}
     for name in names:
@@ -227,7 +229,9 @@ def shipped(name: str) -> bool:
 
 @pytest.fixture(scope="module")
 def built(files, tmp_path_factory) -> Path:
-    """A folder with the sdist of this checkout, that unpacked, and the wheel that is built of it."""
+    """A folder with the sdist of this checkout, that unpacked, and the wheel that is built of
+    it.
+    """
     folder = tmp_path_factory.mktemp("built")
     for name in files:
         (folder / "tree" / name).parent.mkdir(parents=True, exist_ok=True)
@@ -261,13 +265,15 @@ def test_wheel_holds_every_file_of_every_package(files, built):
         inside = {name for name in archive.namelist() if ".dist-info/" not in name}
     root = "isolitmus/__init__.py"  # setup.py has why
     assert inside == {root, *(f"isolitmus/{name}" for name in files if shipped(name))}
-    # Else pytest warns in every suite, and takes whatever is called `model` there for a part of a plugin.
+    # Else pytest warns in every suite, and takes whatever is called `model` there for a part of a
+    # plugin.
     assert {*_iter_rewritable_modules(inside)} == {"isolitmus"}
 
 
 @pytest.fixture(scope="module")
 def installed(built, tmp_path_factory):
-    """What `pip install` of the wheel alone would run: it, and what it says that it needs; nothing else is seen.
+    """What `pip install` of the wheel alone would run: it, and what it says that it needs; nothing
+    else is seen.
 
     Calls `isolitmus` with these words in an empty folder.
     """

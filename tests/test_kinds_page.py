@@ -1,7 +1,9 @@
-"""docs/locking-engines.md is what the locking litmus tests expect, and what Derby and PostgreSQL were observed to do.
+"""docs/locking-engines.md is what the locking litmus tests expect, and what Derby and PostgreSQL
+were observed to do.
 
-After a change of those tests: ``pytest --whole --record-runs tests/conformance/test_recorded_catalogue.py`` asks the
-engines, then ISOLITMUS_UPDATE=1 pytest tests/test_kinds_page.py writes the page.
+After a change of those tests: ``pytest --whole --record-runs
+tests/conformance/test_recorded_catalogue.py`` asks the engines, then ISOLITMUS_UPDATE=1 pytest
+tests/test_kinds_page.py writes the page.
 """
 
 import os

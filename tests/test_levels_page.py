@@ -1,8 +1,10 @@
-"""docs/levels.md is what compare finds: the lattice in both universes, its pictures, every level by itself.
+"""docs/levels.md is what compare finds: the lattice in both universes, its pictures, every level by
+itself.
 
-After a change of the levels or of the catalogue's histories: ISOLITMUS_UPDATE=1 pytest tests/test_levels_page.py, which
-takes minutes. Without it the page is held against the levels as they are: their texts, their verdicts, each history that
-sets two apart, each inclusion that is said to follow from texts.
+After a change of the levels or of the catalogue's histories: ISOLITMUS_UPDATE=1 pytest
+tests/test_levels_page.py, which takes minutes. Without it the page is held against the levels as
+they are: their texts, their verdicts, each history that sets two apart, each inclusion that is said
+to follow from texts.
 """
 
 import difflib
@@ -136,7 +138,9 @@ def test_every_history_of_the_page_is_read():
 
 @pytest.mark.slow
 def test_what_sets_two_levels_apart_on_the_page_does(steps):
-    """What one alone admits is admitted by all that are equal to it, and forbidden by all of the stronger."""
+    """What one alone admits is admitted by all that are equal to it, and forbidden by all of the
+    stronger.
+    """
     shown = 0
     for step in steps:
         if step["test"]:

@@ -96,9 +96,10 @@ def counts():
     tests = [litmus(name) for name in litmus_names()]
     on_tables = sum(isinstance(test, Litmus) for test in tests)
     return (
-        f"\nThe catalogue holds {len(every_level())} levels, {len(protocols())} protocols, {len(tests)}"
-        f" litmus tests ({on_tables} on tables, {len(tests) - on_tables} abstract histories),"
-        f" {count_of(len(scopes()), 'scope')}, {count_of(len(matrices()), 'matrix', 'matrices')} and"
+        f"\nThe catalogue holds {len(every_level())} levels, {len(protocols())} protocols,"
+        f" {len(tests)} litmus tests ({on_tables} on tables, {len(tests) - on_tables} abstract"
+        f" histories), {count_of(len(scopes()), 'scope')},"
+        f" {count_of(len(matrices()), 'matrix', 'matrices')} and"
         f" {count_of(len(engines()), 'engine')}.\n\n"
     )
 
@@ -258,7 +259,9 @@ STATEMENTS = {
         "partitions with several files; all of them; files with deletion vectors",
     ),
 }
-"""Of each kind of statement an example, what its client says of it besides, and the files that it writes."""
+"""Of each kind of statement an example, what its client says of it besides, and the files that it
+writes.
+"""
 
 DEFINITIONS = {
     "ALTER TABLE … SET, UNSET TBLPROPERTIES, ADD, DROP, RENAME COLUMN, ALTER COLUMN … COMMENT,"

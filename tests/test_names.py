@@ -81,7 +81,9 @@ FEW = 4
 
 
 def uncommented(text: str):
-    """The fields of public records that have more than a few, where no comment follows, by their class."""
+    """The fields of public records that have more than a few, where no comment follows, by their
+    class.
+    """
     for node in ast.walk(ast.parse(text)):
         if not isinstance(node, ast.ClassDef) or node.name[0] == "_":
             continue

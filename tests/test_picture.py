@@ -1,4 +1,5 @@
-"""The picture of the README: the three jobs of the demo at two levels, found, carried out and drawn by the tool.
+"""The picture of the README: the three jobs of the demo at two levels, found, carried out and drawn
+by the tool.
 
 After a wanted change: ISOLITMUS_UPDATE=1 pytest tests/test_picture.py draws it anew.
 """
@@ -17,7 +18,9 @@ DOCS = Path(__file__).parents[1] / "docs"
 
 @pytest.fixture(scope="module")
 def runs():
-    """The smallest history that WriteSerializable's check admits and no order explains, under both checks."""
+    """The smallest history that WriteSerializable's check admits and no order explains, under both
+    checks.
+    """
     a, b = spec("delta-write-serializable"), spec("write-serializable")
     found = separate(a, b, scope("orders"), unexplained=True).litmus
     return [

@@ -1,4 +1,6 @@
-"""The run of the tests itself: one seed for all that is drawn, no test without an assertion, times by module."""
+"""The run of the tests itself: one seed for all that is drawn, no test without an assertion, times
+by module.
+"""
 
 import csv
 from types import SimpleNamespace

@@ -4,9 +4,9 @@ What one commit says of itself, held against its actions and the table's metadat
 
 The files of a table as its commits come and go, and what cannot be: entries twice, removed twice.
 
-An entry is a path with its deletion vector (PROTOCOL.md). What was removed is remembered for a while
-only, so that memory is bounded: the newest ``REMEMBERED`` entries. A file whose entry came back later
-than that is not found; that it was not live is still known.
+An entry is a path with its deletion vector (PROTOCOL.md). What was removed is remembered for a
+while only, so that memory is bounded: the newest ``REMEMBERED`` entries. A file whose entry came
+back later than that is not found; that it was not live is still known.
 """
 
 from __future__ import annotations
@@ -65,8 +65,8 @@ def _not_blind(commit: LogCommit) -> Iterator[str]:
 def _too_weak(commit: LogCommit, metadata: LogMetadata) -> str | None:
     """TransactionHelper.scala lines 113-146: which level a commit may be checked at.
 
-    Databricks' default is not Delta's, so of a table that says nothing only Apache Spark's commits are
-    judged.
+    Databricks' default is not Delta's, so of a table that says nothing only Apache Spark's commits
+    are judged.
     """
     stated = LEVEL_KEY in metadata.configuration
     if not stated and not (commit.engine or "").startswith("Apache-Spark/"):
@@ -75,7 +75,10 @@ def _too_weak(commit: LogCommit, metadata: LogMetadata) -> str | None:
         return "was checked at WriteSerializable; the table's level is Serializable"
     strict = metadata.level in ("Serializable", "WriteSerializable")
     if strict and commit.level == "SnapshotIsolation" and commit.changes_rows:
-        return f"changes rows and was checked at SnapshotIsolation; the table's level is {metadata.level}"
+        return (
+            "changes rows and was checked at SnapshotIsolation; the table's level is"
+            f" {metadata.level}"
+        )
     return None
 
 
@@ -86,7 +89,10 @@ def find_level_change(commit: LogCommit, before: LogMetadata | None) -> Iterator
     old, new = (m.configuration.get(LEVEL_KEY) for m in (before, commit.metadata))
     if old != new:
         was, is_ = (level or "not set (Delta's default is Serializable)" for level in (old, new))
-        why = f"{describe_commit(commit)} changes the isolation level of the table from {was} to {is_}"
+        why = (
+            f"{describe_commit(commit)} changes the isolation level of the table from {was} to"
+            f" {is_}"
+        )
         yield Finding("level-change", (commit.version,), "certain", why)
 
 
@@ -133,8 +139,8 @@ class SilentCommits:
             do, they = ("does", "it") if count == 1 else ("do", "they")
             texts = " or ".join(several if count > 1 else one for one, several in lacking)
             why = (
-                f"{who} by {engine} {do} not record {texts}: the log does not show which concurrent changes"
-                f" {they} did not see"
+                f"{who} by {engine} {do} not record {texts}: the log does not show which concurrent"
+                f" changes {they} did not see"
             )
             yield Finding("records-nothing", tuple(self._versions[key]), "certain", why)
 
@@ -210,15 +216,16 @@ class LiveFiles:
         before = self._removed.get(file.entry)
         if before is None:
             why = (
-                f"{describe_commit(commit)} removes {_named(file)}, which was not in the table, unless under"
-                " another name"
+                f"{describe_commit(commit)} removes {_named(file)}, which was not in the table,"
+                " unless under another name"
             )
             return Finding("removed-twice", (commit.version,), "possible", why)
         read = commit.read_version
         unseen = "" if read is None or before <= read else f" (it did not see version {before})"
         why = (
-            f"{describe_commit(commit)} removes {_named(file)}, which version {before} had already removed{unseen}:"
-            " the change that one of the two made to its rows is lost or applied twice"
+            f"{describe_commit(commit)} removes {_named(file)}, which version {before} had already"
+            f" removed{unseen}: the change that one of the two made to its rows is lost or applied"
+            " twice"
         )
         return Finding("removed-twice", (before, commit.version), "certain", why)
 
@@ -246,7 +253,7 @@ def _back(commit: LogCommit, file: LogFile, before: int | None) -> Finding:
 
 def _twice(commit: LogCommit, file: LogFile) -> Finding:
     why = (
-        f"{describe_commit(commit)} adds {_named(file)} while the table has the same file with another deletion vector:"
-        " its rows are read twice"
+        f"{describe_commit(commit)} adds {_named(file)} while the table has the same file with"
+        " another deletion vector: its rows are read twice"
     )
     return Finding("two-live-entries", (commit.version,), "certain", why)

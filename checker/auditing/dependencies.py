@@ -1,35 +1,40 @@
 """Dependencies between commits of a log, and the concurrent commits that each commit did not see.
 
-Dependencies are Adya's, as far as a log shows them: certain, possible, or none. The rules, each with its premise (besides
-those of ``checker.auditing.read_set``):
+Dependencies are Adya's, as far as a log shows them: certain, possible, or none. The rules, each
+with its premise (besides those of ``checker.auditing.read_set``):
 
-- **A write changes the matching rows of a condition** *certainly* if it adds a file with at least one row, all of whose
-  rows match, and removes no file that might hold a matching row (the matching rows are new), or the other way round. The
-  premise is that statistics and partition values are true. It changes them *possibly* if any file that it adds or removes
-  may hold a matching row. Files marked dataChange: false are ignored: they move rows.
-- **rw, A did not see W**: A does not see W, and W changes the read set of A. Also possible if the read set of A is unknown.
-- **wr, X saw I**: the version that X read contains I, and I changes the read set of X. Also certain if X is a DELETE,
-  UPDATE or MERGE (they remove only files with rows that they change) and removes a file that I added when I removed none:
-  those rows are I's.
+- **A write changes the matching rows of a condition** *certainly* if it adds a file with at least
+  one row, all of whose rows match, and removes no file that might hold a matching row (the matching
+  rows are new), or the other way round. The premise is that statistics and partition values are
+  true. It changes them *possibly* if any file that it adds or removes may hold a matching row.
+  Files marked dataChange: false are ignored: they move rows.
+- **rw, A did not see W**: A does not see W, and W changes the read set of A. Also possible if the
+  read set of A is unknown.
+- **wr, X saw I**: the version that X read contains I, and I changes the read set of X. Also certain
+  if X is a DELETE, UPDATE or MERGE (they remove only files with rows that they change) and removes
+  a file that I added when I removed none: those rows are I's.
 - **ww, J wrote after I**: J saw I, and both remove or replace rows: possible only.
 
-A commit whose writer makes Delta's conflict check has passed it: it saw every concurrent change to the reads that Delta
-tracks, unless its level permits otherwise. This excludes possible dependencies, never certain ones.
+A commit whose writer makes Delta's conflict check has passed it: it saw every concurrent change to
+the reads that Delta tracks, unless its level permits otherwise. This excludes possible
+dependencies, never certain ones.
 
-The commits of a log become two dependency graphs, one of certain and one of possible dependencies; the possible one
-contains the certain one. Nodes are commits. ``so`` is empty, because a log does not record sessions. Aborted transactions
-and transactions that only read are absent.
+The commits of a log become two dependency graphs, one of certain and one of possible dependencies;
+the possible one contains the certain one. Nodes are commits. ``so`` is empty, because a log does
+not record sessions. Aborted transactions and transactions that only read are absent.
 
 A commit did not see the window between the version that it read and its own:
 
-- **reorder**: A did not see W: by its reads (Adya's rw) A precedes W, but the log has it after. Certain if the dependency
-  is certain.
-- **missed-conflict**: the same, but Delta's conflict check at the level that A records would have aborted A.
+- **reorder**: A did not see W: by its reads (Adya's rw) A precedes W, but the log has it after.
+  Certain if the dependency is certain.
+- **missed-conflict**: the same, but Delta's conflict check at the level that A records would have
+  aborted A.
 - **bridge** (every violation of write-serializable that Delta's check admits has one, see
-  specs/protocols/delta-write-serializable-repaired.cat): A did not see the blind append I. X, not a blind append, read
-  version(I) or later and committed before A. If A read what I added, X read it too, and X read what A changed, these three
-  dependencies form a cycle. Certain only if all three are. This is conflict serializability: the log does not show whether
-  some order of the writers gives the same rows.
+  specs/protocols/delta-write-serializable-repaired.cat): A did not see the blind append I. X, not a
+  blind append, read version(I) or later and committed before A. If A read what I added, X read it
+  too, and X read what A changed, these three dependencies form a cycle. Certain only if all three
+  are. This is conflict serializability: the log does not show whether some order of the writers
+  gives the same rows.
 """
 
 from __future__ import annotations
@@ -121,7 +126,8 @@ def missed_write(reader: AuditedCommit, writer: LogCommit) -> Certainty | None:
 
 
 def is_allowed_to_miss(reader: LogCommit, writer: LogCommit) -> bool | None:
-    """Return whether the level of a commit lets it commit without seeing the files that a writer added, whatever it read.
+    """Return whether the level of a commit lets it commit without seeing the files that a writer
+    added, whatever it read.
 
     None if the conflict check of its writer is unknown (ConflictChecker.scala lines 1134-1161).
     """
@@ -148,7 +154,9 @@ def read_from(reader: AuditedCommit, writer: LogCommit) -> Certainty | None:
 
 
 def wrote_next_version(later: LogCommit, earlier: LogCommit) -> bool:
-    """Whether a commit may have written the next version of a row that another, which it saw, wrote."""
+    """Whether a commit may have written the next version of a row that another, which it saw,
+    wrote.
+    """
     return earlier.changes_rows and any(file.data_change for file in later.removes)
 
 
@@ -164,8 +172,9 @@ def _matches(reader: AuditedCommit, file: LogFile) -> FileMatch:
 
 
 def adds_meet_read_set(reader: AuditedCommit, files: Iterable[LogFile]) -> Certainty | None:
-    """Whether files that were added meet what a commit reads, as Delta compares it: by partitions, whatever rows are in
-    them and whether or not they change data (ConflictChecker.scala lines 1000-1102).
+    """Whether files that were added meet what a commit reads, as Delta compares it: by partitions,
+    whatever rows are in them and whether or not they change data (ConflictChecker.scala lines
+    1000-1102).
     """
     found = [_meets(reader, file) for file in files]
     return "certain" if "all" in found else "possible" if "perhaps" in found else None
@@ -230,7 +239,9 @@ def _name(seen: AuditedCommit) -> str:
 def _pairs(
     earlier: AuditedCommit, later: AuditedCommit
 ) -> Iterator[tuple[str, AuditedCommit, AuditedCommit, Certainty, str, dict[str, object]]]:
-    """The dependencies between two commits: relation, from, to, how sure, the kind of reason, its nouns."""
+    """The dependencies between two commits: relation, from, to, how sure, the kind of reason, its
+    nouns.
+    """
     read = later.commit.read_version
     i, j = _name(earlier), _name(later)
     overwrote = changes(earlier, later.commit)
@@ -281,7 +292,9 @@ class RecentCommits:
             self._files -= len(gone.adds) + len(gone.removes)
 
     def to_json(self) -> dict[str, Any]:
-        """Which commits are kept, for ``restore``: the first of them, and each metadata with the version since when."""
+        """Which commits are kept, for ``restore``: the first of them, and each metadata with the
+        version since when.
+        """
         since: list[tuple[int, LogMetadata]] = []
         for commit, metadata in self._kept:
             if not since or since[-1][1] is not metadata:
@@ -290,7 +303,9 @@ class RecentCommits:
         return {"metadata": fields, "cut": self.cut, "before": self.before}
 
     def restore(self, said: dict[str, Any], last: int) -> LogMetadata:
-        """Read the commits that were kept again, up to ``last``, as far as they are there; the metadata as it was last."""
+        """Read the commits that were kept again, up to ``last``, as far as they are there; the
+        metadata as it was last.
+        """
         self.cut, self.before = said["cut"], said["before"]
         since = [
             (version, read_metadata_action(fields, "evidence"))
@@ -303,8 +318,8 @@ class RecentCommits:
         return since[-1][1]
 
     def between(self, read: int, version: int) -> Iterator[tuple[LogCommit, LogMetadata | None]]:
-        """The commits after ``read`` and before ``version``, oldest first; those of which the metadata
-        is not kept have None.
+        """The commits after ``read`` and before ``version``, oldest first; those of which the
+        metadata is not kept have None.
         """
         first = read + 1
         if version - first > LONGEST:
@@ -321,7 +336,9 @@ class RecentCommits:
             yield self._kept[k]
 
     def newest(self, read: int) -> Iterator[tuple[LogCommit, LogMetadata]]:
-        """The commits after ``read`` that are kept, the newest of them first, at most ``NEWEST``."""
+        """The commits after ``read`` that are kept, the newest of them first, at most
+        ``NEWEST``.
+        """
         for k in range(1, min(len(self._kept), NEWEST) + 1):
             if self._kept[-k][0].version <= read:
                 return
@@ -340,7 +357,9 @@ class MissedCommit:
 def missed_commits(
     reader: AuditedCommit, window: Sequence[tuple[LogCommit, LogMetadata | None]]
 ) -> list[MissedCommit]:
-    """Return the commits of its window that a commit did not see although they changed its read set."""
+    """Return the commits of its window that a commit did not see although they changed its read
+    set.
+    """
     found = []
     for writer, _ in window:
         certainty = missed_write(reader, writer)
@@ -350,7 +369,9 @@ def missed_commits(
 
 
 def find_reorders(reader: AuditedCommit, passed: Sequence[MissedCommit]) -> Iterator[Finding]:
-    """Yield at most one finding of each kind and certainty for one commit, with the commits that it did not see."""
+    """Yield at most one finding of each kind and certainty for one commit, with the commits that it
+    did not see.
+    """
     for kind, group in (
         ("reorder", [m for m in passed if m.may is not False]),
         ("missed-conflict", [m for m in passed if m.may is False]),
@@ -374,15 +395,24 @@ def _why(reader: AuditedCommit, some: Sequence[LogCommit], kind: str, certain: b
     where = _where(reader)
     if kind == "missed-conflict":
         return (
-            f"{start} did not see {first}, which changed rows in its read set{where}: Delta's conflict check"
-            f" at {commit.level} rejects that"
+            f"{start} did not see {first}, which changed rows in its read set{where}: Delta's"
+            f" conflict check at {commit.level} rejects that"
         )
-    order = f"its reads place version {reader.version} before version {some[0].version}, but the log has it after"
+    order = (
+        f"its reads place version {reader.version} before version {some[0].version}, but the log"
+        " has it after"
+    )
     if certain:
         return f"{start} did not see {first}, which changed rows in its read set{where}: {order}"
     if reader.reads.kind == "unknown":
-        return f"{start} did not see {first}; the log does not record what it read: if it read those rows, {order}"
-    return f"{start} did not see {first}, which may have changed rows in its read set{where}: if so, {order}"
+        return (
+            f"{start} did not see {first}; the log does not record what it read: if it read those"
+            f" rows, {order}"
+        )
+    return (
+        f"{start} did not see {first}, which may have changed rows in its read set{where}: if so,"
+        f" {order}"
+    )
 
 
 def _where(reader: AuditedCommit) -> str:
@@ -399,7 +429,9 @@ def find_bridges(
     passed: Sequence[MissedCommit],
     window: Sequence[tuple[LogCommit, LogMetadata | None]],
 ) -> Iterator[Finding]:
-    """Yield at most one finding for one commit: a certain bridge if there is one, else the first."""
+    """Yield at most one finding for one commit: a certain bridge if there is one, else the
+    first.
+    """
     best: Finding | None = None
     for one in passed:
         if one.may is False or one.writer.blind is not True:
@@ -435,14 +467,15 @@ def _bridge(
     if sure and metadata is not None:
         cycle = " → ".join(f"version {v}" for v in (versions[2], *versions))
         why = (
-            f"{last} did not see {describe_commit(append)}, a blind append, which {middle} read, and {middle} read"
-            f" rows that {last} changed: cycle {cycle}: no serial order satisfies these dependencies, and"
-            " write-serializable forbids them (the log does not show whether another order gives the same rows)"
+            f"{last} did not see {describe_commit(append)}, a blind append, which {middle} read,"
+            f" and {middle} read rows that {last} changed: cycle {cycle}: no serial order satisfies"
+            " these dependencies, and write-serializable forbids them (the log does not show"
+            " whether another order gives the same rows)"
         )
         return Finding("bridge", versions, "certain", why)
     why = (
-        f"{last} did not see {describe_commit(append)}, a blind append, which {middle} may have read before {last}"
-        f" committed: if {middle} also read what {last} changed, these dependencies form a cycle, which"
-        " write-serializable forbids"
+        f"{last} did not see {describe_commit(append)}, a blind append, which {middle} may have"
+        f" read before {last} committed: if {middle} also read what {last} changed, these"
+        " dependencies form a cycle, which write-serializable forbids"
     )
     return Finding("bridge", versions, "possible", why)

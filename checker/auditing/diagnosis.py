@@ -1,7 +1,8 @@
 """Diagnosis of an aborted commit, by the text of its exception and by the table's log.
 
-If the catalogue has an example, a litmus test with a transaction that aborts with the same exception, the model runs it. A
-second run commits that transaction after the others: it shows what a retry does.
+If the catalogue has an example, a litmus test with a transaction that aborts with the same
+exception, the model runs it. A second run commits that transaction after the others: it shows what
+a retry does.
 """
 
 from __future__ import annotations
@@ -106,7 +107,9 @@ class Diagnosis(TextResult):
     stopped: WinningCommit | None = None
     """The winning commit, if the log of the table was read."""
     later: LogCommit | None = None
-    """The first commit after that by the same command as the aborted job: perhaps its next attempt."""
+    """The first commit after that by the same command as the aborted job: perhaps its next
+    attempt.
+    """
     ended: str | None = None
     """The limit that ended the work, if one did; the missing parts are unknown."""
 
@@ -139,7 +142,9 @@ class Diagnosis(TextResult):
 
     @cached_property
     def example(self) -> ReplayedExample | None:
-        """The example that is most like it, executed on the model; None if the catalogue has none, or a limit came first."""
+        """The example that is most like it, executed on the model; None if the catalogue has none,
+        or a limit came first.
+        """
         if self.ended is not None:
             return None
         found = self.known.example(self.facts)
@@ -187,15 +192,15 @@ class Diagnosis(TextResult):
         if self.stopped is None:
             named = "" if self.facts.version is not None else " --failed-after V"
             yield (
-                f"isolitmus explain FILE --table PATH{named} finds the winning commit and the conflicting files"
-                + (" (V: version that your job had read)" if named else "")
+                f"isolitmus explain FILE --table PATH{named} finds the winning commit and the"
+                " conflicting files" + (" (V: version that your job had read)" if named else "")
             )
         rows = self.pasted.engine == "Databricks" and self.pasted.condition is not None
         if self.known.name in BY_FILES and self.pasted.engine in PREDICTED and not rows:
             rules = ", by the rules of open-source Delta" if self.pasted.engine != "Delta" else ""
             yield (
-                "isolitmus predict --table PATH yours.sql other.sql --remedies shows when the two statements conflict,"
-                f" and how to prevent it{rules}"
+                "isolitmus predict --table PATH yours.sql other.sql --remedies shows when the two"
+                f" statements conflict, and how to prevent it{rules}"
             )
 
     @property
@@ -260,7 +265,9 @@ def run_example(example: ConflictExample, under: str, name: str) -> ReplayedExam
 
 
 LATER = 1_000
-"""So many commits after the one that stopped a job are looked through for the job's next attempt."""
+"""So many commits after the one that stopped a job are looked through for the job's next
+attempt.
+"""
 
 
 def explain(
@@ -272,12 +279,15 @@ def explain(
     label: str = "the text",
     budget: Budget | None = None,
 ) -> Diagnosis:
-    """Explain why a commit aborted, by the text of its exception and, with the path of the table, by its log.
+    """Explain why a commit aborted, by the text of its exception and, with the path of the table,
+    by its log.
 
-    ``version`` is the version of the winning commit, ``failed_after`` the version that the aborted job had read. ``label``
-    names the text in errors. Once the ``budget`` is spent, the result has what was found until then.
+    ``version`` is the version of the winning commit, ``failed_after`` the version that the aborted
+    job had read. ``label`` names the text in errors. Once the ``budget`` is spent, the result has
+    what was found until then.
 
-    NoConflict if the text has no known conflict, LogError if the log cannot be read or does not fit.
+    NoConflict if the text has no known conflict, LogError if the log cannot be read or does not
+    fit.
 
     >>> found = explain("DELTA_CONCURRENT_DELETE_READ.WITH_PARTITION_HINT")
     >>> found.known.name, found.known.retry, found.example.again
@@ -322,12 +332,16 @@ def _with_log(
 def conflicts_of_version(
     table: Path, version: int, budget: Budget | None = None
 ) -> ConflictingCommits:
-    """Return the transactions that conflict with a version of a table; LogError if its log does not have it."""
+    """Return the transactions that conflict with a version of a table; LogError if its log does not
+    have it.
+    """
     return _stopped(table, version - 1, lambda log: iter([winning_commit_at(log, version)]), budget)
 
 
 def conflicts_after(table: Path, read: int, budget: Budget | None = None) -> ConflictingCommits:
-    """Return the transactions that conflict with the commits after a version; LogError if the log does not have it."""
+    """Return the transactions that conflict with the commits after a version; LogError if the log
+    does not have it.
+    """
     return _stopped(table, read, lambda log: winning_commits_after(log, read), budget)
 
 

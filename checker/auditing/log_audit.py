@@ -1,14 +1,17 @@
-"""The audit of a table's log: one pass, oldest commit first, in bounded memory; findings and an overview.
+"""The audit of a table's log: one pass, oldest commit first, in bounded memory; findings and an
+overview.
 
-Memory holds the live files of the table, the newest commits (``dependencies.RecentCommits``), removed entries
-(``commit_checks.REMEMBERED``), and the first ``KEPT`` findings of each kind and certainty; all findings are counted.
-Anomalies that no log records (docs/delta.md, 5) are not found: reads that Delta does not track, a commit marked as a blind
-append although a client read before it, aborted statements, and statements with nothing to record.
+Memory holds the live files of the table, the newest commits (``dependencies.RecentCommits``),
+removed entries (``commit_checks.REMEMBERED``), and the first ``KEPT`` findings of each kind and
+certainty; all findings are counted. Anomalies that no log records (docs/delta.md, 5) are not found:
+reads that Delta does not track, a commit marked as a blind append although a client read before it,
+aborted statements, and statements with nothing to record.
 
-A *near miss*: L committed after W and did not see it, so the two were concurrent. If L had committed first, W would not
-have seen L. Delta's conflict check would then have aborted W. Or, if its level permits that, and L changes the read set of
-W, W would have committed without seeing L. Certain near misses are counted, and apart from them the possible ones, which
-the log does not exclude.
+A *near miss*: L committed after W and did not see it, so the two were concurrent. If L had
+committed first, W would not have seen L. Delta's conflict check would then have aborted W. Or, if
+its level permits that, and L changes the read set of W, W would have committed without seeing L.
+Certain near misses are counted, and apart from them the possible ones, which the log does not
+exclude.
 """
 
 from __future__ import annotations
@@ -167,13 +170,16 @@ def _count(counts: Counter[str], name: str) -> None:
 
 KEPT = 1_000
 EVERY, SHARE = 10.0, 20
-"""Evidence is written after so many seconds at the earliest, and takes one part of the time in so many at most."""
+"""Evidence is written after so many seconds at the earliest, and takes one part of the time in so
+many at most.
+"""
 ORDER = list(KINDS)
 
 
 class LogPass:
-    """One pass over a log; ``on_missed`` is told of every commit that missed something, ``on_commit`` of
-    every commit, and ``overlaps`` of both. A Limit, with how many commits were looked at, once the ``budget`` is spent.
+    """One pass over a log; ``on_missed`` is told of every commit that missed something,
+    ``on_commit`` of every commit, and ``overlaps`` of both. A Limit, with how many commits were
+    looked at, once the ``budget`` is spent.
     """
 
     def __init__(
@@ -236,32 +242,33 @@ class LogPass:
         found = []
         if log.first:
             found.append(
-                f"The log begins with version {log.oldest}: the commits up to version {log.first - 1} were not"
-                " audited; a checkpoint describes the table after them."
+                f"The log begins with version {log.oldest}: the commits up to version"
+                f" {log.first - 1} were not audited; a checkpoint describes the table after them."
             )
         newer = log.newer()
         if newer:
             were = "was" if newer == 1 else "were"
             found.append(
-                f"The table was written during the audit: {count_of(newer, 'version')} after {log.last} {were}"
-                " not audited."
+                f"The table was written during the audit: {count_of(newer, 'version')} after"
+                f" {log.last} {were} not audited."
             )
         if self.recent.before:
             found.append(
-                f"{count_of(self.recent.before, 'commit')} read a version before {self.recent.oldest}: concurrent"
-                " commits before that version are no longer in the log."
+                f"{count_of(self.recent.before, 'commit')} read a version before"
+                f" {self.recent.oldest}: concurrent commits before that version are no longer in"
+                " the log."
             )
         if self.recent.cut:
             found.append(
-                f"{count_of(self.recent.cut, 'commit')} with more than {LONGEST:,} concurrent commits: only the newest"
-                f" {LONGEST:,} of these were checked."
+                f"{count_of(self.recent.cut, 'commit')} with more than {LONGEST:,} concurrent"
+                f" commits: only the newest {LONGEST:,} of these were checked."
             )
         forgotten = self.files.forgotten
         if forgotten:
             are, one = ("is", "it") if forgotten == 1 else ("are", "one")
             found.append(
-                f"{count_of(forgotten, 'removed file')} {are} no longer remembered: if {one} was added again, the"
-                " audit does not find that."
+                f"{count_of(forgotten, 'removed file')} {are} no longer remembered: if {one} was"
+                " added again, the audit does not find that."
             )
         return tuple(found)
 
@@ -281,8 +288,8 @@ class LogPass:
         if self.metadata is None or not self._protocol:
             lacks = "metaData" if self.metadata is None else "protocol"
             raise LogError(
-                f"{self.log.table}: no {lacks} action up to version {version}; the first version of a"
-                " table must have one"
+                f"{self.log.table}: no {lacks} action up to version {version}; the first version of"
+                " a table must have one"
             )
         return self.metadata
 
@@ -321,12 +328,14 @@ class LogPass:
 
 
 class FollowedAudit:
-    """An audit of the table at a path that goes on as commits come; LogError if its log is none that reads.
+    """An audit of the table at a path that goes on as commits come; LogError if its log is none
+    that reads.
 
-    Once the ``budget`` (default: three quarters of the memory that is free) is spent, it ends with what was found until
-    then. ``evidence`` is a file in which it keeps what it knows, from time to time and with ``save``; where such a file is
-    there, it goes on from that: LogError if it is of another log, another release, or edited. If it cannot be written any
-    more, as on a full disk, that ends the audit, too.
+    Once the ``budget`` (default: three quarters of the memory that is free) is spent, it ends with
+    what was found until then. ``evidence`` is a file in which it keeps what it knows, from time to
+    time and with ``save``; where such a file is there, it goes on from that: LogError if it is of
+    another log, another release, or edited. If it cannot be written any more, as on a full disk,
+    that ends the audit, too.
     """
 
     def __init__(
@@ -347,7 +356,9 @@ class FollowedAudit:
             self._go_on(evidence)
 
     def there(self, progress: Callable[[int], None] | None = None) -> None:
-        """Audit what was there when the log was opened; ``progress`` is told the version, from time to time."""
+        """Audit what was there when the log was opened; ``progress`` is told the version, from time
+        to time.
+        """
         self._newest = self._log.commit(self._log.last)
         try:
             for found in self._pass.findings(progress):
@@ -359,8 +370,8 @@ class FollowedAudit:
         self.save()
 
     def came(self) -> Iterator[tuple[LogCommit, tuple[Finding, ...]]]:
-        """The commits that have come since, each with what it shows. One that is still being written is left for the
-        next time.
+        """The commits that have come since, each with what it shows. One that is still being
+        written is left for the next time.
         """
         if not has_version(self.table, self._log.last + 1):
             self._refuse_a_gap()
@@ -388,12 +399,14 @@ class FollowedAudit:
         version, newest = self._log.last + 1, latest_version(self.table)
         if newest > version and not has_version(self.table, version):
             raise LogError(
-                f"{self.table}: version {version} is missing but version {newest} exists: the log was cleaned up while"
-                " it was followed; run the audit again"
+                f"{self.table}: version {version} is missing but version {newest} exists: the log"
+                " was cleaned up while it was followed; run the audit again"
             )
 
     def _refuse_another(self, version: int, read: LogCommit | None, what: str) -> None:
-        """LogError if the commit of a version that was looked at is not the one that is there now."""
+        """LogError if the commit of a version that was looked at is not the one that is there
+        now.
+        """
         if not has_version(self.table, version) or self._log.commit(version) != read:
             raise LogError(
                 f"{self.table}: version {version} has changed: the table was recreated while it was"
@@ -438,8 +451,8 @@ class FollowedAudit:
             self.save()
 
     def save(self) -> None:
-        """Write what is known as evidence, if there is a file for it, something new, and whatever was begun is done.
-        LogError if the log is not the one that was read.
+        """Write what is known as evidence, if there is a file for it, something new, and whatever
+        was begun is done. LogError if the log is not the one that was read.
         """
         done, log = self._pass.examined, self._log
         whole = done == self._told == self._pass.begun
@@ -474,8 +487,9 @@ class FollowedAudit:
             last = said["first"] + said["pass"]["examined"] - 1
             if not log.oldest <= last <= log.last or log.digest(last) != said["newest"]:
                 raise LogError(
-                    f"{evidence}: its last commit, version {last}, is not in the log of {self.table}: the file belongs"
-                    " to another table, or the table was recreated; pass a new file"
+                    f"{evidence}: its last commit, version {last}, is not in the log of"
+                    f" {self.table}: the file belongs to another table, or the table was recreated;"
+                    " pass a new file"
                 )
             self._log = replace(log, first=said["first"], oldest=said["oldest"], base=None)
             self._pass.log = self._log
@@ -496,9 +510,10 @@ def audit(
 ) -> Audit:
     """What the log of the table at a path shows. LogError if it is none that reads.
 
-    Once the ``budget`` (default: three quarters of the memory that is free) is spent, what was found until then.
-    ``progress`` is told the version where the audit is, from time to time. ``evidence`` is a file in which it keeps what it
-    knows, and from which it goes on, as ``FollowedAudit`` says.
+    Once the ``budget`` (default: three quarters of the memory that is free) is spent, what was
+    found until then. ``progress`` is told the version where the audit is, from time to time.
+    ``evidence`` is a file in which it keeps what it knows, and from which it goes on, as
+    ``FollowedAudit`` says.
     """
     one = FollowedAudit(Path(table), budget, None if evidence is None else Path(evidence))
     one.there(progress)

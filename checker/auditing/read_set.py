@@ -2,28 +2,30 @@
 
 The read set of a commit is nothing, the rows of a condition, or unknown.
 
-The premise of each rule is that ``commitInfo`` tells the truth, and that the command is one of Delta's
-(docs/statements.md says of each what it reads; DeltaOperations.scala what it logs):
+The premise of each rule is that ``commitInfo`` tells the truth, and that the command is one of
+Delta's (docs/statements.md says of each what it reads; DeltaOperations.scala what it logs):
 
 - a commit that says that it is a blind append read nothing;
-- DELETE and UPDATE read the rows of their predicate (and UPDATE what subqueries in SET read, which no
-  log shows); TRUNCATE, a static overwrite, REPLACE TABLE, a complete streaming batch, ADD CONSTRAINT and
-  a MERGE with WHEN NOT MATCHED BY SOURCE without condition read every row; an overwrite with a
-  predicate the rows of that, a dynamic one the partitions of the files that it adds;
+- DELETE and UPDATE read the rows of their predicate (and UPDATE what subqueries in SET read, which
+  no log shows); TRUNCATE, a static overwrite, REPLACE TABLE, a complete streaming batch, ADD
+  CONSTRAINT and a MERGE with WHEN NOT MATCHED BY SOURCE without condition read every row; an
+  overwrite with a predicate the rows of that, a dynamic one the partitions of the files that it
+  adds;
 - what a MERGE otherwise, an INSERT … SELECT from its own table and whatever else is not blind read,
   the log does not say;
 - OPTIMIZE, REORG and the like move rows and read none; who changes metadata only reads none.
 
 The rows of a file match a condition, as far as the log shows: all, none, or perhaps.
 
-A commit logs its condition as text. Spark writes expressions with ids (``(part#12 = 0)``) and strings
-without quotes, so that a string could look like more of the condition: with ids, a text is believed only
-if it compares whole numbers, or is one comparison with one word. What is outside of the fragment (columns
-compared with literals, IN, IS NULL, AND, OR, NOT) may be anything.
+A commit logs its condition as text. Spark writes expressions with ids (``(part#12 = 0)``) and
+strings without quotes, so that a string could look like more of the condition: with ids, a text is
+believed only if it compares whole numbers, or is one comparison with one word. What is outside of
+the fragment (columns compared with literals, IN, IS NULL, AND, OR, NOT) may be anything.
 
-A row's condition is true, false or NULL. Of a file it is known which of the three its rows may give:
-partition values say it exactly, statistics by their bounds (of whole numbers and dates; those of strings
-are cut). *All* and *none* are certain; all of no row is nothing, so ``live`` counts the rows.
+A row's condition is true, false or NULL. Of a file it is known which of the three its rows may
+give: partition values say it exactly, statistics by their bounds (of whole numbers and dates; those
+of strings are cut). *All* and *none* are certain; all of no row is nothing, so ``live`` counts the
+rows.
 """
 
 from __future__ import annotations
@@ -76,7 +78,9 @@ LONGEST = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """A condition on rows; ``tree`` is None if it is not understood, and then it may be anything."""
+    """A condition on rows; ``tree`` is None if it is not understood, and then it may be
+    anything.
+    """
 
     text: str
     tree: exp.Expr | None
@@ -108,7 +112,9 @@ def read_condition(text: str) -> Condition:
 
 @lru_cache(maxsize=512)
 def _parsed(bare: str, ids: int) -> exp.Expr | None:
-    """What a text means that had so many ids, which are others in each commit; None: that is not certain."""
+    """What a text means that had so many ids, which are others in each commit; None: that is not
+    certain.
+    """
     try:
         tree = parse_one(bare, "databricks")
     except SqlglotError:
@@ -133,8 +139,8 @@ def _one_word(name: str, sign: str, word: str) -> exp.Expr | None:
 def partition_conditions(
     condition: Condition, metadata: LogMetadata
 ) -> tuple[Condition, ...] | None:
-    """The parts of a condition that speak of partition columns alone: those that Delta compares with a file that
-    another commit added. None if it is not understood.
+    """The parts of a condition that speak of partition columns alone: those that Delta compares
+    with a file that another commit added. None if it is not understood.
 
     >>> from isolitmus.model.delta.log import LogMetadata
     >>> table = LogMetadata({"part": ("part", "integer"), "id": ("id", "integer")}, ("part",))
@@ -473,9 +479,9 @@ def _merge(said: object) -> CommitReads:
 
 
 def _overwrite(commit: LogCommit, metadata: LogMetadata) -> CommitReads:
-    """A static overwrite logs no predicate. Releases before 4.1 did not log that one is dynamic, either:
-    without partitions it does not matter, and who removes from partitions that it adds nothing to
-    is static.
+    """A static overwrite logs no predicate. Releases before 4.1 did not log that one is dynamic,
+    either: without partitions it does not matter, and who removes from partitions that it adds
+    nothing to is static.
     """
     said = commit.parameters
     if said.get("replaceOnCond") or said.get("replaceUsingCols"):
@@ -499,8 +505,8 @@ def _logs_dynamic(commit: LogCommit) -> bool:
 
 
 def is_checked(commit: LogCommit) -> bool:
-    """Whether a commit's writer makes Delta's check at the level that it logs: Spark and Databricks do;
-    other programs log no level, or check less (Delta Kernel).
+    """Whether a commit's writer makes Delta's check at the level that it logs: Spark and Databricks
+    do; other programs log no level, or check less (Delta Kernel).
     """
     engine = commit.engine or ""
     known = not engine or engine.startswith(("Apache-Spark/", "Databricks-Runtime/"))

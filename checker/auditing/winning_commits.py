@@ -1,7 +1,7 @@
 """Winning commits in a log: the exceptions that each can have caused, and the conflicting files.
 
-The log does not contain the aborted commit. It contains the winning commit: the conflict checks (docs/delta.md, 2.3)
-say which transactions conflict with it, and whether it fits a message.
+The log does not contain the aborted commit. It contains the winning commit: the conflict checks
+(docs/delta.md, 2.3) say which transactions conflict with it, and whether it fits a message.
 """
 
 from __future__ import annotations
@@ -36,12 +36,16 @@ FARTHEST = 10_000
 FOLDERS = 4
 """Number of partitions that are named."""
 RESOLVED = "delta.rowTracking"
-"""The metadata domain that two commits may both set (ConflictChecker.scala, checkIfDomainMetadataConflict)."""
+"""The metadata domain that two commits may both set (ConflictChecker.scala,
+checkIfDomainMetadataConflict).
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class WinningCommit(ReadableRepr):
-    """A commit with the exceptions that it can have caused, each with the transactions that get it."""
+    """A commit with the exceptions that it can have caused, each with the transactions that get
+    it.
+    """
 
     commit: LogCommit
     stops: Mapping[str, str]
@@ -74,7 +78,9 @@ def winning_commit(commit: LogCommit) -> WinningCommit:
 
 
 def winning_commits_after(log: DeltaLog, after: int) -> Iterator[WinningCommit]:
-    """The commits after a version, in their order; LogError if the log does not have that version."""
+    """The commits after a version, in their order; LogError if the log does not have that
+    version.
+    """
     _within(log, after, log.oldest - 1)
     return (winning_commit(log.commit(version)) for version in range(after + 1, log.last + 1))
 
@@ -88,8 +94,9 @@ def winning_commit_at(log: DeltaLog, version: int) -> WinningCommit:
 def find_winning_commit(
     log: DeltaLog, pasted: PastedException, version: int | None = None, after: int | None = None
 ) -> WinningCommit:
-    """Return the commit that a message describes. ``version``: the version of that commit, if the message does not say it;
-    ``after``: the version that the aborted job had read. LogError if no commit fits, or if nothing identifies it.
+    """Return the commit that a message describes. ``version``: the version of that commit, if the
+    message does not say it; ``after``: the version that the aborted job had read. LogError if no
+    commit fits, or if nothing identifies it.
     """
     named = pasted.version if version is None else version
     if named is not None:
@@ -108,16 +115,16 @@ def find_winning_commit(
     key = next((key for key in ("txnId", "timestamp") if key in pasted.commit), None)
     if key is None:
         raise LogError(
-            f"{log.table}: the message does not identify the winning commit; pass its version with --version, or the version"
-            " that your job had read with --failed-after"
+            f"{log.table}: the message does not identify the winning commit; pass its version with"
+            " --version, or the version that your job had read with --failed-after"
         )
     value, oldest = pasted.commit[key], max(log.oldest, log.last - FARTHEST)
     versions = range(log.last, oldest - 1, -1)
     same = [commit for commit in map(log.commit, versions) if commit.info.get(key) == value]
     if not same:
         raise LogError(
-            f"{log.table}: no commit from version {oldest} to {log.last} has the {key} {value!r} of the message;"
-            " is the message about another table?"
+            f"{log.table}: no commit from version {oldest} to {log.last} has the {key} {value!r} of"
+            " the message; is the message about another table?"
         )
     return _fitting(
         log,
@@ -127,7 +134,9 @@ def find_winning_commit(
 
 
 def meeting_files(pasted: PastedException, commit: LogCommit) -> tuple[LogFile, ...]:
-    """Return the files of a commit that may conflict with the aborted one: those in the named partition, if one is named."""
+    """Return the files of a commit that may conflict with the aborted one: those in the named
+    partition, if one is named.
+    """
     adds = pasted.name == "ConcurrentAppendException"
     removes = pasted.name in ("ConcurrentDeleteReadException", "ConcurrentDeleteDeleteException")
     files = commit.adds if adds else commit.removes if removes else ()
@@ -139,7 +148,9 @@ def meeting_files(pasted: PastedException, commit: LogCommit) -> tuple[LogFile, 
 
 
 def _same_partition(here: str | None, named: str) -> bool:
-    """Whether a partition is the one that a message names, which may say its columns in another order."""
+    """Whether a partition is the one that a message names, which may say its columns in another
+    order.
+    """
     return set((here or "").split(", ")) == set(named.replace("%20", " ").split(", "))
 
 
@@ -170,11 +181,13 @@ def _at(pasted: PastedException) -> str:
 def _within(log: DeltaLog, version: int, first: int) -> None:
     if not first <= version <= log.last:
         raise LogError(
-            f"{log.table}: there is no version {version} in the log; it has {log.oldest} to {log.last}"
+            f"{log.table}: there is no version {version} in the log; it has {log.oldest} to"
+            f" {log.last}"
         )
 
 
-# Transactions that conflict with a commit, by exception: each function returns an empty text if there are none.
+# Transactions that conflict with a commit, by exception: each function returns an empty text if
+# there are none.
 
 
 def _readers(files: tuple[LogFile, ...], did: str) -> str:

@@ -2,10 +2,12 @@
 
 Directed graphs as two columns, sources and targets: a topological order, or a cycle.
 
-What leads to each node of a graph whose nodes lie in few chains: the latest one of each chain (vector clocks).
+What leads to each node of a graph whose nodes lie in few chains: the latest one of each chain
+(vector clocks).
 
-The nodes of a chain are linked in the order of their numbers, so that a row of a matrix stands for all that leads
-to a node: of each chain the latest one, or -1. A graph is such a matrix, too: the latest *direct* predecessor.
+The nodes of a chain are linked in the order of their numbers, so that a row of a matrix stands for
+all that leads to a node: of each chain the latest one, or -1. A graph is such a matrix, too: the
+latest *direct* predecessor.
 """
 
 from __future__ import annotations
@@ -104,8 +106,8 @@ def find_cycle(
 def strong_components(
     size: int, source: NDArray[np.int64], target: NDArray[np.int64], place: NDArray[np.int64]
 ) -> NDArray[np.int64]:
-    """Of each node the number of its strongly connected component, -1 where it is on no cycle. Nodes have places in some
-    order: where few edges lead back in it, it is fast.
+    """Of each node the number of its strongly connected component, -1 where it is on no cycle.
+    Nodes have places in some order: where few edges lead back in it, it is fast.
 
     >>> strong_components(4, np.array([0, 1, 1, 3]), np.array([1, 0, 2, 3]), np.arange(4)).tolist()
     [0, 0, -1, -1]
@@ -172,8 +174,8 @@ def find_cheap_cycles(
     paid: tuple[NDArray[np.int64], NDArray[np.int64]],
     most: int,
 ) -> Iterator[NDArray[np.int64]]:
-    """Cycles through some of the paid edges, about so many, each with as few of these as it can have: as their
-    numbers. All edges are of one strongly connected component.
+    """Cycles through some of the paid edges, about so many, each with as few of these as it can
+    have: as their numbers. All edges are of one strongly connected component.
 
     >>> edges = (np.array([0]), np.array([1])), (np.array([1, 1, 2]), np.array([0, 2, 0]))
     >>> [cycle.tolist() for cycle in find_cheap_cycles(3, *edges, 9)]
@@ -262,8 +264,8 @@ def drop_chain_edges(
 def vector_clocks(
     graph: NDArray[np.int32], chain: NDArray[np.int64], budget: Budget | None = None
 ) -> NDArray[np.int32] | None:
-    """Of each node the latest one of each chain that leads to it, or is it; None: the graph has a cycle. TimeLimit or
-    MemoryLimit if the ``budget`` ends it.
+    """Of each node the latest one of each chain that leads to it, or is it; None: the graph has a
+    cycle. TimeLimit or MemoryLimit if the ``budget`` ends it.
 
     >>> graph = chain_graph(np.array([0, 0, 1, 1]))
     >>> add_edges(graph, np.array([0, 0, 1, 1]), np.array([1]), np.array([2]))
@@ -282,8 +284,8 @@ def update_clocks(
     touched: NDArray[np.bool_],
     budget: Budget | None = None,
 ) -> NDArray[np.int32] | None:
-    """The clocks of a graph from those that it had before edges were added to it; ``touched`` are the nodes that some
-    of these lead to.
+    """The clocks of a graph from those that it had before edges were added to it; ``touched`` are
+    the nodes that some of these lead to.
     """
     source, target = drop_chain_edges(graph, chain)
     order = topological_order(len(graph), source, target)

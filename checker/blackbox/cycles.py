@@ -1,6 +1,7 @@
 """Cycles of recorded histories as steps with reasons.
 
-Cycles of edges as steps that say why: what a reader saw, and what the other order of two versions would close.
+Cycles of edges as steps that say why: what a reader saw, and what the other order of two versions
+would close.
 
 The steps of a cycle of a small part of a history as edges with their reasons.
 """

@@ -1,10 +1,12 @@
 """Events of transactions at a level, and real time.
 
-A transaction's beginning and end, at the levels that ask for a version order (at serializable one event).
+A transaction's beginning and end, at the levels that ask for a version order (at serializable one
+event).
 
-What sees comes after the end of what it sees; what misses a version begins before its writer ends. So an order of
-events is what a level asks for, and the dependency graphs of Cerone and Gotsman (specs/levels: serializable,
-snapshot-isolation, prefix-consistency, each with the session order) are those without a cycle of events.
+What sees comes after the end of what it sees; what misses a version begins before its writer ends.
+So an order of events is what a level asks for, and the dependency graphs of Cerone and Gotsman
+(specs/levels: serializable, snapshot-isolation, prefix-consistency, each with the session order)
+are those without a cycle of events.
 
 Real time in recorded histories: who had ended when somebody else began.
 """
@@ -59,7 +61,9 @@ class Events:
         return transaction * self.each + self.each - 1
 
     def after(self, transaction: NDArray[np.int64]) -> NDArray[np.int64]:
-        """What must come after the end of who wrote a version before: at snapshot isolation all of it."""
+        """What must come after the end of who wrote a version before: at snapshot isolation all of
+        it.
+        """
         return (
             self.end(transaction) if self.level == "prefix-consistency" else self.begin(transaction)
         )
@@ -79,8 +83,8 @@ def has_times(history: RegisterHistory) -> bool:
 
 
 def ended_before_start(seen: AttributedReads) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Of each transaction that counts and each session, the last one of it that had ended when that one began; those
-    before it in its session ended, too, or come before it.
+    """Of each transaction that counts and each session, the last one of it that had ended when that
+    one began; those before it in its session ended, too, or come before it.
     """
     history = seen.history
     assert history.started is not None
@@ -101,8 +105,8 @@ def ended_before_start(seen: AttributedReads) -> tuple[NDArray[np.int64], NDArra
 
 
 def find_time_violation(seen: AttributedReads, moments: NDArray[np.int64], each: int) -> int | None:
-    """A transaction that ended, in time, before another began, and after that in an order of events; None: there is
-    none. ``moments``: of each event its place in the order.
+    """A transaction that ended, in time, before another began, and after that in an order of
+    events; None: there is none. ``moments``: of each event its place in the order.
     """
     history = seen.history
     assert history.started is not None

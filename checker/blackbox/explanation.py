@@ -2,20 +2,23 @@
 
 Why a level forbids a recorded history: flaws, or a small part of it with a cycle, step by step.
 
-A part of which nothing can be left out (``shrinking``) is asked of the catalogue's level, too, in every order of its
-versions: another reading of another text of the level has to forbid it. Where versions have an order that nobody
-observed there is a cycle for each; so it is where several wrote what was read, for each of them.
+A part of which nothing can be left out (``shrinking``) is asked of the catalogue's level, too, in
+every order of its versions: another reading of another text of the level has to forbid it. Where
+versions have an order that nobody observed there is a cycle for each; so it is where several wrote
+what was read, for each of them.
 
 A forbidden part of a history of which nothing can be left out: what an explanation is about.
 
-What a level forbids of a part it forbids of the whole, if a read goes with any write of its key and value: an order that
-explains the whole explains the part, when the rest is taken out of it. So parts are tried by the judge itself
-(Zeller and Hildebrandt, Simplifying and isolating failure-inducing input, TSE 2002): first without transactions, then
-without operations.
+What a level forbids of a part it forbids of the whole, if a read goes with any write of its key and
+value: an order that explains the whole explains the part, when the rest is taken out of it. So
+parts are tried by the judge itself (Zeller and Hildebrandt, Simplifying and isolating
+failure-inducing input, TSE 2002): first without transactions, then without operations.
 
-A recorded history as one of versions: what the levels of the catalogue are asked of, in every order of versions.
+A recorded history as one of versions: what the levels of the catalogue are asked of, in every order
+of versions.
 
-The ways in which reads whose value several wrote may have been: who was read from, as far as it has to be supposed.
+The ways in which reads whose value several wrote may have been: who was read from, as far as it has
+to be supposed.
 """
 
 from __future__ import annotations
@@ -103,8 +106,8 @@ class Core(ReadableRepr):
 
 
 def extract_part(whole: RegisterHistory | ListHistory, kept: NDArray[np.bool_]) -> Core:
-    """These operations, but for reads of a key and value that an operation which is left out wrote; of a list that
-    value is the last, and others are left out of it.
+    """These operations, but for reads of a key and value that an operation which is left out wrote;
+    of a list that value is the last, and others are left out of it.
 
     >>> from isolitmus.model.blackbox_history import RegisterHistory
     >>> history = RegisterHistory(
@@ -148,8 +151,8 @@ def extract_part(whole: RegisterHistory | ListHistory, kept: NDArray[np.bool_]) 
 
 
 def shrink_core(judged: RecordVerdict, budget: Budget) -> Core:
-    """A part that the level forbids, and no longer does without one of its operations; what there is of it once
-    the ``budget`` is spent. Of a history without flaws that is forbidden.
+    """A part that the level forbids, and no longer does without one of its operations; what there
+    is of it once the ``budget`` is spent. Of a history without flaws that is forbidden.
     """
     whole, history = judged.lists or judged.history, judged.history
     owner = np.repeat(np.arange(len(history.session)), np.diff(history.first))
@@ -210,7 +213,9 @@ class _Shrinking:
     kept: NDArray[np.bool_]
 
     def leave_out(self, groups: Sequence[NDArray[np.int64]]) -> None:
-        """Groups of operations, until each that is left is needed: halves are tried before single ones."""
+        """Groups of operations, until each that is left is needed: halves are tried before single
+        ones.
+        """
         left = [*groups]
         size = max(1, len(left) // 2)
         while True:
@@ -239,9 +244,9 @@ COMPLETIONS = 5000
 
 
 def to_version_history(part: Core, seen: AttributedReads, *, timed: bool = False) -> History:
-    """What counts of a part, ``seen`` as it may have been, with the names of the whole; an object is ``k`` and the
-    number of its key. Versions have an order where lists, or sessions and reads, give them one. ``timed``: with when
-    transactions began and ended.
+    """What counts of a part, ``seen`` as it may have been, with the names of the whole; an object
+    is ``k`` and the number of its key. Versions have an order where lists, or sessions and reads,
+    give them one. ``timed``: with when transactions began and ended.
 
     >>> import numpy as np
     >>> from isolitmus.checker.blackbox.read_from import attribute_reads
@@ -297,7 +302,9 @@ def _schedule(
 def _sees(
     done: Sequence[Transaction], sessions: Iterable[tuple[int, ...]]
 ) -> tuple[tuple[Version, Version], ...]:
-    """The versions of which one comes first by sessions and reads: at each level with an order of versions."""
+    """The versions of which one comes first by sessions and reads: at each level with an order of
+    versions.
+    """
     graph = DiGraph()
     graph.add_nodes_from(one.number for one in done)
     graph.add_edges_from(pair for one in sessions for pair in pairwise(one))
@@ -321,9 +328,9 @@ def _sees(
 
 
 def forbidden_ways(history: History, spec: Spec) -> list[Violation] | None:
-    """Violations of a history, all of it committed, that together leave no order of versions: each supposes the order
-    of the objects of which its cycle says something. None: there are too many orders. A spec that allows one of
-    them is a defect of whoever called the history forbidden.
+    """Violations of a history, all of it committed, that together leave no order of versions: each
+    supposes the order of the objects of which its cycle says something. None: there are too many
+    orders. A spec that allows one of them is a defect of whoever called the history forbidden.
 
     >>> from isolitmus.specs.files.catalogue import level
     >>> lost = History.parse("r1(x0) r2(x0) w1(x1) w2(x2) w1(y1) w2(y2)")
@@ -382,8 +389,8 @@ class Attribution:
 
 
 def attributions(judged: RecordVerdict, budget: Budget) -> Iterator[Attribution]:
-    """Of a history that a level forbids: each choice of writers is one of these cases, or goes beyond one of them.
-    TimeLimit if the ``budget`` ends it.
+    """Of a history that a level forbids: each choice of writers is one of these cases, or goes
+    beyond one of them. TimeLimit if the ``budget`` ends it.
     """
     seen = reads_at_level(judged.lists or judged.history, judged.level)
     if judged.flaws or judged.cycle or seen.ambiguous or not len(seen.unclear):

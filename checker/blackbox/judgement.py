@@ -43,7 +43,9 @@ __all__ = [
 POLYNOMIAL = ("read-committed", "read-committed-biswas-enea", "read-atomic", "causal")
 """Levels that are decided in polynomial time."""
 ORDERED = ("prefix-consistency", "snapshot-isolation", "serializable")
-"""Levels that ask for a version order; to decide them is NP-complete. Those of TIMED ask for one, too."""
+"""Levels that ask for a version order; to decide them is NP-complete. Those of TIMED ask for one,
+too.
+"""
 SEEING_ORDER = ("read-committed", *ORDERED, *TIMED)
 """Levels that look at an order of versions that was observed."""
 
@@ -61,7 +63,9 @@ class RecordVerdict(ReadableRepr):
     flaws: tuple[Flaw, ...] = ()
     """Reads that no order explains."""
     cycle: tuple[Precedence, ...] = ()
-    """Where there is none of these: why there is no order, if it was found by following one step with another."""
+    """Where there is none of these: why there is no order, if it was found by following one step
+    with another.
+    """
     reason: str = ""
     """Of an unknown verdict, and of a forbidden one without a cycle, a clause."""
     order: tuple[int, ...] = ()
@@ -82,10 +86,10 @@ class RecordVerdict(ReadableRepr):
 def judge_recorded(
     history: RegisterHistory | ListHistory, level: str, *, budget: Budget | None = None
 ) -> RecordVerdict:
-    """What one of POLYNOMIAL, ORDERED or TIMED says of a history; UnknownName for another level, or for one of TIMED
-    where nobody recorded when transactions began and ended. Unknown if the
-    ``budget`` is spent before it is decided, or if several appended an element of a list. Lists are judged with the
-    order of versions that they show, as far as the level looks at it.
+    """What one of POLYNOMIAL, ORDERED or TIMED says of a history; UnknownName for another level, or
+    for one of TIMED where nobody recorded when transactions began and ended. Unknown if the
+    ``budget`` is spent before it is decided, or if several appended an element of a list. Lists are
+    judged with the order of versions that they show, as far as the level looks at it.
 
     >>> import numpy as np
     >>> from isolitmus.model.blackbox_history import RegisterHistory
@@ -114,7 +118,9 @@ def judge_recorded(
 
 
 def reads_at_level(history: RegisterHistory | ListHistory, level: str) -> AttributedReads:
-    """Who wrote what each read saw; of lists also the order of versions, if the level looks at it."""
+    """Who wrote what each read saw; of lists also the order of versions, if the level looks at
+    it.
+    """
     if not isinstance(history, ListHistory):
         return attribute_reads(history)
     seen = attribute_lists(history)
@@ -124,8 +130,8 @@ def reads_at_level(history: RegisterHistory | ListHistory, level: str) -> Attrib
 
 
 def find_contradiction(seen: AttributedReads, level: str, budget: Budget) -> RecordVerdict | None:
-    """Why a level forbids what is known of who wrote what each read saw, whatever is unclear; None: it does not.
-    TimeLimit if the ``budget`` ends it.
+    """Why a level forbids what is known of who wrote what each read saw, whatever is unclear; None:
+    it does not. TimeLimit if the ``budget`` ends it.
     """
     if seen.flaws:
         return RecordVerdict(seen.history, level, "forbidden", flaws=seen.flaws)

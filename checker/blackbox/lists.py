@@ -2,19 +2,19 @@
 
 Recorded lists: who wrote what each read saw, and which versions came in which order.
 
-Kingsbury and Alvaro, Elle, VLDB 2020, section 3: the lists that were read tell the order of the versions. A read sees
-who appended its last element; versions of a key came as the longest list has them, and then those that nobody
-read, in an order of which nothing is known. What a level makes of that order its text says: those of Biswas and
-Enea do not look at it. Of a transaction whose end nobody saw it is supposed that it committed if an element of it is
-in a list that counts.
+Kingsbury and Alvaro, Elle, VLDB 2020, section 3: the lists that were read tell the order of the
+versions. A read sees who appended its last element; versions of a key came as the longest list has
+them, and then those that nobody read, in an order of which nothing is known. What a level makes of
+that order its text says: those of Biswas and Enea do not look at it. Of a transaction whose end
+nobody saw it is supposed that it committed if an element of it is in a list that counts.
 
 The elements of recorded lists as columns, each with the append that put it there.
 
 Lists that no order of appends gives, whatever a level promises.
 
-Of a key the committed versions come in one order, at each level of the catalogue (``with ww from versions``), and a version
-is what a transaction left: all of its appends, one right after another. So of two lists one begins the other, and
-nothing stands between the appends of a transaction.
+Of a key the committed versions come in one order, at each level of the catalogue (``with ww from
+versions``), and a version is what a transaction left: all of its appends, one right after another.
+So of two lists one begins the other, and nothing stands between the appends of a transaction.
 
 Which list shows that one version came before another, in words.
 """
@@ -66,7 +66,9 @@ class Elements:
     cell: NDArray[np.int64]
     """Of each element one number for its key and its value."""
     append: NDArray[np.int64]
-    """Of each element, the one operation that appended it and was not aborted; −1: there is none, or several."""
+    """Of each element, the one operation that appended it and was not aborted; −1: there is none,
+    or several.
+    """
     many: NDArray[np.int64]
     """Of each element, how many operations appended it that were not aborted."""
     cells: NDArray[np.int64]
@@ -118,7 +120,9 @@ WORDS = {
     "thin-air-read": "{read} after {element}, which nobody wrote",
     "aborted-read": "{read} after {element}, which an aborted transaction wrote: {write}",
     "future-read": "{read} after {element} before its own write: {write}",
-    "dirty-write": "{read} after {element}, and between two writes of one transaction another's: {write}",
+    "dirty-write": (
+        "{read} after {element}, and between two writes of one transaction another's: {write}"
+    ),
     "lost-append": "{read} with {element} and without what its writer wrote before: {write}",
     "duplicate-element": "{read} with {element} more often than somebody wrote it: {write}",
     "incompatible-order": "neither list begins the other: {read}, and {write}",
@@ -127,8 +131,8 @@ WORDS = {
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ListFlaw(Flaw):
-    """A read of a list that no order of appends gives, of a kind of WORDS; ``write``: the append that shows it, or of
-    two lists of which neither begins the other the read of the other one.
+    """A read of a list that no order of appends gives, of a kind of WORDS; ``write``: the append
+    that shows it, or of two lists of which neither begins the other the read of the other one.
     """
 
     element: int
@@ -152,8 +156,8 @@ def find_list_flaws(
 ) -> Iterator[ListFlaw]:
     """What is wrong with lists besides their last elements, of each read and kind the first.
 
-    ``elements``: of the reads that count; ``owner``: of each operation its transaction; ``before``: of each append
-    the one before it of its transaction and key, or −1.
+    ``elements``: of the reads that count; ``owner``: of each operation its transaction; ``before``:
+    of each append the one before it of its transaction and key, or −1.
     """
     history = lists.registers
     found: dict[tuple[str, int], ListFlaw] = {}
@@ -208,7 +212,9 @@ def _torn(
     before: NDArray[np.int64],
     ends: NDArray[np.bool_],
 ) -> Iterator[tuple[int, int, str]]:
-    """Elements beside which another append of their transaction should stand and does not, and that append."""
+    """Elements beside which another append of their transaction should stand and does not, and that
+    append.
+    """
     append, read, cell, cells = elements.append, elements.read, elements.cell, elements.cells
     known = append >= 0
     earlier = np.where(known, before[append], -1)
@@ -308,8 +314,8 @@ def _ambiguity(lists: ListHistory, elements: Elements) -> str:
 
 
 def _observed(seen: AttributedReads, lists: ListHistory, elements: Elements) -> EdgeColumns:
-    """Who wrote a version comes before who wrote the next one; and the last of whom there was a read before all whom
-    nobody read.
+    """Who wrote a version comes before who wrote the next one; and the last of whom there was a
+    read before all whom nobody read.
     """
     history, owner, size = lists.registers, seen.owner, seen.initial
     counting = np.zeros(len(history.key), bool)
@@ -340,7 +346,9 @@ def _observed(seen: AttributedReads, lists: ListHistory, elements: Elements) -> 
 def list_order_reason(
     names: Names, lists: ListHistory, first: int, second: int, key: int
 ) -> Reason | None:
-    """The reason why a transaction's version of a key comes before another's; None: no list shows it."""
+    """The reason why a transaction's version of a key comes before another's; None: no list shows
+    it.
+    """
     read = int(lists.longest()[key])
     if read < 0:
         return None

@@ -1,8 +1,10 @@
 """Precedence of transactions with its reasons, and the names of operations.
 
-Why one transaction comes before another: the steps that a cycle is made of, and the edges as columns.
+Why one transaction comes before another: the steps that a cycle is made of, and the edges as
+columns.
 
-How operations and transactions of a recorded history are called, and what one did to another in words.
+How operations and transactions of a recorded history are called, and what one did to another in
+words.
 """
 
 from __future__ import annotations
@@ -36,7 +38,9 @@ __all__ = [
 
 
 def transaction_name(history: RegisterHistory, number: int) -> str:
-    """A transaction by its number from 1, and its session; the last but one is what was there before."""
+    """A transaction by its number from 1, and its session; the last but one is what was there
+    before.
+    """
     if number == len(history.session):
         return "the initial transaction"
     return f"transaction {number + 1} (session {history.sessions[history.session[number]]})"
@@ -45,12 +49,14 @@ def transaction_name(history: RegisterHistory, number: int) -> str:
 def operation_name(
     history: RegisterHistory, number: int, numbers: Sequence[int] | None = None
 ) -> str:
-    """What an operation did, whose it is (``numbers``: of the transactions of a part in the whole), and where it stands."""
+    """What an operation did, whose it is (``numbers``: of the transactions of a part in the whole),
+    and where it stands.
+    """
     owner = _owner(history, number)
     what = "wrote" if history.is_write[number] else "read"
     return (
-        f"transaction {numbers[owner] if numbers else owner + 1} ({_place(history, owner, number)}) {what}"
-        f" {_key_name(history, history.key[number])} = {_value(history, number)}"
+        f"transaction {numbers[owner] if numbers else owner + 1} ({_place(history, owner, number)})"
+        f" {what} {_key_name(history, history.key[number])} = {_value(history, number)}"
     )
 
 
@@ -81,8 +87,8 @@ def _place(history: RegisterHistory, owner: int, operation: int) -> str:
 
 
 class Names:
-    """The transactions of a part of a history by the numbers that they have in the whole (default: all of it), and
-    reasons about their operations. ``T0`` is what was there before.
+    """The transactions of a part of a history by the numbers that they have in the whole (default:
+    all of it), and reasons about their operations. ``T0`` is what was there before.
     """
 
     def __init__(self, history: RegisterHistory, numbers: Sequence[int] | None = None) -> None:
@@ -147,7 +153,9 @@ class Names:
         return Reason.of("recorded whose", reader=by, version=self.written(writer, key))
 
     def overwrote(self, first: int, second: int, key: int, *, sees: bool = False) -> Reason:
-        """One overwrote what the other left of a key; ``sees``: by sessions and reads it comes after the other."""
+        """One overwrote what the other left of a key; ``sees``: by sessions and reads it comes
+        after the other.
+        """
         write = self._write(second, key)
         if first == self.initial:
             return Reason.of("initial", init="T0", node=self[second])
@@ -195,7 +203,9 @@ class Names:
         )
 
     def stale(self, source: int, read: int, sees: Sequence[Reason]) -> Reason:
-        """A read of an older version of its key than one that its reader sees, and how it sees that."""
+        """A read of an older version of its key than one that its reader sees, and how it sees
+        that.
+        """
         key = int(self.history.key[read])
         write = self._write(source, key)
         return Reason.of(
@@ -265,8 +275,8 @@ class Precedence(ReadableRepr):
     read: int | None = None
     """The read that it is about; none for the session order, and for an order of versions."""
     because: tuple[Precedence, ...] = ()
-    """Of an axiom's: by which steps the reader sees the source. Of an order of versions that was inferred: the
-    cycle that the other order would close.
+    """Of an axiom's: by which steps the reader sees the source. Of an order of versions that was
+    inferred: the cycle that the other order would close.
     """
 
     def __repr__(self) -> str:

@@ -2,18 +2,22 @@
 
 Who wrote what each read saw: wr, from values; and what no order of transactions can put right.
 
-Choices. A read that finds an own write before it is internal: it sees that write, or is a flaw. The value of
-any other read names the transaction whose last write of the key it is, where that is one; an aborted
-transaction's never counts. Of a transaction whose end nobody saw it is supposed that it committed if one that
-counts read from it, else that it aborted: at each of these levels a transaction that nobody reads from can be
-left out. Where several wrote the value the read is ``unclear``: ``undecided`` has who may have been it.
+Choices. A read that finds an own write before it is internal: it sees that write, or is a flaw. The
+value of any other read names the transaction whose last write of the key it is, where that is one;
+an aborted transaction's never counts. Of a transaction whose end nobody saw it is supposed that it
+committed if one that counts read from it, else that it aborted: at each of these levels a
+transaction that nobody reads from can be left out. Where several wrote the value the read is
+``unclear``: ``undecided`` has who may have been it.
 
-Reads whose value several wrote, each with the transactions that may have been the one: wr is unknown there.
+Reads whose value several wrote, each with the transactions that may have been the one: wr is
+unknown there.
 
-A transaction whose end nobody saw may be such a writer, and counts if it is the one; its own reads must then have
-writers, too. So they are here as well, and it is out of the question if one of them can have none.
+A transaction whose end nobody saw may be such a writer, and counts if it is the one; its own reads
+must then have writers, too. So they are here as well, and it is out of the question if one of them
+can have none.
 
-Of a key and a chain of transactions, the latest writer up to a bound, or the earliest one that something holds of.
+Of a key and a chain of transactions, the latest writer up to a bound, or the earliest one that
+something holds of.
 """
 
 from __future__ import annotations
@@ -59,7 +63,9 @@ WORDS = {
 
 @dataclass(frozen=True, slots=True)
 class Flaw(ReadableRepr):
-    """A read that no order of the transactions explains, of a kind of WORDS, and the write that shows it, if there is one."""
+    """A read that no order of the transactions explains, of a kind of WORDS, and the write that
+    shows it, if there is one.
+    """
 
     history: RegisterHistory
     kind: str
@@ -82,10 +88,11 @@ def _nothing() -> EdgeColumns:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AttributedReads:
-    """Reads with their writers, and last writes, of the transactions that count: columns of numbers.
+    """Reads with their writers, and last writes, of the transactions that count: columns of
+    numbers.
 
-    Transactions have the numbers of the history; one more, ``initial``, is before all of them and wrote
-    INITIAL to every key.
+    Transactions have the numbers of the history; one more, ``initial``, is before all of them and
+    wrote INITIAL to every key.
     """
 
     history: RegisterHistory
@@ -111,11 +118,15 @@ class AttributedReads:
     written_by: NDArray[np.int64]
     """Of each last write, its transaction."""
     observed: EdgeColumns = field(default_factory=_nothing)
-    """The order of versions as far as lists show it, each pair with the read that does; of registers nothing."""
+    """The order of versions as far as lists show it, each pair with the read that does; of
+    registers nothing.
+    """
     lists: ListHistory | None = None
     """The same history with all that its reads saw, if it is one of lists."""
     ambiguous: str = ""
-    """Of lists, a read that shows an element which several appended, in words; empty: there is none."""
+    """Of lists, a read that shows an element which several appended, in words; empty: there is
+    none.
+    """
 
     @property
     def initial(self) -> int:
@@ -123,7 +134,9 @@ class AttributedReads:
         return len(self.counts)
 
     def sessions(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """The session order of what counts, each to the next, and from ``initial`` to the first ones."""
+        """The session order of what counts, each to the next, and from ``initial`` to the first
+        ones.
+        """
         there = np.flatnonzero(self.counts)
         session = self.history.session[there]
         first = np.ones(len(there), bool)
@@ -133,7 +146,9 @@ class AttributedReads:
         return before, there
 
     def chains(self) -> NDArray[np.int64]:
-        """Of each transaction the chain of the session order in which it is; ``initial`` has its own."""
+        """Of each transaction the chain of the session order in which it is; ``initial`` has its
+        own.
+        """
         return np.append(self.history.session, len(self.history.sessions)).astype(np.int64)
 
 
@@ -149,7 +164,9 @@ class LastWrites:
         self.cell: NDArray[np.int64] = code[:-1] * keys + key
         """Of each operation."""
         self.before, self.last = last_own_writes(self.owner * keys + key, history.is_write)
-        """Of each operation the own write of its key before it, or -1; and the last writes, by operation."""
+        """Of each operation the own write of its key before it, or -1; and the last writes, by
+        operation.
+        """
         self.external: NDArray[np.int64] = np.flatnonzero(~history.is_write & (self.before < 0))
         """The reads that see what another transaction left, by operation."""
         final = self.last[history.status[self.owner[self.last]] != ABORTED]
@@ -160,7 +177,9 @@ class LastWrites:
         """Each cell that was left, in order, with who left it."""
 
     def writers(self, reads: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Where in ``by`` the writers of some reads begin, and how many they are; a reader may be among them."""
+        """Where in ``by`` the writers of some reads begin, and how many they are; a reader may be
+        among them.
+        """
         low = np.searchsorted(self.left, self.cell[reads], "left")
         return low, np.searchsorted(self.left, self.cell[reads], "right") - low
 
@@ -168,7 +187,8 @@ class LastWrites:
 def attribute_reads(
     history: RegisterHistory, given: NDArray[np.int64] | None = None
 ) -> AttributedReads:
-    """Who wrote what each read saw; ``given`` says it of reads that are unclear: of each operation a writer, or -1.
+    """Who wrote what each read saw; ``given`` says it of reads that are unclear: of each operation
+    a writer, or -1.
 
     >>> from isolitmus.model.blackbox_history import RegisterHistory
     >>> history = RegisterHistory(
@@ -236,8 +256,8 @@ def _among(cells: LastWrites, reads: NDArray[np.int64]) -> NDArray[np.bool_]:
 def last_own_writes(
     group: NDArray[np.int64], is_write: NDArray[np.bool_]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Of each operation the last write before it of its group (a transaction and a key), or -1; and the last
-    write of each group.
+    """Of each operation the last write before it of its group (a transaction and a key), or -1; and
+    the last write of each group.
     """
     order = np.argsort(group, kind="stable")
     group, writes = group[order], is_write[order]
@@ -329,7 +349,9 @@ class WriterIndex:
     def slots(
         self, key: NDArray[np.int64]
     ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-        """Each of some keys with each of its slots: which of the keys, by its place, and the slot; in portions."""
+        """Each of some keys with each of its slots: which of the keys, by its place, and the slot;
+        in portions.
+        """
         low, many = span(self.key, key)
         for rows in portions(many):
             yield np.repeat(rows, many[rows]), ranges(low[rows], many[rows])
@@ -350,8 +372,9 @@ class WriterIndex:
         low: NDArray[np.int64],
         holds: Callable[[NDArray[np.int64]], NDArray[np.bool_]],
     ) -> NDArray[np.int64]:
-        """Where in ``writer`` those of each slot begin that something holds of, as it does of all later ones; from ``low``
-        on. ``holds`` is asked of one writer for each slot that was given, in their order.
+        """Where in ``writer`` those of each slot begin that something holds of, as it does of all
+        later ones; from ``low`` on. ``holds`` is asked of one writer for each slot that was given,
+        in their order.
         """
         high = self.start[slot] + self.many[slot]
         while (open_ := low < high).any():
@@ -395,9 +418,13 @@ class AmbiguousReads:
     given: NDArray[np.int64]
     """Of each operation the writer that was the only candidate left, or -1."""
     possible: NDArray[np.bool_]
-    """Of each transaction, whether it counts only if it is the writer of a read that does; ``initial`` is the last."""
+    """Of each transaction, whether it counts only if it is the writer of a read that does;
+    ``initial`` is the last.
+    """
     read: NDArray[np.int64]
-    """The reads, by operation: of transactions that count, and all external ones of possible ones."""
+    """The reads, by operation: of transactions that count, and all external ones of possible
+    ones.
+    """
     of: NDArray[np.int64]
     """Of each candidate its read, by its place in ``read``, in this order."""
     writer: NDArray[np.int64]
@@ -463,12 +490,16 @@ class AmbiguousReads:
         return _reached(left).settled()
 
     def counting(self) -> NDArray[np.int64]:
-        """Of each transaction the literal that it counts, 0 where that is no question; candidates have theirs from 1."""
+        """Of each transaction the literal that it counts, 0 where that is no question; candidates
+        have theirs from 1.
+        """
         literal = np.cumsum(self.possible) + len(self.writer)
         return np.where(self.possible, literal, 0)
 
     def clauses(self) -> list[list[int]]:
-        """What a choice of candidates must have: a read of what counts has one, and that one counts."""
+        """What a choice of candidates must have: a read of what counts has one, and that one
+        counts.
+        """
         every, counting = np.arange(len(self.of)) + 1, self.counting()
         ends = np.searchsorted(self.of, np.arange(len(self.read) + 1)).tolist()
         unless = np.where(self.needed(), 0, counting[self.reader]).tolist()
@@ -481,8 +512,8 @@ class AmbiguousReads:
         return clauses
 
     def latest(self, begin: NDArray[np.int64], end: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Of each read the latest candidate that counts and ended before the reader began, if there is one: reads begin,
-        and candidates end, at these places.
+        """Of each read the latest candidate that counts and ended before the reader began, if there
+        is one: reads begin, and candidates end, at these places.
         """
         before = np.flatnonzero((end < begin[self.of]) & ~self.possible[self.writer])
         best = before[np.lexsort((end[before], self.of[before]))]
@@ -491,7 +522,9 @@ class AmbiguousReads:
         return best[last]
 
     def chosen(self, rows: NDArray[np.int64]) -> AttributedReads:
-        """Who wrote what each read saw if these candidates did, or of several for a read the first of them."""
+        """Who wrote what each read saw if these candidates did, or of several for a read the first
+        of them.
+        """
         of, one = np.unique(self.of[rows], return_index=True)
         given = self.given.copy()
         given[self.read[of]] = self.writer[rows[one]]

@@ -1,24 +1,29 @@
 """Read-from by SAT, where several transactions wrote one value.
 
-Levels that ask for a version order, where several wrote a value: a solver says who was read from, too.
+Levels that ask for a version order, where several wrote a value: a solver says who was read from,
+too.
 
-Each read that is undecided has one of its candidates; what follows from that, given the order of two versions, is an
-edge that is there if both are so. A transaction that may have committed has edges and needs writers for its reads
-if it is read from.
+Each read that is undecided has one of its candidates; what follows from that, given the order of
+two versions, is an edge that is there if both are so. A transaction that may have committed has
+edges and needs writers for its reads if it is read from.
 
-Levels that ask for a version order: which candidates of an undecided read are out, by what is known of the events.
+Levels that ask for a version order: which candidates of an undecided read are out, by what is known
+of the events.
 
-Edges between events that are there if something is so: who was read from, and which of two versions came first.
+Edges between events that are there if something is so: who was read from, and which of two versions
+came first.
 
-Each has a literal: of a candidate (their numbers from 1), of a possible transaction that counts, of an order of two
-writers, or of two of these together. Of two writers that count one variable says who is first; where one of
-them may not count there are two, of which one is true if both count.
+Each has a literal: of a candidate (their numbers from 1), of a possible transaction that counts, of
+an order of two writers, or of two of these together. Of two writers that count one variable says
+who is first; where one of them may not count there are two, of which one is true if both count.
 
-Levels without a version order, where several wrote a value: who was read from is tried until there is no cycle.
+Levels without a version order, where several wrote a value: who was read from is tried until there
+is no cycle.
 
-What explains a history at prefix consistency explains it at the weaker levels; so that is tried for a while. Then a
-solver chooses a candidate for each undecided read. What the level's axioms say of that is looked at for cycles
-(``saturating``), and each one found rules out what it needs: those candidates together.
+What explains a history at prefix consistency explains it at the weaker levels; so that is tried for
+a while. Then a solver chooses a candidate for each undecided read. What the level's axioms say of
+that is looked at for cycles (``saturating``), and each one found rules out what it needs: those
+candidates together.
 """
 
 from __future__ import annotations
@@ -60,8 +65,8 @@ __all__ = ["ConditionalEdges", "prune_read_from", "search_read_from", "solve_rea
 def prune_read_from(
     open_: AmbiguousReads, choosing: VersionOrderConstraints, budget: Budget
 ) -> tuple[AmbiguousReads, VersionOrderConstraints | None]:
-    """What is left of candidates, and what is known once reads that have one have it, beyond what was known before;
-    None if that has a cycle, or a read has no candidate left.
+    """What is left of candidates, and what is known once reads that have one have it, beyond what
+    was known before; None if that has a cycle, or a read has no candidate left.
     """
     while True:
         graph = choosing.graph
@@ -90,7 +95,9 @@ def _from_the_start(choosing: VersionOrderConstraints) -> None:
 def _out(
     open_: AmbiguousReads, choosing: VersionOrderConstraints, budget: Budget
 ) -> NDArray[np.bool_]:
-    """The candidates that come after the reader, or before another writer of the key that the reader comes after."""
+    """The candidates that come after the reader, or before another writer of the key that the
+    reader comes after.
+    """
     events, clock, chain = choosing.events, choosing.clock, choosing.chain
     begin, end = events.begin(open_.reader), events.end(open_.writer)
     out = reaches(clock, chain, begin[open_.of], end)
@@ -110,7 +117,9 @@ def _out(
 
 
 class ConditionalEdges:
-    """The edges of a history with undecided reads that are not known, and the clauses of their literals."""
+    """The edges of a history with undecided reads that are not known, and the clauses of their
+    literals.
+    """
 
     def __init__(
         self, open_: AmbiguousReads, choosing: VersionOrderConstraints, budget: Budget
@@ -136,7 +145,9 @@ class ConditionalEdges:
         return found
 
     def _columns(self) -> None:
-        """Who wrote each key, and who may have read each version, with the literal that says so, or 0."""
+        """Who wrote each key, and who may have read each version, with the literal that says so, or
+        0.
+        """
         open_, seen, read = self.open, self.choosing.seen, self.choosing.following
         some = read.reads
         self.read_key = np.append(seen.key[some], open_.key[open_.of])
@@ -155,7 +166,9 @@ class ConditionalEdges:
         return reaches(self.choosing.clock, self.choosing.chain, tails, heads)
 
     def _orders(self) -> None:
-        """The literals of who is first of two writers, where it is not known and matters: by the number of the pair."""
+        """The literals of who is first of two writers, where it is not known and matters: by the
+        number of the pair.
+        """
         key, writer, size = self.key, self.writer, self.size
         asked = np.isin(key * size + writer, self.read_key * size + self.read_from)
         here = np.arange(len(key))
@@ -204,7 +217,8 @@ class ConditionalEdges:
         good = (writer != version) & (writer != reader) & ~self.choosing.knows(writer, version)
         row, writer, reader, version = row[good], writer[good], reader[good], version[good]
         known = self.choosing.knows(version, writer)
-        # Of those that are known to come later the first one of each chain says it of the rest, if it counts.
+        # Of those that are known to come later the first one of each chain says it of the rest, if
+        # it counts.
         sure = np.flatnonzero(known & (self.counts[writer] == 0))
         width = int(chain.max()) + 1
         sort = sure[np.argsort(writer[sure], kind="stable")]
@@ -234,8 +248,8 @@ class ConditionalEdges:
         one: NDArray[np.int64],
         other: NDArray[np.int64],
     ) -> tuple[NDArray[np.int64], ...]:
-        """Edges that are there if two literals are true, of which 0 always is: those that are not known, and close
-        no cycle, by their number.
+        """Edges that are there if two literals are true, of which 0 always is: those that are not
+        known, and close no cycle, by their number.
         """
         new = ~self._leads(tails, heads) & ((one != 0) | (other != 0))
         tails, heads, one, other = tails[new], heads[new], one[new], other[new]
@@ -249,7 +263,9 @@ class ConditionalEdges:
     def _joined(
         self, edge: NDArray[np.int64], one: NDArray[np.int64], other: NDArray[np.int64]
     ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-        """Each edge once: with the literal that it is there for, or a new one that follows from any two it is there for."""
+        """Each edge once: with the literal that it is there for, or a new one that follows from any
+        two it is there for.
+        """
         row = np.unique(np.stack([edge, one, other], axis=1), axis=0)
         edge, at, many = np.unique(row[:, 0], return_index=True, return_counts=True)
         alone = (many == 1) & (row[at, 1] == row[at, 2])
@@ -270,8 +286,8 @@ class ConditionalEdges:
 def solve_read_from(
     open_: AmbiguousReads, choosing: VersionOrderConstraints, budget: Budget
 ) -> tuple[AttributedReads, NDArray[np.int64]] | None:
-    """Who wrote what each read saw, and the events in an order that the level admits; None: there are none. What is
-    decided has no cycle.
+    """Who wrote what each read saw, and the events in an order that the level admits; None: there
+    are none. What is decided has no cycle.
     """
     if open_.lost() is not None:
         return None
@@ -353,7 +369,9 @@ def search_read_from(open_: AmbiguousReads, level: str, budget: Budget) -> Attri
 
 
 def _at_prefix_consistency(open_: AmbiguousReads, budget: Budget) -> AttributedReads | None:
-    """Who wrote what each read saw at this stronger level; None: nobody, or it is not known so soon."""
+    """Who wrote what each read saw at this stronger level; None: nobody, or it is not known so
+    soon.
+    """
     with suppress(Limit):
         choosing = VersionOrderConstraints(open_.seen, Events("prefix-consistency"))
         found = solve_read_from(open_, choosing, budget) if choosing.narrow(budget) else None
@@ -376,7 +394,9 @@ def _cycles(size: int, edges: EdgeColumns) -> Iterator[tuple[int, ...]]:
 def _needed(
     open_: AmbiguousReads, rows: NDArray[np.int64], steps: Iterable[Precedence]
 ) -> tuple[int, ...]:
-    """The literals of candidates, among those that were chosen, without which steps do not follow."""
+    """The literals of candidates, among those that were chosen, without which steps do not
+    follow.
+    """
     chosen = dict(zip(open_.read[open_.of[rows]].tolist(), (rows + 1).tolist(), strict=True))
     counting = open_.counting()
     found: set[int] = set()

@@ -1,8 +1,10 @@
 """Recheck of verdicts on recorded histories: cycles step by step, orders by replaying them.
 
-Whether the steps of a cycle hold: each looked up in the history anew, by the definitions and nothing else.
+Whether the steps of a cycle hold: each looked up in the history anew, by the definitions and
+nothing else.
 
-Whether an order of events explains what was read: each is carried out, one after another, by values, and nothing else.
+Whether an order of events explains what was read: each is carried out, one after another, by
+values, and nothing else.
 """
 
 from __future__ import annotations
@@ -52,8 +54,8 @@ def confirm_cycle(
     cycle: Sequence[Precedence],
     given: Mapping[int, int] | None = None,
 ) -> bool:
-    """Whether the steps follow each other round a circle that the level forbids, and each one holds. Of reads whose
-    value several wrote, ``given`` says who is supposed to have been the one.
+    """Whether the steps follow each other round a circle that the level forbids, and each one
+    holds. Of reads whose value several wrote, ``given`` says who is supposed to have been the one.
     """
     return _Confirming(history, level, given or {}).circle(cycle)
 
@@ -86,7 +88,9 @@ class _Confirming:
         )
 
     def links(self, cycle: Sequence[Precedence]) -> bool:
-        """Whether each step begins where the one before ends, and the kinds are those that the level looks at."""
+        """Whether each step begins where the one before ends, and the kinds are those that the
+        level looks at.
+        """
         before = BEFORE_A_MISS.get(self.level, set())
         return all(
             earlier.target == later.source
@@ -213,7 +217,9 @@ class _Confirming:
         )
 
     def ordered(self, step: Precedence) -> bool:
-        """Two versions of a key of which the other order would close a cycle, by its first step; or a list shows it."""
+        """Two versions of a key of which the other order would close a cycle, by its first step; or
+        a list shows it.
+        """
         if step.source == step.target:
             return False
         if step.read is not None:
@@ -232,7 +238,9 @@ class _Confirming:
         return opposite and self.circle(step.because, supposed=1)
 
     def shown(self, source: int, target: int, read: int) -> bool:
-        """Whether a list has what the one appended, and before that nothing of what the other appended."""
+        """Whether a list has what the one appended, and before that nothing of what the other
+        appended.
+        """
         if self.lists is None or not self.there(self.owners[read]):
             return False
         history, key = self.history, self.history.key[read]
@@ -253,11 +261,12 @@ class _Confirming:
 def find_misread(seen: AttributedReads, level: str, events: NDArray[int64]) -> str:
     """What the order does not explain, in words; empty: it explains all.
 
-    At serializable an event is a transaction, else twice its number is its beginning, and one more its end. A
-    transaction reads what is there when it begins, and its own writes; these are there for others when it ends. At
-    snapshot isolation nobody else has written in between what it writes; sessions go on after what they did before, and
-    at levels that ask for real time everybody after who had ended.
-    What counts of a history is carried out by its values; who wrote them is not asked.
+    At serializable an event is a transaction, else twice its number is its beginning, and one more
+    its end. A transaction reads what is there when it begins, and its own writes; these are there
+    for others when it ends. At snapshot isolation nobody else has written in between what it
+    writes; sessions go on after what they did before, and at levels that ask for real time
+    everybody after who had ended. What counts of a history is carried out by its values; who wrote
+    them is not asked.
     """
     at_level = Events(level)
     each, turns = at_level.each, at_level.base == "snapshot-isolation"
@@ -308,7 +317,9 @@ def find_misread(seen: AttributedReads, level: str, events: NDArray[int64]) -> s
 
 
 def find_misattributed_read(seen: AttributedReads) -> str:
-    """A read of what counts that did not see what its writer left, or its own write, in words; empty: there is none."""
+    """A read of what counts that did not see what its writer left, or its own write, in words;
+    empty: there is none.
+    """
     history = seen.history
     writer = dict(zip(seen.read.tolist(), seen.writer.tolist(), strict=True))
     left: dict[tuple[int, int], int] = {}
@@ -340,8 +351,8 @@ def find_misattributed_read(seen: AttributedReads) -> str:
 
 
 def find_misbuilt_list(seen: AttributedReads, level: str, events: NDArray[int64]) -> str:
-    """A read of a list that does not begin what the appends make, one transaction after another as they end in the
-    order, in words; empty: there is none.
+    """A read of a list that does not begin what the appends make, one transaction after another as
+    they end in the order, in words; empty: there is none.
     """
     if seen.lists is None:
         return ""

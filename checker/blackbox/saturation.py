@@ -1,13 +1,14 @@
-"""Levels that are decided in polynomial time: what the axioms say of the commit order (co), added until it is said.
+"""Levels that are decided in polynomial time: what the axioms say of the commit order (co), added
+until it is said.
 
-Biswas and Enea, On the complexity of checking transactional consistency, OOPSLA 2019, Fig. 2: where t3 reads x
-from t1 and sees t2, which wrote x, too, t2 comes before t1. Seen is, at read committed, whom an earlier read of
-t3 read from; at read atomic, whom t3 read from, and who is before it in its session; at causal consistency,
-what leads to t3 by sessions and reads. None of these looks at co itself, so one round says all, and the
-level holds if co with the session order and wr has no cycle.
+Biswas and Enea, On the complexity of checking transactional consistency, OOPSLA 2019, Fig. 2: where
+t3 reads x from t1 and sees t2, which wrote x, too, t2 comes before t1. Seen is, at read committed,
+whom an earlier read of t3 read from; at read atomic, whom t3 read from, and who is before it in its
+session; at causal consistency, what leads to t3 by sessions and reads. None of these looks at co
+itself, so one round says all, and the level holds if co with the session order and wr has no cycle.
 
-What is added is linear in reads and sessions: of a session the latest writer of x that is seen is enough, as the
-session order has the rest.
+What is added is linear in reads and sessions: of a session the latest writer of x that is seen is
+enough, as the session order has the rest.
 """
 
 from __future__ import annotations
@@ -30,8 +31,8 @@ __all__ = ["happens_before", "saturate"]
 
 
 def saturate(seen: AttributedReads, level: str, budget: Budget | None = None) -> EdgeColumns:
-    """The edges that must have no cycle, at a level; for a level with a cycle of so and wr, these alone. TimeLimit
-    or MemoryLimit if the ``budget`` ends it.
+    """The edges that must have no cycle, at a level; for a level with a cycle of so and wr, these
+    alone. TimeLimit or MemoryLimit if the ``budget`` ends it.
     """
     budget = budget or Budget()
     reads = EdgeColumns.of("wr", seen.writer, seen.reader, seen.read)
@@ -102,7 +103,9 @@ def _after_reads(seen: AttributedReads, *, ordered: bool) -> EdgeColumns:
 
 
 def _last(seen: AttributedReads) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The reads that are the last of their reader, key and writer, and their readers and keys as one number."""
+    """The reads that are the last of their reader, key and writer, and their readers and keys as
+    one number.
+    """
     width = int(seen.key.max(initial=0)) + 1
     cell = seen.reader * width + seen.key
     order = np.lexsort((seen.read, seen.writer, cell))
@@ -118,8 +121,8 @@ def _first(number: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int
 
 
 def _in_sessions(seen: AttributedReads, clock: NDArray[np.int32], budget: Budget) -> EdgeColumns:
-    """t2 is, of each session, the latest one that writes x and that the clock of t3 has; those that come before t1 by
-    the clock are left out.
+    """t2 is, of each session, the latest one that writes x and that the clock of t3 has; those that
+    come before t1 by the clock are left out.
     """
     chain = seen.chains()
     writers = WriterIndex(seen.written_key, seen.written_by, chain)

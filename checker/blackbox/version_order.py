@@ -1,16 +1,19 @@
 """Version orders of recorded histories: rules, constraints, and a solver for what is left.
 
-Levels that ask for a version order: of two writers of a key one comes first, and what follows from either.
+Levels that ask for a version order: of two writers of a key one comes first, and what follows from
+either.
 
-Which of two writers is first is known where the other way round would close a cycle; what follows is added, until
-nothing does.
+Which of two writers is first is known where the other way round would close a cycle; what follows
+is added, until nothing does.
 
 Which of two writers of a key is first, as far as that follows from what leads to each event.
 
-Of each chain one writer says it: what comes before an event is in each chain a beginning of it. So a round takes as
-long as there are reads and writes whose events have something new before them, times chains; it goes in portions.
+Of each chain one writer says it: what comes before an event is in each chain a beginning of it. So
+a round takes as long as there are reads and writes whose events have something new before them,
+times chains; it goes in portions.
 
-Orders of events for what pruning leaves open: a guess, then a solver that learns the cycles it makes.
+Orders of events for what pruning leaves open: a guess, then a solver that learns the cycles it
+makes.
 """
 
 from __future__ import annotations
@@ -82,8 +85,8 @@ class VersionOrderRules:
         self.earlier[order[1:][same]] = writer[:-1][same]
 
     def edges(self, clock: NDArray[np.int32], changed: NDArray[np.bool_]) -> Iterator[EdgeColumns]:
-        """Orders of versions, and who missed one, in portions; some of it is known already. Looked at is what leads to
-        events that have ``changed``.
+        """Orders of versions, and who missed one, in portions; some of it is known already. Looked
+        at is what leads to events that have ``changed``.
         """
         yield from self._seen(clock, changed)
         yield from self._missed(clock, changed)
@@ -91,7 +94,9 @@ class VersionOrderRules:
             yield from self._in_turn(clock, changed)
 
     def writers_by_key(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Keys and who wrote them, in this order; who was before all among them where it was read."""
+        """Keys and who wrote them, in this order; who was before all among them where it was
+        read.
+        """
         seen = self.seen
         unborn = self.key[self.writer == seen.initial]
         key = np.append(seen.written_key, unborn)
@@ -111,8 +116,8 @@ class VersionOrderRules:
     def ended(
         self, clock: NDArray[np.int32], key: NDArray[np.int64], reader: NDArray[np.int64]
     ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-        """Of each read, of a key by a reader, and each chain the latest writer of the key that ended before the reader began:
-        reads by their places, in order, and writers; in portions.
+        """Of each read, of a key by a reader, and each chain the latest writer of the key that
+        ended before the reader began: reads by their places, in order, and writers; in portions.
         """
         for row, slot in self.writers.slots(key):
             latest = clock[self.events.begin(reader[row]), self.writers.chain[slot]].astype(
@@ -127,7 +132,9 @@ class VersionOrderRules:
     def _missed(
         self, clock: NDArray[np.int32], changed: NDArray[np.bool_]
     ) -> Iterator[EdgeColumns]:
-        """Who read a version began before any version that comes after it was there: of each chain the first of these."""
+        """Who read a version began before any version that comes after it was there: of each chain
+        the first of these.
+        """
         seen, size = self.seen, self.seen.initial + 1
         (there,) = np.nonzero(changed[self.events.end(seen.written_by)])
         for row, slot in self.read_from.slots(seen.written_key[there]):
@@ -147,7 +154,9 @@ class VersionOrderRules:
     def _before(
         self, clock: NDArray[np.int32], slot: NDArray[np.int64], writer: NDArray[np.int64]
     ) -> NDArray[np.int64]:
-        """Of each slot of versions that were read the latest one that comes before a writer's; −1: there is none."""
+        """Of each slot of versions that were read the latest one that comes before a writer's; −1:
+        there is none.
+        """
         each = self.events.each
         after = clock[self.events.end(writer), self.read_from.chain[slot]].astype(np.int64)
         number = (after - (self.events.level == "prefix-consistency")) // each
@@ -173,7 +182,8 @@ BYTES = 500
 
 @dataclass(slots=True, eq=False)
 class Alternatives:
-    """Ways to order two writers of a key: the second half has the pairs of the first half turned round.
+    """Ways to order two writers of a key: the second half has the pairs of the first half turned
+    round.
 
     Of each option the reads that saw its first version: they miss its second.
     """
@@ -208,7 +218,9 @@ class VersionOrderConstraints:
     events: Events
     """At which level."""
     stages: list[EdgeColumns] = field(default_factory=list)
-    """What is known: at first sessions, reads and observed orders, then what followed from all before, round by round."""
+    """What is known: at first sessions, reads and observed orders, then what followed from all
+    before, round by round.
+    """
     chain: NDArray[np.int64] = field(init=False)
     """Of each event the chain in which it is."""
     graph: NDArray[np.int32] = field(init=False)
@@ -301,7 +313,9 @@ class VersionOrderConstraints:
         return (before + 1) // each - 1
 
     def knows(self, first: NDArray[np.int64], second: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Of each two writers of a key, whether ``clock`` says that the first comes before the second."""
+        """Of each two writers of a key, whether ``clock`` says that the first comes before the
+        second.
+        """
         end, after = self.events.end(first), self.events.after(second)
         return reaches(self.clock, self.chain, end, after)
 
@@ -309,7 +323,9 @@ class VersionOrderConstraints:
 CLAUSES = 100_000
 """So many clauses are given to the solver between two looks at the budget."""
 MOST = 100_000_000
-"""The most pairs of edges that are looked at before the solver begins; of more it learns what it needs."""
+"""The most pairs of edges that are looked at before the solver begins; of more it learns what it
+needs.
+"""
 MANY = 500
 """Up to so many edges that lie on cycles with each other, each two are looked at together."""
 CYCLES = 100
@@ -319,7 +335,9 @@ CYCLES = 100
 def solve_version_order(
     choosing: VersionOrderConstraints, budget: Budget
 ) -> NDArray[np.int64] | None:
-    """The events in an order that the level admits; None: there is none. TimeLimit if the ``budget`` ends it."""
+    """The events in an order that the level admits; None: there is none. TimeLimit if the
+    ``budget`` ends it.
+    """
     known = drop_chain_edges(choosing.graph, choosing.chain)
     size = len(choosing.chain)
     order = _guess(choosing, known)
@@ -333,7 +351,9 @@ def solve_version_order(
 def _guess(
     choosing: VersionOrderConstraints, known: tuple[NDArray[np.int64], NDArray[np.int64]]
 ) -> NDArray[np.int64]:
-    """An order of events that keeps what is known: one transaction after another, if there is one like that."""
+    """An order of events that keeps what is known: one transaction after another, if there is one
+    like that.
+    """
     each, size = choosing.events.each, len(choosing.chain)
     source, target = known[0] // each, known[1] // each
     apart = source != target
@@ -344,8 +364,9 @@ def _guess(
 
 
 def _explains(choosing: VersionOrderConstraints, place: NDArray[np.int64]) -> bool:
-    """Whether no version is there before those who read an earlier one began; at snapshot isolation, before
-    who wrote it began, either. Events have these places in an order that keeps what is known.
+    """Whether no version is there before those who read an earlier one began; at snapshot
+    isolation, before who wrote it began, either. Events have these places in an order that keeps
+    what is known.
     """
     events, read = choosing.events, choosing.following
     size = choosing.seen.initial + 1
@@ -374,7 +395,9 @@ def _solved(
     place: NDArray[np.int64],
     budget: Budget,
 ) -> NDArray[np.int64] | None:
-    """By a solver, from what is known: one variable says of two transactions who is first, of all keys that both write."""
+    """By a solver, from what is known: one variable says of two transactions who is first, of all
+    keys that both write.
+    """
     clock = vector_clocks(choosing.graph, choosing.chain, budget)
     if clock is None:
         return None
@@ -408,8 +431,9 @@ def solve_order(
     clauses: Sequence[list[int]] = (),
     phases: Sequence[int] = (),
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
-    """An order of all that is known and of those edges whose literal is true, and the sign of each variable, by its
-    number, where the clauses hold; None: there is none. ``place`` is a node's in an order of what is known.
+    """An order of all that is known and of those edges whose literal is true, and the sign of each
+    variable, by its number, where the clauses hold; None: there is none. ``place`` is a node's in
+    an order of what is known.
     """
     from pysat.solvers import Solver
 
@@ -461,8 +485,8 @@ def _pairs(
     place: NDArray[np.int64],
     budget: Budget,
 ) -> NDArray[np.int64]:
-    """The literals of which no two can be true: an edge of the one and one of the other are on a cycle. Two
-    such edges overlap in any order that keeps what is known.
+    """The literals of which no two can be true: an edge of the one and one of the other are on a
+    cycle. Two such edges overlap in any order that keeps what is known.
     """
     tails, heads = edges
     low, high = np.minimum(place[tails], place[heads]), np.maximum(place[tails], place[heads])
@@ -488,8 +512,8 @@ def _pairs(
 def _cycles(
     leads: Leads, tails: NDArray[np.int64], heads: NDArray[np.int64]
 ) -> Iterator[NDArray[np.int64]]:
-    """Short cycles through some of the edges, each as the edges that are on it; what is known leads from one to the
-    next.
+    """Short cycles through some of the edges, each as the edges that are on it; what is known leads
+    from one to the next.
     """
     for start in range(0, len(tails), max(1, len(tails) // CYCLES)):
         back = np.full(len(tails), -1)

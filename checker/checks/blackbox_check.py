@@ -1,4 +1,6 @@
-"""``check`` of a history that another tool recorded: what levels say of it, each with its explanation."""
+"""``check`` of a history that another tool recorded: what levels say of it, each with its
+explanation.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,10 @@ EVERY = (*ASKED, *TIMED)
 RECORDED_NAMES = {"so", "wr", "ww", "rw", "rf", "po", "in", "rival"}
 """The relations that every recorded history gives."""
 ASSUMED = "versions came in an order that suits the level, if there is one"
-UNREAD = "appends that nobody read came after the others, in an order that suits the level, if there is one"
+UNREAD = (
+    "appends that nobody read came after the others, in an order that suits the level, if there"
+    " is one"
+)
 ENDS = "a transaction of which nobody saw the end committed if somebody read from it"
 
 
@@ -48,8 +53,9 @@ def check_recorded(
     *,
     budget: Budget | None = None,
 ) -> HistoryVerdicts:
-    r"""Judge a recorded history at levels by their names (default: all that it has what it takes for); UnknownName for
-    what it cannot be asked. What one of them forbids the stronger ones forbid for the same reason.
+    r"""Judge a recorded history at levels by their names (default: all that it has what it takes
+    for); UnknownName for what it cannot be asked. What one of them forbids the stronger ones forbid
+    for the same reason.
 
     >>> from pathlib import Path
     >>> from isolitmus.specs.histories.recorded_history import read_recorded

@@ -61,20 +61,24 @@ IMPLIES: Mapping[str, tuple[str, ...]] = {
     "prefix-consistency": ("causal", "read-committed"),
     "causal": ("read-atomic",),
 }
-"""Of a level those next to it that hold wherever it holds, by their texts (specs/levels): each asks for no cycle of less."""
+"""Of a level those next to it that hold wherever it holds, by their texts (specs/levels): each asks
+for no cycle of less.
+"""
 LISTED: Mapping[str, tuple[str, ...]] = {
     **IMPLIES,
     "strict-serializable": ("serializable", "strong-snapshot-isolation"),
     "strong-snapshot-isolation": ("snapshot-isolation",),
     "read-atomic": ("read-committed-biswas-enea",),
 }
-"""The same of histories of items alone, of which nobody read what its writer overwrote: Biswas and Enea, OOPSLA 2019."""
+"""The same of histories of items alone, of which nobody read what its writer overwrote: Biswas and
+Enea, OOPSLA 2019.
+"""
 UNOBSERVED: Mapping[str, tuple[str, ...]] = {
     **LISTED,
     "read-committed-biswas-enea": ("read-committed",),
 }
-"""The same where besides nobody observed an order of versions: Adya's read committed then looks at reads alone. Where one was
-observed those of Biswas and Enea do not look at it, and his does.
+"""The same where besides nobody observed an order of versions: Adya's read committed then looks at
+reads alone. Where one was observed those of Biswas and Enea do not look at it, and his does.
 """
 
 
@@ -141,7 +145,9 @@ class HistoryVerdicts(PageResult, GraphResult, Tabular):
     assumptions: tuple[str, ...] = ()
     """What the history left open and was taken for granted."""
     explained: Mapping[str, Explanation] = field(default_factory=dict)
-    """What a serial order explains, by the levels that forbid a history on tables for its conflicts."""
+    """What a serial order explains, by the levels that forbid a history on tables for its
+    conflicts.
+    """
     of: Litmus | HistoryTest | None = None
     """What was judged; None: the log of a table, or what another tool recorded."""
     implies: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: IMPLIES)
@@ -164,7 +170,9 @@ class HistoryVerdicts(PageResult, GraphResult, Tabular):
 
     @property
     def graph(self) -> DependencyGraph:
-        """The history's graph, in which the first violation stands out; of a log that violation alone."""
+        """The history's graph, in which the first violation stands out; of a log that violation
+        alone.
+        """
         from isolitmus.checker.execution.dependency_graph import graph
         from isolitmus.model.dependency_graph import DependencyGraph
 
@@ -175,8 +183,8 @@ class HistoryVerdicts(PageResult, GraphResult, Tabular):
 
     @property
     def records(self) -> Records:
-        """What each level says, a row each; the axiom that it finds broken, or the order that shows that
-        none is.
+        """What each level says, a row each; the axiom that it finds broken, or the order that shows
+        that none is.
         """
         rows = []
         for level, verdict in self.levels.items():
@@ -215,12 +223,12 @@ def _verdict_json(verdict: Verdict, explained: Explanation | None) -> dict[str, 
         "anomalies": list(anomaly_names(verdict)),
         "violation": verdict.violations[0].to_json() if isinstance(verdict, Forbidden) else None,
         "silence": verdict.silences[0].to_json() if isinstance(verdict, Silent) else None,
-        "serial": " ".join(verdict.witness)
-        if isinstance(verdict, Allowed) and verdict.witness
-        else None,
-        "alone": [" ".join(order) for order in verdict.alone]
-        if isinstance(verdict, Allowed)
-        else [],
+        "serial": (
+            " ".join(verdict.witness) if isinstance(verdict, Allowed) and verdict.witness else None
+        ),
+        "alone": (
+            [" ".join(order) for order in verdict.alone] if isinstance(verdict, Allowed) else []
+        ),
         "explained": None if explained is None else explained.to_json(),
     }
 
@@ -232,10 +240,10 @@ def check(
     forms: Sequence[str] = (),
     budget: Budget | None = None,
 ) -> HistoryVerdicts:
-    """Judge a history, or a litmus test's, at each level; what is not judged once the ``budget`` (default:
-    three quarters of the memory that is free) is spent is unknown. ``forms``: view and state forms of levels, by
-    their names (``checker.execution.serial_orders``), which need statements. Of a test and a level the name or the path of
-    its file will do.
+    """Judge a history, or a litmus test's, at each level; what is not judged once the ``budget``
+    (default: three quarters of the memory that is free) is spent is unknown. ``forms``: view and
+    state forms of levels, by their names (``checker.execution.serial_orders``), which need
+    statements. Of a test and a level the name or the path of its file will do.
 
     >>> checked = check("reorder", ["serializable", "log-serializable"])
     >>> {name: str(verdict) for name, verdict in checked.levels.items()}

@@ -1,4 +1,6 @@
-"""The histories that ``check`` is given: litmus tests, logs of Delta tables, what other tools recorded, PostgreSQL's tests."""
+"""The histories that ``check`` is given: litmus tests, logs of Delta tables, what other tools
+recorded, PostgreSQL's tests.
+"""
 
 from __future__ import annotations
 
@@ -44,9 +46,9 @@ def check_files(
     budget: Budget,
     refuse: Refuse,
 ) -> Iterator[tuple[str, str, HistoryVerdicts]]:
-    """Each history by its file, with what was counted of it, in words; ``asked`` None: the levels that it can be asked.
-    What cannot be read, or be asked these levels, is refused by its name, and keeps no other from its turn; and so is
-    what comes after the first when the budget is spent.
+    """Each history by its file, with what was counted of it, in words; ``asked`` None: the levels
+    that it can be asked. What cannot be read, or be asked these levels, is refused by its name, and
+    keeps no other from its turn; and so is what comes after the first when the budget is spent.
     """
     begun = False
     for name in names:
@@ -67,7 +69,9 @@ def check_files(
 def check_file(
     kind: str, path: Path, asked: Sequence[str] | None, budget: Budget, refuse: Refuse
 ) -> Iterator[tuple[str, str, HistoryVerdicts]]:
-    """The histories of one file, as ``check_files`` has them; ``kind`` is what it is, as ``history_files`` says."""
+    """The histories of one file, as ``check_files`` has them; ``kind`` is what it is, as
+    ``history_files`` says.
+    """
     judged = _judged(kind, path, asked, budget, refuse)
     try:
         yield from judged
@@ -76,7 +80,9 @@ def check_file(
 
 
 def history_files(name: str, format_: str) -> list[tuple[str, Path]]:
-    """The paths of the histories that a name stands for, each with its format. IsolitmusError for a name of none."""
+    """The paths of the histories that a name stands for, each with its format. IsolitmusError for a
+    name of none.
+    """
     path = Path(name)
     kind = _format(name, format_)
     if kind == "delta":
@@ -150,7 +156,9 @@ def _format(name: str, format_: str) -> str:
 
 
 def _specs(asked: Sequence[str] | None, test: Litmus | HistoryTest | None) -> list[Spec]:
-    """The levels that are asked of a test, or of the log of a table; all: those of the catalogue."""
+    """The levels that are asked of a test, or of the log of a table; all: those of the
+    catalogue.
+    """
     if asked:
         return [spec(name) for name in asked if name not in NAMED_FORMS]
     log = () if test is None or isinstance(test, HistoryTest) else (format_named(test.format).log,)
@@ -158,7 +166,9 @@ def _specs(asked: Sequence[str] | None, test: Litmus | HistoryTest | None) -> li
 
 
 def _answered(checked: HistoryVerdicts, asked: Sequence[str] | None, name: str) -> HistoryVerdicts:
-    """The verdicts without levels that need what the history does not have; IsolitmusError for one that was asked."""
+    """The verdicts without levels that need what the history does not have; IsolitmusError for one
+    that was asked.
+    """
     said = {name: v for name, v in checked.levels.items() if not isinstance(v, Needs)}
     lacking = [level for level in checked.levels if level not in said]
     if asked and lacking:

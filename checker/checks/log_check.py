@@ -1,13 +1,13 @@
 """``check`` of a log: what levels say of the commits, the unknown apart from the certain.
 
-Forbidden is only what the certain dependencies break by themselves; allowed, what not even the possible
-ones break; everything else is unknown, with the reason.
+Forbidden is only what the certain dependencies break by themselves; allowed, what not even the
+possible ones break; everything else is unknown, with the reason.
 
-**Why stretches of the log are enough.** All dependencies go up in the log but the rw edges of a commit to
-what it missed. A cycle has to come down again by those, so it lies within a stretch of versions that
-the windows of such commits cover, one overlapping the next. That holds for a spec which only asks of
-unions, compositions and intersections of dependencies that they have no cycle (``stretchable``); others
-are asked of short logs as a whole.
+**Why stretches of the log are enough.** All dependencies go up in the log but the rw edges of a
+commit to what it missed. A cycle has to come down again by those, so it lies within a stretch of
+versions that the windows of such commits cover, one overlapping the next. That holds for a spec
+which only asks of unions, compositions and intersections of dependencies that they have no cycle
+(``stretchable``); others are asked of short logs as a whole.
 """
 
 from __future__ import annotations
@@ -46,11 +46,16 @@ MOST = 150
 WITNESS = 40
 """Of a log with up to so many commits an order is shown that respects the level."""
 BROKEN = ("removed-twice", "two-live-entries", "blind-flag", "no-data-change", "read-version")
-"""Findings with which the versions of the table are not what its commits say; then nothing is judged."""
+"""Findings with which the versions of the table are not what its commits say; then nothing is
+judged.
+"""
 ASSUMED = (
     "commits say the truth of themselves: the version read, predicates, blind appends, statistics",
     "each commit is a session of its own, for no log knows sessions",
-    "who only reads is not in the log, nor are reads that Delta does not track (subqueries in SET, caches)",
+    (
+        "who only reads is not in the log, nor are reads that Delta does not track (subqueries in"
+        " SET, caches)"
+    ),
     "only rows are judged, not changes of the table's metadata",
     "what a commit's level makes Delta's check refuse was not missed",
 )
@@ -58,8 +63,8 @@ ASSUMED = (
 
 @dataclass(slots=True)
 class _Stretch:
-    """Versions that windows cover, from the first commit that was missed to the last that missed one;
-    ``certain`` are the windows of commits that missed something certainly.
+    """Versions that windows cover, from the first commit that was missed to the last that missed
+    one; ``certain`` are the windows of commits that missed something certainly.
     """
 
     first: int
@@ -68,7 +73,9 @@ class _Stretch:
 
 
 class _Seen:
-    """What one pass over the log gives: stretches, the table's metadata over time, what is unknown."""
+    """What one pass over the log gives: stretches, the table's metadata over time, what is
+    unknown.
+    """
 
     def __init__(self, log: DeltaLog, budget: Budget) -> None:
         self.log, self.budget = log, budget
@@ -105,7 +112,9 @@ class _Seen:
             yield f"{count_of(self.silent, 'commit')} {does} not say which version {it} read"
         if one.recent.before or one.recent.cut:
             n = one.recent.before + one.recent.cut
-            yield f"{count_of(n, 'commit')} read a version so old that not all between was looked at"
+            yield (
+                f"{count_of(n, 'commit')} read a version so old that not all between was looked at"
+            )
 
     def commits(self, first: int, last: int) -> list[AuditedCommit]:
         return [
@@ -128,8 +137,9 @@ class _Seen:
 def check_log(
     table: Path, levels: Sequence[Spec], *, budget: Budget | None = None
 ) -> HistoryVerdicts:
-    """Judge the log of the table at a path at each level; LogError if it is none that reads. What is not judged
-    once the ``budget`` (default: three quarters of the memory that is free) is spent is unknown.
+    """Judge the log of the table at a path at each level; LogError if it is none that reads. What
+    is not judged once the ``budget`` (default: three quarters of the memory that is free) is spent
+    is unknown.
 
     The result counts commits as transactions, and as operations the files that they add and remove.
     """
@@ -217,8 +227,8 @@ def _judge(seen: _Seen, spec: Spec) -> Verdict:
                     if isinstance(verdict, Forbidden):
                         return verdict
             reasons.append(
-                f"versions {stretch.first} to {stretch.last} overlap one another; up to {MOST} commits"
-                " are judged together"
+                f"versions {stretch.first} to {stretch.last} overlap one another; up to {MOST}"
+                " commits are judged together"
             )
             continue
         certain, possible = dependency_frames(seen.commits(stretch.first, stretch.last))

@@ -1,1 +1,3 @@
-"""Delta: what its statements read and write, what a commit does to a table, and what it calls a conflict."""
+"""Delta: what its statements read and write, what a commit does to a table, and what it calls a
+conflict.
+"""

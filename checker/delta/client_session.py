@@ -3,14 +3,14 @@
 What the clients of a litmus test do around their statements, as the model carries it out.
 
 A client may read before its transaction starts (``let``). The program did read then, so the read
-counts at row level, at the version that it saw; Delta knows nothing of it, so it is in no footprint.
-A query of a cached table reads the newest version (``model.litmus.CacheTable``) and is in no
-footprint, either.
+counts at row level, at the version that it saw; Delta knows nothing of it, so it is in no
+footprint. A query of a cached table reads the newest version (``model.litmus.CacheTable``) and is
+in no footprint, either.
 
 How a client's settings bear on its commit: an idempotent write, and confs of the conflict check.
 
-An idempotent write looks up the version that its application has reached: if that is the write's own
-or a later one, nothing happens at all; else the new version is recorded with the rest
+An idempotent write looks up the version that its application has reached: if that is the write's
+own or a later one, nothing happens at all; else the new version is recorded with the rest
 (DeltaCommand.scala, hasBeenExecuted and createSetTransaction).
 """
 
@@ -43,7 +43,9 @@ __all__ = ["ScheduleClock", "apply_settings", "confs_in_force", "perform", "seri
 
 
 def confs_in_force(litmus: Litmus, name: str) -> Mapping[str, str]:
-    """The confs that hold for a transaction: those that were set in its session before, and its own."""
+    """The confs that hold for a transaction: those that were set in its session before, and its
+    own.
+    """
     session = litmus.client(name).session
     kept: dict[str, str] = {}
     for other in dict.fromkeys(step.transaction for step in litmus.schedule.steps):
@@ -87,7 +89,9 @@ def apply_settings(litmus: Litmus, name: str, done: Effect, snapshot: Database) 
 
 @dataclass(slots=True)
 class _Moments:
-    """When a client read, when its statement was analysed, and which tables were cached at the start."""
+    """When a client read, when its statement was analysed, and which tables were cached at the
+    start.
+    """
 
     read: int
     analysed: int | None = None
@@ -144,7 +148,9 @@ class ScheduleClock:
     def effect(
         self, name: str, states: Sequence[Database], version: int, so_far: Effect | None = None
     ) -> Effect:
-        """What the transaction, which is one statement, does when it takes its snapshot of a version."""
+        """What the transaction, which is one statement, does when it takes its snapshot of a
+        version.
+        """
         assert so_far is None
         moments = self._of[name]
         driver = moments.read, states[moments.read]
@@ -160,8 +166,9 @@ class ScheduleClock:
 def serial_effect(
     litmus: Litmus, name: str, snapshot: Database, inits: Sequence[Database] = ()
 ) -> Effect:
-    """The effect of a transaction when nothing else goes on, as in a serial order; ``inits`` are the
-    databases that VERSION AS OF reads. What only Databricks takes is done: elsewhere it has failed before.
+    """The effect of a transaction when nothing else goes on, as in a serial order; ``inits`` are
+    the databases that VERSION AS OF reads. What only Databricks takes is done: elsewhere it has
+    failed before.
     """
     return perform(litmus, name, snapshot, outside=OutsideReads(inits=inits, documented=True))
 
@@ -173,8 +180,8 @@ def perform(
     driver: tuple[int | None, Database] | None = None,
     outside: OutsideReads = INSIDE,
 ) -> Effect:
-    """The effect of a transaction on a snapshot; ``driver`` is the version that its client read, and
-    its database (None: the snapshot, as in a serial order).
+    """The effect of a transaction on a snapshot; ``driver`` is the version that its client read,
+    and its database (None: the snapshot, as in a serial order).
     """
     version, database = driver or (None, snapshot)
     reads: list[RowRead] = []

@@ -1,9 +1,10 @@
 """What a commit does to a table of Delta, and what may end it besides a conflict.
 
-As the log has it, files are removed and added. Where the files that a commit replaces are no longer what
-it had read, open-source Delta lets nothing through: its checks go by file. A protocol that goes by row
-does, and then the rows count, not the files: the state after a commit is the state before it with the
-rows deleted, rewritten and inserted that the commit deletes, rewrites and inserts (S_i = S_{i-1} + W_i).
+As the log has it, files are removed and added. Where the files that a commit replaces are no longer
+what it had read, open-source Delta lets nothing through: its checks go by file. A protocol that
+goes by row does, and then the rows count, not the files: the state after a commit is the state
+before it with the rows deleted, rewritten and inserted that the commit deletes, rewrites and
+inserts (S_i = S_{i-1} + W_i).
 """
 
 from __future__ import annotations
@@ -58,15 +59,16 @@ __all__ = [
 
 
 def initial_table(schema: Schema) -> TableState:
-    """A table with the files that it holds; one that is declared with an isolation level has that one, in
-    every run.
+    """A table with the files that it holds; one that is declared with an isolation level has that
+    one, in every run.
     """
     state = TableState((*schema.held, *(stated_data_file(schema, file) for file in schema.files)))
     return state.under(Header.of(schema)) if LEVEL_KEY in schema.properties else state
 
 
 def unfit_level(schema: Schema, taken: Sequence[str] = LEVELS[:1]) -> str:
-    """Return why a table cannot declare its isolation level to an engine that takes only some; empty if it can.
+    """Return why a table cannot declare its isolation level to an engine that takes only some;
+    empty if it can.
 
     >>> from isolitmus.model.schema import Column, Schema
     >>> columns = (Column("id", "INT"),)
@@ -80,14 +82,15 @@ def unfit_level(schema: Schema, taken: Sequence[str] = LEVELS[:1]) -> str:
         return ""
     known = " and ".join(f"'{one}'" for one in taken)
     return (
-        f"{schema.name}.properties: {LEVEL_KEY} is '{level}', and Delta takes only {known} from a user;"
-        " leave it out, and the protocol of a run says the level, as delta-write-serializable does"
+        f"{schema.name}.properties: {LEVEL_KEY} is '{level}', and Delta takes only {known} from a"
+        " user; leave it out, and the protocol of a run says the level, as"
+        " delta-write-serializable does"
     )
 
 
 def apply_commit(database: Database, event: Event) -> Database:
-    """The database after a commit, row by row where the files are not as the commit had read them; a
-    reader leaves it as it was.
+    """The database after a commit, row by row where the files are not as the commit had read them;
+    a reader leaves it as it was.
     """
     done = event.effect
     if done.footprint is None:
@@ -132,7 +135,9 @@ def is_blind_append(done: Effect) -> bool | None:
 
 
 def refuse_second_attempt(event: Event, missed: Sequence[Event]) -> EvaluationError | None:
-    """A commit that tries one version only, the conf maxCommitAttempts, and is not the first there."""
+    """A commit that tries one version only, the conf maxCommitAttempts, and is not the first
+    there.
+    """
     footprint = event.effect.footprint
     assert footprint is not None
     if not missed or not footprint.settings.once or footprint.settings.large:
@@ -147,8 +152,8 @@ def refuse_second_attempt(event: Event, missed: Sequence[Event]) -> EvaluationEr
 def error_before_conflict(
     exception: str | None, missed: Sequence[Event], loser: Event
 ) -> tuple[EvaluationError | None, str | None]:
-    """The error that comes before a conflict with the last of these winners is told, or with which the check
-    itself ends there; and the error class of the conflict.
+    """The error that comes before a conflict with the last of these winners is told, or with which
+    the check itself ends there; and the error class of the conflict.
     """
     wrote, footprint = missed[-1].effect.footprint, loser.effect.footprint
     assert wrote is not None
@@ -156,9 +161,12 @@ def error_before_conflict(
     if exception not in CHECKED_BEFORE_DOMAINS and not footprint.settings.large:
         written = [e.effect.footprint.actions.features for e in missed if e.effect.footprint]
         if sets_domain_twice(wrote, footprint, written):
-            return EvaluationError(
-                "DeltaIllegalArgumentException", "a domain twice", DUPLICATE_DOMAIN
-            ), None
+            return (
+                EvaluationError(
+                    "DeltaIllegalArgumentException", "a domain twice", DUPLICATE_DOMAIN
+                ),
+                None,
+            )
     if exception is None:
         return None, None
     if check_fails(exception, footprint):
@@ -169,8 +177,8 @@ def error_before_conflict(
 
 
 def write_commit(event: Event, missed: Sequence[Event]) -> Event:
-    """The commit as it is written: its rows are looked at no sooner, and a backfill of row ids takes over
-    the files of those that it missed.
+    """The commit as it is written: its rows are looked at no sooner, and a backfill of row ids
+    takes over the files of those that it missed.
     """
     done = event.effect
     if done.unwritable is not None:
@@ -183,8 +191,8 @@ def write_commit(event: Event, missed: Sequence[Event]) -> Event:
 
 
 def retries_compaction(event: Event, statement: Statement, then: Database, now: Database) -> bool:
-    """Whether a compaction tries again after a conflict: while all its files are there as they were,
-    deletion vectors and all (OptimizeTableCommand.scala, commitAndRetry).
+    """Whether a compaction tries again after a conflict: while all its files are there as they
+    were, deletion vectors and all (OptimizeTableCommand.scala, commitAndRetry).
     """
     footprint = event.effect.footprint
     if not isinstance(statement, Optimize) or footprint is None:
@@ -195,8 +203,8 @@ def retries_compaction(event: Event, statement: Statement, then: Database, now: 
 
 
 def replay_files(state: TableState, done: Effect) -> TableState:
-    """The state after a commit: as the log replays it, files removed and added, if every file that it
-    removes is what it had read; else row by row.
+    """The state after a commit: as the log replays it, files removed and added, if every file that
+    it removes is what it had read; else row by row.
 
     >>> from isolitmus.model.execution import Effect, RowWrite
     >>> from isolitmus.model.delta.data_file import TableRow
@@ -217,8 +225,8 @@ def replay_files(state: TableState, done: Effect) -> TableState:
 
 
 def _as_read(state: TableState, done: Effect) -> bool:
-    """Whether the files to be removed hold just the rows that the commit replaces or carries over, and
-    all that it replaces.
+    """Whether the files to be removed hold just the rows that the commit replaces or carries over,
+    and all that it replaces.
     """
     live = [file for file in state.files if file.path in done.removes]
     if len(live) < len(done.removes):

@@ -4,15 +4,16 @@ Which files a read records: partition pruning and skipping by statistics, as Del
 
 Sources at v4.4.0: DeltaTable.scala ``splitMetadataAndDataPredicates`` and
 ``extractMetadataPredicates``; stats/DataFiltersBuilder.scala ``constructDataFilters``;
-stats/DataSkippingPredicateBuilder.scala. Conditions come in Spark's normal form (model/sql/conditions.py). A
-filter that Delta's rules cannot build keeps the file.
+stats/DataSkippingPredicateBuilder.scala. Conditions come in Spark's normal form
+(model/sql/conditions.py). A filter that Delta's rules cannot build keeps the file.
 
-What Spark filters a table by that stands in a join and is written to: what its scan, and so Delta, has of the join.
+What Spark filters a table by that stands in a join and is written to: what its scan, and so Delta,
+has of the join.
 
-Spark moves what a condition says of one table alone to the scan of that table, adds that columns which are
-compared are not NULL, and carries what is said of one column over to those that equal it
-(PushPredicateThroughJoin, InferFiltersFromConstraints). Where more than the first two may happen, what Delta
-records is not certain.
+Spark moves what a condition says of one table alone to the scan of that table, adds that columns
+which are compared are not NULL, and carries what is said of one column over to those that equal it
+(PushPredicateThroughJoin, InferFiltersFromConstraints). Where more than the first two may happen,
+what Delta records is not certain.
 """
 
 from __future__ import annotations
@@ -70,13 +71,15 @@ class Filters:
         return MISSING not in values and OPEN in values
 
     def certain(self) -> Filters:
-        """Those that a scan records whatever their opaque parts are: what Python computes is not pushed into it."""
+        """Those that a scan records whatever their opaque parts are: what Python computes is not
+        pushed into it.
+        """
         opaque = [p for p in self.partition if any(isinstance(e, ex.Opaque) for e in ex.walk(p))]
         return Filters(tuple(p for p in self.partition if p not in opaque), self.data)
 
     def open(self, schema: Schema) -> bool:
-        """Whether Spark's optimizer may find something that is said of partitions alone in a condition that
-        names other columns, too.
+        """Whether Spark's optimizer may find something that is said of partitions alone in a
+        condition that names other columns, too.
         """
         named = (
             any(column.index in schema.partition_indexes for column in columns_in(part))
@@ -88,8 +91,8 @@ class Filters:
     def files(
         self, schema: Schema, files: Iterable[File], *, skipping: bool = True
     ) -> tuple[File, ...]:
-        """The files that are left after pruning and, unless the conf stats.skipping is off, skipping,
-        neither of which looks at a filter with a subquery: what the transaction read.
+        """The files that are left after pruning and, unless the conf stats.skipping is off,
+        skipping, neither of which looks at a filter with a subquery: what the transaction read.
         """
         condition = _pruning(self)
         given = tuple(files)
@@ -114,7 +117,8 @@ def _pruning(filters: Filters) -> ex.Expr | None:
 
 def command_filters(schema: Schema, where: ex.Expr | None) -> Filters:
     """DELETE and UPDATE: conjuncts split by their columns, and what can be extracted on partitions
-    from the rest (``(part = 1 AND id = 5) OR (part = 2 AND id = 21)`` gives ``part = 1 OR part = 2``).
+    from the rest (``(part = 1 AND id = 5) OR (part = 2 AND id = 21)`` gives ``part = 1 OR part =
+    2``).
     """
     filters = _split(schema, _conjuncts(where))
     if not filters.data:
@@ -174,7 +178,9 @@ def in_some_partition(schema: Schema, partitions: Iterable[Row]) -> ex.Expr:
 
 
 def equals_some(schema: Schema, using: Iterable[int], rows: Iterable[Row]) -> ex.Expr:
-    """That a row equals one of these in some columns; NULL equals nothing. EXISTS, as Delta writes it."""
+    """That a row equals one of these in some columns; NULL equals nothing. EXISTS, as Delta writes
+    it.
+    """
     indexes = tuple(using)
     named = [(i, schema.columns[i].name, schema.columns[i].type) for i in indexes]
     same: list[ex.Expr] = [
@@ -218,8 +224,8 @@ def _extract(schema: Schema, expr: ex.Expr) -> ex.Expr | None:
 
 
 class _Unknown(Enum):
-    """What a filter may be of a file besides true, false and NULL: not to be built, so that it is not
-    asked, or about statistics that the file does not have.
+    """What a filter may be of a file besides true, false and NULL: not to be built, so that it is
+    not asked, or about statistics that the file does not have.
     """
 
     UNUSED = 1
@@ -232,8 +238,9 @@ UNUSED, MISSING, OPEN = _Unknown
 
 
 def _may_match(data: Iterable[ex.Expr], file: File, schema: Schema) -> bool:
-    """Whether skipping may keep the file: if statistics are missing that any filter would look at, or if
-    every filter that can be built is true of it (DataSkippingReader.scala, getDataSkippedFiles).
+    """Whether skipping may keep the file: if statistics are missing that any filter would look at,
+    or if every filter that can be built is true of it (DataSkippingReader.scala,
+    getDataSkippedFiles).
     """
     values = _filtered(data, file, schema)
     return MISSING in values or all(isinstance(v, _Unknown) or v is True for v in values)
@@ -298,8 +305,8 @@ def _either(a: bool | _Unknown | None, b: bool | _Unknown | None) -> bool | _Unk
 
 
 def _logged(value: Value, *, greatest: bool = False) -> Value:
-    """A least or greatest value as the log has it: timestamps are cut to milliseconds, to which one is added
-    for the greatest (DataSkippingReader.scala, getAdjustedTimestamp).
+    """A least or greatest value as the log has it: timestamps are cut to milliseconds, to which one
+    is added for the greatest (DataSkippingReader.scala, getAdjustedTimestamp).
     """
     if not isinstance(value, datetime):
         return value
@@ -427,7 +434,9 @@ def _of_columns(part: ex.Expr) -> bool:
 def _of_both(
     branch: qu.Joined, side: int, said: Said
 ) -> Iterator[tuple[ex.Expr, qu.JoinSource | None]]:
-    """The conditions that hold of the rows of a side and of others, as they come out of the join."""
+    """The conditions that hold of the rows of a side and of others, as they come out of the
+    join.
+    """
     own = branch.sources[side]
     for part, source in said:
         holds = source is None or source.how in BOTH or source is own

@@ -1,8 +1,10 @@
-"""What delta-rs takes a statement to read: its condition, as it stands, on partitions and statistics.
+"""What delta-rs takes a statement to read: its condition, as it stands, on partitions and
+statistics.
 
-Delta's transactions record the files and predicates of their scans. delta-rs has one condition for each
-operation and compares it with what winners add and remove (conflict_checker.rs; protocol/mod.rs,
-read_predicate and read_whole_table). A frame has these relations only where a protocol asks for them.
+Delta's transactions record the files and predicates of their scans. delta-rs has one condition for
+each operation and compares it with what winners add and remove (conflict_checker.rs;
+protocol/mod.rs, read_predicate and read_whole_table). A frame has these relations only where a
+protocol asks for them.
 """
 
 from __future__ import annotations
@@ -34,8 +36,8 @@ READ_SETS = relations_of("delta-rs")
 LEVEL_SETS = sets_of("delta-rs")
 """The sets of it, by the level that a table declares."""
 SPELLINGS = {"writeSerializable": "RsWriteSerializable", "snapshotIsolation": "RsSnapshotIsolation"}
-"""The levels that delta-rs reads in a table's properties, each with its set (delta_kernel, table_properties.rs, where
-serializable is the third: what any other spelling is taken for)."""
+"""The levels that delta-rs reads in a table's properties, each with its set (delta_kernel,
+table_properties.rs, where serializable is the third: what any other spelling is taken for)."""
 FILTERED = (st.Delete, st.Insert, st.Merge, st.Update)
 """The statements whose condition is compared with what winners add."""
 
@@ -63,7 +65,8 @@ def read_set(statement: st.Statement, schema: Schema, files: Sequence[File]) -> 
         return ReadSet(frozenset(file.path for file in files), lambda _: False)
     if any(isinstance(part, ex.Call | ex.Opaque) for part in ex.walk(target.where or ex.TRUE)):
         raise UndeterminedError(
-            f"'{statement.sql}': what delta-rs makes of casts and functions in '{target.where}' is not modelled"
+            f"'{statement.sql}': what delta-rs makes of casts and functions in '{target.where}' is"
+            " not modelled"
         )
     if target.role == "target":
         return _filtered(target.filters(schema), schema, files)
@@ -79,7 +82,9 @@ def _filtered(filters: Filters, schema: Schema, files: Sequence[File]) -> ReadSe
 
 
 def add_read_sets(events: Sequence[Event], builder: FrameBuilder) -> None:
-    """Add the relations of READ_SETS and the sets of LEVEL_SETS to the frame of some transactions."""
+    """Add the relations of READ_SETS and the sets of LEVEL_SETS to the frame of some
+    transactions.
+    """
     builder.have(*READ_SETS, sets=LEVEL_SETS)
     for j, loser in enumerate(events):
         known, read = loser.read_set, loser.effect.footprint

@@ -138,15 +138,17 @@ DATABRICKS = replace(
     searched_as="delta",
     random=(),
 )
-"""Its checks are its protocols', and end as these say; of a second attempt of OPTIMIZE the page says nothing."""
+"""Its checks are its protocols', and end as these say; of a second attempt of OPTIMIZE the page
+says nothing.
+"""
 
 
 CONFS = {deletion_vectors_conf(verb): "false" for verb in ("delete", "update", "merge")} | {
     EMPTY_TEXTS: "kept"
 }
-"""It rewrites files, also of a table whose property asks for deletion vectors: it has no code that writes one. And it
-writes '' into a partition column as it is, of which others, and its own compactions, make NULL (seen on deltalake 1.6.6
-and 1.6.3)."""
+"""It rewrites files, also of a table whose property asks for deletion vectors: it has no code that
+writes one. And it writes '' into a partition column as it is, of which others, and its own
+compactions, make NULL (seen on deltalake 1.6.6 and 1.6.3)."""
 
 
 def _effect(
@@ -158,14 +160,14 @@ def _effect(
 def _reads(event: Event, statement: Statement, database: Database) -> Event:
     """The transaction with what delta-rs takes it to have read.
 
-    UndeterminedError for a statement that sets an isolation level: delta-rs has no SQL for it, and takes others
-    than Spark does.
+    UndeterminedError for a statement that sets an isolation level: delta-rs has no SQL for it, and
+    takes others than Spark does.
     """
     change = getattr(statement, "change", statement)
     if LEVEL_KEY in getattr(change, "properties", ()):
         raise UndeterminedError(
-            f"'{statement.sql}': delta-rs sets {LEVEL_KEY} by a call of its own, to any text, which is not"
-            " modelled; declare the level in the table's properties"
+            f"'{statement.sql}': delta-rs sets {LEVEL_KEY} by a call of its own, to any text, which"
+            " is not modelled; declare the level in the table's properties"
         )
     footprint = event.effect.footprint
     if footprint is None:
@@ -180,7 +182,9 @@ def _fits(_schema: Schema) -> str:
 
 
 def _foreign(event: Event) -> Event:
-    """The commit as Spark finds it in the log: by itself delta-rs never says that it is a blind append."""
+    """The commit as Spark finds it in the log: by itself delta-rs never says that it is a blind
+    append.
+    """
     footprint = event.effect.footprint
     if footprint is None:
         return event
@@ -202,7 +206,7 @@ DELTA_RS = replace(
     protocols=("delta-rs-serializable", "delta-rs-write-serializable"),
     random=(),
     unsearched=(
-        "what a commit of delta-rs leaves is what the log replays, and in the tables that are searched and"
-        " counted the rows decide; isolitmus run carries a litmus test out under it"
+        "what a commit of delta-rs leaves is what the log replays, and in the tables that are"
+        " searched and counted the rows decide; isolitmus run carries a litmus test out under it"
     ),
 )

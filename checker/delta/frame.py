@@ -2,10 +2,11 @@
 
 The frame of an execution on Delta: what any engine with versions has, and what Delta adds.
 
-What a frame of Delta has besides: where footprints meet, which commits clash, and of what kind each is.
+What a frame of Delta has besides: where footprints meet, which commits clash, and of what kind each
+is.
 
-Where what a winner wrote meets what a loser read and writes (ConflictChecker.scala), on one table, and
-what Delta calls such a conflict: the error class of an exception (delta-error-classes.json).
+Where what a winner wrote meets what a loser read and writes (ConflictChecker.scala), on one table,
+and what Delta calls such a conflict: the error class of an exception (delta-error-classes.json).
 
 That they meet is no conflict yet: the axioms of a protocol say which of these are, and of whom.
 """
@@ -95,17 +96,18 @@ def error_class(exception: str, winner: Footprint, loser: Footprint) -> str | No
 
 
 def check_fails(exception: str, loser: Footprint) -> bool:
-    """Whether the check for added files ends in an internal error: EXISTS on partition columns counts as
-    a predicate on partitions, but names columns that only its query has (OptimisticTransaction.scala
-    1362-1379; ConflictChecker.scala 1040-1099). In a table read as a whole nothing is evaluated.
+    """Whether the check for added files ends in an internal error: EXISTS on partition columns
+    counts as a predicate on partitions, but names columns that only its query has
+    (OptimisticTransaction.scala 1362-1379; ConflictChecker.scala 1040-1099). In a table read as a
+    whole nothing is evaluated.
     """
     evaluated = exception == "ConcurrentAppendException" and not loser.whole_table
     return evaluated and loser.unbound
 
 
 def removes_needed_feature(winner: Footprint, loser: Footprint) -> bool:
-    """Whether the loser takes a feature away that the winner's metadata needs: that is looked at before
-    the metadata is, and is no conflict but an error (validateFeatureRemovalAtSnapshot).
+    """Whether the loser takes a feature away that the winner's metadata needs: that is looked at
+    before the metadata is, and is no conflict but an error (validateFeatureRemovalAtSnapshot).
     """
     wrote, features = winner.actions.metadata, loser.actions.features
     if wrote is None or winner.actions.features is not None or features is None:
@@ -129,8 +131,9 @@ def adds_meet_reads(winner: Footprint, loser: Footprint) -> bool:
         return True
     if first_added_partition(winner, loser, loser.wide) is not None:
         why = (
-            "whether a file that was added meets what was read of partitions is up to what Spark's optimizer"
-            " makes of a join, or of a condition on other columns, too: say apart what is said of partitions"
+            "whether a file that was added meets what was read of partitions is up to what Spark's"
+            " optimizer makes of a join, or of a condition on other columns, too: say apart what is"
+            " said of partitions"
         )
         return bool(choose(loser.choices, ("added", winner.adds), (False, True), why))
     return False
@@ -139,8 +142,8 @@ def adds_meet_reads(winner: Footprint, loser: Footprint) -> bool:
 def first_added_partition(
     winner: Footprint, loser: Footprint, predicates: Sequence[tuple[Expr, ...]] | None = None
 ) -> tuple[Row, tuple[Expr, ...]] | None:
-    """The first partition that the winner adds a file to and the predicate that it meets, of these or of
-    those that the loser has read.
+    """The first partition that the winner adds a file to and the predicate that it meets, of these
+    or of those that the loser has read.
     """
     schema = winner.schema
     for predicate in loser.predicates if predicates is None else predicates:
@@ -171,8 +174,8 @@ def removes_meet_reads(winner: Footprint, loser: Footprint) -> bool:
     doubted = winner.removes & loser.doubted
     if doubted and not loser.settings.backfill:
         why = (
-            f"whether {min(doubted)}, which was removed, had been read is up to what Spark's optimizer makes"
-            " of a condition or a join"
+            f"whether {min(doubted)}, which was removed, had been read is up to what Spark's"
+            " optimizer makes of a condition or a join"
         )
         return bool(choose(loser.choices, ("removed", doubted), (False, True), why))
     return False
@@ -184,7 +187,9 @@ def removes_meet_removes(winner: Footprint, loser: Footprint) -> bool:
 
 
 def common_domains(winner: Footprint, loser: Footprint) -> list[str]:
-    """The domains of metadata that both set, row tracking's apart (checkIfDomainMetadataConflict)."""
+    """The domains of metadata that both set, row tracking's apart
+    (checkIfDomainMetadataConflict).
+    """
     if winner.table != loser.table:
         return []
     return sorted((winner.actions.domains & loser.actions.domains) - {ROW_TRACKING_DOMAIN})
@@ -193,9 +198,10 @@ def common_domains(winner: Footprint, loser: Footprint) -> list[str]:
 def sets_domain_twice(
     winner: Footprint, loser: Footprint, written: Sequence[frozenset[str] | None]
 ) -> bool:
-    """Whether the check fails because the winner sets a domain of metadata twice, where there are domains
-    (checkIfDomainMetadataConflict, extractDomainMetadatasMap). ``written`` are the features of the protocols
-    that the winners so far wrote: the last one is the loser's from then on, if it writes none itself.
+    """Whether the check fails because the winner sets a domain of metadata twice, where there are
+    domains (checkIfDomainMetadataConflict, extractDomainMetadatasMap). ``written`` are the features
+    of the protocols that the winners so far wrote: the last one is the loser's from then on, if it
+    writes none itself.
     """
     known = next((f for f in reversed(written) if f is not None), loser.actions.features)
     features = loser.known.features if known is None else known
@@ -393,9 +399,9 @@ SETS = (*frames.SETS, *FLAGS)
 def delta_frame(events: Sequence[Event], *, reasons: bool = True, reads: bool = False) -> Frame:
     """The frame of the transactions that took effect, in the order in which they ended.
 
-    As that of ``checker.execution.frame``, with what statements read and write of a table's definition,
-    the relations and sets of ``checker.delta.frame``, and those of delta-rs where a transaction has
-    a read set. Relations: RELATIONS; sets: SETS.
+    As that of ``checker.execution.frame``, with what statements read and write of a table's
+    definition, the relations and sets of ``checker.delta.frame``, and those of delta-rs where a
+    transaction has a read set. Relations: RELATIONS; sets: SETS.
     """
     events = add_definition_reads(events)
     builder = dependencies(events, COMMIT_RELATIONS, FLAGS, reasons=reasons)

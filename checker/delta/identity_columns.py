@@ -1,10 +1,10 @@
 """Identity columns: values that an INSERT does not give are generated from the high-water mark.
 
-The mark is part of the table's metadata, so an INSERT that generates values writes that, too, and stays
-the blind append that it may be (IdentityColumn.scala; OptimisticTransaction.scala 566-586). Of two that
-missed each other the later one fails; others take no note of a winner that changed the marks alone
-(ConflictChecker.scala 681-696). At row level the marks of a table are one item, which is read and
-written by whoever generates values.
+The mark is part of the table's metadata, so an INSERT that generates values writes that, too, and
+stays the blind append that it may be (IdentityColumn.scala; OptimisticTransaction.scala 566-586).
+Of two that missed each other the later one fails; others take no note of a winner that changed the
+marks alone (ConflictChecker.scala 681-696). At row level the marks of a table are one item, which
+is read and written by whoever generates values.
 """
 
 from __future__ import annotations
@@ -56,8 +56,9 @@ def advance_high_water_marks(
 ) -> Effect:
     """The effect of an INSERT that has generated values for so many rows: it writes the marks.
 
-    Without a row, too, if it has written an empty file, as it does where there are no partitions: of that
-    the greatest value counts as 0 (DeltaIdentityColumnStatsTracker), which is before the start.
+    Without a row, too, if it has written an empty file, as it does where there are no partitions:
+    of that the greatest value counts as 0 (DeltaIdentityColumnStatsTracker), which is before the
+    start.
     """
     footprint, name = done.footprint, statement.target
     schema = snapshot.schemas[name]
@@ -78,10 +79,10 @@ def advance_high_water_marks(
 
 
 def sync_identity(snapshot: Snapshot, statement: Definition, name: str, operation: str) -> Effect:
-    """The effect of SYNC IDENTITY: the mark becomes the last value of the column, in the direction of its
-    steps, or what its steps come to next; not where that is before the start, and never less than it was.
-    It is written as it comes out, be it the same, and counts as read: all files, the whole table
-    (alterDeltaTableCommands.scala 817-830; IdentityColumn.scala 206-275 and 405-440).
+    """The effect of SYNC IDENTITY: the mark becomes the last value of the column, in the direction
+    of its steps, or what its steps come to next; not where that is before the start, and never less
+    than it was. It is written as it comes out, be it the same, and counts as read: all files, the
+    whole table (alterDeltaTableCommands.scala 817-830; IdentityColumn.scala 206-275 and 405-440).
     """
     schema = snapshot.schemas[statement.target]
     index = schema.index(name)
@@ -115,7 +116,8 @@ def sync_identity(snapshot: Snapshot, statement: Definition, name: str, operatio
 
 
 def _steps(identity: Identity, value: int) -> int:
-    """How many steps after the start a value is, or the next one that the steps come to; below 0 before it.
+    """How many steps after the start a value is, or the next one that the steps come to; below 0
+    before it.
 
     >>> from isolitmus.model.schema import Identity
     >>> [_steps(Identity(True, 10, 5), value) for value in (4, 9, 10, 11, 15)]

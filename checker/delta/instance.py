@@ -1,7 +1,8 @@
-"""Statements with parameters as Delta's commit check sees them: files that come and go, what is recorded.
+"""Statements with parameters as Delta's commit check sees them: files that come and go, what is
+recorded.
 
-As ``checker.delta.statement_effects`` has it for values. A file stands for the rows of its partition: which of these
-share a file is up to the table, so files may meet where partitions do.
+As ``checker.delta.statement_effects`` has it for values. A file stands for the rows of its
+partition: which of these share a file is up to the table, so files may meet where partitions do.
 """
 
 from __future__ import annotations
@@ -32,8 +33,8 @@ __all__ = ["DeltaInstance"]
 
 @dataclass
 class DeltaInstance:
-    """An instance on Delta. ``outside`` are queries of its client, which read outside of its transaction; ``besides``
-    are tables of which any row may count for what its query gives.
+    """An instance on Delta. ``outside`` are queries of its client, which read outside of its
+    transaction; ``besides`` are tables of which any row may count for what its query gives.
     """
 
     template: Template
@@ -255,8 +256,9 @@ class DeltaInstance:
     def clears(
         self, row: RowTerm, seen: Callable[[RowTerm], Any], sources: Sequence[SourceRow] = ()
     ) -> Any:
-        """That it may remove the file of a row and add none that is ``seen``: the file has only rows that it takes out,
-        or moves to partitions that are not. ``sources`` are rows that are there, each with its table.
+        """That it may remove the file of a row and add none that is ``seen``: the file has only
+        rows that it takes out, or moves to partitions that are not. ``sources`` are rows that are
+        there, each with its table.
         """
         template = self.template
         z3, schema = template.z3, self._schema
@@ -281,7 +283,9 @@ class DeltaInstance:
         return z3.BoolVal(True)
 
     def _source(self) -> tuple[list[SourceRow], Any]:
-        """The row of another table without which it writes nothing, if that is so, and what is known of it."""
+        """The row of another table without which it writes nothing, if that is so, and what is
+        known of it.
+        """
         template = self.template
         table = template.needs_row_of
         if table is None or table == self._schema.name:
@@ -318,9 +322,9 @@ class DeltaInstance:
         return None
 
     def without(self, relation: str, winner: Instance) -> tuple[str, Any] | None:
-        """A file that is removed and that this one has read was replaced by one that meets the read, unless it is
-        cleared, or what is recorded of the read is not certain; who removes a file has read it, but for a dynamic
-        overwrite.
+        """A file that is removed and that this one has read was replaced by one that meets the
+        read, unless it is cleared, or what is recorded of the read is not certain; who removes a
+        file has read it, but for a dynamic overwrite.
         """
         assert isinstance(winner, DeltaInstance)
         z3, terms, schema = self.template.z3, self.template.terms, self._schema
@@ -352,7 +356,9 @@ class DeltaInstance:
         return [read for read in self.reads if read.table == self._schema.name]
 
     def _surely_recorded(self, row: RowTerm) -> Any:
-        """That a file in the partition of a row meets what is recorded of its reads, for certain."""
+        """That a file in the partition of a row meets what is recorded of its reads, for
+        certain.
+        """
         z3 = self.template.z3
         if not self._schema.partition_indexes:
             return z3.BoolVal(bool(self._own_reads))
@@ -410,7 +416,9 @@ class DeltaInstance:
         return z3.And(z3.Not(self.blind), z3.Or(*found))
 
     def sure(self, relation: str, winner: Instance, fact: AssumedChange) -> Any:
-        """That a row which came or went makes the relation hold: it lies in a file that the check looks at."""
+        """That a row which came or went makes the relation hold: it lies in a file that the check
+        looks at.
+        """
         assert isinstance(winner, DeltaInstance)
         z3, read = self.template.z3, fact.read
         own = read.table == self._schema.name

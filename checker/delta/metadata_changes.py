@@ -3,8 +3,8 @@
 What a statement does that changes what a table is: its metadata, its protocol, its clustering.
 
 At row level the definition of a table (its columns and constraints) is one item: everybody who
-touches the table reads it, and who changes it writes it (docs/semantics.md, 3.1). A comment, a property or
-the clustering is no part of it: no statement does anything else for them.
+touches the table reads it, and who changes it writes it (docs/semantics.md, 3.1). A comment, a
+property or the clustering is no part of it: no statement does anything else for them.
 
 An append that may add columns: a DataFrame write with ``mergeSchema``.
 
@@ -126,8 +126,9 @@ def _schema(declared: Schema, header: Header) -> Schema:
 
 
 def alter_table(snapshot: Snapshot, statement: df.Definition) -> Effect:
-    """The effect of a definition on a snapshot; ADD CONSTRAINT reads every row and every file, and who removes
-    column mapping writes every file anew, however many rows it has then (RemoveColumnMappingCommand.scala).
+    """The effect of a definition on a snapshot; ADD CONSTRAINT reads every row and every file, and
+    who removes column mapping writes every file anew, however many rows it has then
+    (RemoveColumnMappingCommand.scala).
     """
     schema = snapshot.schemas[statement.target]
     header = snapshot.header(statement.target)
@@ -165,8 +166,8 @@ def alter_table(snapshot: Snapshot, statement: df.Definition) -> Effect:
 
 
 def _clustered(schema: Schema, header: Header, change: df.ClusterBy) -> Effect:
-    """CLUSTER BY sets a domain; a table that is not clustered gets the feature first, and one that is not to
-    be is left alone (AlterTableClusterByDeltaCommand).
+    """CLUSTER BY sets a domain; a table that is not clustered gets the feature first, and one that
+    is not to be is left alone (AlterTableClusterByDeltaCommand).
     """
     if schema.partitioned_by:
         raise EvaluationError("DeltaAnalysisException", f"{schema.name} is partitioned")
@@ -205,9 +206,9 @@ def _features(header: Header, metadata: Metadata, change: df.Change) -> frozense
 def restore_table(
     snapshot: Snapshot, declared: Mapping[str, Schema], statement: df.Restore
 ) -> Effect:
-    """The files, the metadata and at least the features of an earlier version; nothing that it reads is
-    recorded, and commitLarge needs no record (RestoreTableCommand.scala). At row level it reads every
-    row: what it takes out or puts back depends on them.
+    """The files, the metadata and at least the features of an earlier version; nothing that it
+    reads is recorded, and commitLarge needs no record (RestoreTableCommand.scala). At row level it
+    reads every row: what it takes out or puts back depends on them.
     """
     name = statement.target
     earlier = snapshot.outside.inits[statement.version][name]
@@ -261,8 +262,8 @@ def no_change(snapshot: Snapshot, table: str, name: str) -> Effect:
 
 
 def definition_write(table: str, before: Metadata | None, after: Metadata) -> tuple[RowWrite, ...]:
-    """The write of the item that stands for the definition of a table, if that changes; before a table is
-    there, there is none.
+    """The write of the item that stands for the definition of a table, if that changes; before a
+    table is there, there is none.
     """
     old = None if before is None else definition_row(before)
     new, name = definition_row(after), definition_item(table)
@@ -357,7 +358,9 @@ def _changed(metadata: Metadata, change: df.Change, *, documented: bool) -> Meta
 
 
 def _refuse_several(sql: str, change: df.Change, header: Header) -> None:
-    """Refuse what open-source Delta does in several commits; LitmusError says which protocols take it for one."""
+    """Refuse what open-source Delta does in several commits; LitmusError says which protocols take
+    it for one.
+    """
     match change:
         case df.UpgradeUniform():
             why = UPGRADED
@@ -367,8 +370,8 @@ def _refuse_several(sql: str, change: df.Change, header: Header) -> None:
             return
     raise LitmusError(
         f"'{sql}' is several commits in open-source Delta, which are not modelled: {why}. The first"
-        " changes the table's metadata, and ends what it overtakes with MetadataChangedException. Under"
-        " databricks-* it is one change of metadata, as the page has it"
+        " changes the table's metadata, and ends what it overtakes with MetadataChangedException."
+        " Under databricks-* it is one change of metadata, as the page has it"
     )
 
 
@@ -379,11 +382,13 @@ def _tracks(properties: Mapping[str, str]) -> bool:
 def refuse_backfill(
     snapshot: Snapshot, declared: Mapping[str, Schema], statement: df.Definition
 ) -> None:
-    """Refuse that row tracking is switched on where files may be there without row ids: then it is several commits.
+    """Refuse that row tracking is switched on where files may be there without row ids: then it is
+    several commits.
 
-    Not in init, where nothing goes on beside it (writers there are ``+0``, …), and not on a table that had the feature
-    from the start, or tracked rows after init: each of its files has row ids, and the property is all that is written
-    (RowTrackingFeature.validateAndBackfill; RowTrackingBackfillCommand.scala).
+    Not in init, where nothing goes on beside it (writers there are ``+0``, …), and not on a table
+    that had the feature from the start, or tracked rows after init: each of its files has row ids,
+    and the property is all that is written (RowTrackingFeature.validateAndBackfill;
+    RowTrackingBackfillCommand.scala).
     """
     name, change = statement.target, statement.change
     asked = isinstance(change, df.SetProperties) and _tracks(change.properties)
@@ -396,18 +401,19 @@ def refuse_backfill(
         headers and _tracks(headers[-1].metadata.configuration)
     ):
         raise LitmusError(
-            f"'{statement.sql}' is up to three commits in open-source Delta, which are not modelled: the feature, row"
-            " ids for the files that are there, the property. Say it in init, or give the table the feature when it is"
-            ' declared, properties = { "delta.feature.rowTracking" = "supported" }; then it is one'
+            f"'{statement.sql}' is up to three commits in open-source Delta, which are not"
+            " modelled: the feature, row ids for the files that are there, the property. Say it in"
+            " init, or give the table the feature when it is declared, properties = {"
+            ' "delta.feature.rowTracking" = "supported" }; then it is one'
         )
 
 
 def refuse_level(
     properties: Mapping[str, str], exception: str, *, documented: bool = False
 ) -> None:
-    """Fail with the exception for an isolation level that Delta takes from no user: it takes Serializable
-    only, which is what a table is that says nothing (DeltaConfig.scala, ISOLATION_LEVEL). What is ``documented``
-    takes WriteSerializable, too.
+    """Fail with the exception for an isolation level that Delta takes from no user: it takes
+    Serializable only, which is what a table is that says nothing (DeltaConfig.scala,
+    ISOLATION_LEVEL). What is ``documented`` takes WriteSerializable, too.
     """
     level = properties.get(LEVEL_KEY, LEVELS[0]).lower()
     known = [one.lower() for one in LEVELS]
@@ -422,9 +428,9 @@ def refuse_level(
 
 
 def _renamed(metadata: Metadata, name: str, other: str) -> Metadata:
-    """The metadata with another name for a column, in the schema and where partitions are by it; with
-    none it is dropped. Only what is mapped by name can be; not what a constraint is about, and what
-    partitions the table, or is all that it holds, cannot be dropped.
+    """The metadata with another name for a column, in the schema and where partitions are by it;
+    with none it is dropped. Only what is mapped by name can be; not what a constraint is about, and
+    what partitions the table, or is all that it holds, cannot be dropped.
     """
     here = Schema("t", metadata.columns, metadata.partitioned_by)
     index = here.index(name)
@@ -439,8 +445,8 @@ def _renamed(metadata: Metadata, name: str, other: str) -> Metadata:
 
 
 def analyse_again(statement: st.Statement, schemas: Mapping[str, Schema]) -> st.Statement:
-    """The statement on the tables as they are by now, resolved again if it was on others; an error of
-    Spark's analysis if it is none.
+    """The statement on the tables as they are by now, resolved again if it was on others; an error
+    of Spark's analysis if it is none.
     """
     if isinstance(statement, Raw) or statement.origin is None:
         return statement
@@ -463,8 +469,8 @@ def _columns(schema: Schema | None) -> object:
 
 
 def rebase_effect(snapshot: Snapshot, effect: Effect) -> Effect:
-    """An effect on tables that were altered: its constraints are checked, its footprint knows what the
-    log says, and its reads take rows that have fewer columns for what they are.
+    """An effect on tables that were altered: its constraints are checked, its footprint knows what
+    the log says, and its reads take rows that have fewer columns for what they are.
     """
     footprint = effect.footprint
     if footprint is not None:
@@ -566,9 +572,11 @@ def merge_schema(
         )
 
     query = tuple(
-        replace(branch, rows=tuple(map(placed, branch.rows)))
-        if isinstance(branch, qu.Values)
-        else replace(branch, items=placed(branch.items))
+        (
+            replace(branch, rows=tuple(map(placed, branch.rows)))
+            if isinstance(branch, qu.Values)
+            else replace(branch, items=placed(branch.items))
+        )
         for branch in statement.query
     )
     widened = replace(snapshot, schemas={**snapshot.schemas, schema.name: wider})

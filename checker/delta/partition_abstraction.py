@@ -1,4 +1,5 @@
-"""What a statement does to partitions, whatever the values in them: the outline a solver can follow.
+"""What a statement does to partitions, whatever the values in them: the outline a solver can
+follow.
 
 A statement that looks at partition columns only does to all rows of a partition the same: it reads,
 removes or rewrites each of them or none. Where a condition looks at values, the outline says "may",

@@ -1,16 +1,19 @@
 """Conditions when a statement is planned: constants folded, opaque parts tried.
 
-Constants are computed when a statement is planned, whatever rows there are (Spark's ConstantFolding).
+Constants are computed when a statement is planned, whatever rows there are (Spark's
+ConstantFolding).
 
-So is the cast of a constant that is stored into a column: UPDATE t SET id = 2147483648 fails on an INT
-column even where no row matches.
+So is the cast of a constant that is stored into a column: UPDATE t SET id = 2147483648 fails on an
+INT column even where no row matches.
 
-What a statement does whose conditions have opaque parts, under what is supposed of them (``model.nondeterminism``).
+What a statement does whose conditions have opaque parts, under what is supposed of them
+(``model.nondeterminism``).
 
-Of an opaque part it is supposed whether its statement fails on it, whether Spark finds it to be a constant, and else
-what it gives on each row: the same for the same values of its columns in one statement. What is computed at random, or
-stands where it is no condition, in a subquery or in a join, nothing is supposed of. Where Spark or Delta refuses what is
-computed at random, the statement fails.
+Of an opaque part it is supposed whether its statement fails on it, whether Spark finds it to be a
+constant, and else what it gives on each row: the same for the same values of its columns in one
+statement. What is computed at random, or stands where it is no condition, in a subquery or in a
+join, nothing is supposed of. Where Spark or Delta refuses what is computed at random, the statement
+fails.
 """
 
 from __future__ import annotations
@@ -121,7 +124,9 @@ def _expressions(statement: st.Statement) -> Iterator[ex.Expr]:
 
 
 def _known(statement: st.Merge, value: ex.Expr) -> ex.Expr:
-    """What a clause inserts; if no clause does anything else, the plan knows the source's constants."""
+    """What a clause inserts; if no clause does anything else, the plan knows the source's
+    constants.
+    """
     branch = statement.source[0]
     several = isinstance(branch, qu.Values) and len(branch.rows) > 1
     if statement.matched or statement.by_source or several or len(statement.source) > 1:
@@ -159,8 +164,8 @@ OPEN = "open"
 
 
 def refuse_subquery(statement: st.Statement) -> None:
-    """Fail as a DELETE or UPDATE with a subquery in its condition does (PreprocessTableDelete.scala,
-    PreprocessTableUpdate.scala).
+    """Fail as a DELETE or UPDATE with a subquery in its condition does
+    (PreprocessTableDelete.scala, PreprocessTableUpdate.scala).
     """
     if isinstance(statement, st.Delete | st.Update) and ex.subqueries(statement.where):
         raise EvaluationError(
@@ -171,7 +176,9 @@ def refuse_subquery(statement: st.Statement) -> None:
 
 
 def refuse_random(statement: st.Statement) -> None:
-    """Fail as a statement does of which Spark or Delta refuses a part, since it is not deterministic."""
+    """Fail as a statement does of which Spark or Delta refuses a part, since it is not
+    deterministic.
+    """
     refused = refused_part(statement)
     if refused is not None:
         refuse_subquery(statement)
@@ -180,8 +187,8 @@ def refuse_random(statement: st.Statement) -> None:
 
 @memoize_by_identity
 def refuse_opaque(statement: st.Statement) -> None:
-    """UndeterminedError if a part is opaque of which nothing is supposed, or a parameter has no value: not even
-    whether Spark takes the statement is known then.
+    """UndeterminedError if a part is opaque of which nothing is supposed, or a parameter has no
+    value: not even whether Spark takes the statement is known then.
     """
     if not isinstance(statement, Resolved) or not syntax_of(statement).opaque:
         return
@@ -198,8 +205,8 @@ def refuse_opaque(statement: st.Statement) -> None:
 
 
 def replace_opaque_parts(statement: st.Statement, choices: TriedAnswers | None) -> st.Statement:
-    """The statement with the constants that are tried for opaque parts, or with opaque parts of which something is tried row by
-    row; EvaluationError where it is tried that it fails.
+    """The statement with the constants that are tried for opaque parts, or with opaque parts of
+    which something is tried row by row; EvaluationError where it is tried that it fails.
     """
     if not isinstance(statement, Resolved) or not syntax_of(statement).opaque:
         return statement

@@ -1,9 +1,10 @@
 """Random litmus tests on Delta, of SQL and of raw transactions.
 
-Hypothesis strategies for a table ``t (id INT, part INT, x INT)``: its statements, schedules and litmus tests.
+Hypothesis strategies for a table ``t (id INT, part INT, x INT)``: its statements, schedules and
+litmus tests.
 
-Statements are drawn as SQL text of the modelled fragment, so that what a property test shrinks to is what a person can
-read, save and replay on Spark.
+Statements are drawn as SQL text of the modelled fragment, so that what a property test shrinks to
+is what a person can read, save and replay on Spark.
 
 Hypothesis strategies for raw transactions: what no SQL reaches, drawn as the text of a litmus file.
 """
@@ -50,8 +51,8 @@ NUMBERS = st.integers(0, 4)
 
 
 def tables(*, partitioned: bool | None = None) -> SearchStrategy[Schema]:
-    """The table ``t``, by default partitioned or not, with one row a file or the default layout, with
-    deletion vectors or without.
+    """The table ``t``, by default partitioned or not, with one row a file or the default layout,
+    with deletion vectors or without.
     """
     choices = [("part",), ()] if partitioned is None else [("part",) if partitioned else ()]
     return st.builds(
@@ -87,7 +88,9 @@ def predicates(draw: DrawFn, *, depth: int = 2, prefix: str = "") -> str:
 
 
 def is_readable(sql: str, schemas: Mapping[str, Schema]) -> Statement:
-    """The statement; an example whose condition is one of those that the model refuses is dropped."""
+    """The statement; an example whose condition is one of those that the model refuses is
+    dropped.
+    """
     try:
         return read_statement(sql, schemas)
     except SqlError:
@@ -187,19 +190,31 @@ def _subqueries(draw: DrawFn, part: int, where: str) -> str:
             [
                 f"INSERT INTO t SELECT max(id), part, count(*) FROM t WHERE {inner} GROUP BY part",
                 f"INSERT INTO t SELECT (SELECT max(id) FROM t WHERE {inner}), {part}, 1",
-                f"INSERT INTO t SELECT 3, {part}, 1 WHERE (SELECT count(*) FROM t WHERE {inner}) = 0",
-                f"INSERT INTO t SELECT 3, {part}, 1 WHERE NOT EXISTS (SELECT 1 FROM t WHERE id = 3)",
+                (
+                    f"INSERT INTO t SELECT 3, {part}, 1 WHERE (SELECT count(*) FROM t WHERE"
+                    f" {inner}) = 0"
+                ),
+                (
+                    f"INSERT INTO t SELECT 3, {part}, 1 WHERE NOT EXISTS (SELECT 1 FROM t WHERE id"
+                    " = 3)"
+                ),
                 f"INSERT INTO t SELECT * FROM t WHERE id IN (SELECT x FROM t WHERE {inner}){join}",
-                f"INSERT INTO t SELECT * FROM t WHERE id NOT IN (SELECT x FROM t WHERE {inner}){join}",
+                (
+                    "INSERT INTO t SELECT * FROM t WHERE id NOT IN (SELECT x FROM t WHERE"
+                    f" {inner}){join}"
+                ),
                 (
                     f"INSERT INTO t SELECT id + 1, {part}, 2 FROM t WHERE"
                     f" NOT EXISTS (SELECT 1 FROM t AS u WHERE u.id = t.id + 1){join}"
                 ),
                 (
-                    f"INSERT INTO t SELECT * FROM t WHERE EXISTS"
+                    "INSERT INTO t SELECT * FROM t WHERE EXISTS"
                     f" (SELECT 1 FROM t AS u WHERE u.id = t.x AND u.part = {part}){join}"
                 ),
-                f"INSERT OVERWRITE t SELECT * FROM t WHERE x < (SELECT max(x) FROM t WHERE {inner})",
+                (
+                    "INSERT OVERWRITE t SELECT * FROM t WHERE x < (SELECT max(x) FROM t WHERE"
+                    f" {inner})"
+                ),
             ]
         )
     )
@@ -237,8 +252,8 @@ def _merges(draw: DrawFn, values: Sequence[str], *, tracked: bool) -> str:
 def schedules(
     draw: DrawFn, names: Sequence[str], sessions: Mapping[str, str] | None = None
 ) -> Schedule:
-    """Every interleaving of the starts and commits of these transactions; of those that ``sessions`` gives
-    one name, one after another.
+    """Every interleaving of the starts and commits of these transactions; of those that
+    ``sessions`` gives one name, one after another.
     """
     steps = session_queues(names, sessions or {})
     order = draw(st.permutations([key for key, queue in steps.items() for _ in queue]))
@@ -308,8 +323,8 @@ class _Table:
 
 @st.composite
 def raw_tests(draw: DrawFn) -> Litmus:
-    """Two to five raw transactions on one table, in any schedule: with two or three files that are said to
-    be there, or with real ones; with partitions, without, or with nothing else.
+    """Two to five raw transactions on one table, in any schedule: with two or three files that are
+    said to be there, or with real ones; with partitions, without, or with nothing else.
     """
     partitions = draw(st.sampled_from([(), ("part",), ("part",), ("id", "part")]))
     table = _Table(
@@ -351,8 +366,8 @@ def _listed(items: Iterable[str]) -> str:
 
 
 def _file(draw: DrawFn, table: _Table, path: str, *, there: bool = False) -> str:
-    """A file, ``there`` from the start or not; of some nobody knows how many rows they have, some have
-    a vector, though the table may have none.
+    """A file, ``there`` from the start or not; of some nobody knows how many rows they have, some
+    have a vector, though the table may have none.
     """
     parts = [f"{column} = {draw(st.integers(0, 2))}" for column in table.partitions]
     keys = [f'path = "{path}"']

@@ -87,8 +87,8 @@ def _refused(header: Header, written: Header, statement: rw.Raw) -> EvaluationEr
     """Why Delta prepares no such commit, which then is nothing, whoever else commits; ``header`` is
     that of the snapshot, ``written`` the one with what the commit itself writes
     (OptimisticTransaction.scala: prepareCommit, then checkNoDuplicateActions and
-    validateDomainMetadataSupportedAndNoDuplicate). commitLarge looks at vectors only, and that when it
-    writes.
+    validateDomainMetadataSupportedAndNoDuplicate). commitLarge looks at vectors only, and that when
+    it writes.
     """
     removed = bool(statement.removes) and statement.data_change and not statement.large
     if removed and _on(header.metadata, "delta.appendOnly"):
@@ -140,8 +140,8 @@ def _on(metadata: Metadata, switch: str) -> bool:
 
 
 def backfill_row_tracking(done: Effect, winners: Iterable[Effect]) -> Effect:
-    """A backfill of row tracking after winners: the files that those added or removed it leaves to them
-    (ConflictChecker.scala, resolveRowTrackingBackfillConflicts).
+    """A backfill of row tracking after winners: the files that those added or removed it leaves to
+    them (ConflictChecker.scala, resolveRowTrackingBackfillConflicts).
     """
     theirs = {
         path
@@ -167,7 +167,9 @@ def stated_data_file(schema: Schema, file: RawFile) -> File:
 def with_row_tracking_columns(
     header: Header, written: Metadata, features: frozenset[str], writer: str
 ) -> Metadata:
-    """Return the metadata that a transaction writes with the names of the columns for row ids, if it has these features."""
+    """Return the metadata that a transaction writes with the names of the columns for row ids, if
+    it has these features.
+    """
     if "rowTracking" not in features:
         return written
     known = header.metadata.configuration
@@ -176,9 +178,9 @@ def with_row_tracking_columns(
 
 
 def _updated(header: Header, written: Metadata, writer: str) -> Metadata:
-    """Metadata that are given by updateMetadata, not as an action: where there is row tracking, they name the
-    columns for row ids, if the table has no names for them yet (MaterializedRowTrackingColumn.scala,
-    updateMaterializedColumnName).
+    """Metadata that are given by updateMetadata, not as an action: where there is row tracking,
+    they name the columns for row ids, if the table has no names for them yet
+    (MaterializedRowTrackingColumn.scala, updateMaterializedColumnName).
     """
     return with_row_tracking_columns(header, written, header.features, writer)
 

@@ -2,14 +2,15 @@
 
 What a statement reads, and what of it its transaction records: the one place where that is said.
 
-Who wants the predicates and files of a footprint, the files that an effect depends on, the partitions that a
-solver follows, what delta-rs compares, or the table of docs/statements.md, folds over these. The order
-is that of the reads of an effect: the target first, then the queries branch by branch, then the values.
+Who wants the predicates and files of a footprint, the files that an effect depends on, the
+partitions that a solver follows, what delta-rs compares, or the table of docs/statements.md, folds
+over these. The order is that of the reads of an effect: the target first, then the queries branch
+by branch, then the values.
 
 What of a snapshot the effect of a statement depends on: the files that its scans leave, no others.
 
-That is why Delta may compare commits by these files; and a sweep runs a statement once on all states
-that are alike there.
+That is why Delta may compare commits by these files; and a sweep runs a statement once on all
+states that are alike there.
 """
 
 from __future__ import annotations
@@ -43,13 +44,14 @@ if TYPE_CHECKING:
 __all__ = ["Access", "Role", "Tracked", "accesses", "branch_accesses", "scanned_tables"]
 
 Role = Literal["target", "using", "match", "compact", "query", "subquery", "value"]
-"""For what a table is read: its rows by a condition, because they are changed (``target``) or because they
-equal a new one in some columns (``using``, replaceUsing); its rows that ON pairs (``match``); its files, but
-no row (``compact``); FROM (``query``); in a subquery, of a query or of a ``value`` in SET or of a MERGE.
+"""For what a table is read: its rows by a condition, because they are changed (``target``) or
+because they equal a new one in some columns (``using``, replaceUsing); its rows that ON pairs
+(``match``); its files, but no row (``compact``); FROM (``query``); in a subquery, of a query or of
+a ``value`` in SET or of a MERGE.
 """
 Tracked = Literal["nothing", "plan", "predicate", "files"]
-"""What the transaction records: nothing; only that the table is in a plan, which counts where nothing is
-skipped; the predicate on partitions; and the files that pruning and skipping leave, too.
+"""What the transaction records: nothing; only that the table is in a plan, which counts where
+nothing is skipped; the predicate on partitions; and the files that pruning and skipping leave, too.
 """
 
 
@@ -69,7 +71,9 @@ class Access:
     whole: bool = False
     """The transaction is marked as reading the whole table."""
     planned: bool = False
-    """It reads the database as it was when the statement was planned, before the snapshot is taken."""
+    """It reads the database as it was when the statement was planned, before the snapshot is
+    taken.
+    """
     version: int | None = None
     """It reads what that init statement has left: a constant, and no read at row level."""
     clauses: tuple[ex.Expr | None, ...] = ()
@@ -77,12 +81,14 @@ class Access:
     subquery: ex.Subquery | None = None
     """The subquery itself."""
     doubtful: tuple[qu.Joined, int] | None = None
-    """The join that it stands in, and where, if what Spark's optimizer makes of that is not modelled: then at most
-    this is recorded."""
+    """The join that it stands in, and where, if what Spark's optimizer makes of that is not
+    modelled: then at most this is recorded."""
 
     @property
     def scan(self) -> bool:
-        """Whether it is one that Delta prepares while the transaction is active (PrepareDeltaScan.scala)."""
+        """Whether it is one that Delta prepares while the transaction is active
+        (PrepareDeltaScan.scala).
+        """
         return self.role in ("query", "subquery") and not self.planned
 
     def filters(self, schema: Schema) -> Filters:
@@ -171,8 +177,8 @@ def _accesses(statement: st.Statement, schemas: Mapping[str, Schema]) -> Iterato
 
 
 def _replaced(statement: st.Insert, schema: Schema) -> Access:
-    """The rows of the target that an overwrite replaces; the partitions that are written to are found without
-    recording a file as read.
+    """The rows of the target that an overwrite replaces; the partitions that are written to are
+    found without recording a file as read.
     """
     if statement.options.using:
         return Access(schema.name, None, "using")
@@ -200,12 +206,12 @@ def _of_query(
 def branch_accesses(
     branch: qu.Branch, target: str | None = None, *, stream: bool = False
 ) -> Iterator[Access]:
-    """The reads of a branch: what it is FROM, then its subqueries. Recorded are those of the ``target``
-    that are not by another path to its files, or of another version.
+    """The reads of a branch: what it is FROM, then its subqueries. Recorded are those of the
+    ``target`` that are not by another path to its files, or of another version.
 
-    The query of a micro-batch (``stream``) is planned before its transaction starts, which notices no
-    scan. One that finds the target in the plan, by whatever version, is marked as reading the whole
-    table; a subquery is an expression, in which it does not look (DeltaSink.scala 113-175).
+    The query of a micro-batch (``stream``) is planned before its transaction starts, which notices
+    no scan. One that finds the target in the plan, by whatever version, is marked as reading the
+    whole table; a subquery is an expression, in which it does not look (DeltaSink.scala 113-175).
     """
     items = branch.rows if isinstance(branch, qu.Values) else (branch.items,)
     if isinstance(branch, qu.Joined):
@@ -284,11 +290,12 @@ def _own(subquery: ex.Subquery) -> ex.Expr | None:
 
 
 def scanned_tables(statement: st.Statement, schemas: Mapping[str, Schema]) -> Scans | None:
-    """Tables and filters such that the effect is a function of the files that some filter leaves of its
-    table; None if that is not known of the statement: then it is one of the whole snapshot.
+    """Tables and filters such that the effect is a function of the files that some filter leaves of
+    its table; None if that is not known of the statement: then it is one of the whole snapshot.
 
     Known are appends, DELETE, UPDATE, OPTIMIZE and MERGE without clauses BY SOURCE, on tables that
-    nobody altered, without subqueries and arithmetic in conditions (which fails on rows of any file).
+    nobody altered, without subqueries and arithmetic in conditions (which fails on rows of any
+    file).
 
     >>> from isolitmus.model.schema import Column, Schema
     >>> from isolitmus.specs.sql.statements import read_statement

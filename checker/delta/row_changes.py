@@ -56,8 +56,8 @@ def plan_removal(
     snapshot: Snapshot, schema: Schema, access: Access, verb: str = "delete"
 ) -> Removal:
     """Partition predicates alone remove whole files; else files with matching rows lose them, by
-    rewriting or, in a table with deletion vectors, by marking (DeleteCommand.scala). ``verb`` is the
-    command that does so, ``access`` its read of the table.
+    rewriting or, in a table with deletion vectors, by marking (DeleteCommand.scala). ``verb`` is
+    the command that does so, ``access`` its read of the table.
     """
     read = snapshot.read(access)
     filters = access.filters(schema)
@@ -67,7 +67,8 @@ def plan_removal(
     gone = {row.id for row in read.matched}
     touched = tuple(f for f in candidates if any(row.id in gone for row in f.rows))
     if snapshot.vectors(schema, verb):
-        # DELETE then looks for rows even where no file is left (DeleteCommand.scala, findTouchedFiles)
+        # DELETE then looks for rows even where no file is left (DeleteCommand.scala,
+        # findTouchedFiles)
         scanned = bool(candidates) or verb == "delete"
         return Removal(read, touched, add_deletion_vectors(touched, gone), (), scanned)
     kept = tuple(row for file in touched for row in file.rows if row.id not in gone)
@@ -75,8 +76,8 @@ def plan_removal(
 
 
 def add_deletion_vectors(touched: Iterable[File], gone: Container[str]) -> tuple[File, ...]:
-    """The touched files with longer deletion vectors; one whose rows are all gone is not added again
-    (DMLWithDeletionVectorsHelper.scala, processUnmodifiedData).
+    """The touched files with longer deletion vectors; one whose rows are all gone is not added
+    again (DMLWithDeletionVectorsHelper.scala, processUnmodifiedData).
     """
     return tuple(file for file in (f.marked(gone) for f in touched) if file.rows)
 
@@ -85,9 +86,10 @@ def merge_effect(snapshot: Snapshot, statement: st.Merge) -> Effect:
     """The effect of a MERGE on a snapshot.
 
     At row level it reads the target rows that ON pairs with some source row; if no clause inserts,
-    only those for which some clause's condition holds; and those paired with none for which a clause
-    WHEN NOT MATCHED BY SOURCE has a condition that holds. A file is rewritten if it holds a row that
-    was read, and with such a clause always; with deletion vectors, changed rows are marked.
+    only those for which some clause's condition holds; and those paired with none for which a
+    clause WHEN NOT MATCHED BY SOURCE has a condition that holds. A file is rewritten if it holds a
+    row that was read, and with such a clause always; with deletion vectors, changed rows are
+    marked.
     """
     schema = snapshot.schemas[statement.target]
     found = snapshot.accesses(statement)

@@ -1,7 +1,7 @@
 """A snapshot as a statement sees it: queries and scans of it, and the files that a write makes.
 
-Default layout: one file per partition and write, cut at ``rows_per_file``. File layout is semantics:
-which rows share a file decides which commits conflict (TransactionalWrite.scala).
+Default layout: one file per partition and write, cut at ``rows_per_file``. File layout is
+semantics: which rows share a file decides which commits conflict (TransactionalWrite.scala).
 """
 
 from __future__ import annotations
@@ -71,14 +71,16 @@ class OutsideReads:
     """What of a statement's reads is outside its transaction, and what its session says."""
 
     cached: frozenset[str] = frozenset()
-    """Queries of these tables give the rows of the snapshot, but no scan that the transaction notices."""
+    """Queries of these tables give the rows of the snapshot, but no scan that the transaction
+    notices.
+    """
     planned: Database | None = None
     """The database when the statement was planned; None: the snapshot."""
     version: int | None = None
     """Which version that was."""
     inits: Sequence[Database] = ()
-    """The databases before and after each init statement: what VERSION AS OF reads. That is a constant, no
-    read of what transactions write, and Delta does not record it either."""
+    """The databases before and after each init statement: what VERSION AS OF reads. That is a
+    constant, no read of what transactions write, and Delta does not record it either."""
     folders: frozenset[str] = frozenset()
     """Tables that are not there yet, but somebody who makes them has made their folders."""
     confs: Mapping[str, str] = field(default_factory=dict, hash=False)
@@ -86,8 +88,8 @@ class OutsideReads:
     choices: TriedAnswers | None = None
     """What is tried where nobody can compute what is so."""
     documented: bool = False
-    """Whether statements do what Databricks' page says of them, not what open-source Delta does: it takes what that
-    refuses, and all that a statement reads is of its snapshot, and recorded."""
+    """Whether statements do what Databricks' page says of them, not what open-source Delta does: it
+    takes what that refuses, and all that a statement reads is of its snapshot, and recorded."""
 
 
 INSIDE = OutsideReads()
@@ -96,8 +98,8 @@ INSIDE = OutsideReads()
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """What a statement finds. Of a table that is not there each method is an EvaluationError, as Spark's
-    analysis has it.
+    """What a statement finds. Of a table that is not there each method is an EvaluationError, as
+    Spark's analysis has it.
     """
 
     database: Database
@@ -113,8 +115,8 @@ class Snapshot:
 
     def planned(self) -> Snapshot:
         """What subqueries in SET and in the values of a MERGE see: the database when the statement
-        was planned, which is before the snapshot is taken (PrepareDeltaScan.scala; docs/delta.md, H1).
-        Without skipping nothing is prepared then.
+        was planned, which is before the snapshot is taken (PrepareDeltaScan.scala; docs/delta.md,
+        H1). Without skipping nothing is prepared then.
         """
         if self.outside.planned is None or self.outside.documented or not self.skipping:
             return self
@@ -176,7 +178,9 @@ class Snapshot:
         return Result(tuple(branches), tuple(reads))
 
     def _joined(self, branch: qu.Joined) -> tuple[list[tuple[Row, ...]], tuple[RowRead, ...]]:
-        """The rows that the sources of a join have together, one for each side, and what was read."""
+        """The rows that the sources of a join have together, one for each side, and what was
+        read.
+        """
         combined: list[tuple[Row, ...]] = [()]
         nothing: list[Row] = []
         reads: list[RowRead] = []
@@ -200,7 +204,9 @@ class Snapshot:
         return combined, tuple(reads)
 
     def _contributes(self, branch: qu.Joined, side: int, file: File) -> bool:
-        """Whether the result of a join has a row that a file of one of its tables gave, so that no engine skips it."""
+        """Whether the result of a join has a row that a file of one of its tables gave, so that no
+        engine skips it.
+        """
         table = branch.sources[side].query[0]
         combined, _ = self._joined(branch)
         found = {
@@ -221,7 +227,9 @@ class Snapshot:
         return replace(branch, items=self.bound(branch.items), where=where)
 
     def read(self, access: Access, around: Sequence[Row] = ()) -> RowRead:
-        """The predicate read of an access; a correlated subquery's for these rows of the query around it."""
+        """The predicate read of an access; a correlated subquery's for these rows of the query
+        around it.
+        """
         seen = self.planned() if access.planned else self
         if access.version is not None:
             seen = self.init(access.version)
@@ -317,8 +325,8 @@ class Snapshot:
         return self._stored(schema, after, DELTA_CAST)
 
     def _stored(self, schema: Schema, row: Row, error: str) -> Row:
-        """Spark's ANSI store assignment: a BIGINT that does not fit into its INT column is an error; and
-        what a partition column keeps.
+        """Spark's ANSI store assignment: a BIGINT that does not fit into its INT column is an
+        error; and what a partition column keeps.
         """
         kept = tuple(
             store_value(v, c.type, error) for v, c in zip(row, schema.columns, strict=True)
@@ -357,9 +365,10 @@ class Snapshot:
         *,
         scanned: bool = False,
     ) -> Footprint:
-        """The footprint of a statement with these accesses. If it ``scanned`` rows of the target, or has
-        it in a plan, it is, without skipping, marked as reading everything (PrepareDeltaScan.scala,
-        prepareDeltaScanWithoutFileSkipping); what is cached it does not scan.
+        """The footprint of a statement with these accesses. If it ``scanned`` rows of the target,
+        or has it in a plan, it is, without skipping, marked as reading everything
+        (PrepareDeltaScan.scala, prepareDeltaScanWithoutFileSkipping); what is cached it does not
+        scan.
         """
         live = self.files(schema.name)
         adds, removes = tuple(adds), tuple(removes)

@@ -1,8 +1,9 @@
 """What a statement does on a snapshot: rows read and written, files added and removed, footprint.
 
-Command by command as Delta 4.4.0 on Spark does it (docs/statements.md; commands/*.scala), in the default
-layout: one file per partition and write; a rewrite merges the files that it touched into one per
-partition. A statement's effect depends on nothing but the snapshot and the name of its transaction.
+Command by command as Delta 4.4.0 on Spark does it (docs/statements.md; commands/*.scala), in the
+default layout: one file per partition and write; a rewrite merges the files that it touched into
+one per partition. A statement's effect depends on nothing but the snapshot and the name of its
+transaction.
 """
 
 from __future__ import annotations
@@ -77,8 +78,8 @@ def statement_effect(
     schemas: Mapping[str, Schema],
     outside: OutsideReads = INSIDE,
 ) -> Effect:
-    """The effect of the statement when the transaction ``writer`` runs it on the snapshot; some of what
-    it reads may be ``outside`` the transaction.
+    """The effect of the statement when the transaction ``writer`` runs it on the snapshot; some of
+    what it reads may be ``outside`` the transaction.
 
     A failure at run time (overflow, a MERGE that matches a row twice) is an effect with ``error``.
 
@@ -139,8 +140,8 @@ def _any_effect(
 
 
 def _refuse_removal(schema: Schema) -> None:
-    """Fail as what takes rows out of a table fails, whatever it finds there, where rows may only come
-    (DeltaLog.scala, assertRemovable).
+    """Fail as what takes rows out of a table fails, whatever it finds there, where rows may only
+    come (DeltaLog.scala, assertRemovable).
     """
     if schema.append_only:
         raise EvaluationError(

@@ -1,5 +1,5 @@
-"""Of what kinds a statement is, as pages that say which statements conflict tell them apart: the names of sets
-of a frame, by the statement alone.
+"""Of what kinds a statement is, as pages that say which statements conflict tell them apart: the
+names of sets of a frame, by the statement alone.
 """
 
 from __future__ import annotations
@@ -80,7 +80,9 @@ def _kinds(statement: st.Statement) -> Iterator[str]:
 
 
 def _is_complex(part: ex.Expr) -> bool:
-    """Whether a part of a condition is about a structure, an array or a map, or is not deterministic."""
+    """Whether a part of a condition is about a structure, an array or a map, or is not
+    deterministic.
+    """
     match part:
         case ex.ColumnRef(type=type_):
             return type_.upper().startswith(NESTED)

@@ -3,13 +3,14 @@
 The table universe as a circuit: statements, read versions, files, rows, and the frame of it all.
 
 The Booleans may be literals, for a solver, or bits of many candidates at once
-(``checker.judge.matrix_semantics``), where nothing is left open. Files are (writer, partition); rows, too: all
-rows that a statement puts into a partition share their fate, for no statement with an outline tells
-them apart unless it looks at values. Where it does, the circuit leaves open what it cannot know: it has
-every frame that execution can give, and maybe more. So what it lacks is not there, and what it has is
-executed before it counts.
+(``checker.judge.matrix_semantics``), where nothing is left open. Files are (writer, partition);
+rows, too: all rows that a statement puts into a partition share their fate, for no statement with
+an outline tells them apart unless it looks at values. Where it does, the circuit leaves open what
+it cannot know: it has every frame that execution can give, and maybe more. So what it lacks is not
+there, and what it has is executed before it counts.
 
-Reads as nodes in the table circuit: what ``checker.execution.frame`` says of an execution, symbolically.
+Reads as nodes in the table circuit: what ``checker.execution.frame`` says of an execution,
+symbolically.
 
 After the transactions come the initial one and a node for each transaction, read of it, and row; a
 node is there if the statement has so many reads, and somebody wrote the row or the read matched it.
@@ -55,8 +56,8 @@ Disjuncts = dict[tuple[int, int], list[B]]
 
 @dataclass(frozen=True, slots=True)
 class FileRows:
-    """The rows that a writer (from 1; 0: initial, file number ``serial``) puts into a partition; also
-    the file that it writes there.
+    """The rows that a writer (from 1; 0: initial, file number ``serial``) puts into a partition;
+    also the file that it writes there.
     """
 
     writer: int
@@ -67,11 +68,11 @@ class FileRows:
 class TableCircuit(Generic[B]):
     """Executions of ``writers`` statements in log order, then queries.
 
-    ``menu[j]`` is what transaction j (from 0, writers first) may run, over a table of a ``schema``, of which ``live``
-    are the partitions of the initial files and ``partitions`` how many there are. ``runs[j][s]``:
-    transaction j runs ``menu[j][s]``; ``sees[j][k]``: version k + 1 is at or before j's read version.
-    ``free`` makes a Boolean that may be either, and ``require`` demands that one of some holds; without
-    them what looks at values is Unfit.
+    ``menu[j]`` is what transaction j (from 0, writers first) may run, over a table of a ``schema``,
+    of which ``live`` are the partitions of the initial files and ``partitions`` how many there are.
+    ``runs[j][s]``: transaction j runs ``menu[j][s]``; ``sees[j][k]``: version k + 1 is at or before
+    j's read version. ``free`` makes a Boolean that may be either, and ``require`` demands that one
+    of some holds; without them what looks at values is Unfit.
     """
 
     def __init__(
@@ -172,7 +173,9 @@ class TableCircuit(Generic[B]):
         return self.booleans.conj([made, some, *map(self.booleans.neg, gone)])
 
     def _gone(self, k: int, f: FileRows) -> B:
-        """Writer k takes the file out of the table; rebased, it takes rows, and compacts nothing."""
+        """Writer k takes the file out of the table; rebased, it takes rows, and compacts
+        nothing.
+        """
         gates = self.booleans
         compacts = self.chosen(k, lambda o: f.partition in o.compacts)
         stays = gates.both(self.rebased[k], compacts)

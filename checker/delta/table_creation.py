@@ -2,31 +2,32 @@
 
 What CREATE TABLE does, and where there is no table CREATE OR REPLACE TABLE and a DataFrame write.
 
-The new table is version 0 of its log: metadata, protocol and the rows of the query, if there is one.
-Of the table it has read nothing, but that it was not there; who makes it, too, in the meantime meets its
-protocol. It says no isolation level, for that cannot be said: the table is Serializable
+The new table is version 0 of its log: metadata, protocol and the rows of the query, if there is
+one. Of the table it has read nothing, but that it was not there; who makes it, too, in the meantime
+meets its protocol. It says no isolation level, for that cannot be said: the table is Serializable
 (CreateDeltaTableCommand.scala 117-541).
 
 What SHALLOW CLONE does: a table that has the files of another one, where they lie.
 
-It copies the metadata of its source, isolation level, constraints and all, and the files, which keep
-their rows, statistics and deletion vectors; the source is taken as it was when the statement was
-analysed. Nothing that it reads is recorded, least of all in the log of the source, and commitLarge tries
-one version only (CloneTableBase.scala 202-330). At row level it reads every row of the source.
+It copies the metadata of its source, isolation level, constraints and all, and the files, which
+keep their rows, statistics and deletion vectors; the source is taken as it was when the statement
+was analysed. Nothing that it reads is recorded, least of all in the log of the source, and
+commitLarge tries one version only (CloneTableBase.scala 202-330). At row level it reads every row
+of the source.
 
 What CONVERT TO DELTA does: the files of a Parquet table become version 0 of a Delta table.
 
-It takes over the properties of the Parquet table, an isolation level among them, as they are: the only
-way in which SQL makes a table that is WriteSerializable. What others add to the folder or convert
-meanwhile it does not see; commitLarge tries version 0 only (ConvertToDeltaCommand.scala 100-140 and
-355-420).
+It takes over the properties of the Parquet table, an isolation level among them, as they are: the
+only way in which SQL makes a table that is WriteSerializable. What others add to the folder or
+convert meanwhile it does not see; commitLarge tries version 0 only (ConvertToDeltaCommand.scala
+100-140 and 355-420).
 
 What REPLACE TABLE does: another table, with another identity, comes where one was.
 
-It reads all of the old one, and what its query reads, removes every file, and writes a metadata of its
-own: the columns as declared, no constraint, no isolation level, of Delta's properties only those that
-outlive it (CreateDeltaTableCommand.scala 308-324, 492-521 and 822-838; OptimisticTransaction.scala,
-updateMetadataForNewTableInReplace).
+It reads all of the old one, and what its query reads, removes every file, and writes a metadata of
+its own: the columns as declared, no constraint, no isolation level, of Delta's properties only
+those that outlive it (CreateDeltaTableCommand.scala 308-324, 492-521 and 822-838;
+OptimisticTransaction.scala, updateMetadataForNewTableInReplace).
 """
 
 from __future__ import annotations
@@ -79,9 +80,9 @@ def create_effect(
 ) -> Effect:
     """The effect of a CREATE, or of a REPLACE of a table that is not there, on a snapshot.
 
-    A CREATE without a query wants its folder empty. Who makes the table with a query, or clones, puts
-    up with what is there, for it may be left from an attempt that failed; and a CREATE OR REPLACE of
-    rows removes what is there: nothing, but that counts as a read.
+    A CREATE without a query wants its folder empty. Who makes the table with a query, or clones,
+    puts up with what is there, for it may be left from an attempt that failed; and a CREATE OR
+    REPLACE of rows removes what is there: nothing, but that counts as a read.
     """
     name, query = statement.target, statement.query
     if isinstance(statement, Create) and name in snapshot.database:
@@ -105,8 +106,8 @@ def create_effect(
 def first_write_effect(
     snapshot: Snapshot, declared: Mapping[str, Schema], statement: Insert
 ) -> Effect:
-    """The effect of a DataFrame write to a path where there is no table (WriteIntoDelta.scala): an overwrite
-    looks for files there, which is a read.
+    """The effect of a DataFrame write to a path where there is no table (WriteIntoDelta.scala): an
+    overwrite looks for files there, which is a read.
     """
     schema = replace(declared[statement.target], properties={})
     return _made(snapshot, schema, statement.query, "WRITE", removes=statement.overwrite)
@@ -115,7 +116,9 @@ def first_write_effect(
 def _made(
     snapshot: Snapshot, schema: Schema, query: Query | None, name: str, *, removes: bool
 ) -> Effect:
-    """The effect of what makes a table, with what a query gives; ``removes``: it would remove what is there."""
+    """The effect of what makes a table, with what a query gives; ``removes``: it would remove what
+    is there.
+    """
     result = NOTHING if query is None else snapshot.query(query)
     branches = snapshot.inserted(schema, result.branches)
     adds = snapshot.written(schema, branches)
@@ -146,9 +149,9 @@ def creation_operation(statement: Create | Replace) -> str:
 
 
 def created_folder(statement: Statement, done: Effect, *, prepared: bool) -> frozenset[str]:
-    """The table whose folder is there once a statement has come so far, if it is one that makes it: with
-    a query, or as a clone, as soon as it has read, though it should fail; else when it has ``prepared``
-    its commit.
+    """The table whose folder is there once a statement has come so far, if it is one that makes it:
+    with a query, or as a clone, as soon as it has read, though it should fail; else when it has
+    ``prepared`` its commit.
     """
     match statement:
         case Create(target=target, query=query) | Replace(target=target, query=query):

@@ -1,9 +1,10 @@
-"""The table universe searched by a solver: propose statements and read versions, execute, ask again.
+"""The table universe searched by a solver: propose statements and read versions, execute, ask
+again.
 
-Proposals come in the order in which the enumeration has its candidates (``checker.universes.tables``), so
-both ways give the same answer. A proposal that execution refuses, because values had a say that the
-circuit leaves open or because some serial order explains it, is ruled out and the solver asked again;
-when it has nothing left to propose, there is none.
+Proposals come in the order in which the enumeration has its candidates
+(``checker.universes.tables``), so both ways give the same answer. A proposal that execution
+refuses, because values had a say that the circuit leaves open or because some serial order explains
+it, is ruled out and the solver asked again; when it has nothing left to propose, there is none.
 """
 
 from __future__ import annotations
@@ -84,7 +85,9 @@ def scope_outlines(
 def build_circuit(
     gates: Gates, scope: Scope, init: tuple[Statement, ...], writers: int, readers: int
 ) -> TableCircuit[int]:
-    """The circuit of a scope's candidates with so many writers and readers, on one initial table."""
+    """The circuit of a scope's candidates with so many writers and readers, on one initial
+    table.
+    """
     (schema,) = scope.tables.values()
     statements, queries, live, count = scope_outlines(scope, init)
     menu = [statements] * writers + [queries] * readers
@@ -116,9 +119,9 @@ def search(
     refuted: list[Refutation] | None = None,
 ) -> tuple[Candidate | None, int]:
     """The first candidate with n transactions that the circuit takes for admitted by ``a`` and
-    forbidden by ``b``, and that ``accept`` accepts (it must execute and judge), or None; and how many
-    were proposed. A Limit, with how many, once the budget is spent. ``refuted`` gets the questions that have no
-    answer, one for each number of writers and each initial table.
+    forbidden by ``b``, and that ``accept`` accepts (it must execute and judge), or None; and how
+    many were proposed. A Limit, with how many, once the budget is spent. ``refuted`` gets the
+    questions that have no answer, one for each number of writers and each initial table.
     """
     budget = budget or Budget()
     examined = 0
@@ -146,7 +149,9 @@ def search(
 
 
 class _CandidateSpace:
-    """All candidates of one shape (writers, readers) that the first spec admits and the second forbids."""
+    """All candidates of one shape (writers, readers) that the first spec admits and the second
+    forbids.
+    """
 
     def __init__(  # noqa: PLR0917
         self,
@@ -221,7 +226,10 @@ class _CandidateSpace:
             if apart
             else ""
         )
-        says = f"no candidate with {shape} on {start} is admitted by {first.name} and forbidden by {second.name}{but}"
+        says = (
+            f"no candidate with {shape} on {start} is admitted by {first.name} and forbidden by"
+            f" {second.name}{but}"
+        )
         return refute_clauses(name, says, self.gates, clauses)
 
     def _words(self, chosen: Sequence[Choice]) -> str:

@@ -5,15 +5,16 @@ The model as an engine: a litmus test carried out step by step, under a protocol
 A protocol is a spec that is checked at each commit: over the frame of all commits so far and the
 one that wants in, the earliest winner that breaks an axiom decides, then the order of the file; the
 axiom's name is the exception. What the protocol shows of a commit (its level, or that it is a
-no-op) are labels of the same text. Where no axiom is broken and the text is silent on the two, nobody
-knows whether the commit would be there, so the run ends. The axioms judge, they never act: what a statement does, and what
-else happens at a commit, is its format's business (``model.format``). No protocol and no format is
-named here.
+no-op) are labels of the same text. Where no axiom is broken and the text is silent on the two,
+nobody knows whether the commit would be there, so the run ends. The axioms judge, they never act:
+what a statement does, and what else happens at a commit, is its format's business
+(``model.format``). No protocol and no format is named here.
 
-Which commits are recorded: a protocol may drop one that finds nothing to do, and shows it as a no-op.
+Which commits are recorded: a protocol may drop one that finds nothing to do, and shows it as a
+no-op.
 
-Why transactions did not commit: the conflict of each, or the silence on it, as the violation that its commit
-would have been.
+Why transactions did not commit: the conflict of each, or the silence on it, as the violation that
+its commit would have been.
 """
 
 from __future__ import annotations
@@ -76,8 +77,8 @@ NO_OP = "no-op"
 """The label of a commit that is not recorded."""
 ENGINE, VERSION = "model", "1"
 UNCLASSED = frozenset(("error_class",))
-"""What is unsaid of errors: the model knows their exception, and of conflicts the error class, if their
-format has one."""
+"""What is unsaid of errors: the model knows their exception, and of conflicts the error class, if
+their format has one."""
 
 
 UNSEEN = (Insert, Delete, Update, Merge, Read)
@@ -96,8 +97,8 @@ def initial_database(
 def initial_stages(
     form: Format, tables: Mapping[str, Schema], init: Sequence[Statement]
 ) -> tuple[Database, ...]:
-    """The tables that are there, empty or with the files that they hold, and what they are after each
-    statement of ``init``, each one commit.
+    """The tables that are there, empty or with the files that they hold, and what they are after
+    each statement of ``init``, each one commit.
 
     LitmusError for a statement that fails.
     """
@@ -126,8 +127,9 @@ def execute(
 ) -> Execution:
     """The execution of the litmus test's schedule; without a protocol every commit goes through.
 
-    To ``attempts``, if they are asked for, each frame is added by which the protocol checks who wants to commit, the
-    last node. ``choices``: what is tried where nobody can compute what is so. SpecError for a protocol that is not of the test's format, nor of another writer of its log.
+    To ``attempts``, if they are asked for, each frame is added by which the protocol checks who
+    wants to commit, the last node. ``choices``: what is tried where nobody can compute what is so.
+    SpecError for a protocol that is not of the test's format, nor of another writer of its log.
 
     >>> from isolitmus.specs import litmus, protocol
     >>> done = execute(litmus("reorder"), protocol("delta-serializable"))
@@ -160,7 +162,8 @@ def _format(litmus: Litmus, protocol: Spec | None) -> Format:
     if own.log != form.log:
         raise SpecError(
             f"{protocol.name} is of format {own.name}, and {litmus.name} of format {form.name}: no"
-            f" transaction of the one writes what the other reads; name a protocol of format {form.name}"
+            " transaction of the one writes what the other reads; name a protocol of format"
+            f" {form.name}"
         )
     if own.carry_out is not None:  # it has no check of commits by axioms
         return own
@@ -173,7 +176,9 @@ def _format(litmus: Litmus, protocol: Spec | None) -> Format:
 
 
 def unfit_table(litmus: Litmus, protocol: Spec) -> str:
-    """Return why one of those who write in a run under a protocol cannot have one of the tables; empty if all can."""
+    """Return why one of those who write in a run under a protocol cannot have one of the tables;
+    empty if all can.
+    """
     specs = [protocol, *(named(c.protocol) for c in litmus.clients.values() if c.protocol)]
     found = (
         _format(litmus, spec).unfit(table) for spec in specs for table in litmus.tables.values()
@@ -335,8 +340,8 @@ def writer(form: Format, event: Event) -> Format:
 def attempt_frame(
     form: Format, event: Event, others: Sequence[Event], *, reasons: bool = True
 ) -> Frame:
-    """The frame by which a transaction is checked that wants to commit after some others, as its writer finds
-    these in the log.
+    """The frame by which a transaction is checked that wants to commit after some others, as its
+    writer finds these in the log.
     """
     own = writer(form, event)
     found = [one if (of := writer(form, one)) is own else of.foreign(one) for one in others]
@@ -352,11 +357,12 @@ def after_attempt(
     *,
     attempts: list[Frame] | None = None,
 ) -> Event:
-    """The transaction after its attempt to become ``version``: recorded, not recorded, aborted, or in silence.
+    """The transaction after its attempt to become ``version``: recorded, not recorded, aborted, or
+    in silence.
 
-    ``before`` are those that ended before it, in that order; aborted ones do not count. What another writer
-    commits has a commit check and a format of its own. The frame that ``protocol`` is asked of is added to
-    ``attempts``.
+    ``before`` are those that ended before it, in that order; aborted ones do not count. What
+    another writer commits has a commit check and a format of its own. The frame that ``protocol``
+    is asked of is added to ``attempts``.
     """
     own = writer(form, event)
     if event.effect.error is not None or event.effect.footprint is None:
@@ -398,8 +404,8 @@ def after_attempt(
 
 
 def execution_frame(execution: Execution, *, reads: bool = False, times: bool = False) -> Frame:
-    """The frame of everything that took effect in an execution, with reasons; ``reads`` True gives it
-    the reads as nodes, ``times`` True what was when, if that is known.
+    """The frame of everything that took effect in an execution, with reasons; ``reads`` True gives
+    it the reads as nodes, ``times`` True what was when, if that is known.
     """
     form = format_named(execution.format)
     events = [e for e in execution.events if form.dirty or not e.aborted]
@@ -486,8 +492,8 @@ def _transaction(form: Format, event: Event) -> TransactionRun:
 
 
 def recording_spec(a: Spec, b: Spec) -> Spec | None:
-    """Which of two specs says what is not recorded: the protocol, if the other is a level; None if neither does.
-    Of two protocols each checks what it would record itself.
+    """Which of two specs says what is not recorded: the protocol, if the other is a level; None if
+    neither does. Of two protocols each checks what it would record itself.
 
     >>> from isolitmus.specs import level, protocol
     >>> delta = protocol("delta-serializable")
@@ -528,9 +534,9 @@ def _drops(spec: Spec) -> tuple[Label, ...]:
 
 
 def abort_violations(execution: Execution, protocol: Spec) -> dict[str, Violation]:
-    """The violation of every transaction that the protocol refused in an execution under it, by name; and of the
-    one that it is silent on, with which the run ended; of a format that
-    carries its tests out in its own way, none.
+    """The violation of every transaction that the protocol refused in an execution under it, by
+    name; and of the one that it is silent on, with which the run ended; of a format that carries
+    its tests out in its own way, none.
 
     >>> from isolitmus.checker.execution.commit_loop import execute
     >>> from isolitmus.specs import litmus, protocol

@@ -1,4 +1,6 @@
-"""The verb ``matrix``: which statements conflict, by who wins, layout and protocol, as the model has it."""
+"""The verb ``matrix``: which statements conflict, by who wins, layout and protocol, as the model
+has it.
+"""
 
 from __future__ import annotations
 
@@ -74,7 +76,8 @@ class MatrixCells(ReadableRepr, Tabular):
 def predict_cells(
     matrix: Matrix, protocols: Sequence[SpecLike], places: Iterable[MatrixPlace] | None = None
 ) -> MatrixCells:
-    """What the model says of these places of a matrix, by default all of them, under each protocol, by itself or by its name or file.
+    """What the model says of these places of a matrix, by default all of them, under each protocol,
+    by itself or by its name or file.
 
     >>> from isolitmus.model.matrix import MatrixPlace
     >>> from isolitmus.specs.files.catalogue import matrix
@@ -112,9 +115,9 @@ def matrix_grid(matrix: Matrix, letters: dict[tuple[str, str], str]) -> list[str
 
 
 def covering_order(matrix: Matrix, places: Iterable[MatrixPlace]) -> list[MatrixPlace]:
-    """The places in an order of which a beginning has much: the first layouts · statements places have every
-    statement on either side in every layout, and no pair of statements twice unless there are more layouts
-    than statements.
+    """The places in an order of which a beginning has much: the first layouts · statements places
+    have every statement on either side in every layout, and no pair of statements twice unless
+    there are more layouts than statements.
     """
     row = {name: k for k, name in enumerate(matrix.statements)}
     layer = {name: k for k, name in enumerate(matrix.layouts)}

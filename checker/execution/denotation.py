@@ -1,4 +1,6 @@
-"""What a spec sees of a litmus test: its frame, and what every let, axiom and label denotes on it."""
+"""What a spec sees of a litmus test: its frame, and what every let, axiom and label denotes on
+it.
+"""
 
 from __future__ import annotations
 

@@ -23,8 +23,8 @@ DEPENDENCIES = ("so", "wr", "ww", "rw")
 
 
 def graph(of: Frame | History | HistoryTest | Litmus | Violation | NameOrPath) -> DependencyGraph:
-    """The graph of a history or of a litmus test's schedule (or of the one with this name or path), of all relations of a frame, or of the cycle by which a
-    level forbids something.
+    """The graph of a history or of a litmus test's schedule (or of the one with this name or path),
+    of all relations of a frame, or of the cycle by which a level forbids something.
 
     Of a history that leaves something open there are the transactions alone.
 
@@ -53,7 +53,9 @@ def graph(of: Frame | History | HistoryTest | Litmus | Violation | NameOrPath) -
 
 
 def transaction_graph(test: Litmus, frame: Frame | None) -> DependencyGraph:
-    """The transactions of a litmus test, with the dependencies in a frame of them if there is one."""
+    """The transactions of a litmus test, with the dependencies in a frame of them if there is
+    one.
+    """
     nodes = {name: statement.sql for name, statement in test.transactions.items()}
     return DependencyGraph(nodes, () if frame is None else tuple(dependency_edges(frame)))
 

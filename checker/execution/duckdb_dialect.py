@@ -74,7 +74,9 @@ MACROS = (
     greatest(CASE WHEN start > 0 THEN start WHEN start = 0 THEN 1 ELSE length(x) + start + 1 END + n, 1)
     - greatest(CASE WHEN start > 0 THEN start WHEN start = 0 THEN 1 ELSE length(x) + start + 1 END, 1)) END""",
 )
-"""What a DuckDB is taught: texts that Spark casts, else an error, and functions as Spark has them."""
+"""What a DuckDB is taught: texts that Spark casts, else an error, and functions as Spark has
+them.
+"""
 ALL = 2**31 - 1
 """The length of a substring without one."""
 
@@ -150,8 +152,8 @@ def _computed(node: exp.Expr) -> exp.Expr:
 
 
 def _remainder(left: exp.Expr, right: exp.Expr) -> exp.Expr:
-    """What is left where there is something to divide by; DuckDB computes both sides first, and fails by -1 where
-    the quotient would be too large.
+    """What is left where there is something to divide by; DuckDB computes both sides first, and
+    fails by -1 where the quotient would be too large.
     """
 
     def by(number: int) -> exp.Expr:

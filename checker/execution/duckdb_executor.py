@@ -1,7 +1,7 @@
 """DuckDB as the independent executor of serial orders: the same SQL, none of our model.
 
-What it runs stands in duckdb_translation.py; constraints and features, which DuckDB does not know so, are looked
-after here.
+What it runs stands in duckdb_translation.py; constraints and features, which DuckDB does not know
+so, are looked after here.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ Checks = dict[tuple[str, str], str]
 
 
 Features = frozenset[tuple[str, str]]
-"""The features that tables have and DROP FEATURE can take away, by table and name; and, by the name of that
-property, that columns are mapped by name, without which none can go or get another name."""
+"""The features that tables have and DROP FEATURE can take away, by table and name; and, by the name
+of that property, that columns are mapped by name, without which none can go or get another name."""
 
 FAILING = (
     duckdb.BinderException,
@@ -72,13 +72,16 @@ class _Duck:
 
     def __init__(self) -> None:
         self._connection = open_duck_with_macros()
-        # Of rows that the transaction itself wrote, DuckDB 2.0.0 now and then misses one that a join on
+        # Of rows that the transaction itself wrote, DuckDB 2.0.0 now and then misses one that a
+        # join on
         # rowid should find, by a filter that the join derives from its other side.
         self._connection.execute("SET disabled_optimizers = 'join_filter_pushdown'")
         self._holds: DuckExecutor | None = None
 
     def run(self, sql: str) -> duckdb.DuckDBPyConnection:
-        """The answer to a statement; what FAILING has if it fails, LitmusError if it is none for DuckDB."""
+        """The answer to a statement; what FAILING has if it fails, LitmusError if it is none for
+        DuckDB.
+        """
         try:
             return self._connection.execute(sql)
         except FAILING:
@@ -98,8 +101,8 @@ class _Duck:
     def holding(
         self, executor: DuckExecutor, setup: Iterable[str], *, keep: bool
     ) -> Iterator[None]:
-        """A transaction on the executor's initial tables, which are made by ``setup``, and stay if they
-        are to be kept.
+        """A transaction on the executor's initial tables, which are made by ``setup``, and stay if
+        they are to be kept.
         """
         if keep and self._holds is not executor:
             self._make(setup)
@@ -247,7 +250,9 @@ class DuckExecutor:
         return checks
 
     def _featured(self, features: Features, checks: Checks, statement: st.Statement) -> Features:
-        """The features once a statement is through, which finds these constraints; _NoFeature if it fails."""
+        """The features once a statement is through, which finds these constraints; _NoFeature if it
+        fails.
+        """
         match statement:
             case df.Definition(target=target, change=df.DropColumn() | df.RenameColumn()):
                 if (target, MAPPING_MODE) not in features:

@@ -1,4 +1,6 @@
-"""Tables in DuckDB: their columns, the rows that they hold from the start, and the sequences of identity columns."""
+"""Tables in DuckDB: their columns, the rows that they hold from the start, and the sequences of
+identity columns.
+"""
 
 from __future__ import annotations
 

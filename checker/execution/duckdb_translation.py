@@ -2,13 +2,14 @@
 
 What Spark's statements are in DuckDB: steps, made by sqlglot from the tree of the author's text.
 
-INSERT OVERWRITE becomes delete and insert; OPTIMIZE and VACUUM, which change no row, only look whether the table is there. Where DuckDB
-is known to differ from Spark, the SQL reader has refused the statement already (docs/ARCHITECTURE.md, 6).
+INSERT OVERWRITE becomes delete and insert; OPTIMIZE and VACUUM, which change no row, only look
+whether the table is there. Where DuckDB is known to differ from Spark, the SQL reader has refused
+the statement already (docs/ARCHITECTURE.md, 6).
 
 INSERT and MERGE in DuckDB: several steps each.
 
-What Spark computes before the first row and DuckDB with the rows, if it wants them: constants, their
-casts to the columns that they are stored into, and subqueries that do not look around them.
+What Spark computes before the first row and DuckDB with the rows, if it wants them: constants,
+their casts to the columns that they are stored into, and subqueries that do not look around them.
 """
 
 from __future__ import annotations
@@ -51,9 +52,9 @@ __all__ = [
 
 
 class DuckStep(NamedTuple):
-    """One statement of DuckDB's, and what it is for: to ``plan`` is to compute before the first row what
-    Spark computes then, to ``collect`` to put the rows that come into a table of their own, to ``check``
-    to fail where Spark fails, and to ``write`` to change the table.
+    """One statement of DuckDB's, and what it is for: to ``plan`` is to compute before the first row
+    what Spark computes then, to ``collect`` to put the rows that come into a table of their own, to
+    ``check`` to fail where Spark fails, and to ``write`` to change the table.
     """
 
     does: Literal["plan", "collect", "check", "write"]
@@ -63,8 +64,9 @@ class DuckStep(NamedTuple):
 def translate_insert(
     statement: st.Insert, tree: exp.Insert, schema: Schema, *, listed: bool
 ) -> list[DuckStep]:
-    """An INSERT; one that replaces collects its rows first, since they may come from what goes. Columns
-    that it does not list are ``listed`` for it, unless others alter them: then they go by position.
+    """An INSERT; one that replaces collects its rows first, since they may come from what goes.
+    Columns that it does not list are ``listed`` for it, unless others alter them: then they go by
+    position.
     """
     into = tree.this
     named = into.expressions if isinstance(into, exp.Schema) else []
@@ -117,8 +119,8 @@ def translate_insert(
 
 
 def nulls_of_partitions(schema: Schema, table: str | None = None) -> list[DuckStep]:
-    """What makes NULL of the texts that are NULL in a partition column; ``table`` has the rows, if it is not the
-    schema's.
+    """What makes NULL of the texts that are NULL in a partition column; ``table`` has the rows, if
+    it is not the schema's.
     """
     texts = ", ".join(map(literal, NULL_PARTITIONS))
     return [
@@ -135,10 +137,10 @@ def nulls_of_partitions(schema: Schema, table: str | None = None) -> list[DuckSt
 
 
 def translate_merge(statement: st.Merge, tree: exp.Merge, schema: Schema) -> list[DuckStep]:
-    """A MERGE: a check, then a table for each clause with what it does, by the rows of the target, then
-    its doing. DuckDB's own computes the values of a clause for rows that it is not about, too, which
-    may fail. Where several rows of the source match one of the target, Spark fails, unless the
-    one clause for those is a DELETE without a condition.
+    """A MERGE: a check, then a table for each clause with what it does, by the rows of the target,
+    then its doing. DuckDB's own computes the values of a clause for rows that it is not about, too,
+    which may fail. Where several rows of the source match one of the target, Spark fails, unless
+    the one clause for those is a DELETE without a condition.
     """
     parts = (tree.args[part] for part in ("this", "using", "on"))
     target, source, on = map(to_duck_sql, parts)
@@ -281,7 +283,9 @@ def _stored(
 
 
 def _known(merge: exp.Merge, value: exp.Expr) -> exp.Expr:
-    """What a MERGE inserts that does nothing else: it knows the constants of a source of one SELECT."""
+    """What a MERGE inserts that does nothing else: it knows the constants of a source of one
+    SELECT.
+    """
     source, whens = merge.args["using"], merge.args["whens"].expressions
     select = source.this if isinstance(source, exp.Subquery) else None
     inserts = all(isinstance(when.args["then"], exp.Insert) for when in whens)
@@ -345,8 +349,8 @@ def _correlated(select: exp.Select, schemas: Mapping[str, Schema]) -> bool:
 
 
 def stage_condition(tree: exp.Expr, schemas: Mapping[str, Schema]) -> None:
-    """Of a query with a correlated subquery that computes, what else its condition says first: DuckDB
-    computes the subquery for every row.
+    """Of a query with a correlated subquery that computes, what else its condition says first:
+    DuckDB computes the subquery for every row.
     """
     for select in list(tree.find_all(exp.Select)):
         where = select.args.get("where")
@@ -499,7 +503,9 @@ def _tree(tree: exp.Expr, schemas: Mapping[str, Schema]) -> exp.Expr:
 
 
 def _numbered(values: exp.Values) -> None:
-    """Names for the columns of a FROM VALUES without any: Spark counts them from 1, DuckDB from 0."""
+    """Names for the columns of a FROM VALUES without any: Spark counts them from 1, DuckDB from
+    0.
+    """
     alias = values.args.get("alias")
     rows = values.expressions
     if isinstance(values.parent, exp.Insert) or (alias is not None and alias.args.get("columns")):
@@ -511,8 +517,8 @@ def _numbered(values: exp.Values) -> None:
 
 
 def _definition(statement: df.Definition) -> list[DuckStep]:
-    """The columns that come, go and change their names: what else it does no later statement sees in
-    its rows.
+    """The columns that come, go and change their names: what else it does no later statement sees
+    in its rows.
     """
     alter = f'ALTER TABLE "{statement.target}"'
     match statement.change:
@@ -599,7 +605,9 @@ def _first(tree: exp.Expr, target: Schema | None, schemas: Mapping[str, Schema])
 
 
 def _staged(tree: exp.Expr, schemas: Mapping[str, Schema]) -> exp.Expr:
-    """Of conditions with arithmetic, what they say of partitions first: of other partitions no row is read."""
+    """Of conditions with arithmetic, what they say of partitions first: of other partitions no row
+    is read.
+    """
     for where in tree.find_all(exp.Where):
         of = where.parent
         assert of is not None

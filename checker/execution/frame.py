@@ -2,18 +2,19 @@
 
 From an execution to its frame: the order of the log and Adya's dependencies at row level.
 
-That is what any engine whose commits are versions has; a format may add relations and sets of its own.
-Dependencies are those of Adya (ICDE 2000) with the version set of a snapshot: a read sees of every
-row the last version at or before its read version. A row is an object over all time; it is unborn
-before its insert and dead after its delete.
+That is what any engine whose commits are versions has; a format may add relations and sets of its
+own. Dependencies are those of Adya (ICDE 2000) with the version set of a snapshot: a read sees of
+every row the last version at or before its read version. A row is an object over all time; it is
+unborn before its insert and dead after its delete.
 
 Reads as nodes, on tables: the initial transaction and every row that a predicate read looked at.
 
-After the transactions, whose positions stay, come ``init``, the transaction that made the tables, and
-one node for each transaction, read of it, and row: the rows of the table that anyone wrote or that
-the read matched. (The others have one version, which everyone sees: nothing rests on them.) A read
-sees the last version of a row at or before its read version, never one of its own transaction, whose
-commit comes later. ``init`` is in the set ``Initial``, the reads are in none. Relations are those of ``checker.judge.read_nodes``:
+After the transactions, whose positions stay, come ``init``, the transaction that made the tables,
+and one node for each transaction, read of it, and row: the rows of the table that anyone wrote or
+that the read matched. (The others have one version, which everyone sees: nothing rests on them.) A
+read sees the last version of a row at or before its read version, never one of its own transaction,
+whose commit comes later. ``init`` is in the set ``Initial``, the reads are in none. Relations are
+those of ``checker.judge.read_nodes``:
 
 - ``rf``: from the writer of the version seen; ``init`` if that is the initial one, or not born yet;
 - ``po``: nothing, since a transaction is one statement and its reads have no order among them;
@@ -26,10 +27,11 @@ The versions of every row in the order of the log: what Adya calls the version o
 
 Real time in an execution: who had ended when somebody else began.
 
-Choices. A transaction is under way from its first step in the schedule to its last one, what its client does before it
-included: what was read there counts as read by the transaction. A step is a moment, so who does all at one step begins and ends
-there. Where transactions wait for each other they do not end when the schedule says, and a log does not say when anybody
-began: of these nothing is known, and a spec that asks needs ``rt``.
+Choices. A transaction is under way from its first step in the schedule to its last one, what its
+client does before it included: what was read there counts as read by the transaction. A step is a
+moment, so who does all at one step begins and ends there. Where transactions wait for each other
+they do not end when the schedule says, and a log does not say when anybody began: of these nothing
+is known, and a spec that asks needs ``rt``.
 """
 
 from __future__ import annotations
@@ -217,7 +219,9 @@ class _RowReadPairs:
                 )  # fmt: skip
 
     def saw(self, observed: _Observation) -> tuple[str, Row | None]:
-        """How the reader saw the row: the kind of reason, and the row as it was when it was there."""
+        """How the reader saw the row: the kind of reason, and the row as it was when it was
+        there.
+        """
         seen = observed.versions[observed.seen]
         if seen.row == seen.table:  # no row: the words name what was read
             return "had item", seen.after
@@ -243,8 +247,9 @@ def build_frame(events: Sequence[Event], *, reasons: bool = True, reads: bool = 
 
     A transaction is a session of its own unless it names one that it shares. ``reasons`` False
     leaves out why, for counting; ``reads`` True gives it the reads as nodes, see
-    ``checker.execution.frame``. Relations: see RELATIONS, of which those of the reads are there only
-    with them; sets: SETS, likewise. Of a footprint it asks only whether there is one, and for its table.
+    ``checker.execution.frame``. Relations: see RELATIONS, of which those of the reads are there
+    only with them; sets: SETS, likewise. Of a footprint it asks only whether there is one, and for
+    its table.
     """
     builder = dependencies(events, reasons=reasons)
     if reads:
@@ -259,8 +264,8 @@ def dependencies(
     *,
     reasons: bool = True,
 ) -> FrameBuilder:
-    """The frame of transactions so far, with room for more relations and sets, by name or, if they are a
-    format's own, by their terms.
+    """The frame of transactions so far, with room for more relations and sets, by name or, if they
+    are a format's own, by their terms.
     """
     names = [event.name for event in events]
     builder = FrameBuilder(names, (*BASIC, *relations), (*BASIC_SETS, *sets), reasons=reasons)
@@ -380,8 +385,8 @@ class _Dependencies:
     def became(
         self, read: RowRead, missed: Sequence[RowVersion]
     ) -> tuple[str, Row, dict[str, Any]]:
-        """What became of a row that a read saw, or did not see, with the row: ``missed`` are the versions
-        after the one that it saw, up to one that changes whether the row matches.
+        """What became of a row that a read saw, or did not see, with the row: ``missed`` are the
+        versions after the one that it saw, up to one that changes whether the row matches.
         """
         saw, last = missed[0].before, missed[-1]
         then, now, by = last.before or (), last.after or (), self.name(last)

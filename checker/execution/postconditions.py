@@ -1,7 +1,7 @@
 """What is to hold when all is over: queries that are to give no row, asked of DuckDB.
 
-Beside the tables they may ask ``t_written`` of a table ``t``: what each transaction that committed left of each row
-that it wrote, its name first, as ``written_by``.
+Beside the tables they may ask ``t_written`` of a table ``t``: what each transaction that committed
+left of each row that it wrote, its name first, as ``written_by``.
 """
 
 from __future__ import annotations

@@ -2,10 +2,11 @@
 
 A run compared with another one, and with what is expected of it.
 
-Each point is met, not met, or not compared, because one side does not say it: that is no agreement, and is
-told apart. The fields are walked, so that a new one is compared or nothing runs.
+Each point is met, not met, or not compared, because one side does not say it: that is no agreement,
+and is told apart. The fields are walked, so that a new one is compared or nothing runs.
 
-What may become of a test that has parts which the model cannot compute: every run, whatever these give.
+What may become of a test that has parts which the model cannot compute: every run, whatever these
+give.
 """
 
 from __future__ import annotations
@@ -40,7 +41,9 @@ __all__ = [
 ]
 
 ComparedPoint = tuple[bool | None, str]
-"""Whether two sides agree (None: one of them does not say), and in words: how they differ, or what it is."""
+"""Whether two sides agree (None: one of them does not say), and in words: how they differ, or what
+it is.
+"""
 
 BESIDE = ("unsaid", "message")
 """What a run says of a transaction that is no point of its own."""
@@ -54,8 +57,8 @@ LOG = {"blind": "blind", "level": "isolation_level", "operation": "operation"}
 
 @dataclass(frozen=True, slots=True)
 class RunDiff:
-    """How many points were compared, where the two sides differ, a sentence each, and what could not be
-    compared.
+    """How many points were compared, where the two sides differ, a sentence each, and what could
+    not be compared.
     """
 
     points: int
@@ -89,7 +92,9 @@ class RunJudgement(Protocol):
 
 
 def run_differences(predicted: Run, seen: Run) -> tuple[str, ...]:
-    """Where a real run differs from the model's, a sentence each; empty if in nothing that both say."""
+    """Where a real run differs from the model's, a sentence each; empty if in nothing that both
+    say.
+    """
     return compare_runs(predicted, seen).differences
 
 
@@ -177,7 +182,9 @@ def _versions(
     *,
     ended: bool,
 ) -> Iterator[ComparedPoint]:
-    """The versions of a run, and those that were predicted: if that ``ended`` in a silence, there may be more."""
+    """The versions of a run, and those that were predicted: if that ``ended`` in a silence, there
+    may be more.
+    """
     yield (
         len(ours) == len(theirs) or (ended and len(ours) < len(theirs)),
         f"{len(ours) - 1} versions predicted, {len(theirs) - 1} observed",
@@ -340,7 +347,8 @@ POINTS: Mapping[str, Callable[[Any, RunJudgement], Iterator[ComparedPoint]]] = {
 def possible_runs(
     litmus: Litmus, protocol: Spec, undecided: UndeterminedError
 ) -> UndeterminedError:
-    """All runs that a test may end in that ends ``undecided``; why these are not known, if they are not.
+    """All runs that a test may end in that ends ``undecided``; why these are not known, if they are
+    not.
 
     >>> from isolitmus.specs import protocol
     >>> from isolitmus.specs.files.litmus_file import read_litmus

@@ -72,8 +72,9 @@ __all__ = ["PossibleRuns", "RunResult", "retrace", "run"]
 
 
 def run(litmus: Litmus | NameOrPath, protocol: SpecLike) -> RunResult:
-    """Carry a litmus test out on the model, under a protocol; of either the name or the path of its file will do. SeveralRuns if it has a part that the model cannot
-    compute, with all runs that may come of it.
+    """Carry a litmus test out on the model, under a protocol; of either the name or the path of its
+    file will do. SeveralRuns if it has a part that the model cannot compute, with all runs that may
+    come of it.
 
     >>> done = run("reorder", "delta-write-serializable")
     >>> done.serial.orders, str(done.levels["log-serializable"])
@@ -130,8 +131,9 @@ def retrace(litmus: Litmus, observed: Run) -> Execution:
 
 
 def retrace_by_rows(litmus: Litmus, execution: Execution) -> Execution:
-    """What took effect in an execution of the model's own, as ``retrace`` has it: in the order of the log, and
-    with the tables that the test's own format gives, whatever that of the protocol made of the files.
+    """What took effect in an execution of the model's own, as ``retrace`` has it: in the order of
+    the log, and with the tables that the test's own format gives, whatever that of the protocol
+    made of the files.
     """
     took = [replace(event, read_set=None) for event in execution.events if not event.aborted]
     took.sort(key=lambda e: ((e.commits or (e.read_version,))[-1], e.version is None, e.name))
@@ -161,7 +163,9 @@ class RunResult(PageResult, GraphResult, Tabular):
 
     @cached_property
     def breaks(self) -> tuple[str, ...] | None:
-        """The postconditions of the litmus test that do not hold at the end; None if the model cannot retrace the run."""
+        """The postconditions of the litmus test that do not hold at the end; None if the model
+        cannot retrace the run.
+        """
         execution, _ = self._retraced
         if execution is None:
             return None
@@ -198,7 +202,9 @@ class RunResult(PageResult, GraphResult, Tabular):
         return None if execution is None else execution_frame(execution, reads=True)
 
     def frame_for(self, spec: Spec) -> Frame | None:
-        """The frame on which a spec judges the run: with its reads as nodes, and what was when, if it asks for them."""
+        """The frame on which a spec judges the run: with its reads as nodes, and what was when, if
+        it asks for them.
+        """
         frame = self._frame_with_reads if needs_reads(spec) else self.frame
         execution, _ = self._retraced
         if frame is None or execution is None or execution.schedule is None:
@@ -227,8 +233,8 @@ class RunResult(PageResult, GraphResult, Tabular):
 
     @property
     def expectation(self) -> Expectation | None:
-        """What the litmus test expects of this engine by name and release, or of this protocol; None if that
-        is nothing.
+        """What the litmus test expects of this engine by name and release, or of this protocol;
+        None if that is nothing.
         """
         expect = self.litmus.expect
         found = (expect.get(name, Expectation()) for name in (self._release, self.run.protocol))
@@ -236,7 +242,9 @@ class RunResult(PageResult, GraphResult, Tabular):
 
     @property
     def apart(self) -> bool:
-        """Whether the litmus test says of this engine's release what it does: it differs from the model."""
+        """Whether the litmus test says of this engine's release what it does: it differs from the
+        model.
+        """
         return self.expectation is not None and self.expectation is self.litmus.expect.get(
             self._release
         )
@@ -247,9 +255,9 @@ class RunResult(PageResult, GraphResult, Tabular):
 
     @property
     def word(self) -> str:
-        """The run in one word: ``anomaly`` (at some version no serial order gives the table), ``aborted``
-        (a conflict ended a transaction), ``silent`` (the protocol's source does not say how one ends), ``error``
-        (something else ended one), or ``allowed``.
+        """The run in one word: ``anomaly`` (at some version no serial order gives the table),
+        ``aborted`` (a conflict ended a transaction), ``silent`` (the protocol's source does not say
+        how one ends), ``error`` (something else ended one), or ``allowed``.
         """
         seen = self.run.transactions.values()
         if self.serial.unexplained:
@@ -337,7 +345,9 @@ class RunResult(PageResult, GraphResult, Tabular):
 
 
 def _predicted(litmus: Litmus, seen: Run) -> tuple[Execution | None, str]:
-    """The model's execution of what another engine has carried out, if nobody can tell the two apart; else why not."""
+    """The model's execution of what another engine has carried out, if nobody can tell the two
+    apart; else why not.
+    """
     execution = execute(litmus, protocol(seen.protocol))
     unlike = run_differences(observed_run(litmus, execution, seen.protocol), seen)
     return (None, unlike[0]) if unlike else (execution, "")
@@ -402,7 +412,9 @@ def _transaction_json(transaction: TransactionRun) -> dict[str, object]:
 
 @dataclass(frozen=True)
 class PossibleRuns:
-    """All runs that a test may end in, and the one that an engine's ended in, if it was carried out."""
+    """All runs that a test may end in, and the one that an engine's ended in, if it was carried
+    out.
+    """
 
     litmus: Litmus
     several: SeveralRuns
@@ -430,14 +442,16 @@ class PossibleRuns:
         return judged.differences + apart
 
     def _none(self) -> tuple[str, ...]:
-        """Where the run that was seen differs from that of the possible ones which is most like it."""
+        """Where the run that was seen differs from that of the possible ones which is most like
+        it.
+        """
         assert self.seen is not None
         return min((run_differences(one, self.seen) for one in self.several.runs), key=len)
 
     @property
     def end(self) -> str:
-        """``not met``; ``met`` if what is expected holds of all that may be, or of what was seen; else ``possible``,
-        or ``predicted`` of what was seen.
+        """``not met``; ``met`` if what is expected holds of all that may be, or of what was seen;
+        else ``possible``, or ``predicted`` of what was seen.
         """
         if self.differences:
             return "not met"
@@ -457,7 +471,9 @@ class PossibleRuns:
 
     @property
     def lines(self) -> Iterator[str]:
-        """The differences of a run that failed, how each transaction can end, and the certain tables."""
+        """The differences of a run that failed, how each transaction can end, and the certain
+        tables.
+        """
         yield from self.differences
         runs = self.several.runs
         ends = self.ends

@@ -3,34 +3,34 @@
 The serial explanation: which serial orders of the writers give the table that was seen.
 
 Every permutation of the writers up to a version is executed one by one from the initial tables and
-compared as bags, by two executors that share nothing: the model's own, and that of the format, for SQL
-DuckDB. A disagreement between them is a defect of one, and is raised, never passed over.
+compared as bags, by two executors that share nothing: the model's own, and that of the format, for
+SQL DuckDB. A disagreement between them is a defect of one, and is raised, never passed over.
 
 Beside a verdict: what a serial order explains of a history that a level forbids for its conflicts.
 
-Levels judge conflicts (Adya): a row that came and went unseen leads to who missed it, although what that
-one read would have been the same without. So a history that a level forbids may have a serial order all
-the same, in one of the weaker forms of docs/semantics.md, 3.2, which are no levels here:
+Levels judge conflicts (Adya): a row that came and went unseen leads to who missed it, although what
+that one read would have been the same without. So a history that a level forbids may have a serial
+order all the same, in one of the weaker forms of docs/semantics.md, 3.2, which are no levels here:
 
-- *view*, ``write-serializable-view``: one after another, in some order, all read what they did read, and
-  the last table is the one that was seen;
-- *state*, ``write-serializable-state``: some order gives the last table, whatever would have been read;
-  ``…-coherent``: by its parts it gives every version.
+- *view*, ``write-serializable-view``: one after another, in some order, all read what they did
+  read, and the last table is the one that was seen;
+- *state*, ``write-serializable-state``: some order gives the last table, whatever would have been
+  read; ``…-coherent``: by its parts it gives every version.
 
-These are the witnesses, orders with names, readers among them; ``tests/level_forms.py`` asks the same of
-writers alone, for theorems.
+These are the witnesses, orders with names, readers among them; ``tests/level_forms.py`` asks the
+same of writers alone, for theorems.
 
-Who counts and which orders do is the level's: all transactions with what readers read, each after those
-before it in its session (``serializable``); the order of the log alone (``log-serializable``); the
-writers (``write-serializable``); the writers and one reader at a time (``update-serializable``). What is
-read are versions of rows, by who wrote them and their values, and the columns and constraints of the
-tables; tables are compared as bags.
+Who counts and which orders do is the level's: all transactions with what readers read, each after
+those before it in its session (``serializable``); the order of the log alone
+(``log-serializable``); the writers (``write-serializable``); the writers and one reader at a time
+(``update-serializable``). What is read are versions of rows, by who wrote them and their values,
+and the columns and constraints of the tables; tables are compared as bags.
 
 View and state forms of levels, asked by name: ``write-serializable-state`` of a history on tables.
 
-A form is no text over relations: the statements are executed in other orders, and that is looked at (docs/semantics.md,
-3.2). So it needs statements; a history of reads and writes has none. Orders that give the table are those of which both
-executors say so.
+A form is no text over relations: the statements are executed in other orders, and that is looked at
+(docs/semantics.md, 3.2). So it needs statements; a history of reads and writes has none. Orders
+that give the table are those of which both executors say so.
 """
 
 from __future__ import annotations
@@ -75,7 +75,9 @@ __all__ = [
 ]
 
 MOST_WRITERS = 8
-"""So many writers have 40,320 serial orders; with one more a search of all of them takes minutes."""
+"""So many writers have 40,320 serial orders; with one more a search of all of them takes
+minutes.
+"""
 
 
 class ModelExecutor:
@@ -106,7 +108,9 @@ class ModelExecutor:
         )
 
     def effect(self, order: tuple[str, ...]) -> Effect | None:
-        """What the last of these does after the others in this order; None if one of those fails."""
+        """What the last of these does after the others in this order; None if one of those
+        fails.
+        """
         self.state(order)
         return self._effects.get(order)
 
@@ -122,8 +126,8 @@ class SerialOrders:
 
 
 def writers(run: Run, last: int | None = None) -> tuple[str, ...]:
-    """The transactions that recorded a version, the ``last`` one or an earlier (None: any), in the order
-    of the log.
+    """The transactions that recorded a version, the ``last`` one or an earlier (None: any), in the
+    order of the log.
     """
     recorded = [(min(t.commits), name) for name, t in run.transactions.items() if t.commits]
     return tuple(name for first, name in sorted(recorded) if last is None or first <= last)
@@ -132,8 +136,9 @@ def writers(run: Run, last: int | None = None) -> tuple[str, ...]:
 def explain_serially(
     litmus: Litmus, run: Run, executor: ModelExecutor | None = None
 ) -> SerialOrders:
-    """The serial explanation of a run, by both executors; Disagreement if they differ, IsolitmusError
-    if it has more than MOST_WRITERS writers. ``executor``: the model's, with the orders that it knows already.
+    """The serial explanation of a run, by both executors; Disagreement if they differ,
+    IsolitmusError if it has more than MOST_WRITERS writers. ``executor``: the model's, with the
+    orders that it knows already.
     """
     if len(writers(run)) > MOST_WRITERS:
         raise IsolitmusError(
@@ -145,8 +150,8 @@ def explain_serially(
     if own != theirs:
         raise Disagreement(
             f"{litmus.name}: the model's executor finds the serial orders {list(own.orders)}"
-            f" (unexplained versions {list(own.unexplained)}), the independent one {list(theirs.orders)}"
-            f" (unexplained {list(theirs.unexplained)})"
+            f" (unexplained versions {list(own.unexplained)}), the independent one"
+            f" {list(theirs.orders)} (unexplained {list(theirs.unexplained)})"
         )
     return own
 
@@ -234,9 +239,10 @@ def strongest_explanations(
 ) -> dict[str, Explanation]:
     """The strongest explanation of an execution beside what each of these levels says of it.
 
-    None beside a level that is not about a serial order, of what has no rows, or of more writers than all
-    orders are tried of. ``serial``: the serial orders that give the table, both executors agreeing; they
-    are looked for if they are not given, by ``executor``, with the orders that it knows already.
+    None beside a level that is not about a serial order, of what has no rows, or of more writers
+    than all orders are tried of. ``serial``: the serial orders that give the table, both executors
+    agreeing; they are looked for if they are not given, by ``executor``, with the orders that it
+    knows already.
 
     >>> from isolitmus.checker.execution.commit_loop import execute
     >>> from isolitmus.specs import litmus
@@ -285,7 +291,9 @@ class SerialExplainer:
         return best
 
     def explanations(self, level: str, orders: Sequence[tuple[str, ...]]) -> Iterator[Explanation]:
-        """What each order explains; with ``update-serializable`` each reader may have another one."""
+        """What each order explains; with ``update-serializable`` each reader may have another
+        one.
+        """
         readers = [] if level == "write-serializable" else self.readers
         for order in orders:
             full = self.placed(order, readers, level)
@@ -303,8 +311,8 @@ class SerialExplainer:
     def placed(
         self, order: tuple[str, ...], readers: Sequence[Event], level: str
     ) -> tuple[str, ...] | None:
-        """The order with the readers in it, each where its version was, or else, but in the order of the
-        log, as early as it may be; None if somebody reads there what it did not read.
+        """The order with the readers in it, each where its version was, or else, but in the order
+        of the log, as early as it may be; None if somebody reads there what it did not read.
         """
         full = self._placed(order, readers, level, early=False)
         if full is None and readers and level != "log-serializable":
@@ -365,7 +373,9 @@ class SerialExplainer:
         )
 
     def views_at_every_version(self) -> bool:
-        """Whether at each version an order of the writers so far gives each what it read, and the table."""
+        """Whether at each version an order of the writers so far gives each what it read, and the
+        table.
+        """
         for k, seen in enumerate(self.versions):
             so_far = [name for name in self.log if name in self.so_far(k)]
             if not any(
@@ -382,7 +392,9 @@ class SerialExplainer:
 
 
 def _read(effect: Effect) -> object:
-    """What a transaction read: the row versions of each of its reads, by who wrote them and their values."""
+    """What a transaction read: the row versions of each of its reads, by who wrote them and their
+    values.
+    """
     return [
         (read.table, read.words, Counter((row.writer, row.values) for row in read.matched))
         for read in effect.reads
@@ -416,9 +428,14 @@ LOG = "the order of the log gives every writer what it "
 ASKS = {
     VIEW: "some serial order gives everybody who counts what it read, and the last table",
     STATE: "some serial order of the writers gives the last table",
-    VIEWS: "at every version some serial order of the writers so far gives each what it read, and the table",
+    VIEWS: (
+        "at every version some serial order of the writers so far gives each what it read, and the"
+        " table"
+    ),
     STATES: "at every version some serial order of the writers so far gives the table",
-    COHERENT: "one serial order of the writers gives every version of the table by its part up to there",
+    COHERENT: (
+        "one serial order of the writers gives every version of the table by its part up to there"
+    ),
 }
 SENSES: Mapping[str, Mapping[str, str]] = {
     "log-serializable": {VIEW: LOG + "read", STATE: LOG + "made of the table"},
@@ -435,8 +452,8 @@ NAMED_FORMS = {
 
 
 def form_verdicts(litmus: Litmus, execution: Execution, names: Sequence[str]) -> dict[str, Verdict]:
-    """What forms of levels say of an execution, by their names in NAMED_FORMS; KeyError for another. What is allowed has
-    an order that shows it, where one order does.
+    """What forms of levels say of an execution, by their names in NAMED_FORMS; KeyError for
+    another. What is allowed has an order that shows it, where one order does.
 
     >>> from isolitmus.checker.execution.commit_loop import execute
     >>> from isolitmus.specs import litmus
@@ -473,7 +490,9 @@ def _witness(
     orders: Sequence[tuple[str, ...]],
     unexplained: Sequence[int],
 ) -> tuple[str, ...] | None:
-    """An order that shows that an execution has a form; empty: several do, each its part. None: it has not."""
+    """An order that shows that an execution has a form; empty: several do, each its part. None: it
+    has not.
+    """
     if form.sense == VIEWS:
         return () if found.views_at_every_version() else None
     if form.sense == STATES:

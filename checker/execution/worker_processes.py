@@ -30,8 +30,8 @@ def available_cores() -> int:
 def process_pool(
     processes: int, begin: Callable[..., None], *given: Any
 ) -> Iterator[ProcessPoolExecutor]:
-    """So many processes, each of which has begun with ``begin(*given)``; they end with the block. Work is handed
-    to them within ``ignore_interrupts()``.
+    """So many processes, each of which has begun with ``begin(*given)``; they end with the block.
+    Work is handed to them within ``ignore_interrupts()``.
     """
     context = multiprocessing.get_context("spawn")
     pool = ProcessPoolExecutor(processes, context, _begin, (begin, given))

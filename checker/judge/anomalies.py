@@ -1,9 +1,10 @@
 """The name of an anomaly, from the shape of the cycle or the flaw that shows it.
 
-G0, G1a to G1c, G2 and G-single are Adya's (Weak consistency, MIT 1999; Adya, Liskov, O'Neil, ICDE 2000), lost update,
-read skew and write skew Berenson's (A critique of ANSI SQL isolation levels, SIGMOD 1995), fractured reads Bailis'
-(Scalable atomic visibility with RAMP transactions, SIGMOD 2014), long forks Cerone's (A framework for transactional
-consistency models with atomic visibility, CONCUR 2015), the session guarantees Terry's (PDIS 1994).
+G0, G1a to G1c, G2 and G-single are Adya's (Weak consistency, MIT 1999; Adya, Liskov, O'Neil, ICDE
+2000), lost update, read skew and write skew Berenson's (A critique of ANSI SQL isolation levels,
+SIGMOD 1995), fractured reads Bailis' (Scalable atomic visibility with RAMP transactions, SIGMOD
+2014), long forks Cerone's (A framework for transactional consistency models with atomic visibility,
+CONCUR 2015), the session guarantees Terry's (PDIS 1994).
 """
 
 from __future__ import annotations
@@ -115,8 +116,8 @@ def anomaly_of(cycle: Sequence[Edge]) -> str:
 
 
 def missed_anomaly(miss: Edge, way: Sequence[Edge], *, ordered: bool = False) -> str:
-    """The name of a miss (rw) by a reader to which a way of other relations leads from whom it misses; ``ordered``:
-    where the level looks at the order of reads in a transaction alone.
+    """The name of a miss (rw) by a reader to which a way of other relations leads from whom it
+    misses; ``ordered``: where the level looks at the order of reads in a transaction alone.
     """
     kinds = tuple(edge.kind for edge in way)
     same = _object(miss) is not None and {_object(miss)} == {_object(edge) for edge in way}

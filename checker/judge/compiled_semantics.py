@@ -1,7 +1,8 @@
 """The graph reading for counting: a spec compiled once into a function from frames to bool.
 
-It says the same as ``checker.judge.graph_semantics.admits``, several times faster, by a second algebra over the same
-fold: its values are functions of a frame, so the tree of the spec is walked only when compiled.
+It says the same as ``checker.judge.graph_semantics.admits``, several times faster, by a second
+algebra over the same fold: its values are functions of a frame, so the tree of the spec is walked
+only when compiled.
 """
 
 from __future__ import annotations
@@ -25,8 +26,8 @@ SetReading = Callable[["Frame"], int]
 
 
 def compile_spec(spec: Spec) -> Callable[[Frame], bool]:
-    """Whether a frame has no flaw and satisfies every axiom of the spec, which is silent on nothing in it, as a
-    function to call millions of times.
+    """Whether a frame has no flaw and satisfies every axiom of the spec, which is silent on nothing
+    in it, as a function to call millions of times.
 
     The frame must have the names that the spec needs; a KeyError names one that it lacks.
 

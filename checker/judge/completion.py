@@ -8,16 +8,20 @@ definitions, ICDE 2000) for items and predicates.
 
 Reads that no order of transactions explains: a history that has one is allowed by no level.
 
-This is the one rule that stands in no level's text, for it is about what a history is. A transaction reads what somebody wrote, and
-of what it wrote itself the newest: for Adya, Liskov and O'Neil (ICDE 2000, section 4) each history is so, whatever its
-levels say; Biswas and Enea (OOPSLA 2019) suppose it of theirs; Cerone, Bernardi and Gotsman (CONCUR 2015) have it as the axioms
-INT and EXT of their weakest model, Crooks and others (PODC 2017) as the read states of an operation. What was aborted, and what
-its writer overwrote, somebody did write: that is a matter of the levels' texts.
+This is the one rule that stands in no level's text, for it is about what a history is. A
+transaction reads what somebody wrote, and of what it wrote itself the newest: for Adya, Liskov and
+O'Neil (ICDE 2000, section 4) each history is so, whatever its levels say; Biswas and Enea (OOPSLA
+2019) suppose it of theirs; Cerone, Bernardi and Gotsman (CONCUR 2015) have it as the axioms INT and
+EXT of their weakest model, Crooks and others (PODC 2017) as the read states of an operation. What
+was aborted, and what its writer overwrote, somebody did write: that is a matter of the levels'
+texts.
 
-Choices. It holds of transactions that committed: one that did not may have read anything. What is read after an own write and is
-something else is an own write missed, whoever wrote what was read, as in recorded histories (``checker.blackbox.read_from``). Of a
-read by predicate only the versions that it names count: of the others nobody says whether it saw an own one. Before and after are
-those of one transaction; who read before another wrote, in real time, is a matter of the levels that look at time.
+Choices. It holds of transactions that committed: one that did not may have read anything. What is
+read after an own write and is something else is an own write missed, whoever wrote what was read,
+as in recorded histories (``checker.blackbox.read_from``). Of a read by predicate only the versions
+that it names count: of the others nobody says whether it saw an own one. Before and after are those
+of one transaction; who read before another wrote, in real time, is a matter of the levels that look
+at time.
 """
 
 from __future__ import annotations
@@ -72,13 +76,14 @@ FLAWS = {
     "duplicate-element": "duplicate element",
     "incompatible-order": "incompatible orders",
 }
-"""By kind of flaw, its name: of recorded lists all of them, of registers the first five, of written histories the first, and
-those about own writes.
+"""By kind of flaw, its name: of recorded lists all of them, of registers the first five, of written
+histories the first, and those about own writes.
 """
 
 
 def find_flaws(history: ObservedHistory) -> Iterator[tuple[str, Transaction, Reason]]:
-    """Of each such read its kind, the transaction that has it, and why nothing explains it; in the order of operations.
+    """Of each such read its kind, the transaction that has it, and why nothing explains it; in the
+    order of operations.
 
     >>> from isolitmus.model.history import History
     >>> for kind, _, why in find_flaws(History.parse("r1(z3) r1(x1) w1(x1) r1(x0)")): print(kind, "-", why)
@@ -147,8 +152,9 @@ class Completion:
     def frame(
         self, *, reasons: bool = True, reads: bool = False, operations: bool = False
     ) -> Frame:
-        """The frame; ``reasons`` False leaves out why, for counting; ``reads`` True gives
-        it the initial transaction and the reads as nodes, ``operations`` the writes, too: see ``checker.judge.read_nodes``.
+        """The frame; ``reasons`` False leaves out why, for counting; ``reads`` True gives it the
+        initial transaction and the reads as nodes, ``operations`` the writes, too: see
+        ``checker.judge.read_nodes``.
         """
         made = _CompletionFrame(self, reasons)
         builder = made.build()
@@ -343,7 +349,9 @@ class _CompletionFrame:
             )  # fmt: skip
 
     def item(self, transaction: Transaction, version: Version) -> None:
-        """An edge wr from the writer of the version, and rw to the writer of the next one; none if nobody wrote it."""
+        """An edge wr from the writer of the version, and rw to the writer of the next one; none if
+        nobody wrote it.
+        """
         if version.writer != INITIAL and version not in self.written:
             return
         number, writer = transaction.number, version.writer
@@ -374,8 +382,8 @@ class _CompletionFrame:
         )  # fmt: skip
 
     def overwriting(self, version: Version) -> tuple[Version, bool] | None:
-        """The version that came next, which is its writer's own if that overwrote it itself; and whether that is supposed.
-        None if there is none, or if the writer aborted.
+        """The version that came next, which is its writer's own if that overwrote it itself; and
+        whether that is supposed. None if there is none, or if the writer aborted.
         """
         name, writer = version.object, version.writer
         if version.part:
@@ -401,7 +409,9 @@ class _CompletionFrame:
         return not (follows and alone)
 
     def predicate(self, transaction: Transaction, read: PredicateRead) -> None:
-        """Edges wr from the versions up to the one seen, rw to the later ones, that change matches."""
+        """Edges wr from the versions up to the one seen, rw to the later ones, that change
+        matches.
+        """
         number, predicate = transaction.number, read.predicate
         reader = f"T{number}"
 

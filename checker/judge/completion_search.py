@@ -1,22 +1,25 @@
 """Search of completions where there are too many to try: a solver proposes, the graph judges.
 
-A completion that a spec admits, where there are too many to try: a solver proposes, the graph judges.
+A completion that a spec admits, where there are too many to try: a solver proposes, the graph
+judges.
 
-The solver's variables say of two versions of an object, whose order nobody observed, which came first, and of a
-transaction how it ended. What the graph finds broken in a proposal rests on some of these alone, its *support*:
-the pairs behind a cycle, and what each pair is there for. No completion with the same support is admitted, so
-the support is a clause that the solver learns. Whoever would lose pairs as others come cannot be judged so: the
-spec must be ``increasing``. Where any later version may stand for the next (``takes_later``), a pair's
-support is the order of two versions; else it is also where every other version stood.
+The solver's variables say of two versions of an object, whose order nobody observed, which came
+first, and of a transaction how it ended. What the graph finds broken in a proposal rests on some of
+these alone, its *support*: the pairs behind a cycle, and what each pair is there for. No completion
+with the same support is admitted, so the support is a clause that the solver learns. Whoever would
+lose pairs as others come cannot be judged so: the spec must be ``increasing``. Where any later
+version may stand for the next (``takes_later``), a pair's support is the order of two versions;
+else it is also where every other version stood.
 
-First is proposed an order that what is certain allows: where pairs can be put in any order (read-committed),
-that is the answer, without a solver.
+First is proposed an order that what is certain allows: where pairs can be put in any order
+(read-committed), that is the answer, without a solver.
 
-What the pairs of a completion rest on: which of the things that nobody observed must be as they are.
+What the pairs of a completion rest on: which of the things that nobody observed must be as they
+are.
 
-A *support* is a set of literals, as a solver has them, all true of the completion: of two versions, which came
-first; of a transaction, how it ended. Whatever completion agrees on these has the pair, too, or one that says the
-same (see ``later``).
+A *support* is a set of literals, as a solver has them, all true of the completion: of two versions,
+which came first; of a transaction, how it ended. Whatever completion agrees on these has the pair,
+too, or one that says the same (see ``later``).
 """
 
 from __future__ import annotations
@@ -67,7 +70,9 @@ class UnobservedLiterals:
     ends: dict[int, int]
     """By the transactions whose end is unknown: true if it committed."""
     before: dict[tuple[str, int, int], int]
-    """By an object and two writers, either way round: true if the first one's version came first."""
+    """By an object and two writers, either way round: true if the first one's version came
+    first.
+    """
 
     @classmethod
     def of(cls, history: History, *, orders: bool) -> UnobservedLiterals:
@@ -130,7 +135,9 @@ class EdgeSupports:
         return found
 
     def certain(self) -> Frame:
-        """The frame of the pairs that rest on nothing: every completion has them, if all ends are known."""
+        """The frame of the pairs that rest on nothing: every completion has them, if all ends are
+        known.
+        """
         return replace(
             self.frame,
             relations={
@@ -143,7 +150,9 @@ class EdgeSupports:
         )
 
     def broken(self, spec: Spec) -> set[Support]:
-        """What flaws rest on, and ways to break an axiom: of each node a shortest cycle; none if every axiom holds."""
+        """What flaws rest on, and ways to break an axiom: of each node a shortest cycle; none if
+        every axiom holds.
+        """
         fold = Fold(BitsetAlgebra(self.frame), spec.definitions)
         place = {name: i for i, name in enumerate(self.frame.nodes)}
         flawed = {self._ends[place[e.target]] for flaw in self.frame.flaws for e in flaw.cycle}
@@ -198,7 +207,9 @@ class EdgeSupports:
                 yield "ww", i, j, self._following(name, i, j, later=self.later)
 
     def _item_reads(self) -> Iterator[tuple[str, int, int, Support]]:
-        """What reads of items missed: of one who wrote the object later, the versions before its own."""
+        """What reads of items missed: of one who wrote the object later, the versions before its
+        own.
+        """
         for transaction in self.completion.history.transactions:
             reader = transaction.number
             if reader not in self.completion.committed:
@@ -237,7 +248,9 @@ class EdgeSupports:
         return support.union(*map(self._ended, self.writers[name]))
 
     def _seen(self, reader: int, predicate: str, version: Version) -> Support:
-        """What it rests on that a version, which changed what matches, was in what a reader saw, or after it."""
+        """What it rests on that a version, which changed what matches, was in what a reader saw, or
+        after it.
+        """
         name, order = version.object, (INITIAL, *self.completion.orders[version.object])
         last = order[order.index(version.writer) - 1]
         support = self._following(name, last, version.writer, later=False)
@@ -329,11 +342,15 @@ class CompletionSearch:
         self.reads = needs_reads(spec)
 
     def common(self) -> Frame | None:
-        """The pairs that all completions share, each for what it rests on; None if some end is unknown."""
+        """The pairs that all completions share, each for what it rests on; None if some end is
+        unknown.
+        """
         return None if self.choices.ends else self._supports(self.first, later=False).certain()
 
     def admitted(self, limit: int, budget: Budget) -> Completion | None:
-        """A completion that the spec admits, or None. A Limit once the budget is spent, or so many were proposed."""
+        """A completion that the spec admits, or None. A Limit once the budget is spent, or so many
+        were proposed.
+        """
         from pysat.solvers import Solver
 
         true = self._guess()
@@ -365,7 +382,9 @@ class CompletionSearch:
         return EdgeSupports.of(self.choices, completion, later=later, reads=self.reads)
 
     def _guess(self) -> Support:
-        """All committed, and the versions in an order of the transactions that what is certain allows."""
+        """All committed, and the versions in an order of the transactions that what is certain
+        allows.
+        """
         certain = self._supports(self.first, later=self.later).certain()
         fold = Fold(BitsetAlgebra(certain), self.spec.definitions)
         asked = [axiom.expr for axiom in self.spec.axioms if axiom.test == "acyclic"]
@@ -377,7 +396,9 @@ class CompletionSearch:
         return frozenset(pairs | set(self.choices.ends.values()))
 
     def _later(self, name: str, true: Support) -> dict[int, int]:
-        """For each writer of an object the places of those whose versions come later, as a bitset."""
+        """For each writer of an object the places of those whose versions come later, as a
+        bitset.
+        """
         order = self.first.orders[name]
         place = {number: k for k, number in enumerate(order)}
         rows = {}

@@ -3,8 +3,8 @@
 The graph reading of specs: judge one frame, over bitsets.
 
 A frame is determined, so binders are of no account here: who has a history with unobserved orders
-asks ``checker.judge.history_verdict``. Nodes that a commit loop compares are numbered in the order of their
-commits.
+asks ``checker.judge.history_verdict``. Nodes that a commit loop compares are numbered in the order
+of their commits.
 
 Why a transaction is in a set of a spec, or is not: the base sets that decide it.
 """
@@ -148,9 +148,10 @@ class BitsetAlgebra:
 def judge(frame: Frame, spec: Spec) -> Verdict:
     """What a spec says of a frame.
 
-    ``Allowed`` with an order of the transactions that respects the acyclic axioms, ``Forbidden`` with the frame's
-    flaws if it has any, else with one violation for each broken axiom, ``Silent`` if none is broken and something is left unsaid, or ``Needs``
-    the names that the frame does not have.
+    ``Allowed`` with an order of the transactions that respects the acyclic axioms, ``Forbidden``
+    with the frame's flaws if it has any, else with one violation for each broken axiom, ``Silent``
+    if none is broken and something is left unsaid, or ``Needs`` the names that the frame does not
+    have.
 
     >>> from isolitmus.model.frame import Frame
     >>> from isolitmus.specs.language.parser import read
@@ -180,8 +181,8 @@ def judge(frame: Frame, spec: Spec) -> Verdict:
 
 
 def _witness(frame: Frame, spec: Spec, fold: Fold[Relation, int]) -> Allowed:
-    """An order of the transactions that the acyclic axioms are about; and if axioms forbid single cycles of
-    the others, one for each of these, with what it read and missed.
+    """An order of the transactions that the acyclic axioms are about; and if axioms forbid single
+    cycles of the others, one for each of these, with what it read and missed.
     """
     exprs = [axiom.expr for axiom in spec.axioms if axiom.test == "acyclic"]
     orders = [fold.relation(expr) for expr in exprs]
@@ -207,8 +208,8 @@ def _witness(frame: Frame, spec: Spec, fold: Fold[Relation, int]) -> Allowed:
 
 
 def _related(expr: CatExpr, fold: Fold[Relation, int], spec: Spec) -> int:
-    """The nodes that an expression may relate, as far as its text says so: all, unless it begins and
-    ends with ``[S]``.
+    """The nodes that an expression may relate, as far as its text says so: all, unless it begins
+    and ends with ``[S]``.
     """
     match expr:
         case Name(name) if name in spec.definitions:
@@ -234,7 +235,8 @@ def find_violations(frame: Frame, spec: Spec) -> tuple[Violation, ...]:
 
 
 def admits(frame: Frame, spec: Spec) -> bool:
-    """Whether the frame has no flaw, every axiom holds and nothing is left unsaid, without a witness: for counting.
+    """Whether the frame has no flaw, every axiom holds and nothing is left unsaid, without a
+    witness: for counting.
 
     The frame must have the names that the spec needs; a KeyError names one that it lacks.
     """
@@ -278,7 +280,8 @@ def first_conflict(frame: Frame, spec: Spec, loser: int) -> tuple[int, str] | No
 
 
 def first_silence(frame: Frame, spec: Spec, loser: int) -> tuple[int, str] | None:
-    """The first winner of which, beside a commit, the spec says nothing, and the silence; None if all is said.
+    """The first winner of which, beside a commit, the spec says nothing, and the silence; None if
+    all is said.
 
     Asked of a commit that conflicts with nobody: silences excuse from no axiom.
 
@@ -293,8 +296,8 @@ def first_silence(frame: Frame, spec: Spec, loser: int) -> tuple[int, str] | Non
 
 
 def judge_commit(frame: Frame, spec: Spec) -> object:
-    """All that a protocol says of a commit, the last node of a frame: what it is shown as, ``first_conflict`` and
-    ``first_silence``; for comparison.
+    """All that a protocol says of a commit, the last node of a frame: what it is shown as,
+    ``first_conflict`` and ``first_silence``; for comparison.
     """
     fold, loser = _fold(frame, spec), len(frame.nodes) - 1
     shown = {label.name for label in spec.labels if fold.members(label.expr) >> loser & 1}
@@ -312,7 +315,9 @@ def _first(
     loser: int,
     fold: Fold[Relation, int] | None = None,
 ) -> tuple[int, Axiom] | None:
-    """The first node that some checks have something against beside a later one, and the first of these."""
+    """The first node that some checks have something against beside a later one, and the first of
+    these.
+    """
     fold = fold or _fold(frame, spec)
     found = [(axiom, fold.relation(axiom.expr)) for axiom in checks]
     for winner in range(len(frame.nodes)):
@@ -323,8 +328,8 @@ def _first(
 
 
 def explain_conflict(frame: Frame, spec: Spec, loser: int) -> Violation | None:
-    """The first conflict of a commit with its reasons: what the commit would have violated. If there is none,
-    the first silence, which is of kind ``silent``.
+    """The first conflict of a commit with its reasons: what the commit would have violated. If
+    there is none, the first silence, which is of kind ``silent``.
 
     >>> from isolitmus.model.frame import Frame
     >>> from isolitmus.specs.language.parser import read

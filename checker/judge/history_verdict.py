@@ -1,14 +1,17 @@
-"""Judge histories in which something was not observed: by every completion, or those that a solver proposes.
+"""Judge histories in which something was not observed: by every completion, or those that a solver
+proposes.
 
-Choices. A read that nothing explains (``checker.judge.completion``), of a transaction that committed, is forbidden at once: no completion is
-without it. How an unknown transaction ended is always ours to suppose. The version order is, only if
-the spec says so (``with ww from versions``); else a spec that uses it gets the answer "needs version
-order". What is supposed is supposed in the history's favour: one completion that the spec admits is
-enough; if of one it is silent, it is silent on the history. When none is, the violation shown is one that every completion has, if there is one; else
-one of each of the first completions, with what it supposes.
+Choices. A read that nothing explains (``checker.judge.completion``), of a transaction that
+committed, is forbidden at once: no completion is without it. How an unknown transaction ended is
+always ours to suppose. The version order is, only if the spec says so (``with ww from versions``);
+else a spec that uses it gets the answer "needs version order". What is supposed is supposed in the
+history's favour: one completion that the spec admits is enough; if of one it is silent, it is
+silent on the history. When none is, the violation shown is one that every completion has, if there
+is one; else one of each of the first completions, with what it supposes.
 
-Up to FEW completions are tried. With more, what they share is judged first; then a solver proposes some, if the
-spec can be asked so (``checker.judge.completion_search``), else they are tried up to a limit.
+Up to FEW completions are tried. With more, what they share is judged first; then a solver proposes
+some, if the spec can be asked so (``checker.judge.completion_search``), else they are tried up to a
+limit.
 """
 
 from __future__ import annotations
@@ -53,8 +56,9 @@ def check_history(
 ) -> Verdict:
     """What a spec says of a history; the witness is an order of the committed transactions.
 
-    ``limit`` is the number of completions to try, or to propose; with more to try the verdict is Unknown, and so
-    it is once the ``budget`` (default: three quarters of the memory that is free) is spent.
+    ``limit`` is the number of completions to try, or to propose; with more to try the verdict is
+    Unknown, and so it is once the ``budget`` (default: three quarters of the memory that is free)
+    is spent.
 
     >>> from isolitmus.model.history import History
     >>> from isolitmus.specs.files.catalogue import level
@@ -165,7 +169,9 @@ def _some_violations(history: History, spec: Spec, *, orders: bool) -> tuple[Vio
 
 
 def _supposing(completion: Completion | LinearCompletion, spec: Spec) -> Violation:
-    """What the spec forbids of one completion; what is supposed stands in front, not at each edge."""
+    """What the spec forbids of one completion; what is supposed stands in front, not at each
+    edge.
+    """
     verdict = judge(_frame(completion, spec), spec)
     assert isinstance(verdict, Forbidden)
     violation = verdict.violations[0]
@@ -187,7 +193,9 @@ def _supposed(reason: Reason) -> Reason:
 
 
 def _uses_orders(history: History, spec: Spec) -> bool:
-    """Whether the version order has a say: in ww, rw and fr, and in wr where predicates were read."""
+    """Whether the version order has a say: in ww, rw and fr, and in wr where predicates were
+    read.
+    """
     by_predicate = any(True for _ in history.predicate_reads())
     of_predicates = {"wr", "wr-predicate", "wr-read"} if by_predicate else set()
     return bool(spec.needs & (BY_VERSIONS | of_predicates))

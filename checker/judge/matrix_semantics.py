@@ -1,7 +1,7 @@
 """Relations as matrices of Booleans: one algebra for all readings that judge many frames at once.
 
-What a Boolean is, is left open: the literal of a circuit (``checker.solver.circuits``), so that a solver looks
-for the frame; or a bit-sliced integer that holds one bit for each of many frames
+What a Boolean is, is left open: the literal of a circuit (``checker.solver.circuits``), so that a
+solver looks for the frame; or a bit-sliced integer that holds one bit for each of many frames
 (``BitSlices``), so that one pass over a spec's text judges them all.
 """
 

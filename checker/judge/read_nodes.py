@@ -1,37 +1,45 @@
-"""Reads as nodes, and writes: the frame of a completion with the initial transaction and single operations.
+"""Reads as nodes, and writes: the frame of a completion with the initial transaction and single
+operations.
 
 After the transactions, whose positions stay, comes T0, then one node for each read, transaction by
 transaction in the order of operations: an item read is one node (``T2 r(x0)``), a read by predicate
-one for each object of its version set (``T2 r(P: x0)``), so that what is said of one object is never
-mixed with what is said of another. A transaction that reads its own version reads nothing from
-outside: that is no node. Of a read of what nobody wrote (``checker.judge.completion``) only ``in`` and ``po`` say anything.
-T0 is in the set ``Initial``, and no other node beside transactions is in a set.
+one for each object of its version set (``T2 r(P: x0)``), so that what is said of one object is
+never mixed with what is said of another. A transaction that reads its own version reads nothing
+from outside: that is no node. Of a read of what nobody wrote (``checker.judge.completion``) only
+``in`` and ``po`` say anything. T0 is in the set ``Initial``, and no other node beside transactions
+is in a set.
 
 - ``rf``: from a transaction, or T0, to a read that took its value from it;
 - ``po``: between operations of one transaction, from each to all of its later ones (what one
   predicate read saw is not ordered);
 - ``in``: from an operation to its transaction;
 - ``rival``: from every other committed transaction, or T0, that writes the object, to the read: not
-  from the reader's own, nor from the one that it read from, unless that one overwrote what was read;
-- ``so`` also leads from T0 to every committed transaction, ``wr`` to those that read from it, so that
-  who must come before T0 is on a cycle.
+  from the reader's own, nor from the one that it read from, unless that one overwrote what was
+  read;
+- ``so`` also leads from T0 to every committed transaction, ``wr`` to those that read from it, so
+  that who must come before T0 is on a cycle.
 
-A spec that looks at operations one by one has more: each write is a node (``T2 w(x2)``), and each read of a
-transaction's own version, in the order of operations. These are in the sets ``ItemRead``, ``PredicateRead``, ``Write``.
+A spec that looks at operations one by one has more: each write is a node (``T2 w(x2)``), and each
+read of a transaction's own version, in the order of operations. These are in the sets ``ItemRead``,
+``PredicateRead``, ``Write``.
 
-- ``fr`` (herd's from-reads): from a read to another transaction, which wrote the next version, by the rule of
-  ``rw``; so ``in^-1 ; fr`` is ``rw``;
-- ``wr-read``: from a transaction to a read, by the rule of ``wr``; so ``wr-read ; in`` is ``wr``. Of a read of an item it
-  is ``rf``; a read by predicate depends on all who changed what matches, and they need not have written what it saw last;
-- ``loc`` (herd's): between operations on one object; two reads by predicate are of one predicate, too. A write is of what
-  such a read reads only if that saw what was written, or it changes the matches;
-- ``time``, where the schedule says so: from what came before in time, operations, and transactions as they ended.
+- ``fr`` (herd's from-reads): from a read to another transaction, which wrote the next version, by
+  the rule of ``rw``; so ``in^-1 ; fr`` is ``rw``;
+- ``wr-read``: from a transaction to a read, by the rule of ``wr``; so ``wr-read ; in`` is ``wr``.
+  Of a read of an item it is ``rf``; a read by predicate depends on all who changed what matches,
+  and they need not have written what it saw last;
+- ``loc`` (herd's): between operations on one object; two reads by predicate are of one predicate,
+  too. A write is of what such a read reads only if that saw what was written, or it changes the
+  matches;
+- ``time``, where the schedule says so: from what came before in time, operations, and transactions
+  as they ended.
 
 Choices. A writer is the rival of a predicate read only if its version changes the matches relative
-to the version seen, the rule of ``ww`` and ``rw`` (see ``model.operations``): it needs no version order.
-T0 is a rival, too: it wrote every object. Operations of transactions that did not commit are nodes, so that
-all completions of a history have the same; their reads are in no pairs but ``in``, ``po``, ``loc`` and ``time``, and in none
-where writes are no nodes. A read of an own version is in these alone, too.
+to the version seen, the rule of ``ww`` and ``rw`` (see ``model.operations``): it needs no version
+order. T0 is a rival, too: it wrote every object. Operations of transactions that did not commit are
+nodes, so that all completions of a history have the same; their reads are in no pairs but ``in``,
+``po``, ``loc`` and ``time``, and in none where writes are no nodes. A read of an own version is in
+these alone, too.
 """
 
 from __future__ import annotations
@@ -78,7 +86,8 @@ def add_reads(
 ) -> None:
     """Add T0 and the reads of a completion of a history to the frame of its transactions.
 
-    ``following``, where all operations are to be nodes: the version after one, and whether that is supposed.
+    ``following``, where all operations are to be nodes: the version after one, and whether that is
+    supposed.
 
     >>> from isolitmus.model.history import History
     >>> from isolitmus.checker.judge.completion import completions
@@ -97,7 +106,9 @@ def add_reads(
 
 @dataclass(frozen=True, slots=True)
 class _OperationNode:
-    """One read or write: which operation of which transaction, of which version, by which predicate."""
+    """One read or write: which operation of which transaction, of which version, by which
+    predicate.
+    """
 
     by: int
     place: int
@@ -180,7 +191,9 @@ class _ReadPairs:
         self.builder.add(relation, self.place[source], self.place[target], kind, **nouns)
 
     def sees(self, node: _OperationNode) -> bool:
-        """Whether it is a read, of a transaction that committed, of what there was outside of that."""
+        """Whether it is a read, of a transaction that committed, of what there was outside of
+        that.
+        """
         there = node.version.writer == INITIAL or node.version in self.written
         return node.by in self.committed and node.external and there
 
@@ -259,7 +272,9 @@ class _ReadPairs:
     def overwritten(
         self, read: _OperationNode, following: Callable[[Version], tuple[Version, bool] | None]
     ) -> None:
-        """``fr``: to the next version's writer; of a read by predicate to those of all later ones that change matches."""
+        """``fr``: to the next version's writer; of a read by predicate to those of all later ones
+        that change matches.
+        """
         seen, reader = read.version, f"T{read.by}"
         if read.predicate is None:
             found = following(seen)

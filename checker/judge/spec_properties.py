@@ -4,10 +4,11 @@ Which specs can only lose frames as frames grow, in nodes or in pairs: what a se
 
 Which specs say the same if any later version stands for the next one.
 
-``ww`` and ``rw`` lead to the writer of the next version. Who looks for an order of the versions would rather
-say it of two: "i came before j" alone then puts a pair there, whatever is between. A pair to a later version
-has a path behind it, ``ww+`` or ``rw ; ww*``. So the relation of an expression may grow by steps ``ww*`` in
-front and behind; where these are absorbed, in a closure or around a cycle, nothing has changed.
+``ww`` and ``rw`` lead to the writer of the next version. Who looks for an order of the versions
+would rather say it of two: "i came before j" alone then puts a pair there, whatever is between. A
+pair to a later version has a path behind it, ``ww+`` or ``rw ; ww*``. So the relation of an
+expression may grow by steps ``ww*`` in front and behind; where these are absorbed, in a closure or
+around a cycle, nothing has changed.
 
 Which specs a latecomer cannot break: a transaction that comes last and has seen all the others.
 """
@@ -157,9 +158,11 @@ STILL = _Growth()
 
 
 def takes_later(spec: Spec) -> bool:
-    """Whether it admits the same frames if ww and rw lead to every later version, not to the next alone.
+    """Whether it admits the same frames if ww and rw lead to every later version, not to the next
+    alone.
 
-    Sufficient, not necessary. A transaction that read a version and wrote a later one misses those between.
+    Sufficient, not necessary. A transaction that read a version and wrote a later one misses those
+    between.
 
     >>> from isolitmus.specs.files.catalogue import level
     >>> from isolitmus.specs.language.parser import read
@@ -268,15 +271,18 @@ def _composed(a: _Growth, b: _Growth) -> _Growth | None:
 
 
 INTO = frozenset(("so", "wr", "ww", "rw", "intermediate", "log", "vis"))
-"""The relations that lead to a latecomer, if at all: nothing that it does comes before what others do."""
+"""The relations that lead to a latecomer, if at all: nothing that it does comes before what others
+do.
+"""
 
 
 def ignores_latecomers(spec: Spec) -> bool:
     r"""Whether a latecomer never changes what the spec says of the transactions before it.
 
-    So it is if the pairs of the others stay as they were, and the latecomer is on no cycle that is forbidden, and
-    in no pair of what has to be empty. Sufficient, not necessary: of relations that are not known here each may lead to it
-    and away from it. The premise is that all are committed, and that the order of versions is known.
+    So it is if the pairs of the others stay as they were, and the latecomer is on no cycle that is
+    forbidden, and in no pair of what has to be empty. Sufficient, not necessary: of relations that
+    are not known here each may lead to it and away from it. The premise is that all are committed,
+    and that the order of versions is known.
 
     >>> from isolitmus.specs.language.parser import read
     >>> from isolitmus.specs.files.catalogue import level, protocol
@@ -321,7 +327,9 @@ def _stays(axiom: Axiom, pairs: _Pairs) -> bool:
 
 
 class _Reach:
-    """Relations as the pairs that a latecomer may be in, sets by whether somebody may be in them."""
+    """Relations as the pairs that a latecomer may be in, sets by whether somebody may be in
+    them.
+    """
 
     def relation(self, name: str) -> _Pairs:
         if name == "unseen":  # who has seen all has missed nothing

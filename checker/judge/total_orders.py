@@ -1,10 +1,12 @@
-r"""Total orders that nobody observed, as binders suppose them: commit orders, and what each transaction sees of one.
+r"""Total orders that nobody observed, as binders suppose them: commit orders, and what each
+transaction sees of one.
 
-Choices. ``co`` orders the transactions that committed, the initial one first where it is a node. ``vis`` leads to each
-from those in a prefix of that order, which ends before it. With ``ww from co`` the versions of each object come in that
-order, and it agrees with what was observed of theirs; else an observed version order is of no account to it. What an
-axiom obviously asks of an order is not tried otherwise: ``acyclic r | co`` that it has r, ``empty r \ vis`` that
-who comes first by r is seen. Where no order has all that, all are tried, so that a reader sees why not.
+Choices. ``co`` orders the transactions that committed, the initial one first where it is a node.
+``vis`` leads to each from those in a prefix of that order, which ends before it. With ``ww from
+co`` the versions of each object come in that order, and it agrees with what was observed of theirs;
+else an observed version order is of no account to it. What an axiom obviously asks of an order is
+not tried otherwise: ``acyclic r | co`` that it has r, ``empty r \ vis`` that who comes first by r
+is seen. Where no order has all that, all are tried, so that a reader sees why not.
 """
 
 from __future__ import annotations
@@ -97,8 +99,9 @@ class LinearCompletion:
 def linear_completions(
     history: ObservedHistory, spec: Spec, *, orders: bool = True
 ) -> Iterator[LinearCompletion]:
-    """Every completion with every commit order that the spec may suppose, and every choice of prefixes if it binds
-    these; at least one. ``orders`` False: one version order only, for who does not look at it.
+    """Every completion with every commit order that the spec may suppose, and every choice of
+    prefixes if it binds these; at least one. ``orders`` False: one version order only, for who does
+    not look at it.
 
     >>> from isolitmus.model.history import History
     >>> from isolitmus.specs.language.parser import read

@@ -88,12 +88,12 @@ class Reasons:
 
     A union gives the reason of its first operand that has the pair, a composition goes through the
     smallest node in between, a closure takes a shortest path, a difference gives the reason of its
-    left side, ``[S]`` and the reflexive part of ``r?`` give none. An intersection of two single edges
-    is one edge with both names and both reasons (``unseen & adds-meets-reads``); else it gives the
-    shorter of the two. An edge that is followed backwards has ``^-1`` after its name.
+    left side, ``[S]`` and the reflexive part of ``r?`` give none. An intersection of two single
+    edges is one edge with both names and both reasons (``unseen & adds-meets-reads``); else it
+    gives the shorter of the two. An edge that is followed backwards has ``^-1`` after its name.
 
-    Where the way from one transaction to another passes through reads, it is one edge: its kind is the
-    way as an expression, ``rival & (wr ; in^-1) ; rf^-1``, its reason what each step adds.
+    Where the way from one transaction to another passes through reads, it is one edge: its kind is
+    the way as an expression, ``rival & (wr ; in^-1) ; rf^-1``, its reason what each step adds.
     """
 
     def __init__(
@@ -211,7 +211,9 @@ def _turned(edge: Edge) -> Edge:
 
 
 def _topological(relation: Relation) -> list[int]:
-    """The nodes in an order that respects the relation, smallest first; short of those on cycles."""
+    """The nodes in an order that respects the relation, smallest first; short of those on
+    cycles.
+    """
     waiting = [0] * relation.size
     for row in relation.rows:
         for j in bits(row):

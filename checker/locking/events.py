@@ -2,7 +2,8 @@
 
 What a transaction did among others, besides what any does.
 
-What a transaction has read and written, as an effect: one of a schedule, or one that is all by itself.
+What a transaction has read and written, as an effect: one of a schedule, or one that is all by
+itself.
 """
 
 from __future__ import annotations
@@ -47,7 +48,9 @@ DEADLOCK = "Deadlock"
 
 @dataclass(frozen=True, slots=True)
 class CommitWrites:
-    """What others may know of a commit: where it is (in one of its tables), and that there is something."""
+    """What others may know of a commit: where it is (in one of its tables), and that there is
+    something.
+    """
 
     table: str
     empty: bool = False

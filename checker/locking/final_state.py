@@ -62,7 +62,9 @@ class ClientResult:
     changed: int
     """How many rows it changed."""
     timely: bool | None = None
-    """Of a query alone: whether the tables had its result at some time while it ran. None: it is none."""
+    """Of a query alone: whether the tables had its result at some time while it ran. None: it is
+    none.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,8 +166,8 @@ class DuckTexts:
     def told(
         self, order: tuple[str, ...]
     ) -> tuple[tuple[tuple[str, Rows], ...], tuple[tuple[Rows | None, int], ...]] | None:
-        """The tables by name, and of each transaction what its queries gave, if it has any, and how many rows it
-        changed; None if one of them fails.
+        """The tables by name, and of each transaction what its queries gave, if it has any, and how
+        many rows it changed; None if one of them fails.
         """
         found = self._after(order)
         return None if found is None else (tuple(sorted(found[0].items())), found[1])
@@ -186,7 +188,8 @@ class DuckTexts:
                     if index.unique:
                         names = ", ".join(f'"{schema.columns[k].name}"' for k in index.columns)
                         connection.execute(
-                            f'CREATE UNIQUE INDEX "{schema.name}.{index.name}" ON "{schema.name}" ({names})'
+                            f'CREATE UNIQUE INDEX "{schema.name}.{index.name}" ON "{schema.name}"'
+                            f" ({names})"
                         )
             for statement in self._litmus.init:
                 connection.execute(self._texts[statement])
@@ -261,7 +264,8 @@ class SerialFinalStates:
         ours = None if end is None else (end.tables, tuple((t.rows, t.changed) for t in end.told))
         if ours != theirs:
             raise Disagreement(
-                f"{self.litmus.name}: the serial order '{' '.join(names)}' gives {ours} by the model and {theirs} by DuckDB"
+                f"{self.litmus.name}: the serial order '{' '.join(names)}' gives {ours} by the"
+                f" model and {theirs} by DuckDB"
             )
         return end
 
@@ -275,7 +279,9 @@ class SerialFinalStates:
         return {" ".join(o): self.breaks(end) for o, end in orders.items() if end is not None}
 
     def plausible(self, end: FinalState) -> bool | None:
-        """Whether each result of no version of its run is that of a version of some serial order."""
+        """Whether each result of no version of its run is that of a version of some serial
+        order.
+        """
         late = [told for told in end.told if told.timely is False]
         return None if not late else all(told.rows in self._results(told.name) for told in late)
 

@@ -1,4 +1,6 @@
-"""Engines with locks and scans as a format: rows in place, indexes, and plans that go through them."""
+"""Engines with locks and scans as a format: rows in place, indexes, and plans that go through
+them.
+"""
 
 from __future__ import annotations
 

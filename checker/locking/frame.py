@@ -2,12 +2,13 @@
 
 From a run to its frame: transactions, the initial one, and a node for each row that a scan emitted.
 
-What a scan reads is places in an index, one after another. A row stands at one place at a time, and its move is
-the end of one entry and the beginning of another; each place is read when the scan comes past it. So ``wr`` and
-``rw`` are Adya's with entries as the objects: a row that moves ahead of a scan and is counted twice is read before the move and
-after it; one that moves behind it is read by the same scan as gone from where it was, and as not yet where it is.
-A scan of a snapshot reads every place at the snapshot's moment. Transactions that aborted are nodes, since others
-may have read what they wrote; what they read themselves is not looked at.
+What a scan reads is places in an index, one after another. A row stands at one place at a time, and
+its move is the end of one entry and the beginning of another; each place is read when the scan
+comes past it. So ``wr`` and ``rw`` are Adya's with entries as the objects: a row that moves ahead
+of a scan and is counted twice is read before the move and after it; one that moves behind it is
+read by the same scan as gone from where it was, and as not yet where it is. A scan of a snapshot
+reads every place at the snapshot's moment. Transactions that aborted are nodes, since others may
+have read what they wrote; what they read themselves is not looked at.
 
 Whether all that a statement read was there at one moment.
 
@@ -57,7 +58,9 @@ __all__ = [
 
 
 def is_torn(event: Event) -> bool:
-    """Whether some statement of a transaction read what was there at no one moment, from the start to when it ended."""
+    """Whether some statement of a transaction read what was there at no one moment, from the start
+    to when it ended.
+    """
     done = event.effect
     if not isinstance(done, ScanRecord) or done.store is None:
         return False
@@ -66,8 +69,8 @@ def is_torn(event: Event) -> bool:
 
 
 def moments(who: str, traces: Sequence[ScanTrace], store: RowStore) -> list[int]:
-    """The times at which the committed rows are what scans of one statement gave; beside these the transaction
-    has what it wrote itself before.
+    """The times at which the committed rows are what scans of one statement gave; beside these the
+    transaction has what it wrote itself before.
     """
     began = min(
         trace.began if not trace.passed else min(trace.began, trace.passed[0][1])
@@ -87,7 +90,9 @@ def moments(who: str, traces: Sequence[ScanTrace], store: RowStore) -> list[int]
 
 
 def _gives(who: str, trace: ScanTrace, store: RowStore, at: int, began: int) -> bool:
-    """Whether a scan gave the rows that were there at a time; if it was ended before its end, the first of them."""
+    """Whether a scan gave the rows that were there at a time; if it was ended before its end, the
+    first of them.
+    """
     there: list[tuple[object, StoredRow, RowImage]] = []
     for row in store.rows[trace.table]:
         image = _image(who, row, at, began)
@@ -399,7 +404,9 @@ class _ScanFrame:
                 )
 
     def missed(self, i: int, trace: ScanTrace, row: StoredRow) -> None:
-        """A row that was there, committed, as the scan asks for it, all the time, and was not emitted."""
+        """A row that was there, committed, as the scan asks for it, all the time, and was not
+        emitted.
+        """
         if not trace.passed or trace.passed[-1][0] is not None:
             return
         if any(visit.row is row for visit in trace.visits):

@@ -2,20 +2,21 @@
 
 Heaps with indexes over them, as Apache Derby keeps tables (``rules``: ``keep heaps``).
 
-A row stays where it was inserted; an entry of an index leads to it. What is deleted, and an entry that is taken out
-because its key changes, stays as a ghost: scans come to it, lock its row, and see then that it is none. Whoever reads a
-heap has IS on it, whoever writes it IX, or S and X instead of locks on rows, and nobody's row is locked who has these.
-With ranges locked by previous keys, whoever scans a range locks the row before it, too, or what stands for it
-where there is none; whoever takes an entry out of an index in which keys come more than once, the row of the entry
+A row stays where it was inserted; an entry of an index leads to it. What is deleted, and an entry
+that is taken out because its key changes, stays as a ghost: scans come to it, lock its row, and see
+then that it is none. Whoever reads a heap has IS on it, whoever writes it IX, or S and X instead of
+locks on rows, and nobody's row is locked who has these. With ranges locked by previous keys,
+whoever scans a range locks the row before it, too, or what stands for it where there is none;
+whoever takes an entry out of an index in which keys come more than once, the row of the entry
 before it; and whoever puts one in asks for that, and does not keep it.
 
-Each lock is counted as often as it is asked for, since the victim of a deadlock is who has the fewest
-(Derby's ``LockSpace.deadlockCount``).
+Each lock is counted as often as it is asked for, since the victim of a deadlock is who has the
+fewest (Derby's ``LockSpace.deadlockCount``).
 
 Rows that are written in their place, and where they come to stand: what is locked and waited for.
 
-Whoever writes locks the row, its page or its table, waits for whoever holds the gap into which an entry goes, and has a
-key of a unique index only once nobody else may have it.
+Whoever writes locks the row, its page or its table, waits for whoever holds the gap into which an
+entry goes, and has a key of a unique index only once nobody else may have it.
 """
 
 from __future__ import annotations
@@ -63,8 +64,8 @@ def open_heap(
 
 
 def locked(work: SharedState, wanted: Lock) -> Generator[Lock | LockGranted, None, bool]:
-    """Lock something; whether that had to wait. Who comes where nobody has a lock any more, and who waits has not
-    looked yet, is given it (``LockControl.isGrantable``).
+    """Lock something; whether that had to wait. Who comes where nobody has a lock any more, and who
+    waits has not looked yet, is given it (``LockControl.isGrantable``).
     """
     waited = False
     while work.locks.behind(wanted):
@@ -97,11 +98,15 @@ class HeapScan(ScanPlan):
     """Whether it locks rows once more where it goes from an index to the heap, for an UPDATE."""
 
     hidden: tuple[int, ...] = ()
-    """Columns at which the store does not look: Derby would go by their index, if they did not stand in an expression."""
+    """Columns at which the store does not look: Derby would go by their index, if they did not
+    stand in an expression.
+    """
 
     @classmethod
     def of(cls, plan: ScanPlan, k: int, work: SharedState, *, writes: bool) -> HeapScan:
-        """The scan that is planned; one that goes through a whole index locks as one through the heap does."""
+        """The scan that is planned; one that goes through a whole index locks as one through the
+        heap does.
+        """
         rules, indexes = work.rules, work.store.schemas[plan.table].indexes
         made = cls(**{one.name: getattr(plan, one.name) for one in fields(plan)}, k=k)
         if made.held is not None and not any(made.range()):
@@ -172,8 +177,9 @@ class HeapScan(ScanPlan):
         return None
 
     def there(self, work: SharedState, entry: IndexEntry) -> bool:
-        """Whether an entry that it has come to is no ghost now, and meets what the store itself looks at: conditions
-        of one column, of an index one of its own, against a value (Derby's ``Qualifier``).
+        """Whether an entry that it has come to is no ghost now, and meets what the store itself
+        looks at: conditions of one column, of an index one of its own, against a value (Derby's
+        ``Qualifier``).
         """
         now = work.store.standing(self.table, self.index)
         found = next((e for e in now if e.position == entry.position), None)
@@ -210,7 +216,9 @@ class HeapScan(ScanPlan):
         )
 
     def range_locked(self, work: SharedState, mode: str) -> Iterator[Lock | LockGranted]:
-        """Lock the row before its range, anew if it had to wait; nothing if no key can come before the first."""
+        """Lock the row before its range, anew if it had to wait; nothing if no key can come before
+        the first.
+        """
         waited = True
         while waited:
             bounds = list(self.range())
@@ -231,7 +239,9 @@ class HeapScan(ScanPlan):
         return entry.values
 
     def begins_with_a_key(self, standing: Sequence[IndexEntry], bounds: Sequence[ex.Expr]) -> bool:
-        """Whether its range begins with a key that is there, of an index in which no key comes twice."""
+        """Whether its range begins with a key that is there, of an index in which no key comes
+        twice.
+        """
         assert self.index is not None
         if not self.index.unique:
             return False
@@ -342,14 +352,18 @@ class IndexUpkeep:
             return
 
     def same(self, index: Index, key: object, row: StoredRow, values: Row) -> IndexEntry | None:
-        """The entry with this key, of an index in which no key comes twice; else that of this row."""
+        """The entry with this key, of an index in which no key comes twice; else that of this
+        row.
+        """
         if index.unique and any(values[k] is None for k in index.columns):
             return None
         there = (e for e in self.work.store.standing(self.table, index) if e.position[0] == key)
         return next((e for e in there if index.unique or e.row is row), None)
 
     def opens(self, index: Index, what: str) -> Generator[Lock | LockGranted, None, bool]:
-        """Open an index where the statement needs it first; whether no rows need to be locked then."""
+        """Open an index where the statement needs it first; whether no rows need to be locked
+        then.
+        """
         if (index.name, what) not in self._covered:
             covered = yield from open_heap(self.work, self.who, self.table, "IX")
             self._covered[index.name, what] = covered
@@ -381,8 +395,9 @@ class RowWriter:
         self.work.locks.grant(wanted)
 
     def exclusive(self, row: StoredRow, seen: RowImage) -> Iterator[Lock]:
-        """Lock a row that is to be written, of which a version was seen: where versions stand behind each other, whoever
-        has to go on from that to what others have not committed waits for these, and not in the row's queue.
+        """Lock a row that is to be written, of which a version was seen: where versions stand
+        behind each other, whoever has to go on from that to what others have not committed waits
+        for these, and not in the row's queue.
         """
         granule = self.work.rules.writes.granule
         if granule == "table":
@@ -452,15 +467,18 @@ class RowWriter:
                 self.work.overlaps.enters(self.who, self.table, index.name)
 
     def free(self, values: Row, number: int, old: Row | None) -> Iterator[Lock]:
-        """Wait until nobody holds the gaps that an entry goes into, and no other row has its key where keys
-        are unique. After a wait all is asked anew: whoever waited before may have taken the place.
+        """Wait until nobody holds the gaps that an entry goes into, and no other row has its key
+        where keys are unique. After a wait all is asked anew: whoever waited before may have taken
+        the place.
         """
         while wanted := self.taken(values, number, old):
             while self.work.locks.behind(wanted):
                 yield wanted
 
     def taken(self, values: Row, number: int, old: Row | None) -> Lock | None:
-        """What has to be waited for before a row stands there; None: nothing. An error if another has its key."""
+        """What has to be waited for before a row stands there; None: nothing. An error if another
+        has its key.
+        """
         for index in (None, *self.indexes):
             key = key_of(index, values)
             if old is not None and key == key_of(index, old):
@@ -476,7 +494,9 @@ class RowWriter:
         return None
 
     def owner(self, index: Index, values: Row, number: int) -> Lock | None:
-        """The lock of a row that has a key, or may have it again; an error if it has it for good."""
+        """The lock of a row that has a key, or may have it again; an error if it has it for
+        good.
+        """
         if any(values[k] is None for k in index.columns):
             return None
         key = key_of(index, values)

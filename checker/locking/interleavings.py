@@ -1,9 +1,9 @@
 """All interleavings of the steps of a litmus test: what can come out of them, counted exactly.
 
-A step is one of the schedule's ``x.step[n]``: a scan comes to an entry or to its end, a statement ends; a transaction
-of one statement commits with its last one. The schedule of the test is not looked at. Interleavings that lead to one
-state go on alike and are followed once (``checker.universes.schedules``). To give one lock back and to ask for the next
-is one step.
+A step is one of the schedule's ``x.step[n]``: a scan comes to an entry or to its end, a statement
+ends; a transaction of one statement commits with its last one. The schedule of the test is not
+looked at. Interleavings that lead to one state go on alike and are followed once
+(``checker.universes.schedules``). To give one lock back and to ask for the next is one step.
 """
 
 from __future__ import annotations
@@ -53,7 +53,9 @@ class CountedEnd:
     breaks: tuple[str, ...]
     """The postconditions that it breaks."""
     plausible: bool | None
-    """Of a result of no point in time: whether some serial order has a version with it. None: there is none."""
+    """Of a result of no point in time: whether some serial order has a version with it. None: there
+    is none.
+    """
 
     @property
     def timeless(self) -> bool:
@@ -103,8 +105,8 @@ class Interleavings(TextResult, Tabular):
 
     @property
     def figures(self) -> dict[str, int]:
-        """How many there are, how many are like no serial order, and how many of each break a postcondition; ``serial``:
-        how many serial orders do.
+        """How many there are, how many are like no serial order, and how many of each break a
+        postcondition; ``serial``: how many serial orders do.
         """
 
         def count(which: Iterable[CountedEnd]) -> int:
@@ -165,10 +167,11 @@ class Interleavings(TextResult, Tabular):
 def count_interleavings(litmus: Litmus, protocol: SpecLike) -> Interleavings:
     """Follow all interleavings of the steps of a litmus test, and say what comes out of them.
 
-    Each outcome is compared with every serial order of the transactions that committed, by the tables, the rows that
-    were read and the numbers of rows that were changed; these orders are carried out by DuckDB as well. Its schedule is
-    carried out once more, as any other is. IsolitmusError for a test of a format without steps, or of more than MOST
-    transactions; Disagreement if two that must agree do not.
+    Each outcome is compared with every serial order of the transactions that committed, by the
+    tables, the rows that were read and the numbers of rows that were changed; these orders are
+    carried out by DuckDB as well. Its schedule is carried out once more, as any other is.
+    IsolitmusError for a test of a format without steps, or of more than MOST transactions;
+    Disagreement if two that must agree do not.
 
     >>> from isolitmus.specs import litmus, protocol
     >>> done = count_interleavings(litmus("quiz-two-workers"), protocol("locking-read-committed-table"))
@@ -179,11 +182,13 @@ def count_interleavings(litmus: Litmus, protocol: SpecLike) -> Interleavings:
     protocol = named_protocol(protocol)
     if not format_named(litmus.format).steps:
         raise IsolitmusError(
-            f"{litmus.name} is of format {litmus.format}, whose transactions have no steps that could be interleaved"
+            f"{litmus.name} is of format {litmus.format}, whose transactions have no steps that"
+            " could be interleaved"
         )
     if len(litmus.transactions) > MOST:
         raise IsolitmusError(
-            f"{litmus.name} has {len(litmus.transactions)} transactions; at most {MOST} are interleaved"
+            f"{litmus.name} has {len(litmus.transactions)} transactions; at most {MOST} are"
+            " interleaved"
         )
     ends, serial = FinalStates(litmus), SerialFinalStates(litmus)
     orders = Orders(
@@ -197,7 +202,8 @@ def count_interleavings(litmus: Litmus, protocol: SpecLike) -> Interleavings:
         again.execution()
         if ends.of(again) != end:
             raise Disagreement(
-                f"{litmus.name} under {protocol.name}: '{schedule}' does not lead where its interleaving did"
+                f"{litmus.name} under {protocol.name}: '{schedule}' does not lead where its"
+                " interleaving did"
             )
         outcomes.append(
             CountedEnd(end, ways.number, schedule, serial.orders(end), serial.breaks(end), serial.plausible(end))
@@ -219,7 +225,8 @@ def _within(litmus: Litmus) -> Callable[[int], None]:
     def check(states: int) -> None:
         if states >= STATES:
             raise IsolitmusError(
-                f"{litmus.name}: its interleavings lead to more than {STATES:,} states; take fewer rows or transactions"
+                f"{litmus.name}: its interleavings lead to more than {STATES:,} states; take fewer"
+                " rows or transactions"
             )
 
     return check

@@ -1,15 +1,17 @@
 """A lock table: who holds what, who waits for whom, and who waits for himself.
 
-Modes are share (S), update (U) and exclusive (X); S goes with S and U, U with S, X with nothing. A lock on a
-table is one on all that is in it. Who comes first is served first: a request also waits for those that wait
-already for something that it does not go with.
+Modes are share (S), update (U) and exclusive (X); S goes with S and U, U with S, X with nothing. A
+lock on a table is one on all that is in it. Who comes first is served first: a request also waits
+for those that wait already for something that it does not go with.
 
-Where versions of a row stand behind each other (``rules``: ``updates append``), who finds nobody at the newest has it, whoever
-waits for it; and when there is another version all who waited ask anew for that, in no order.
+Where versions of a row stand behind each other (``rules``: ``updates append``), who finds nobody at
+the newest has it, whoever waits for it; and when there is another version all who waited ask anew
+for that, in no order.
 
-Heaps (``rules``: ``keep heaps``) have more: IS and IX on a heap by whoever locks rows of it; I on a row that was
-inserted; P of whoever puts an entry after a row, and asks only, with I and P. In their queues everybody stands behind
-all who wait there already, whatever they wait for, except who has a lock there, and who need not keep what he asks for.
+Heaps (``rules``: ``keep heaps``) have more: IS and IX on a heap by whoever locks rows of it; I on a
+row that was inserted; P of whoever puts an entry after a row, and asks only, with I and P. In their
+queues everybody stands behind all who wait there already, whatever they wait for, except who has a
+lock there, and who need not keep what he asks for.
 """
 
 from __future__ import annotations
@@ -36,8 +38,8 @@ class Resource:
     """What a lock is on."""
 
     kind: str
-    """A ``table``, a ``row`` of it, a ``page`` of an index, a ``gap`` of one, or a ``point`` in one, at which
-    somebody puts an entry; a ``heap``, which is locked beside its rows."""
+    """A ``table``, a ``row`` of it, a ``page`` of an index, a ``gap`` of one, or a ``point`` in
+    one, at which somebody puts an entry; a ``heap``, which is locked beside its rows."""
     table: str
     """The table that it is, or is in."""
     name: str = ""
@@ -99,9 +101,13 @@ class LockTable:
     versions: bool = False
     """Whether these are locks of rows whose versions stand behind each other."""
     loose: set[Lock] = field(default_factory=set)
-    """The requests that have no place in a queue: nobody is behind them, and they only behind who has a lock."""
+    """The requests that have no place in a queue: nobody is behind them, and they only behind who
+    has a lock.
+    """
     raced: bool = False
-    """Whether several go on who had to wait, and some of them may not have looked yet whether they need not any more."""
+    """Whether several go on who had to wait, and some of them may not have looked yet whether they
+    need not any more.
+    """
 
     @property
     def asked(self) -> tuple[tuple[Lock, bool], ...]:
@@ -109,7 +115,9 @@ class LockTable:
         return tuple((lock, lock in self.loose) for lock in self.waiting)
 
     def behind(self, wanted: Lock) -> tuple[str, ...]:
-        """Those for whom a request has to wait, sorted; whoever strengthens what he has goes first."""
+        """Those for whom a request has to wait, sorted; whoever strengthens what he has goes
+        first.
+        """
         found = {lock.owner for lock in self.held if lock.against(wanted)}
         if self.versions and not found and wanted not in self.waiting:
             return ()
@@ -125,7 +133,9 @@ class LockTable:
         return any(lock.against(wanted) for lock in self.held)
 
     def left(self, wanted: Lock) -> bool:
-        """Whether a request is new, and nobody has a lock at its place, which those who wait there may not have seen."""
+        """Whether a request is new, and nobody has a lock at its place, which those who wait there
+        may not have seen.
+        """
         return self.raced and wanted not in self.waiting and not self.at(wanted.place)
 
     def ahead(self, wanted: Lock) -> list[Lock]:
@@ -213,11 +223,13 @@ Circle = tuple[tuple[str, tuple[str, ...]], ...]
 def find_deadlock_victim(
     locks: LockTable, who: str, *, told: bool = False, tried: tuple[str, ...] = ()
 ) -> tuple[str, Circle] | None:
-    """Who ends if somebody begins to wait for heaps and rows of them, and the circle that he is in; None: nobody.
+    """Who ends if somebody begins to wait for heaps and rows of them, and the circle that he is in;
+    None: nobody.
 
-    Of those who wait for each other it is who has the fewest locks, and of several the last. If that is another, he is
-    told, looks himself, and ends if he is in what he finds; otherwise nobody does, and nobody looks again
-    (``Deadlock.handle``, ``ConcurrentLockSet.lockObject``). Nor does he end if he sees that he need not wait any more.
+    Of those who wait for each other it is who has the fewest locks, and of several the last. If
+    that is another, he is told, looks himself, and ends if he is in what he finds; otherwise nobody
+    does, and nobody looks again (``Deadlock.handle``, ``ConcurrentLockSet.lockObject``). Nor does
+    he end if he sees that he need not wait any more.
     """
     if told and not any(locks.behind(lock) for lock in locks.waiting if lock.owner == who):
         return None
@@ -236,11 +248,13 @@ def find_deadlock_victim(
 
 
 def look(locks: LockTable, start: str) -> Circle:
-    """Those who wait for each other, as Derby comes upon them from somebody who begins to wait (``Deadlock.look``):
-    deep first, of the locks on one place the latest given first; nobody, if it comes upon none.
+    """Those who wait for each other, as Derby comes upon them from somebody who begins to wait
+    (``Deadlock.look``): deep first, of the locks on one place the latest given first; nobody, if it
+    comes upon none.
 
-    Who waits is behind all who have the place, be their locks against his or not, and behind whoever waits there
-    right before him, if their locks are against each other; so is who need not wait any more, until he has seen that.
+    Who waits is behind all who have the place, be their locks against his or not, and behind
+    whoever waits there right before him, if their locks are against each other; so is who need not
+    wait any more, until he has seen that.
     """
     waits = {lock.owner: lock for lock in locks.waiting if locks.raced or locks.behind(lock)}
     if start not in waits:
@@ -266,8 +280,8 @@ def look(locks: LockTable, start: str) -> Circle:
 def _follow(
     locks: LockTable, waits: dict[str, Lock], chain: list[str | list[Lock]], there: list[Lock]
 ) -> Circle:
-    """The circle that the owner of the last of some locks is in, if he is in the chain already; else the chain
-    goes on, or back.
+    """The circle that the owner of the last of some locks is in, if he is in the chain already;
+    else the chain goes on, or back.
     """
     owner = there[-1].owner
     while True:
@@ -295,7 +309,9 @@ def _follow(
 
 
 def _circle(chain: list[str | list[Lock]]) -> Circle:
-    """Each of a chain waits for the next, the last for the first, and for those of them who have what he wants."""
+    """Each of a chain waits for the next, the last for the first, and for those of them who have
+    what he wants.
+    """
     names = [one for one in chain if isinstance(one, str)]
     behind = {name: {after} for name, after in zip(names, [*names[1:], names[0]], strict=True)}
     for name, there in itertools.pairwise(chain):

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 __all__ = ["LockRule", "ProtocolRules", "read_rules", "rules_of"]
 
 SIGHTS = ("current", "committed", "statement", "transaction", "first")
-"""What a scan sees of a row: what it is now, be it committed or not; what was committed last; the same at the
-start of the statement, of the transaction, of everything."""
+"""What a scan sees of a row: what it is now, be it committed or not; what was committed last; the
+same at the start of the statement, of the transaction, of everything."""
 CHANGED = ("recheck", "refuse")
 SUBJECTS = ("reads", "searches", "seeks", "heaps", "writes", "ranges")
 MODES = ("S", "U", "X")
@@ -43,8 +43,8 @@ class LockRule:
 class ProtocolRules:
     """The clauses of a protocol.
 
-    Without any, as a history is looked at under no protocol: everybody sees what is there, and only writers
-    keep each other out.
+    Without any, as a history is looked at under no protocol: everybody sees what is there, and only
+    writers keep each other out.
     """
 
     see: str = "current"
@@ -52,8 +52,8 @@ class ProtocolRules:
     search: str | None = None
     """What UPDATE and DELETE see of the rows that they look for; None: what a query sees."""
     changed: str = "recheck"
-    """What becomes of a row that was changed since what was seen of it: its condition is asked anew, or the
-    transaction ends."""
+    """What becomes of a row that was changed since what was seen of it: its condition is asked
+    anew, or the transaction ends."""
     reads: LockRule | None = None
     """What a query locks; None: nothing."""
     searches: LockRule | None = None
@@ -61,11 +61,15 @@ class ProtocolRules:
     seeks: LockRule | None = None
     """The same where they look by an index; None: as where they do not."""
     heaps: LockRule | None = None
-    """What a scan locks that goes by no index, exclusively where UPDATE or DELETE looks; None: as any."""
+    """What a scan locks that goes by no index, exclusively where UPDATE or DELETE looks; None: as
+    any.
+    """
     writes: LockRule = LockRule("X", "row", "commit")
     """What is locked where something is written."""
     ranges: str | None = None
-    """Whether the gaps between what is read are locked until the end, each with the key after it or before it."""
+    """Whether the gaps between what is read are locked until the end, each with the key after it or
+    before it.
+    """
     escalate: int | None = None
     """From so many rows on a table is locked instead."""
     page: int = 1
@@ -75,15 +79,19 @@ class ProtocolRules:
     updates: str = "in-place"
     """Where a new version of a row stands: in its place, or behind all others."""
     siread: frozenset[str] = frozenset()
-    """What is remembered of what was read, so that snapshots are serializable (``overlaps``): the tables that are scanned
-    by no index, the rows that an index leads to, the indexes."""
+    """What is remembered of what was read, so that snapshots are serializable (``overlaps``): the
+    tables that are scanned by no index, the rows that an index leads to, the indexes."""
     siread_page: int | None = None
     """From so many rows of a table on all that there are."""
     keep: str | None = None
-    """How tables are kept: as ``heaps``, with indexes whose entries stay (``heaps``); None: only in order."""
+    """How tables are kept: as ``heaps``, with indexes whose entries stay (``heaps``); None: only in
+    order.
+    """
 
     def of_scan(self, *, indexed: bool, writes: bool) -> LockRule | None:
-        """What a scan locks: one that goes by an index or not, and looks for what is to be written or not."""
+        """What a scan locks: one that goes by an index or not, and looks for what is to be written
+        or not.
+        """
         if self.heaps is not None and not indexed:
             return replace(self.heaps, mode="X") if writes else self.heaps
         if not writes:
@@ -152,7 +160,9 @@ def _check_store(found: ProtocolRules, said: dict[str, int]) -> None:
 
 
 def rules_of(protocol: Spec | None) -> ProtocolRules:
-    """The rules of a protocol; of none, or of a spec without clauses, those under which every commit goes through."""
+    """The rules of a protocol; of none, or of a spec without clauses, those under which every
+    commit goes through.
+    """
     return ProtocolRules() if protocol is None else read_rules(protocol.clauses)
 
 

@@ -1,15 +1,18 @@
 """Plans of queries that scan, and table hints.
 
-What SQL says to an engine that scans: queries that may be ordered and cut off, and subqueries anywhere.
+What SQL says to an engine that scans: queries that may be ordered and cut off, and subqueries
+anywhere.
 
-The nouns are those of ``model.sql.statement``; an ``OrderedQuery`` SELECT and a ``Lookup`` in an expression have an order
-and a limit besides.
+The nouns are those of ``model.sql.statement``; an ``OrderedQuery`` SELECT and a ``Lookup`` in an
+expression have an order and a limit besides.
 
-Table hints of Transact-SQL, ``FROM t WITH (UPDLOCK, HOLDLOCK)``: one scan locks otherwise than its level says.
+Table hints of Transact-SQL, ``FROM t WITH (UPDLOCK, HOLDLOCK)``: one scan locks otherwise than its
+level says.
 
-What each hint does is Microsoft's, Table Hints (Transact-SQL): NOLOCK reads what is there; READCOMMITTEDLOCK,
-REPEATABLEREAD and SERIALIZABLE (HOLDLOCK) lock as those levels do; UPDLOCK and XLOCK take another mode, until the end;
-TABLOCK and TABLOCKX lock the table, the one until the statement ends; READPAST passes over what others have locked.
+What each hint does is Microsoft's, Table Hints (Transact-SQL): NOLOCK reads what is there;
+READCOMMITTEDLOCK, REPEATABLEREAD and SERIALIZABLE (HOLDLOCK) lock as those levels do; UPDLOCK and
+XLOCK take another mode, until the end; TABLOCK and TABLOCKX lock the table, the one until the
+statement ends; READPAST passes over what others have locked.
 """
 
 from __future__ import annotations
@@ -70,7 +73,9 @@ CONTRARY = (
 )
 """Hints that SQL Server does not take together."""
 NOT_WRITTEN = {"NOLOCK", "TABLOCK"}
-"""Hints that are not modelled of the table that an UPDATE or DELETE changes, the first of which SQL Server refuses."""
+"""Hints that are not modelled of the table that an UPDATE or DELETE changes, the first of which SQL
+Server refuses.
+"""
 
 
 class ScanLocks(NamedTuple):
@@ -88,7 +93,8 @@ class ScanLocks(NamedTuple):
 
 @cache
 def scan_hints(sql: str, label: str = "SQL") -> tuple[frozenset[str], ...]:
-    """The hints of each scan of a statement, its own first, then those of its subqueries from left to right.
+    """The hints of each scan of a statement, its own first, then those of its subqueries from left
+    to right.
 
     Raises
     ------
@@ -152,14 +158,15 @@ def takes_hints(rules: ProtocolRules) -> bool:
 def scan_locks(
     usual: ScanLocks, hints: frozenset[str], rules: ProtocolRules, *, writes: bool
 ) -> ScanLocks:
-    """What a scan with some hints sees and locks, where without them it is as ``usual``; Refused where a protocol has
-    other locks than SQL Server.
+    """What a scan with some hints sees and locks, where without them it is as ``usual``; Refused
+    where a protocol has other locks than SQL Server.
     """
     if not hints:
         return usual
     if not takes_hints(rules):
         raise Refused(
-            "table hints are of SQL Server; they are modelled under protocols of locks, and of a snapshot for each statement"
+            "table hints are of SQL Server; they are modelled under protocols of locks, and of a"
+            " snapshot for each statement"
         )
     if "NOLOCK" in hints:
         return ScanLocks("current", None, ranges=False)
@@ -167,11 +174,13 @@ def scan_locks(
     until = (
         "commit"
         if hints & UNTIL_COMMIT or before.until == "commit"
-        else "statement"
-        if "TABLOCK" in hints
-        else "next-asked"
-        if "READCOMMITTEDLOCK" in hints
-        else before.until
+        else (
+            "statement"
+            if "TABLOCK" in hints
+            else "next-asked"
+            if "READCOMMITTEDLOCK" in hints
+            else before.until
+        )
     )
     mode = "X" if hints & {"XLOCK", "TABLOCKX"} else "U" if "UPDLOCK" in hints else before.mode
     granule = "table" if hints & {"TABLOCK", "TABLOCKX"} else before.granule
@@ -193,7 +202,9 @@ class OrderedQuery(qu.Select):
 
 @dataclass(frozen=True, slots=True)
 class Lookup(ex.Subquery):
-    """``(SELECT id FROM t WHERE … ORDER BY day LIMIT 1)``: its first row, or the value of its aggregate."""
+    """``(SELECT id FROM t WHERE … ORDER BY day LIMIT 1)``: its first row, or the value of its
+    aggregate.
+    """
 
     order: SortOrder = ()
     limit: int | None = None
@@ -202,8 +213,9 @@ class Lookup(ex.Subquery):
 def read_scan_statement(
     sql: str, schemas: Mapping[str, Schema], label: str = "SQL"
 ) -> st.Statement:
-    """The statement of a text, on these tables; SqlError with the place for what is none. TOP and COUNT_BIG of
-    Transact-SQL are read, too, and table hints (``hints``), with which the text stays as it is.
+    """The statement of a text, on these tables; SqlError with the place for what is none. TOP and
+    COUNT_BIG of Transact-SQL are read, too, and table hints (``hints``), with which the text stays
+    as it is.
     """
     hinted = any(scan_hints(sql, label))
     found = _read(to_portable_sql(sql), schemas, label)
@@ -329,7 +341,9 @@ class _Reader(InsertReader, RowsReader):
 
 
 def scanned_tables_of(one: st.Statement) -> Iterator[str]:
-    """The tables that a statement scans: its own first, then those of its subqueries from left to right."""
+    """The tables that a statement scans: its own first, then those of its subqueries from left to
+    right.
+    """
     yield from outer(one)
     yield from (lookup.table for lookup in lookups(one))
 

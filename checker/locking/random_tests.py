@@ -1,4 +1,6 @@
-"""Litmus tests of sessions that are drawn at random: two or three transactions on a table of three rows."""
+"""Litmus tests of sessions that are drawn at random: two or three transactions on a table of three
+rows.
+"""
 
 from __future__ import annotations
 
@@ -33,8 +35,9 @@ CONDITIONS = {
 
 
 def session_tests(transactions: int = 3) -> SearchStrategy[Litmus]:
-    """Litmus tests of format locking: from two to so many transactions of one or two statements each, some of which
-    stop at a row, and some roll back. The protocols of real databases can carry them out.
+    """Litmus tests of format locking: from two to so many transactions of one or two statements
+    each, some of which stop at a row, and some roll back. The protocols of real databases can carry
+    them out.
     """
     return _tests(transactions).filter(is_executable)
 
@@ -108,7 +111,9 @@ def _steps(draw: DrawFn, name: str, made: list[tuple[str, str]]) -> list[str]:
 
 
 def is_executable(test: Litmus) -> bool:
-    """Whether no protocol of a database finds a step that cannot be: a scan that gives no such row."""
+    """Whether no protocol of a database finds a step that cannot be: a scan that gives no such
+    row.
+    """
     for name in protocols("locking"):
         if not name.startswith("locking-"):
             try:

@@ -1,4 +1,6 @@
-"""The rows of a database that is written in place: of each its versions, and where it stands in each index."""
+"""The rows of a database that is written in place: of each its versions, and where it stands in
+each index.
+"""
 
 from __future__ import annotations
 
@@ -67,9 +69,13 @@ class RowImage:
     undone: int | None = None
     """When it was undone, if it was."""
     place: int = 0
-    """Where it stands among all versions of all rows of its table, in the order in which they came."""
+    """Where it stands among all versions of all rows of its table, in the order in which they
+    came.
+    """
     root: int = 0
-    """The place of the version from which on no key of an index has changed: there the indexes point."""
+    """The place of the version from which on no key of an index has changed: there the indexes
+    point.
+    """
     put: dict[str, int | None] = field(default_factory=dict)
     """Of an inserted row, when its entry was put into each index over a heap; None: not yet."""
 
@@ -95,7 +101,9 @@ class StoredRow:
     versions: list[RowImage] = field(default_factory=list)
     """Its versions, the last of which is what is there."""
     taken: dict[str, str] = field(default_factory=dict)
-    """The indexes out of which its entry has been taken before the row itself is written, and by whom."""
+    """The indexes out of which its entry has been taken before the row itself is written, and by
+    whom.
+    """
 
     @property
     def current(self) -> RowImage:
@@ -108,7 +116,9 @@ class StoredRow:
         return next((v for v in reversed(self.versions) if v.committed is not None), None)
 
     def seen(self, sight: str, at: int, who: str) -> RowImage | None:
-        """What somebody sees of it: his own version, or what a ``sight`` is at a time; None: nothing."""
+        """What somebody sees of it: his own version, or what a ``sight`` is at a time; None:
+        nothing.
+        """
         current = self.current if any(v.undone is None for v in self.versions) else None
         if current is None or current.writer == who or sight == "current":
             return current
@@ -119,8 +129,8 @@ class StoredRow:
 
 @dataclass(frozen=True, slots=True)
 class IndexEntry:
-    """A place in an index at which a row stands; ``ghost``: it stood there until somebody who has not
-    committed moved it, or took it out.
+    """A place in an index at which a row stands; ``ghost``: it stood there until somebody who has
+    not committed moved it, or took it out.
     """
 
     position: Position
@@ -164,8 +174,8 @@ class RowStore:
         *,
         ghosts: bool = False,
     ) -> list[IndexEntry]:
-        """What somebody sees in an index, in its order; with ``ghosts`` also where rows stood that somebody
-        has moved or taken out and not committed.
+        """What somebody sees in an index, in its order; with ``ghosts`` also where rows stood that
+        somebody has moved or taken out and not committed.
         """
         found: list[IndexEntry] = []
         for row in self.rows[table]:
@@ -199,7 +209,9 @@ class RowStore:
         return tuple(key_of(index, values) for index in self.schemas[table].indexes)
 
     def versions(self, table: str) -> list[tuple[StoredRow, RowImage]]:
-        """All versions of the rows of a table, also those that were undone, in the order in which they came."""
+        """All versions of the rows of a table, also those that were undone, in the order in which
+        they came.
+        """
         found = [
             (row, version)
             for row in self.rows[table]
@@ -209,7 +221,9 @@ class RowStore:
         return sorted(found, key=lambda each: each[1].place)
 
     def standing(self, table: str, index: Index | None) -> list[IndexEntry]:
-        """All that stands in a heap or in an index over it, in its order: also, as ghosts, what was taken out."""
+        """All that stands in a heap or in an index over it, in its order: also, as ghosts, what was
+        taken out.
+        """
         name = "" if index is None else index.name
         found: dict[object, IndexEntry] = {}
         for row in self.rows[table]:

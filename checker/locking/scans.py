@@ -2,12 +2,13 @@
 
 A scan: entry by entry through an index, in its order, under the locks of its protocol.
 
-What a scan comes by where it is remembered what was read: versions of rows, also those that it does not see.
+What a scan comes by where it is remembered what was read: versions of rows, also those that it does
+not see.
 
-As PostgreSQL 15 does it (heapam.c, nbtsearch.c). A table is read page by page, and ours has one: by no index all versions
-are met when the scan begins. An index has one entry for each chain of versions between which no key has changed; those
-that are asked for are collected when the scan begins, and a chain is followed up to the version that is seen when the scan
-comes to it.
+As PostgreSQL 15 does it (heapam.c, nbtsearch.c). A table is read page by page, and ours has one: by
+no index all versions are met when the scan begins. An index has one entry for each chain of
+versions between which no key has changed; those that are asked for are collected when the scan
+begins, and a chain is followed up to the version that is seen when the scan comes to it.
 """
 
 from __future__ import annotations
@@ -150,8 +151,8 @@ class ScanTrace:
     """What it comes by, where it is remembered what was read."""
 
     def look_again(self, row: StoredRow, version: RowImage | None, at: int) -> bool:
-        """Whether a row, of which there is another version than the one that was emitted, is still asked for; from
-        then on that version is what was read.
+        """Whether a row, of which there is another version than the one that was emitted, is still
+        asked for; from then on that version is what was read.
         """
         self.again[row.id] = at
         (seen,) = (visit for visit in self.visits if visit.row is row)
@@ -185,7 +186,9 @@ class PassedEntry:
 
 @dataclass(frozen=True, slots=True)
 class LockGranted:
-    """A lock was given (over heaps): before the next thing is done, another who goes on too may do one."""
+    """A lock was given (over heaps): before the next thing is done, another who goes on too may do
+    one.
+    """
 
     waited: bool
     """Whether it had to be waited for."""
@@ -454,7 +457,9 @@ class ScanPlan:
         return Resource("row", self.table, entry.row.id)
 
     def escalates(self, work: SharedState) -> bool:
-        """Whether so many rows are locked that the table is locked instead, if that is to be had."""
+        """Whether so many rows are locked that the table is locked instead, if that is to be
+        had.
+        """
         most = work.rules.escalate
         if most is None or self.held is None or self.held.granule == "table":
             return False

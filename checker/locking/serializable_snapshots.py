@@ -1,11 +1,13 @@
-"""Snapshots that are kept serializable: who read what another one, under way at the same time, wrote.
+"""Snapshots that are kept serializable: who read what another one, under way at the same time,
+wrote.
 
-As PostgreSQL 15 does it (README-SSI and predicate.c). What a transaction has read leaves marks, SIREAD locks, which make
-nobody wait. Where a row is read of which others write another version, and where a write meets a mark, the reader comes
-before the writer in any serial order: an rw edge. Somebody ends where two of them follow each other, in -> pivot -> out,
-and ``out`` was the first to commit; if ``in`` only reads, ``out`` must have committed before the snapshot of ``in``.
-Who ends: whoever makes the edge, if it is the pivot or the pivot has committed; else the pivot, at the next row that it
-reads or writes or at its commit.
+As PostgreSQL 15 does it (README-SSI and predicate.c). What a transaction has read leaves marks,
+SIREAD locks, which make nobody wait. Where a row is read of which others write another version, and
+where a write meets a mark, the reader comes before the writer in any serial order: an rw edge.
+Somebody ends where two of them follow each other, in -> pivot -> out, and ``out`` was the first to
+commit; if ``in`` only reads, ``out`` must have committed before the snapshot of ``in``. Who ends:
+whoever makes the edge, if it is the pivot or the pivot has committed; else the pivot, at the next
+row that it reads or writes or at its commit.
 """
 
 from __future__ import annotations
@@ -24,12 +26,12 @@ if TYPE_CHECKING:
 __all__ = ["WRITE_CONFLICT", "OverlappingTransaction", "SireadMarks"]
 
 WRITE_CONFLICT = "SerializationFailure"
-"""What a transaction ends with that wants to write what was changed since its snapshot, or that others would have to
-come before and after.
+"""What a transaction ends with that wants to write what was changed since its snapshot, or that
+others would have to come before and after.
 """
 ReadMark = tuple[str, str, int]
-"""What was read: of a table (its name first) the whole (``table``), the rows that there are (``page``), one version of a row
-(``row``, with its place), or an index (its name).
+"""What was read: of a table (its name first) the whole (``table``), the rows that there are
+(``page``), one version of a row (``row``, with its place), or an index (its name).
 """
 
 
@@ -40,7 +42,9 @@ class OverlappingTransaction:
     name: str
     """What the litmus test calls it."""
     oldest: int
-    """At its snapshot, the number of the oldest writer that was under way; without one, the next number."""
+    """At its snapshot, the number of the oldest writer that was under way; without one, the next
+    number.
+    """
     seen: int
     """The number of the last commit before its snapshot."""
     writers: frozenset[str]
@@ -56,7 +60,9 @@ class OverlappingTransaction:
     next: int = 0
     """The next number that a writer would have got when it committed."""
     first_out: int | None = None
-    """Once it has committed: the number of the first commit, before its own, among those before which it comes."""
+    """Once it has committed: the number of the first commit, before its own, among those before
+    which it comes.
+    """
     outs: list[OverlappingTransaction] = field(default_factory=list)
     """Those that it comes before: it read what they wrote otherwise."""
     ins: list[OverlappingTransaction] = field(default_factory=list)
@@ -79,7 +85,9 @@ class OverlappingTransaction:
 
 
 class SireadMarks:
-    """The transactions that are under way, and those that have committed since the first of them began."""
+    """The transactions that are under way, and those that have committed since the first of them
+    began.
+    """
 
     def __init__(self, rules: ProtocolRules) -> None:
         self.rules = rules
@@ -128,7 +136,8 @@ class SireadMarks:
             self._mark(self.going[name], (table, f"index {index}", 0))
 
     def version(self, name: str, image: RowImage, writer: str | None, *, seen: bool) -> None:
-        """A version of a row is met, which is ``seen`` or not, and the ``writer`` of the next one (None: there is none).
+        """A version of a row is met, which is ``seen`` or not, and the ``writer`` of the next one
+        (None: there is none).
 
         EvaluationError if that is no longer possible.
         """
@@ -155,7 +164,9 @@ class SireadMarks:
                 self._unmark(one, mark)
 
     def _out(self, one: OverlappingTransaction, name: str) -> None:
-        """What is read was written, or is no longer what it was, by somebody: an edge, if he was not there before."""
+        """What is read was written, or is no longer what it was, by somebody: an edge, if he was
+        not there before.
+        """
         every = (*self.going.values(), *self.known)
         other = next((o for o in every if o.name == name), None)
         if other is None or other.doomed or name in one.writers or other in one.outs:
@@ -207,7 +218,9 @@ class SireadMarks:
         writer.ins.append(reader)
 
     def _dangerous(self, reader: OverlappingTransaction, writer: OverlappingTransaction) -> bool:
-        """Whether the edge makes one of the two a pivot behind which somebody was the first to commit."""
+        """Whether the edge makes one of the two a pivot behind which somebody was the first to
+        commit.
+        """
         if writer.committed is not None and writer.first_out is not None:
             return True
         for out in writer.outs:
@@ -232,8 +245,8 @@ class SireadMarks:
     # Ends
 
     def commit(self, name: str) -> None:
-        """A transaction wants to commit; EvaluationError if it is doomed. If it is the first behind a pivot to do so, the
-        pivot is.
+        """A transaction wants to commit; EvaluationError if it is doomed. If it is the first behind
+        a pivot to do so, the pivot is.
         """
         one = self.going.get(name)
         if one is None:
@@ -270,7 +283,9 @@ class SireadMarks:
             self._over(one)
 
     def _over(self, one: OverlappingTransaction) -> None:
-        """Once all that saw as far back as the oldest snapshot are over, those are forgotten that ended before the others began."""
+        """Once all that saw as far back as the oldest snapshot are over, those are forgotten that
+        ended before the others began.
+        """
         del self.going[one.name]
         self.running.pop(one.name, None)
         if one.oldest != self._oldest or any(o.oldest == one.oldest for o in self.going.values()):

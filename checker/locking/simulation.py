@@ -1,8 +1,9 @@
 """A schedule carried out where transactions wait for each other.
 
-A step that has to wait is put off, and the schedule goes on. As soon as it need not wait any more, the transaction goes on with
-it, and with its own later steps that have come up meanwhile, before the next step of the schedule; whoever has
-waited longest first, statement by statement: nobody begins the next one while another need not wait any more.
+A step that has to wait is put off, and the schedule goes on. As soon as it need not wait any more,
+the transaction goes on with it, and with its own later steps that have come up meanwhile, before
+the next step of the schedule; whoever has waited longest first, statement by statement: nobody
+begins the next one while another need not wait any more.
 """
 
 from __future__ import annotations
@@ -80,7 +81,9 @@ class SessionSimulation:
 
     @property
     def through(self) -> bool:
-        """Whether its statements are over and it was asked for more, its end: nobody comes between."""
+        """Whether its statements are over and it was asked for more, its end: nobody comes
+        between.
+        """
         return self.ran == len(self.statements) and bool(self.steps)
 
 
@@ -90,7 +93,9 @@ class Simulation:
     beyond: str
     """Which step comes where its transaction gives no such row; empty: none."""
     choose: Callable[[Simulation, Sequence[SessionSimulation]], int]
-    """Who of several goes on that could: by default who has gone on longest, then who has waited longest."""
+    """Who of several goes on that could: by default who has gone on longest, then who has waited
+    longest.
+    """
 
     def __init__(self, litmus: Litmus, database: Database, rules: ProtocolRules) -> None:
         self.litmus = litmus
@@ -136,13 +141,13 @@ class Simulation:
         stuck = [name for name, session in self.sessions.items() if not session.ended]
         if stuck:
             raise WaitsForEver(
-                f"{self.litmus.name}: {' and '.join(stuck)} wait for each other, which nobody sees: who closed the circle"
-                " told one who was in none (docs/locking.md)"
+                f"{self.litmus.name}: {' and '.join(stuck)} wait for each other, which nobody sees:"
+                " who closed the circle told one who was in none (docs/locking.md)"
             )
 
     def wake(self) -> None:
-        """Let go on who need not wait, first who has waited longest: all who do not wait any more with what they
-        waited in, then one with the next that it was asked for.
+        """Let go on who need not wait, first who has waited longest: all who do not wait any more
+        with what they waited in, then one with the next that it was asked for.
         """
         asked: SessionSimulation | None = None
         while True:
@@ -158,8 +163,8 @@ class Simulation:
             asked = min(able, key=lambda session: session.since or self.waited + 1)
 
     def settle(self, asked: SessionSimulation | None) -> None:
-        """Let somebody do what he was asked for, and then whoever need not wait any more what he waited in, each in a
-        thread of his own, until nobody gets any further.
+        """Let somebody do what he was asked for, and then whoever need not wait any more what he
+        waited in, each in a thread of his own, until nobody gets any further.
         """
         locks = self.work.locks
         self.before, self.left = self.waited, []
@@ -186,8 +191,8 @@ class Simulation:
         return [self.sessions[lock.owner] for lock in locks.waiting if not locks.behind(lock)]
 
     def move(self, session: SessionSimulation) -> bool:
-        """Do one thing that a transaction was asked for; whether it goes on by itself: it has not come as far as
-        its step says, or to the end of a statement, and need not wait.
+        """Do one thing that a transaction was asked for; whether it goes on by itself: it has not
+        come as far as its step says, or to the end of a statement, and need not wait.
         """
         if session.versions is None:
             session.versions = len(self.states) - 1, len(self.states) - 1
@@ -221,7 +226,9 @@ class Simulation:
         return event is not None
 
     def remembered(self) -> Hashable:
-        """Where versions of rows stand, what was read, and what scans have yet to come to, as far as that matters."""
+        """Where versions of rows stand, what was read, and what scans have yet to come to, as far
+        as that matters.
+        """
         store, overlaps = self.work.store, self.work.overlaps
         if not store.appends:
             return None
@@ -245,8 +252,8 @@ class Simulation:
                 over = session.ran == len(session.statements)
                 if came > step.number or (over and came < step.number):
                     self.beyond = self.beyond or (
-                        f"schedule step '{step}' comes where the scans of {step.transaction} have given"
-                        f" {count_of(came, 'row')}{_instead(step, came, over=over)}"
+                        f"schedule step '{step}' comes where the scans of {step.transaction} have"
+                        f" given {count_of(came, 'row')}{_instead(step, came, over=over)}"
                     )
                 return came >= step.number or over
             case "step":
@@ -254,8 +261,8 @@ class Simulation:
                 went, over = len(session.came), session.ran == len(session.statements)
                 if over and went < step.number:
                     self.beyond = self.beyond or (
-                        f"schedule step '{step}' comes where the scans of {step.transaction} have gone"
-                        f" {count_of(went, 'step')}{_instead(step, went, over=over)}"
+                        f"schedule step '{step}' comes where the scans of {step.transaction} have"
+                        f" gone {count_of(went, 'step')}{_instead(step, went, over=over)}"
                     )
                 return went >= step.number or over
             case "statement":
@@ -266,7 +273,9 @@ class Simulation:
                 return True
 
     def wait(self, session: SessionSimulation, step: Step, wanted: Lock) -> None:
-        """Put a transaction into the queue; if it then waits for itself, one of those in the circle ends."""
+        """Put a transaction into the queue; if it then waits for itself, one of those in the circle
+        ends.
+        """
         locks, name = self.work.locks, session.transaction.name
         locks.wait(wanted)
         self.waited += 1
@@ -306,8 +315,9 @@ class Simulation:
         return looks[self.choose(self, sessions) if len(looks) > 1 else 0]
 
     def looks(self, name: str) -> bool:
-        """Whether who waits may not have looked for a deadlock yet, where that is done some time after a wait has begun: it
-        began since all stood still, or anew since one for whom it waited has left, and it is not behind another in the queue.
+        """Whether who waits may not have looked for a deadlock yet, where that is done some time
+        after a wait has begun: it began since all stood still, or anew since one for whom it waited
+        has left, and it is not behind another in the queue.
         """
         session, locks = self.sessions[name], self.work.locks
         assert session.wants is not None
@@ -334,7 +344,9 @@ class Simulation:
             self.states.append(store.database())
 
     def loosen(self, writer: str) -> None:
-        """Those in the queues of rows of which there is another version now ask anew, for that one, who first may."""
+        """Those in the queues of rows of which there is another version now ask anew, for that one,
+        who first may.
+        """
         store, locks = self.work.store, self.work.locks
         rows = {Resource("row", row.table, row.id) for row in store.wrote(writer)}
         if locks.versions:

@@ -1,10 +1,10 @@
 """Statements as plans of scans: what each does, row by row, as a generator.
 
-A plan yields a ``Lock`` where it has to wait for one, a ``MatchingRow`` at each row that a scan has come to and that
-satisfies what of the condition needs no subquery, and a ``PassedEntry`` at other entries and where a scan ends: there a
-schedule may stop it. Subqueries that name no column of
-the query around them are evaluated once, before it begins, unless the transaction says ``each``; the others at
-every row. What a statement has written it passes over when it comes there again.
+A plan yields a ``Lock`` where it has to wait for one, a ``MatchingRow`` at each row that a scan has
+come to and that satisfies what of the condition needs no subquery, and a ``PassedEntry`` at other
+entries and where a scan ends: there a schedule may stop it. Subqueries that name no column of the
+query around them are evaluated once, before it begins, unless the transaction says ``each``; the
+others at every row. What a statement has written it passes over when it comes there again.
 """
 
 from __future__ import annotations
@@ -46,7 +46,9 @@ if TYPE_CHECKING:
 __all__ = ["RunningTransaction"]
 
 TOO_LARGE = "OutOfRange"
-"""What is said of a number that does not fit into its type, or into the column that it is stored in."""
+"""What is said of a number that does not fit into its type, or into the column that it is stored
+in.
+"""
 BY_ZERO = "DivisionByZero"
 
 
@@ -131,7 +133,9 @@ class RunningTransaction:
     def access(
         self, k: int, table: str, where: Sequence[ex.Expr], around: tuple[Row, ...], *, writes: bool
     ) -> ScanPlan:
-        """The k-th scan of the statement, from 0; one that ``writes`` looks for what UPDATE or DELETE changes."""
+        """The k-th scan of the statement, from 0; one that ``writes`` looks for what UPDATE or
+        DELETE changes.
+        """
         rules = self.work.rules
         sight = rules.searched if writes else rules.see
         moments = {"statement": self._at, "transaction": self.began or 0, "first": 0}
@@ -166,8 +170,9 @@ class RunningTransaction:
     def once(
         self, parts: Sequence[ex.Expr], ks: Mapping[Lookup, int]
     ) -> Generator[Lock | LockGranted | MatchingRow | PassedEntry, None, tuple[ex.Expr, ...]]:
-        """Expressions with the values of their subqueries that depend on nothing, if these are evaluated once, and
-        first: where it is remembered what was read, that is when a row wants them.
+        """Expressions with the values of their subqueries that depend on nothing, if these are
+        evaluated once, and first: where it is remembered what was read, that is when a row wants
+        them.
         """
         if self.work.overlaps is not None:
             return tuple(parts)
@@ -216,7 +221,9 @@ class RunningTransaction:
     def collect(
         self, access: ScanPlan, rows: list[Row], order: SortOrder, limit: int | None
     ) -> Going:
-        """The rows of a scan in an order, no more than a limit. Over heaps all are sorted, whatever their order."""
+        """The rows of a scan in an order, no more than a limit. Over heaps all are sorted, whatever
+        their order.
+        """
         heaps = isinstance(access, HeapScan)
         streams = not order or (_goes(access.index, order) and not heaps)
         going = self.found(access)
@@ -303,7 +310,9 @@ class RunningTransaction:
     def all(
         self, parts: Sequence[ex.Expr], rows: tuple[Row, ...], ks: Mapping[Lookup, int]
     ) -> Generator[Lock | LockGranted | MatchingRow | PassedEntry, None, bool]:
-        """Whether conditions are TRUE at a row; what comes after one that is not is not evaluated."""
+        """Whether conditions are TRUE at a row; what comes after one that is not is not
+        evaluated.
+        """
         for part in parts:
             if not (yield from self.holds(part, rows, ks)):
                 return False
@@ -315,8 +324,8 @@ class RunningTransaction:
         yield from self.rows_of(branch, self.rows)
 
     def insert(self, table: str, branch: qu.Branch) -> Going:
-        """Each row that the query gives, as soon as it gives it. A heap is opened when the first is there, or there is none;
-        if the query scans it, too, all rows are put into it at the end.
+        """Each row that the query gives, as soon as it gives it. A heap is opened when the first is
+        there, or there is none; if the query scans it, too, all rows are put into it at the end.
         """
         rows: list[Row] = []
         put = 0
@@ -338,9 +347,9 @@ class RunningTransaction:
     def change(
         self, table: str, sets: Sequence[tuple[int, ex.Expr]] | None, where: ex.Expr | None
     ) -> Going:
-        """Each row that is found, as soon as it is found: set, or deleted; if subqueries at each row ask the same
-        table, when all are found, for a statement does not see what it writes itself; over a heap also if it is
-        found by an index whose entries move.
+        """Each row that is found, as soon as it is found: set, or deleted; if subqueries at each
+        row ask the same table, when all are found, for a statement does not see what it writes
+        itself; over a heap also if it is found by an index whose entries move.
         """
         keeper = self.keeper(table)
         heap = keeper if isinstance(keeper, IndexUpkeep) else None
@@ -399,8 +408,8 @@ class RunningTransaction:
     def begins(
         self, access: HeapScan, heap: IndexUpkeep, *, updates: bool, later: bool
     ) -> Iterator[Lock | LockGranted]:
-        """Open a heap for the scan of an UPDATE, which has opened it already for what it writes, or of a DELETE, which
-        does then; rows are changed as they are found, or later.
+        """Open a heap for the scan of an UPDATE, which has opened it already for what it writes, or
+        of a DELETE, which does then; rows are changed as they are found, or later.
         """
         heap.own = None if later else access.index
         access.fetches = updates and access.index is not None
@@ -409,7 +418,9 @@ class RunningTransaction:
             yield from heap.open()
 
     def refuse_changed(self, hit: MatchingRow, now: RowImage | None) -> None:
-        """An error if there is another version of a row now than was seen, where that is not looked at once more."""
+        """An error if there is another version of a row now than was seen, where that is not looked
+        at once more.
+        """
         other = now is not hit.version and hit.version.writer != self.name
         if other and self.work.rules.changed == "refuse":
             raise EvaluationError(

@@ -2,22 +2,26 @@
 
 A litmus test under way by steps that are chosen one by one, whatever its schedule says.
 
-What states have to tell apart is what their ends show: the rows with their versions, who holds which locks and waits
-for which, and what each transaction was shown so far, on which alone depends what it does next.
+What states have to tell apart is what their ends show: the rows with their versions, who holds
+which locks and waits for which, and what each transaction was shown so far, on which alone depends
+what it does next.
 
-A litmus test under way whose run is to be judged: which states are one for frames and for serial orders.
+A litmus test under way whose run is to be judged: which states are one for frames and for serial
+orders.
 
-A frame knows times by what came before what: whether a version was written, committed or undone when a scan came past
-a place, when its snapshot was taken, or when another committed. Two ways that agree on these, on who holds and wants
-which locks, and on what each transaction was shown have the same frames at their ends, however they go on.
+A frame knows times by what came before what: whether a version was written, committed or undone
+when a scan came past a place, when its snapshot was taken, or when another committed. Two ways that
+agree on these, on who holds and wants which locks, and on what each transaction was shown have the
+same frames at their ends, however they go on.
 
 A litmus test carried out, in every order in which threads may go on.
 
-Over heaps and where versions stand behind each other (``rules``: ``keep heaps``, ``updates append``), those who need not
-wait any more go on in threads of their own, beside each other. Each order of what they do, over heaps lock by lock, else
-row by row, is carried out from the start; what comes after a state that another order had come to is left out. Who has
-let them go on is taken to be through with what he was asked for before they are, and they to have what they waited for
-before he asks for it again.
+Over heaps and where versions stand behind each other (``rules``: ``keep heaps``, ``updates
+append``), those who need not wait any more go on in threads of their own, beside each other. Each
+order of what they do, over heaps lock by lock, else row by row, is carried out from the start; what
+comes after a state that another order had come to is left out. Who has let them go on is taken to
+be through with what he was asked for before they are, and they to have what they waited for before
+he asks for it again.
 """
 
 from __future__ import annotations
@@ -70,7 +74,9 @@ def free_walks(litmus: Litmus, protocol: Spec, ends: FinalStates) -> Callable[[]
 
 
 class FreeWalk(Simulation):
-    """A litmus test under way by steps that are chosen one by one (``universes.schedules.Walk``)."""
+    """A litmus test under way by steps that are chosen one by one
+    (``universes.schedules.Walk``).
+    """
 
     def __init__(
         self, litmus: Litmus, database: Database, rules: ProtocolRules, ends: FinalStates
@@ -122,13 +128,15 @@ class FreeWalk(Simulation):
             for row in stored
         )  # fmt: skip
         sessions = tuple(
-            end[name]
-            if session.ended
-            else (
-                session.wants,
-                session.versions if versions else None,
-                tuple(map(rank.get, session.transaction.moments)),
-                tuple(map(step_result, session.came)),
+            (
+                end[name]
+                if session.ended
+                else (
+                    session.wants,
+                    session.versions if versions else None,
+                    tuple(map(rank.get, session.transaction.moments)),
+                    tuple(map(step_result, session.came)),
+                )
             )
             for name, session in self.sessions.items()
         )
@@ -138,7 +146,9 @@ class FreeWalk(Simulation):
 
     @property
     def schedule(self) -> Schedule:
-        """The steps that were chosen, without those that another of the same transaction follows."""
+        """The steps that were chosen, without those that another of the same transaction
+        follows.
+        """
         steps = [step for step in self.chosen if isinstance(step, Step)]
         kept = [
             step
@@ -177,7 +187,9 @@ class JudgedWalk(Simulation):
     """A litmus test under way by steps that are chosen one by one (``model.format.Stepwise``)."""
 
     def state(self, *, judged: bool) -> Hashable:
-        """All that what comes next depends on; ``judged``: and all that frames and serial orders depend on."""
+        """All that what comes next depends on; ``judged``: and all that frames and serial orders
+        depend on.
+        """
         locks, sessions = self.work.locks, self.sessions.values()
         stored = [row for rows in self.work.store.rows.values() for row in rows]
         times = sorted(set(self._times(stored))) if judged else []
@@ -246,9 +258,9 @@ def _trace(trace: ScanTrace, times: list[int]) -> Hashable:
 
 
 def run_stepwise(litmus: Litmus, protocol: Spec | None) -> Execution:
-    """The execution of a litmus test under a protocol. A step to a row that a scan does not give under it ends
-    the scan; StepBeyond if it does not give that without any locks either. SeveralRuns if it makes a difference
-    whose thread is faster.
+    """The execution of a litmus test under a protocol. A step to a row that a scan does not give
+    under it ends the scan; StepBeyond if it does not give that without any locks either.
+    SeveralRuns if it makes a difference whose thread is faster.
     """
     database = initial_stages(format_named(litmus.format), litmus.tables, litmus.init)[-1]
     rules = rules_of(protocol)
@@ -269,7 +281,9 @@ class _Known(Exception):
 
 
 class _Order:
-    """One order: who goes on at each moment at which several could, first as it is told, then as by default."""
+    """One order: who goes on at each moment at which several could, first as it is told, then as by
+    default.
+    """
 
     def __init__(self, begin: tuple[int, ...], known: set[Hashable]) -> None:
         self.begin, self.known = begin, known
@@ -291,8 +305,8 @@ class _Order:
 
 
 def _refuse_raced(litmus: Litmus, database: Database, protocol: Spec, done: Execution) -> None:
-    """SeveralRuns if threads may go on in an order that has another end than this; UndeterminedError if in one of
-    them some wait for each other for ever.
+    """SeveralRuns if threads may go on in an order that has another end than this;
+    UndeterminedError if in one of them some wait for each other for ever.
     """
     from isolitmus.checker.execution.run_diff import run_differences
 
@@ -324,8 +338,8 @@ def _refuse_raced(litmus: Litmus, database: Database, protocol: Spec, done: Exec
         ]
     if at_once:
         raise SeveralRuns(
-            f"{litmus.name}: {' and '.join(at_once)} go on at once, and who of them is faster makes a difference:"
-            f" {len(runs)} runs are possible",
+            f"{litmus.name}: {' and '.join(at_once)} go on at once, and who of them is faster makes"
+            f" a difference: {len(runs)} runs are possible",
             tuple(runs),
         )
 

@@ -1,9 +1,11 @@
-"""The history of a permutation: which versions of rows its transactions read and wrote, in Adya's terms.
+"""The history of a permutation: which versions of rows its transactions read and wrote, in Adya's
+terms.
 
-Choices. Only rows that some transaction of the permutation writes are named: the others have one version, which everyone
-sees. What a transaction reads of what it has written itself is left out: others come before or after it by its write. A row
-is an object, ``t_7`` the seventh of table t; a read is a predicate with the name of its step, and of each row that it finds a
-read of the row, too. A row that is deleted has a last version that nothing finds.
+Choices. Only rows that some transaction of the permutation writes are named: the others have one
+version, which everyone sees. What a transaction reads of what it has written itself is left out:
+others come before or after it by its write. A row is an object, ``t_7`` the seventh of table t; a
+read is a predicate with the name of its step, and of each row that it finds a read of the row, too.
+A row that is deleted has a last version that nothing finds.
 """
 
 from __future__ import annotations
@@ -86,7 +88,9 @@ class PermutationHistory:
 
     @property
     def promised(self) -> bool:
-        """Whether PostgreSQL promises that it is serializable: all were at SERIALIZABLE, and all committed."""
+        """Whether PostgreSQL promises that it is serializable: all were at SERIALIZABLE, and all
+        committed.
+        """
         every = self.carried.transactions
         return all((t.level, t.status) == ("SERIALIZABLE", "committed") for t in every)
 
@@ -99,8 +103,8 @@ class PermutationHistory:
     def of(
         cls, tables: SpecTables, permutation: Permutation, *, supposed: bool = False
     ) -> PermutationHistory:
-        """The history of a permutation; RecordingError says what is not known of it. ``supposed``: as if nothing had been
-        refused for its dependencies.
+        """The history of a permutation; RecordingError says what is not known of it. ``supposed``:
+        as if nothing had been refused for its dependencies.
 
         >>> from isolitmus.specs.histories.pg_isolation import read_pg_spec
         >>> from isolitmus.specs.histories.pg_isolation import read_pg_output
@@ -116,7 +120,8 @@ class PermutationHistory:
 def permutation_histories(
     path: Path, *, supposed: bool = False
 ) -> Iterator[PermutationHistory | RecordingError]:
-    """The history of each permutation that PostgreSQL carried out of a spec, or what is not known of it.
+    """The history of each permutation that PostgreSQL carried out of a spec, or what is not known
+    of it.
 
     RecordingError for a spec of which nothing is read.
 

@@ -1,9 +1,11 @@
-"""A permutation carried out: who saw and wrote which versions, and whether that is what PostgreSQL printed.
+"""A permutation carried out: who saw and wrote which versions, and whether that is what PostgreSQL
+printed.
 
-Choices. A transaction at REPEATABLE READ or SERIALIZABLE takes its snapshot with its first statement that reads or writes
-rows, a statement alone is a transaction of its own (PostgreSQL, Concurrency Control, 13.2); which rows a statement
-finds there DuckDB says. What a query printed has to be what it gives; else the permutation is not read. A transaction
-that was refused stays aborted; or, to ask whether it had to be, it is ``supposed`` to have gone on.
+Choices. A transaction at REPEATABLE READ or SERIALIZABLE takes its snapshot with its first
+statement that reads or writes rows, a statement alone is a transaction of its own (PostgreSQL,
+Concurrency Control, 13.2); which rows a statement finds there DuckDB says. What a query printed has
+to be what it gives; else the permutation is not read. A transaction that was refused stays aborted;
+or, to ask whether it had to be, it is ``supposed`` to have gone on.
 """
 
 from __future__ import annotations
@@ -51,7 +53,9 @@ SNAPSHOTS = ("REPEATABLE READ", "SERIALIZABLE")
 
 @dataclass(frozen=True, slots=True)
 class RowAccess:
-    """That rows were read (``scan``), or that a ``row`` of a ``table`` was written, in which ``step``."""
+    """That rows were read (``scan``), or that a ``row`` of a ``table`` was written, in which
+    ``step``.
+    """
 
     step: str
     scan: RowScan | None = None
@@ -202,8 +206,8 @@ class _Carrier:
         transaction = self.open.get(step.session)
         if len(statements) != 1 or not isinstance(statements[0], OfRows) or transaction is None:
             raise RecordingError(
-                f"{self.spec.file}:{step.sql.line}: the step {step.name} waits, which is read of a single statement in"
-                " a transaction"
+                f"{self.spec.file}:{step.sql.line}: the step {step.name} waits, which is read of a"
+                " single statement in a transaction"
             )
         if transaction.deferrable and transaction.seen is None:
             transaction.waited = len(self.committed)
@@ -225,7 +229,8 @@ class _Carrier:
             self._do(step.session, step.name, statements, happening.printed, whole=whole)
         elif len(statements) > 1:
             raise RecordingError(
-                f"{self.spec.file}:{step.sql.line}: which statement of the step {step.name} failed is not said"
+                f"{self.spec.file}:{step.sql.line}: which statement of the step {step.name} failed"
+                " is not said"
             )
         elif transaction is not None and transaction.status == "open":
             transaction.refusal = error
@@ -289,8 +294,8 @@ class _Carrier:
             return
         if transaction.level not in SNAPSHOTS and not (transaction.alone and not transaction.seen):
             raise RecordingError(
-                f"{statement.place}: '{statement.text}' is at {transaction.level}, where each statement has a snapshot"
-                " of its own; REPEATABLE READ and SERIALIZABLE are read"
+                f"{statement.place}: '{statement.text}' is at {transaction.level}, where each"
+                " statement has a snapshot of its own; REPEATABLE READ and SERIALIZABLE are read"
             )
         seen = self._snapshot(transaction)
         transaction.done += [
@@ -303,7 +308,8 @@ class _Carrier:
             known = printed is not None and not self.supposed & {seen.number, *seen.committed}
             if known and printed is not None and sorted(printed.rows) != rows:
                 raise RecordingError(
-                    f"{statement.place}: '{statement.text}' printed {sorted(printed.rows)}, and its snapshot gives {rows}"
+                    f"{statement.place}: '{statement.text}' printed {sorted(printed.rows)}, and its"
+                    f" snapshot gives {rows}"
                 )
             return
         transaction.answers.append((statement, []))
@@ -316,14 +322,17 @@ class _Carrier:
     def _refuse_several(
         self, transaction: PgTransaction, statement: OfRows, rows: list[tuple[str, ...]]
     ) -> None:
-        """RecordingError if a transaction may have waited for another snapshot, too, and have seen the same."""
+        """RecordingError if a transaction may have waited for another snapshot, too, and have seen
+        the same.
+        """
         first, transaction.waited = transaction.waited, None
         for count in range(len(self.committed) if first is None else first, len(self.committed)):
             earlier = SnapshotView(transaction.number, frozenset(self.committed[:count]))
             found = self.versions.query(statement, earlier)
             if printed_rows(found) == rows:
                 raise RecordingError(
-                    f"{statement.place}: '{statement.text}' waited for a snapshot, and nothing says which it took"
+                    f"{statement.place}: '{statement.text}' waited for a snapshot, and nothing says"
+                    " which it took"
                 )
 
     def _snapshot(self, transaction: PgTransaction) -> SnapshotView:

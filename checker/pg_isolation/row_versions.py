@@ -1,8 +1,10 @@
-"""The versions of rows, kept in DuckDB: who made each and who replaced it, so that any snapshot can be asked.
+"""The versions of rows, kept in DuckDB: who made each and who replaced it, so that any snapshot can
+be asked.
 
-A table has its columns and three more: ``_row``, which row a version is of, ``_by``, the number of the transaction that made
-it (0 before the permutation), ``_gone``, that which replaced or deleted it, a negative number if it was never there for
-others because its maker aborted. So PostgreSQL does it, too (xmin, xmax).
+A table has its columns and three more: ``_row``, which row a version is of, ``_by``, the number of
+the transaction that made it (0 before the permutation), ``_gone``, that which replaced or deleted
+it, a negative number if it was never there for others because its maker aborted. So PostgreSQL does
+it, too (xmin, xmax).
 """
 
 from __future__ import annotations
@@ -142,8 +144,8 @@ class RowVersions:
         return found
 
     def matches(self, scan: RowScan, rows: Iterable[int]) -> dict[tuple[int, int], bool]:
-        """Of the versions of rows, by row and maker the last, whether the condition holds; those that nobody else ever
-        saw left out.
+        """Of the versions of rows, by row and maker the last, whether the condition holds; those
+        that nobody else ever saw left out.
         """
         among = ", ".join(map(str, rows))
         if not among:
@@ -155,7 +157,9 @@ class RowVersions:
         return {(row, by): holds for row, by, holds in found.fetchall()}
 
     def change(self, statement: OfRows, by: SnapshotView) -> None:
-        """Carry out INSERT, UPDATE or DELETE; RecordingError for what PostgreSQL would not have let it do."""
+        """Carry out INSERT, UPDATE or DELETE; RecordingError for what PostgreSQL would not have let
+        it do.
+        """
         match statement.tree:
             case exp.Insert() as tree:
                 self._insert(tree, statement, by)
@@ -172,7 +176,9 @@ class RowVersions:
             )
 
     def digest(self, name: str, by: SnapshotView) -> tuple[int, int]:
-        """How many rows a table has, and a number that is the same for the same rows in any order."""
+        """How many rows a table has, and a number that is the same for the same rows in any
+        order.
+        """
 
         def made() -> exp.Expr:
             seen = self._visible(name).subquery("seen")
@@ -196,8 +202,8 @@ class RowVersions:
         names = ", ".join(f'"{each}"' for each in (listed or self._tables[name].names)[:width])
         first = self._next
         done = self._run(
-            f'INSERT INTO "{name}" ({names}, _row, _by) SELECT *, {first} + row_number() OVER (), {by.number}'
-            f" FROM ({self._texts[statement, 0]}) AS source",
+            f'INSERT INTO "{name}" ({names}, _row, _by) SELECT *, {first} + row_number() OVER (),'
+            f" {by.number} FROM ({self._texts[statement, 0]}) AS source",
             statement,
         ).fetchone()
         self._next += done[0] if done else 0
@@ -225,8 +231,8 @@ class RowVersions:
         taken = self._run("SELECT any_value(_gone) FROM _made").fetchall()[0][0]
         if taken is not None:
             raise RecordingError(
-                f"{statement.place}: '{statement.text}' changes a row that another transaction has changed since its"
-                " snapshot, and PostgreSQL would have refused it"
+                f"{statement.place}: '{statement.text}' changes a row that another transaction has"
+                " changed since its snapshot, and PostgreSQL would have refused it"
             )
         old = f"_row IN (SELECT _row FROM _made) AND _gone IS NULL AND {SEEN}"
         self._run(f'UPDATE "{name}" SET _gone = {by.number} WHERE {old}')
@@ -243,13 +249,13 @@ class RowVersions:
         for key in self._tables[name].keys:
             same = " AND ".join(f'a."{column}" = b."{column}"' for column in key)
             found = self._run(
-                f'SELECT 1 FROM "{name}" a JOIN "{name}" b ON {same} AND a._row <> b._row WHERE a._by = {by.number}'
-                " AND a._gone IS NULL AND b._gone IS NULL LIMIT 1"
+                f'SELECT 1 FROM "{name}" a JOIN "{name}" b ON {same} AND a._row <> b._row WHERE'
+                f" a._by = {by.number} AND a._gone IS NULL AND b._gone IS NULL LIMIT 1"
             )
             if found.fetchall():
                 raise RecordingError(
-                    f"{statement.place}: '{statement.text}' makes a second row of one key ({', '.join(key)}), and"
-                    " PostgreSQL would have refused it"
+                    f"{statement.place}: '{statement.text}' makes a second row of one key"
+                    f" ({', '.join(key)}), and PostgreSQL would have refused it"
                 )
 
     def _known(self, table: exp.Table, statement: OfRows) -> str:

@@ -1,27 +1,29 @@
 """The arguments: which lemmas make a proof that a spec admits nothing which another one forbids.
 
-The specs enter as their texts, by ``Formulas``; what is written here is for any two of them. A lemma is a
-formula that a solver proves from what the first spec demands and the premises on tables; what then
-follows of it by induction stands beside it, and later lemmas may use it.
+The specs enter as their texts, by ``Formulas``; what is written here is for any two of them. A
+lemma is a formula that a solver proves from what the first spec demands and the premises on tables;
+what then follows of it by induction stands beside it, and later lemmas may use it.
 
-**By steps** (docs/semantics.md, Theorems 5 to 7). Each ``acyclic r`` of the second spec: every pair of r goes up in the order of
-the log. Or every second does: who is led back by r, is led on, by any second step, past where it came
-from. Then a cycle, walked by single steps where they go up and by double steps where not, would go up
-for ever, and it is finite. (Two steps back in a row, and one back to oneself, cannot be: the second step
-must end above.) With at most n transactions there is another way: no n of them make a cycle.
+**By steps** (docs/semantics.md, Theorems 5 to 7). Each ``acyclic r`` of the second spec: every pair
+of r goes up in the order of the log. Or every second does: who is led back by r, is led on, by any
+second step, past where it came from. Then a cycle, walked by single steps where they go up and by
+double steps where not, would go up for ever, and it is finite. (Two steps back in a row, and one
+back to oneself, cannot be: the second step must end above.) With at most n transactions there is
+another way: no n of them make a cycle.
 
-For Corollary 6b this covers a case that the proof of Theorem 6 on paper leaves out. It says that every
-step back from a transaction A leads to a blind append I; a later X that takes I's row out again is also
-behind a step back from A. But then A, I and X are the triple already that the protocol forbids.
+For Corollary 6b this covers a case that the proof of Theorem 6 on paper leaves out. It says that
+every step back from a transaction A leads to a blind append I; a later X that takes I's row out
+again is also behind a step back from A. But then A, I and X are the triple already that the
+protocol forbids.
 
-**First committer wins** (Theorem 4). The first spec has an acyclic axiom, which gives an order. Two writers
-of one row stand in it as in the log: by induction on how many write the row in between. So who writes a
-row that another one wrote unseen would stand before that one, of which it missed the write, and behind
-it: it cannot be. Then by steps.
+**First committer wins** (Theorem 4). The first spec has an acyclic axiom, which gives an order. Two
+writers of one row stand in it as in the log: by induction on how many write the row in between. So
+who writes a row that another one wrote unseen would stand before that one, of which it missed the
+write, and behind it: it cannot be. Then by steps.
 
-**Readers pin the log** (Theorem 2). If every version is read, the order of the first spec has a writer before
-the next: the one's version is read by a reader who misses the other's. By induction on the number of
-versions in between it has the whole log; so it serves the second spec, too.
+**Readers pin the log** (Theorem 2). If every version is read, the order of the first spec has a
+writer before the next: the one's version is read by a reader who misses the other's. By induction
+on the number of versions in between it has the whole log; so it serves the second spec, too.
 """
 
 from __future__ import annotations
@@ -64,8 +66,8 @@ WRITTEN = frozenset({"something-written"})
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """Whether ``a`` admits nothing that ``b`` forbids: with any number of transactions, or at most so
-    many; in all histories, or in those of which every version is read.
+    """Whether ``a`` admits nothing that ``b`` forbids: with any number of transactions, or at most
+    so many; in all histories, or in those of which every version is read.
     """
 
     a: Spec
@@ -152,7 +154,10 @@ def _goal(axiom: Axiom, orders: list[str], most: int | None, tools: frozenset[st
                 words = f"every edge of {axiom.expr} follows {where}"
                 choices.append(Lemma(name, words, tools, _steps(axiom, order)))
             if most is None:
-                words = f"every edge of {axiom.expr}, or every two edges that begin with it, follow the log"
+                words = (
+                    f"every edge of {axiom.expr}, or every two edges that begin with it, follow"
+                    " the log"
+                )
                 return [*choices, Lemma(name, words, tools, _leaps(axiom, "log"))]
             words = f"{axiom.expr} has no cycle of at most {most} transactions"
             return [*choices, Lemma(name, words, tools, _no_cycle(axiom, most))]
@@ -280,7 +285,10 @@ def _rows(order: str) -> Lemma:
             lambda a, b, x: tables.z3.Implies(_both(tables, a, b, x), before(a, b)),
         )
 
-    words = f"a writer of a row precedes each later writer in the order by {order}, if it precedes the next one"
+    words = (
+        f"a writer of a row precedes each later writer in the order by {order}, if it precedes the"
+        " next one"
+    )
     return Lemma("row-order", words, frozenset(), claim, hence, helps=True)
 
 
@@ -317,7 +325,10 @@ def _first_committer(order: str) -> Lemma:
             (T, T, ROW), lambda i, j, x: tables.z3.Not(missed(theory, i, j, x))
         )
 
-    words = f"nobody writes a row of which he missed the first write, or the order by {order} had a cycle"
+    words = (
+        f"nobody writes a row of which he missed the first write, or the order by {order} had a"
+        " cycle"
+    )
     return Lemma(
         "first-committer-wins", words, ROWS | {"snapshot", "no-restores"}, claim, hence, helps=True
     )

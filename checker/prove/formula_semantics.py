@@ -2,28 +2,28 @@
 
 The third reading of specs: relations as formulas over any number of transactions.
 
-A relation is a function from two terms to a formula, a set one from a term. What a spec demands of a
-history becomes facts: ``acyclic r`` cannot be said in first order, but implies that there is a strict
-order that contains r, and that is all that is used of it. Nor can ``r+``: it is some transitive
-relation that contains r, and that lies in every strict order in which r lies. What holds of all such
-relations holds of r+.
+A relation is a function from two terms to a formula, a set one from a term. What a spec demands of
+a history becomes facts: ``acyclic r`` cannot be said in first order, but implies that there is a
+strict order that contains r, and that is all that is used of it. Nor can ``r+``: it is some
+transitive relation that contains r, and that lies in every strict order in which r lies. What holds
+of all such relations holds of r+.
 
 Histories over tables as formulas: what is primitive, and the relations of frames defined from it.
 
 The definitions are those of ``checker.execution.frame`` and ``checker.delta.frame``, for any number
-of transactions. Primitive are the version that a transaction became and the one that it read; which rows it wrote, and whether that
-created the row; whether a row, as it stands in a version, matches a predicate that a transaction read
-by; which row is none, but stands for the definition of the table, its columns and constraints; which
-file holds a row in a version, which files a transaction recorded as read, which it removed.
-A name that is not defined here (``adds-meets-reads``, ``Blind``, one of tomorrow) is primitive, too:
-what is known of it are the premises.
+of transactions. Primitive are the version that a transaction became and the one that it read; which
+rows it wrote, and whether that created the row; whether a row, as it stands in a version, matches a
+predicate that a transaction read by; which row is none, but stands for the definition of the table,
+its columns and constraints; which file holds a row in a version, which files a transaction recorded
+as read, which it removed. A name that is not defined here (``adds-meets-reads``, ``Blind``, one of
+tomorrow) is primitive, too: what is known of it are the premises.
 
 What the quantifiers of a formula range over: everything, or a few things of each sort.
 
-A formula is written once and read in two domains. In ``UnboundedDomain`` a solver that finds its negation
-unsatisfiable has proved it for any number of transactions. In ``BoundedDomain`` the quantifiers are spelt out,
-so that a model of its negation, a counterexample, is found in no time if there is a small one. Z3
-has no types: its terms are ``Any`` here.
+A formula is written once and read in two domains. In ``UnboundedDomain`` a solver that finds its
+negation unsatisfiable has proved it for any number of transactions. In ``BoundedDomain`` the
+quantifiers are spelt out, so that a model of its negation, a counterexample, is found in no time if
+there is a small one. Z3 has no types: its terms are ``Any`` here.
 """
 
 from __future__ import annotations
@@ -90,8 +90,8 @@ def sort(name: str, context: Z3Expr) -> Z3Expr:
 
 
 class UnboundedDomain:
-    """Any number of transactions, rows, files, predicates and versions; ``transactions``: at most so
-    many of these, and then what is said of all is spelt out.
+    """Any number of transactions, rows, files, predicates and versions; ``transactions``: at most
+    so many of these, and then what is said of all is spelt out.
     """
 
     facts: tuple[Z3Expr, ...] = ()
@@ -116,7 +116,9 @@ class UnboundedDomain:
     def _bind(
         self, spelt: Z3Expr, quantified: Z3Expr, sorts: Sequence[str], claim: Callable[..., Z3Expr]
     ) -> Z3Expr:
-        """One quantifier for all that is not spelt out; the choices of what is spelt out around it."""
+        """One quantifier for all that is not spelt out; the choices of what is spelt out around
+        it.
+        """
         bound = {
             k: self._name(name)
             for k, name in enumerate(sorts)
@@ -206,7 +208,9 @@ class Formulas:
         return self.tables.position(i) < self.tables.position(j)
 
     def order(self, name: str, inside: Iterable[RelationFormula]) -> None:
-        """A strict order with these relations inside: what it means that together they are acyclic."""
+        """A strict order with these relations inside: what it means that together they are
+        acyclic.
+        """
         z3 = self.tables.z3
         before = self._fresh(f"before by {name}")
         irreflexive = self.tables.domain.forall((T,), lambda i: z3.Not(before(i, i)))
@@ -320,7 +324,9 @@ def spec_formula(formulas: Formulas, spec: Spec) -> list[Z3Expr]:
 
 
 def _parts(expr: CatExpr, definitions: Mapping[str, CatExpr]) -> list[CatExpr]:
-    """Relations whose union is the expression: what is said of each is easier to use than of all."""
+    """Relations whose union is the expression: what is said of each is easier to use than of
+    all.
+    """
     match expr:
         case Binary("|", left, right):
             return [*_parts(left, definitions), *_parts(right, definitions)]
@@ -381,7 +387,9 @@ class TableVocabulary:
 
     @property
     def facts(self) -> list[Z3Expr]:
-        """What first and last writers of a row are, and a read of all; and what versions there are."""
+        """What first and last writers of a row are, and a read of all; and what versions there
+        are.
+        """
         return [
             self.domain.forall((TRANSACTION, PREDICATE, ROW, VERSION), self._sees_all),
             self.domain.forall((TRANSACTION, ROW, VERSION), self._first),
@@ -464,8 +472,8 @@ class TableVocabulary:
         return self.z3.And(self.writes(i, x), before != after)
 
     def position(self, i: Z3Expr) -> Z3Expr:
-        """Where a transaction stands in the order of the log: one that only reads, behind the version
-        that it read.
+        """Where a transaction stands in the order of the log: one that only reads, behind the
+        version that it read.
         """
         return self.z3.If(self.writer(i), 2 * self.version(i), 2 * self.read(i) + 1)
 

@@ -1,15 +1,19 @@
-r"""What holds in the frame of every history, whatever a level says of it: the laws that proofs on histories use.
+r"""What holds in the frame of every history, whatever a level says of it: the laws that proofs on
+histories use.
 
-A law is a rule over frames whose nodes are all operations (``checker.judge.read_nodes``): where some nodes are related so, some of them
-are related so, too. Relations are in the language of specs. So the tests judge each law on the catalogue's histories, on
-random ones and on every small one; and a solver takes it as a formula (``checker.prove.history_proof``).
+A law is a rule over frames whose nodes are all operations (``checker.judge.read_nodes``): where
+some nodes are related so, some of them are related so, too. Relations are in the language of specs.
+So the tests judge each law on the catalogue's histories, on random ones and on every small one; and
+a solver takes it as a formula (``checker.prove.history_proof``).
 
-``same`` is the identity. ``Op`` are the operations, and all else are transactions, T0 among them. A read is served if it is at
-the end of ``rf``: it is of a transaction that committed, and took its value from another one.
+``same`` is the identity. ``Op`` are the operations, and all else are transactions, T0 among them. A
+read is served if it is at the end of ``rf``: it is of a transaction that committed, and took its
+value from another one.
 
-Of versions a law says this. A read took its value from a transaction s. Another one, u, that wrote the object did so
-before, and then ww leads from u to s; or later, and then the reader t misses the next version, or one after it that
-changes what matches, and from that ww leads to u; unless t has put its own version in between.
+Of versions a law says this. A read took its value from a transaction s. Another one, u, that wrote
+the object did so before, and then ww leads from u to s; or later, and then the reader t misses the
+next version, or one after it that changes what matches, and from that ww leads to u; unless t has
+put its own version in between.
 """
 
 from __future__ import annotations
@@ -185,12 +189,14 @@ LAWS = (
     ),
     Law("nobody is the rival of a read of his own", (("t", "rival", "r"), ("r", "in", "t"))),
     Law(
-        "a rival came before the source, or is no earlier than a version that the reader misses, or than its own",
+        "a rival came before the source, or is no earlier than a version that the reader misses, or"
+        " than its own",
         (("u", "[~Initial] ; rival", "r"), ("s", "[~Aborted] ; rf", "r"), ("r", "in", "t")),
         (("u", "ww+", "s"), ("t", "ww+", "u"), ("t", "missed", "u")),
     ),
     Law(
-        "a version that is missed is no earlier than a rival that came after the source, or than the reader's own",
+        "a version that is missed is no earlier than a rival that came after the source, or than"
+        " the reader's own",
         (("t", "rw", "u"),),
         (
             ("t", "ww+", "u"),
@@ -230,8 +236,8 @@ LAWS = (
         (("t", "rw-item", "u"),),
     ),
     Law(
-        "who wrote an item of which its read misses a version did so after that, or before the source, or the source overwrote"
-        " its own",
+        "who wrote an item of which its read misses a version did so after that, or before the"
+        " source, or the source overwrote its own",
         (
             ("r", "[ItemRead] ; fr", "u"),
             ("r", "po & loc", "w"),

@@ -2,22 +2,28 @@ r"""Proofs of inclusions by the laws of histories.
 
 What is known of a history that a level admits: laws, what the level demands, and lemmas.
 
-``acyclic r`` is: there is a total order of all nodes that contains r. Where the level supposes an order ``co`` and what is
-acyclic contains it, r goes along with it between those that committed, for it is total. Lemmas are tried, and kept where a
-solver derives them: that a closure lies in what is transitive and has its steps; that what is said of who misses a version
-is so of who misses a later one.
+``acyclic r`` is: there is a total order of all nodes that contains r. Where the level supposes an
+order ``co`` and what is acyclic contains it, r goes along with it between those that committed, for
+it is total. Lemmas are tried, and kept where a solver derives them: that a closure lies in what is
+transitive and has its steps; that what is said of who misses a version is so of who misses a later
+one.
 
-What one level implies of another in every history, however large: from their texts, and what histories are.
+What one level implies of another in every history, however large: from their texts, and what
+histories are.
 
-The texts alone say less (``checker.prove.structural_implication``): that the rival of a read came before its source or is missed by the
-reader, for example, is no matter of form. That is a law (``checker.prove.history_laws``). From the laws, and what the first level
-demands of a frame (``checker.prove.history_proof``), a solver derives what the second one demands.
+The texts alone say less (``checker.prove.structural_implication``): that the rival of a read came
+before its source or is missed by the reader, for example, is no matter of form. That is a law
+(``checker.prove.history_laws``). From the laws, and what the first level demands of a frame
+(``checker.prove.history_proof``), a solver derives what the second one demands.
 
-- ``acyclic r`` follows if r lies within an order that there is; or if it is transitive, and leads nobody back.
-- An order that the second level supposes is one of these, of those that committed; or the first one's own. What each
-  transaction sees of it is the least that the axioms ``empty r \ vis`` ask, and all that comes before that.
-- The version order is the same for both: what the first level admits it admits under some order, and of that one the second is
-  asked. If the second takes it from its commit order, it demands that the two agree.
+- ``acyclic r`` follows if r lies within an order that there is; or if it is transitive, and leads
+  nobody back.
+- An order that the second level supposes is one of these, of those that committed; or the first
+  one's own. What each transaction sees of it is the least that the axioms ``empty r \ vis`` ask,
+  and all that comes before that.
+- The version order is the same for both: what the first level admits it admits under some order,
+  and of that one the second is asked. If the second takes it from its commit order, it demands that
+  the two agree.
 
 What is not derived may be so all the same.
 """
@@ -165,8 +171,8 @@ class TheoryOfLaws:
         self.orders[name] = order
 
     def total(self, name: str, inside: CatExpr, words: str) -> None:
-        """A total order of all nodes, in which an acyclic relation lies. Where that says nothing of the initial transaction, it
-        comes first.
+        """A total order of all nodes, in which an acyclic relation lies. Where that says nothing of
+        the initial transaction, it comes first.
         """
         order = Name(name)
         self.order(name, order, ALL)
@@ -183,7 +189,9 @@ class TheoryOfLaws:
                 self.total(f"the order of closure {len(self.orders) + 1}", closure.operand, words)
 
     def least(self, closure: Unary, other: CatExpr) -> None:
-        """A closure lies in what is transitive and has its steps; or lies in it but for what leads from T0."""
+        """A closure lies in what is transitive and has its steps; or lies in it but for what leads
+        from T0.
+        """
         words = f"the steps of {closure} are in {other}"
         then = Binary("\\", closure, other)
         if not self.lemma(Binary("\\", closure.operand, other), words, then):
@@ -231,8 +239,8 @@ class TheoryOfLaws:
         return steps
 
     def excluded(self, case: CatExpr, trial: tuple[int, int], *, lemma: bool) -> _Excluded | None:
-        """The question whether a relation relates something where all that is known holds, if it has no answer: asked with
-        what speaks of the names at hand first, then with more.
+        """The question whether a relation relates something where all that is known holds, if it
+        has no answer: asked with what speaks of the names at hand first, then with more.
         """
         if (case, len(self.facts)) in self.known:
             return self.known[case, len(self.facts)]
@@ -246,7 +254,9 @@ class TheoryOfLaws:
         return None
 
     def choices(self, *, lemma: bool) -> list[list[Sentence]]:
-        """What is known that speaks of the names at hand; also of versions; also how closures begin and end; and all."""
+        """What is known that speaks of the names at hand; also of versions; also how closures begin
+        and end; and all.
+        """
         near = self.near | {one.name for one in self.orders.values() if isinstance(one, Name)}
         every = frozenset(name for fact in self.facts for name in fact.names)
         more = near | OF_VERSIONS
@@ -306,8 +316,8 @@ def initial_transaction_law() -> CatExpr:
 TRIALS = tuple(
     (units, chance) for units, few in ((200_000, 8), (800_000, 4)) for chance in range(few)
 )
-"""So many units of the solver's work are spent on a question, with so much chance: what it derives, it derives soon on one of
-several ways, and seldom late.
+"""So many units of the solver's work are spent on a question, with so much chance: what it derives,
+it derives soon on one of several ways, and seldom late.
 """
 SPOKEN = frozenset(
     (
@@ -337,7 +347,8 @@ class Derivation:
 
 
 def derive_inclusion(a: Spec, b: Spec, budget: Budget | None = None) -> Derivation | None:
-    """Why ``a`` admits no history that ``b`` forbids; None if that is not derived, also once the budget is spent.
+    """Why ``a`` admits no history that ``b`` forbids; None if that is not derived, also once the
+    budget is spent.
 
     >>> from isolitmus.specs import level
     >>> print(derive_inclusion(level("serializable"), level("serializable-crooks")))

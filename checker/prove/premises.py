@@ -2,13 +2,15 @@
 
 What links the footprints of commits with what happens to rows: the premises of the proofs.
 
-Each is a formula and its sentence. A proof lists those that it needs, and fails without any of them. They
-are said of one table, and of its definition (columns and constraints) as of a row that lies in no file.
-A table that generates identity values is outside: even a blind append reads what comes next.
+Each is a formula and its sentence. A proof lists those that it needs, and fails without any of
+them. They are said of one table, and of its definition (columns and constraints) as of a row that
+lies in no file. A table that generates identity values is outside: even a blind append reads what
+comes next.
 
 The vocabulary of ``prove.formula_semantics`` read of one execution: whether a premise holds there.
 
-A premise is a formula for a solver. Here the same formula is computed: quantifiers range over what there is.
+A premise is a formula for a solver. Here the same formula is computed: quantifiers range over what
+there is.
 """
 
 from __future__ import annotations
@@ -52,7 +54,9 @@ class Premise:
     formula: Callable[[TableVocabulary], Z3Expr]
     """What it says, to be proved from."""
     scope: str = ""
-    """Where it says what kind of statements are meant, not what a table is: the words in a theorem's headline."""
+    """Where it says what kind of statements are meant, not what a table is: the words in a
+    theorem's headline.
+    """
     outside: str = ""
     """And what is wrong with statements that are not meant."""
 
@@ -285,16 +289,16 @@ PREMISES = (
     Premise("metadata", "a transaction that changes them writes the table's metadata", _metadata),
     Premise(
         "read-files",
-        "all reads are tracked: a row that a writer (not a RESTORE) read lies in a file that it removes or"
-        " recorded as read (the read of the next identity value is not tracked)",
+        "all reads are tracked: a row that a writer (not a RESTORE) read lies in a file that it"
+        " removes or recorded as read (the read of the next identity value is not tracked)",
         _read_files,
         "with tracked reads only",
         "has an untracked read",
     ),
     Premise(
         "read-predicates",
-        "a file with a row that matches a read of a writer (not a RESTORE) matches a predicate that the"
-        " writer recorded",
+        "a file with a row that matches a read of a writer (not a RESTORE) matches a predicate that"
+        " the writer recorded",
         _read_predicates,
         "with tracked reads only",
         "has an untracked read",
@@ -303,8 +307,8 @@ PREMISES = (
     Premise("rows", "a row begins to match a predicate only when it is written", _rows),
     Premise(
         "read-before-written",
-        "a transaction that changes, deletes or (other than by RESTORE) re-adds a row has read it: no"
-        " blind overwrites",
+        "a transaction that changes, deletes or (other than by RESTORE) re-adds a row has read it:"
+        " no blind overwrites",
         _read_before_written,
         "which have read what they change",
         "writes a row that it has not read",
@@ -319,17 +323,17 @@ PREMISES = (
     Premise("born-once", "an insert creates a new row", _born_once),
     Premise(
         "blind",
-        "a commit marked as a blind append is not a RESTORE, and reads no row and no identity value of"
-        " the table (a raw transaction can set the mark falsely)",
+        "a commit marked as a blind append is not a RESTORE, and reads no row and no identity value"
+        " of the table (a raw transaction can set the mark falsely)",
         _blind,
         "whose blind appends read nothing",
         "is marked as a blind append, but reads",
     ),
     Premise(
         "compactions",
-        "a commit all of whose file actions have dataChange=false only moves rows: it reads and writes"
-        " none (a raw transaction or write can set dataChange=false falsely; a commit without actions is"
-        " not recorded)",
+        "a commit all of whose file actions have dataChange=false only moves rows: it reads and"
+        " writes none (a raw transaction or write can set dataChange=false falsely; a commit"
+        " without actions is not recorded)",
         _compactions,
         "which only move rows if marked dataChange=false",
         "is marked dataChange=false, but does not only move rows",
@@ -415,8 +419,8 @@ class _Ranges:
 
 
 class _Executed:
-    """The vocabulary of ``prove.formula_semantics``, of one execution: transactions are positions, predicates those
-    of a transaction's reads, rows go by their ids, files by their paths.
+    """The vocabulary of ``prove.formula_semantics``, of one execution: transactions are positions,
+    predicates those of a transaction's reads, rows go by their ids, files by their paths.
     """
 
     z3 = _Logic

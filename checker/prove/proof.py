@@ -3,15 +3,16 @@
 The verb behind ``separate --unbounded``: prove the lemmas of an argument, and say what was assumed.
 
 A lemma is denied before a solver. That there is no counterexample proves it, for any number of
-transactions. Where the solver cannot say, counterexamples with a few transactions, rows and files are
-looked for, which is decidable; one of these is what is shown of a lemma that fails. It is one of the
-lemma, not of the question: whether there is a history is for the search to say.
+transactions. Where the solver cannot say, counterexamples with a few transactions, rows and files
+are looked for, which is decidable; one of these is what is shown of a lemma that fails. It is one
+of the lemma, not of the question: whether there is a history is for the search to say.
 
 What a theorem is about, in words; and which litmus tests of the catalogue are outside of that.
 
-A premise that speaks of statements, that their reads are all tracked, bounds what is proved as much as a
-number of transactions would. So it stands in the headline, and every test that ships is asked. One that the
-first spec admits and the second forbids must be outside of some premise: else the proof would be refuted.
+A premise that speaks of statements, that their reads are all tracked, bounds what is proved as much
+as a number of transactions would. So it stands in the headline, and every test that ships is asked.
+One that the first spec admits and the second forbids must be outside of some premise: else the
+proof would be refuted.
 """
 
 from __future__ import annotations
@@ -50,8 +51,9 @@ SMALL = ((2, 1, 1), (3, 1, 1), (3, 2, 2), (4, 2, 2))
 """So many transactions, rows and files a counterexample may have; the smallest is shown."""
 SECONDS = 20.0
 QUICK = 2_000_000
-"""So many units of the solver's work, on one machine about two seconds, are spent before a counterexample
-is looked for; a lemma that holds takes fewer. (Units, unlike seconds, count the same on all.)
+"""So many units of the solver's work, on one machine about two seconds, are spent before a
+counterexample is looked for; a lemma that holds takes fewer. (Units, unlike seconds, count the same
+on all.)
 """
 HINT = 500_000
 """So many on a lemma that may fail."""
@@ -182,7 +184,9 @@ class _Obligation:
 
     @property
     def tools(self) -> dict[str, Callable[[Theory], Z3Expr]]:
-        """What may be used, by name: premises, and what lemmas gave. The solver says what it took."""
+        """What may be used, by name: premises, and what lemmas gave. The solver says what it
+        took.
+        """
         tools: dict[str, Callable[[Theory], Z3Expr]] = {}
         for lemma in self.known:
             if lemma.hence is not None:
@@ -193,7 +197,9 @@ class _Obligation:
         return tools
 
     def step(self, *, last: bool) -> ProofStep:
-        """What becomes of it; only if nothing else would do (``last``), its failing is looked into."""
+        """What becomes of it; only if nothing else would do (``last``), its failing is looked
+        into.
+        """
         start = monotonic()
         counterexample: tuple[str, ...] = ()
         answer, took = self.refute_everywhere(QUICK if last else HINT)
@@ -256,7 +262,9 @@ class _Obligation:
         return None
 
     def denied(self, domain: Domain) -> tuple[Z3Expr, list[Z3Expr], Theory]:
-        """A solver to which the lemma's claim is denied, and what to assume: that the tools hold."""
+        """A solver to which the lemma's claim is denied, and what to assume: that the tools
+        hold.
+        """
         import z3
 
         theory = Theory(self.question, domain)
@@ -311,8 +319,8 @@ def _words(theory: Theory, domain: BoundedDomain, model: Z3Expr) -> tuple[str, .
 
 @dataclass(frozen=True, slots=True)
 class OutsideTest:
-    """A litmus test that a theorem does not speak of: its name, why, and whether the first spec admits there
-    what the second forbids.
+    """A litmus test that a theorem does not speak of: its name, why, and whether the first spec
+    admits there what the second forbids.
     """
 
     litmus: str
@@ -337,8 +345,8 @@ def scope_of_statements(premises: Sequence[Premise]) -> str:
 
 
 def outside_tests(question: Question, premises: Sequence[Premise]) -> tuple[OutsideTest, ...]:
-    """The litmus tests with statements that break one of the premises, or the bound, in what takes effect under the
-    first spec; Disagreement if one refutes what was proved and breaks none.
+    """The litmus tests with statements that break one of the premises, or the bound, in what takes
+    effect under the first spec; Disagreement if one refutes what was proved and breaks none.
     """
     admits, permits = compile_spec(question.a), compile_spec(question.b)
     found: list[OutsideTest] = []
@@ -358,7 +366,7 @@ def outside_tests(question: Question, premises: Sequence[Premise]) -> tuple[Outs
             found.append(OutsideTest(name, tuple(dict.fromkeys(why)), fails))
         elif fails:
             raise Disagreement(
-                f"{name}: {question.a.name} admits it and {question.b.name} forbids it, though it breaks no"
-                " premise of the proof that there is no such history"
+                f"{name}: {question.a.name} admits it and {question.b.name} forbids it, though it"
+                " breaks no premise of the proof that there is no such history"
             )
     return tuple(found)

@@ -2,22 +2,25 @@
 
 The verb behind ``separate --unbounded`` where statements are scans: each row once, if keys stay.
 
-The induction is that of ``checker.prove.scan_proof``. Here is what it takes: that no statement changes the key of an
-index by which scans go, and, where a row is not to be missed, that no scan sees what is not committed. The one is asked
-of the statements of a scope, the other of the clauses of a protocol.
+The induction is that of ``checker.prove.scan_proof``. Here is what it takes: that no statement
+changes the key of an index by which scans go, and, where a row is not to be missed, that no scan
+sees what is not committed. The one is asked of the statements of a scope, the other of the clauses
+of a protocol.
 
 Each row once, for any number of steps: an invariant of one row and the cursor of a scan.
 
-The scan goes through the entries of an index in their order. Of one row, whichever, the invariant says: it is
-still ahead of the cursor and has not been emitted, or it is not ahead any more and has been emitted once. It is
-so at the start, every step of the scan keeps it, and so does whatever writers do to other rows and to other
-columns of this one, as long as its key stays and it stays there, committed. At the end nothing is ahead. So the row has been
-emitted once, however many rows there are, however often others write in between. If its key may change, the step
-of a writer does not keep it, and Z3 says where.
+The scan goes through the entries of an index in their order. Of one row, whichever, the invariant
+says: it is still ahead of the cursor and has not been emitted, or it is not ahead any more and has
+been emitted once. It is so at the start, every step of the scan keeps it, and so does whatever
+writers do to other rows and to other columns of this one, as long as its key stays and it stays
+there, committed. At the end nothing is ahead. So the row has been emitted once, however many rows
+there are, however often others write in between. If its key may change, the step of a writer does
+not keep it, and Z3 says where.
 
-What it is about: entries are read in the order of their keys, and stand where their keys say. Pages that are split while
-a scan is between two of them, and scans that go by the order of pages, are outside; a row that is inserted or deleted meanwhile
-is emitted once at most. Positions are real numbers: any finite set that is ordered is like some of these.
+What it is about: entries are read in the order of their keys, and stand where their keys say. Pages
+that are split while a scan is between two of them, and scans that go by the order of pages, are
+outside; a row that is inserted or deleted meanwhile is emitted once at most. Positions are real
+numbers: any finite set that is ordered is like some of these.
 """
 
 from __future__ import annotations
@@ -63,7 +66,9 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class InductiveStep:
-    """A part of the proof: its name, what it says, and whether Z3 proves it; else where it does not hold."""
+    """A part of the proof: its name, what it says, and whether Z3 proves it; else where it does not
+    hold.
+    """
 
     name: str
     sentence: str
@@ -72,8 +77,8 @@ class InductiveStep:
 
 
 def prove_each_row_once(*, moves: bool = False, stays: bool = True) -> tuple[InductiveStep, ...]:
-    """The parts of the proof that a scan emits a row exactly once; ``moves``: its key may change; ``stays`` False: it may
-    be inserted and deleted, and then it is emitted at most once.
+    """The parts of the proof that a scan emits a row exactly once; ``moves``: its key may change;
+    ``stays`` False: it may be inserted and deleted, and then it is emitted at most once.
 
     >>> all(step.holds for step in prove_each_row_once()), all(step.holds for step in prove_each_row_once(stays=False))
     (True, True)
@@ -111,7 +116,10 @@ def prove_each_row_once(*, moves: bool = False, stays: bool = True) -> tuple[Ind
     lemmas = (
         (
             "start",
-            f"before the first step the row is ahead and not emitted, or not ahead and emitted {often}",
+            (
+                "before the first step the row is ahead and not emitted, or not ahead and emitted"
+                f" {often}"
+            ),
             z3.Implies(z3.And(place > cursor, count == 0, there), now),
         ),
         (
@@ -221,15 +229,15 @@ def scan_assumptions(question: Question, inside: Scope) -> tuple[str, ...]:
     ]
     if any(str(axiom.expr) == "misses" for axiom in question.b.axioms):
         found.append(
-            f"a row that must not be missed stays and is committed, and under {question.a.name} no scan sees"
-            " uncommitted rows"
+            f"a row that must not be missed stays and is committed, and under {question.a.name} no"
+            " scan sees uncommitted rows"
         )
     return tuple(found)
 
 
 def outside_of_scans(question: Question) -> tuple[OutsideTest, ...]:
-    """The litmus tests whose statements change a key by which scans go; Disagreement if one refutes what was proved
-    and changes none.
+    """The litmus tests whose statements change a key by which scans go; Disagreement if one refutes
+    what was proved and changes none.
     """
     admits, permits = compile_spec(question.a), compile_spec(question.b)
     found: list[OutsideTest] = []
@@ -254,8 +262,8 @@ def outside_of_scans(question: Question) -> tuple[OutsideTest, ...]:
             found.append(OutsideTest(name, tuple(why), fails))
         elif fails:
             raise Disagreement(
-                f"{name}: {question.a.name} admits it and {question.b.name} forbids it, though it changes no key, and"
-                " the proof says that there is no such history"
+                f"{name}: {question.a.name} admits it and {question.b.name} forbids it, though it"
+                " changes no key, and the proof says that there is no such history"
             )
     return tuple(found)
 

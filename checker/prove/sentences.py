@@ -1,19 +1,25 @@
 """Sentences in SMT-LIB about the nodes of a frame: closures, restrictions, questions.
 
-What is said of the nodes of a frame, as sentences in SMT-LIB: relations and sets as predicates, of any number of nodes.
+What is said of the nodes of a frame, as sentences in SMT-LIB: relations and sets as predicates, of
+any number of nodes.
 
-The closure of a relation is a predicate of its own, and so is ``MISSED``; what is known of them is said beside
-(``checker.prove.sentences``). The same text is asked of our solver, and is the certificate.
+The closure of a relation is a predicate of its own, and so is ``MISSED``; what is known of them is
+said beside (``checker.prove.sentences``). The same text is asked of our solver, and is the
+certificate.
 
-What is known of closures, and of who misses a version: predicates of their own in proofs on histories.
+What is known of closures, and of who misses a version: predicates of their own in proofs on
+histories.
 
-Of r+ it is said that it contains r, goes on, and begins and ends with a step of r; that it lies in whatever transitive
-relation r lies in is a lemma, where it is needed. All of that is so of the closure, so what follows is so.
+Of r+ it is said that it contains r, goes on, and begins and ends with a step of r; that it lies in
+whatever transitive relation r lies in is a lemma, where it is needed. All of that is so of the
+closure, so what follows is so.
 
-Frames with fewer nodes, as parts of those whose nodes are all operations: what a spec sees, said of these.
+Frames with fewer nodes, as parts of those whose nodes are all operations: what a spec sees, said of
+these.
 
-Where transactions are the only nodes, relations lead from transactions to transactions, without T0. Where reads are nodes,
-``in`` and ``po`` are of those that have a source outside, and there is nobody else to stay with.
+Where transactions are the only nodes, relations lead from transactions to transactions, without T0.
+Where reads are nodes, ``in`` and ``po`` are of those that have a source outside, and there is
+nobody else to stay with.
 """
 
 from __future__ import annotations
@@ -102,7 +108,9 @@ def question_text(sentences: Sequence[Sentence]) -> str:
 
 
 def union_branches(expr: CatExpr) -> list[CatExpr]:
-    """Relations whose union is the expression: what is said of each is easier to use than of all."""
+    """Relations whose union is the expression: what is said of each is easier to use than of
+    all.
+    """
     match expr:
         case Binary("|", left, right) if expr.kind == "relation":
             return [*union_branches(left), *union_branches(right)]
@@ -128,7 +136,9 @@ def _none(expr: CatExpr) -> str:
 
 
 def _holds(expr: CatExpr, i: str, j: str, depth: int) -> str:
-    """That a relation leads from one node to another; ``depth``: how many nodes in between have names already."""
+    """That a relation leads from one node to another; ``depth``: how many nodes in between have
+    names already.
+    """
     if expr == SAME:
         return f"(= {i} {j})"
     symbol = _symbol(expr)

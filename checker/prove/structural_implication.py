@@ -1,26 +1,30 @@
-r"""What one level's text implies of another's, whatever the histories are: inclusions of relations by their form.
+r"""What one level's text implies of another's, whatever the histories are: inclusions of relations
+by their form.
 
-What an axiom forbids is a word: so ; wr ; rw from a transaction to itself. Of relations that are built by ``|``,
-``;``, ``+``, ``*``, ``?`` and ``[S]`` the words are a regular language with tests, and one language within
-another means one relation within another, in every frame (Kozen and Smith, Kleene algebra with tests:
-completeness and decidability, CSL 1996). What is built otherwise (``&``, ``\``, ``^-1``) is a letter; of these
-some contain others. Whoever says "acyclic r" says of r+ that it relates nobody to himself, so
+What an axiom forbids is a word: so ; wr ; rw from a transaction to itself. Of relations that are
+built by ``|``, ``;``, ``+``, ``*``, ``?`` and ``[S]`` the words are a regular language with tests,
+and one language within another means one relation within another, in every frame (Kozen and Smith,
+Kleene algebra with tests: completeness and decidability, CSL 1996). What is built otherwise (``&``,
+``\``, ``^-1``) is a letter; of these some contain others. Whoever says "acyclic r" says of r+ that
+it relates nobody to himself, so
 
-- ``acyclic s`` follows if s+ lies within what the first spec says relates nobody to himself: the r+ of what is
-  acyclic, what is irreflexive, what is empty; so does ``irreflexive s`` of s, and what may be walked round a circle may
-  begin anywhere in it: r ; s is irreflexive just if s ; r is;
-- ``empty s`` follows if s lies within what it says is empty; of ``intermediate`` also if wr ; rw is irreflexive, for who reads
-  what its writer overwrote has missed that.
+- ``acyclic s`` follows if s+ lies within what the first spec says relates nobody to himself: the r+
+  of what is acyclic, what is irreflexive, what is empty; so does ``irreflexive s`` of s, and what
+  may be walked round a circle may begin anywhere in it: r ; s is irreflexive just if s ; r is;
+- ``empty s`` follows if s lies within what it says is empty; of ``intermediate`` also if wr ; rw is
+  irreflexive, for who reads what its writer overwrote has missed that.
 
-Where the nodes are the transactions alone, it is known besides that wr and ww come from writers, and that ww and rw lead to
-them (ENDS), and that who is no writer only reads. What comes from writers alone and leads back, leads to a writer.
+Where the nodes are the transactions alone, it is known besides that wr and ww come from writers,
+and that ww and rw lead to them (ENDS), and that who is no writer only reads. What comes from
+writers alone and leads back, leads to a writer.
 
-Where reads are nodes, a frame has more of everything than one without. So a spec that looks at reads may imply one that
-does not, if both can only lose frames by more pairs; the other way round says nothing.
+Where reads are nodes, a frame has more of everything than one without. So a spec that looks at
+reads may imply one that does not, if both can only lose frames by more pairs; the other way round
+says nothing.
 
-Orders that a binder supposes are the same on both sides, so one that suits the first spec suits the second. What the two
-suppose of one name in different ways shows nothing.
-Sufficient, not necessary: of what is not found here, a search may still find nothing.
+Orders that a binder supposes are the same on both sides, so one that suits the first spec suits the
+second. What the two suppose of one name in different ways shows nothing. Sufficient, not necessary:
+of what is not found here, a search may still find nothing.
 """
 
 from __future__ import annotations
@@ -65,8 +69,8 @@ Rest = tuple["CatExpr", ...]
 
 @dataclass(frozen=True, slots=True)
 class Implication:
-    """Why a spec admits nothing that another forbids: for each axiom of that one, those of the first that it
-    follows from.
+    """Why a spec admits nothing that another forbids: for each axiom of that one, those of the
+    first that it follows from.
     """
 
     a: str
@@ -80,8 +84,8 @@ class Implication:
 
 
 def derive_from_texts(a: Spec, b: Spec, *, reads: bool = False) -> Implication | None:
-    """Why ``a`` admits nothing that ``b`` forbids, by their texts alone; None if these do not show it. ``reads``: in
-    frames where reads are nodes whatever the spec.
+    """Why ``a`` admits nothing that ``b`` forbids, by their texts alone; None if these do not show
+    it. ``reads``: in frames where reads are nodes whatever the spec.
 
     >>> from isolitmus.specs import level
     >>> print(derive_from_texts(level("snapshot-isolation"), level("prefix-consistency")))
@@ -108,7 +112,9 @@ def derive_from_texts(a: Spec, b: Spec, *, reads: bool = False) -> Implication |
 
 
 def _same_orders(a: Spec, b: Spec) -> bool:
-    """Whether what both look at is supposed in one way; the orders of versions may also be observed."""
+    """Whether what both look at is supposed in one way; the orders of versions may also be
+    observed.
+    """
     looked = {"ww" if name == "rw" else name for name in a.needs} & {
         "ww" if name == "rw" else name for name in b.needs
     }
@@ -143,7 +149,9 @@ def _grounds(a: Spec, goal: Axiom, expr: CatExpr, *, plain: bool) -> tuple[str, 
 
 
 def _halfway(expr: CatExpr) -> CatExpr | None:
-    """Of ``intermediate``, of some transactions: the circle of wr and rw that each pair of it is on."""
+    """Of ``intermediate``, of some transactions: the circle of wr and rw that each pair of it is
+    on.
+    """
     steps = list(_sequence(expr))
     if [one for one in steps if not isinstance(one, Bracket)] != [Name("intermediate")]:
         return None
@@ -212,8 +220,9 @@ def _known(inner: CatExpr, outer: Rest, *, plain: bool) -> bool:
 
 
 def is_included(inner: CatExpr, outer: Iterable[CatExpr], *, plain: bool = False) -> bool:
-    """Whether a relation lies within the union of others in every frame, as far as their form shows it. Without
-    definitions. ``plain``: in frames whose nodes are the transactions, each a writer or a reader.
+    """Whether a relation lies within the union of others in every frame, as far as their form shows
+    it. Without definitions. ``plain``: in frames whose nodes are the transactions, each a writer or
+    a reader.
 
     >>> so, wr = Name("so"), Name("wr")
     >>> is_included(Binary(";", so, wr), [Unary("+", Binary("|", wr, so))])
@@ -299,7 +308,9 @@ def _stays(expr: CatExpr, atom: InSets) -> bool:
 
 
 def _steps(rest: Rest, atom: InSets) -> set[tuple[CatExpr, Rest]]:
-    """The letters that may come first, from a transaction that is in these sets, and what is then left."""
+    """The letters that may come first, from a transaction that is in these sets, and what is then
+    left.
+    """
     found: set[tuple[CatExpr, Rest]] = set()
     seen: set[Rest] = set()
     todo = [rest]

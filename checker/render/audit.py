@@ -1,7 +1,7 @@
 """Audits in text, as a picture and as a page.
 
-The picture has a line for each commit, from the version that it read to the version that it made. The page has, for each
-table, the findings by kind, with versions and reasons.
+The picture has a line for each commit, from the version that it read to the version that it made.
+The page has, for each table, the findings by kind, with versions and reasons.
 """
 
 from __future__ import annotations
@@ -81,10 +81,16 @@ def overview_lines(overview: Overview) -> Iterator[str]:
     have = count_of(overview.overlapping, "commit")
     yield f"overlaps: {have} did not see a concurrent commit ({_counts(overview.pairs or {})})"
     if not overview.near_counts:
-        yield "near misses: none (with another timing, none of these pairs would have conflicted or been reordered)"
+        yield (
+            "near misses: none (with another timing, none of these pairs would have conflicted or"
+            " been reordered)"
+        )
         return
     pairs = count_of(sum(overview.near_counts.values()), "pair")
-    yield f"near misses: {pairs}, by the outcome with another timing ({_counts(overview.near_counts)})"
+    yield (
+        f"near misses: {pairs}, by the outcome with another timing"
+        f" ({_counts(overview.near_counts)})"
+    )
     operations = {span.version: span.operation for span in overview.spans}
     surest = sorted(overview.near, key=lambda one: one.certainty != "certain")
     for near in surest[:NEAR_MISSES_SHOWN]:
@@ -103,7 +109,10 @@ def headline(audit: Audit) -> str:
     if not audit.commits:
         return f"No commits to audit in table {audit.table}."
     when = "" if audit.overview is None else commit_times(audit.overview)
-    where = f"in table {audit.table}, versions {audit.first}–{audit.last} ({count_of(audit.commits, 'commit')}{when})"
+    where = (
+        f"in table {audit.table}, versions {audit.first}–{audit.last}"
+        f" ({count_of(audit.commits, 'commit')}{when})"
+    )
     sure, maybe = (
         sum(n for (_, c), n in audit.counts.items() if c == certainty)
         for certainty in ("certain", "possible")
@@ -122,12 +131,15 @@ def audit_assumptions(audit: Audit) -> Iterator[str]:
     """
     found = {certainty for _, certainty in audit.counts}
     if "certain" in found:
-        yield "Certain: the log shows the finding, provided that the commits record the truth about themselves."
+        yield (
+            "Certain: the log shows the finding, provided that the commits record the truth about"
+            " themselves."
+        )
     if "possible" in found:
         yield "Possible: the log does not exclude the finding."
     yield (
-        f"Each commit was checked for {len(KINDS)} kinds of findings (docs/auditing.md). Anomalies that the log does"
-        " not record are not found."
+        f"Each commit was checked for {len(KINDS)} kinds of findings (docs/auditing.md). Anomalies"
+        " that the log does not record are not found."
     )
 
 
@@ -150,8 +162,8 @@ def _time(milliseconds: int) -> str:
 def overview_svg(overview: Overview, theme: Theme = "auto") -> str:
     """Draw the newest commits as a standalone picture, one line each.
 
-    A commit that did not see others is a bar from the version that it read to the version that it made, and dotted lines
-    lead to those others; every other commit is a dot.
+    A commit that did not see others is a bar from the version that it read to the version that it
+    made, and dotted lines lead to those others; every other commit is a dot.
 
     >>> from isolitmus.model.audit import CommitSpan, Overview
     >>> spans = (CommitSpan(1, 0, "WRITE", True), CommitSpan(2, 0, "DELETE", False))

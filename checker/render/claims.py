@@ -1,4 +1,6 @@
-"""Claims in text, and the page of the documents: claim by claim, the editions side by side, the matrices cell by cell."""
+"""Claims in text, and the page of the documents: claim by claim, the editions side by side, the
+matrices cell by cell.
+"""
 
 from __future__ import annotations
 
@@ -37,8 +39,8 @@ __all__ = ["CELLS", "cell_table", "claim_lines", "documents_page", "evidence_wor
 PAGES = {"PT": "newest", "JA": "middle", "AR": "oldest"}
 """The editions of Databricks' page, as the protocols call them that stand for them."""
 READ_IN_PART = "EN"
-"""The edition of which only the pages on levels and on row-level concurrency are in the claims; from 14.3 LTS on its
-matrix is that of the newest before it, and so is its protocol.
+"""The edition of which only the pages on levels and on row-level concurrency are in the claims;
+from 14.3 LTS on its matrix is that of the newest before it, and so is its protocol.
 """
 CHANGES = ("delete-row", "update-row", "merge")
 SIDES: Mapping[str, tuple[str, ...]] = {
@@ -147,7 +149,9 @@ def _answered(claim: Claim) -> str:
 
 
 def _shown(claim: Claim) -> Iterator[str]:
-    """A line for each question that was asked; one for those that differ in their protocol alone."""
+    """A line for each question that was asked; one for those that differ in their protocol
+    alone.
+    """
 
     def alike(piece: ClaimEvidence) -> object:
         question = piece.question
@@ -172,7 +176,9 @@ def _shown(claim: Claim) -> Iterator[str]:
 
 
 def _short(protocols: list[str]) -> list[str]:
-    """Return the names of protocols, with a pattern in the place of all those of Databricks that it matches."""
+    """Return the names of protocols, with a pattern in the place of all those of Databricks that it
+    matches.
+    """
     shipped_ones = [name for name in shipped_files("protocols") if name.startswith("databricks-")]
     wanted = [
         "databricks-*",
@@ -236,7 +242,10 @@ def _figure(text: str, figures: Mapping[str, object], question: ClaimQuestion) -
     name, _, value = text.partition(" = ")
     candidates = figures.get(f"{name.rpartition('.')[0].rpartition('.')[0]}.candidates".lstrip("."))
     if isinstance(question, AskedSweep) and name.endswith(".aborted") and type(candidates) is int:
-        return f"`{name.removesuffix('.aborted')}` aborts {value} of {candidates} ({100 * int(value) / candidates:.0f} %)"
+        return (
+            f"`{name.removesuffix('.aborted')}` aborts {value} of {candidates}"
+            f" ({100 * int(value) / candidates:.0f} %)"
+        )
     if name.endswith("candidates") and value.isdecimal():
         return ""
     if name == "conflicts" and value:
@@ -301,8 +310,8 @@ def _rows(rows: Rows) -> str:
 def cell_table(
     matrix: Matrix, seen: Mapping[tuple[str, MatrixPlace], str], claims: Mapping[str, Claim]
 ) -> str:
-    """The cells of both matrices as a table: what each edition has, what the model predicts, and what was ``seen`` of
-    real Delta, by protocol and place.
+    """The cells of both matrices as a table: what each edition has, what the model predicts, and
+    what was ``seen`` of real Delta, by protocol and place.
     """
     signs = {sign: _sign(outcome) for outcome, sign in LETTERS.items()} | {"e": "e"}
     head = ["claim", "statements", "at", *PAGES, "model", "Delta"]

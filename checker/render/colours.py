@@ -1,4 +1,5 @@
-"""The colours of pages and pictures, light and dark, and the style that every picture has in itself.
+"""The colours of pages and pictures, light and dark, and the style that every picture has in
+itself.
 
 A picture that is cut out of a page, saved or put into another one keeps its colours: its style
 names them outright, for some renderers of SVG know no variables.
@@ -46,7 +47,9 @@ DARK = {
 }
 
 PICTURE = "isolitmus-picture"
-"""The class of a picture: its style, which a browser applies to the whole page, reaches nothing else."""
+"""The class of a picture: its style, which a browser applies to the whole page, reaches nothing
+else.
+"""
 
 SANS = 'system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", "Liberation Sans", sans-serif'
 MONO = 'ui-monospace, "SFMono-Regular", Menlo, Consolas, "DejaVu Sans Mono", monospace'

@@ -1,4 +1,6 @@
-"""The report of a demo: one HTML page with, for each history that was found, all one needs to judge it."""
+"""The report of a demo: one HTML page with, for each history that was found, all one needs to judge
+it.
+"""
 
 from __future__ import annotations
 
@@ -39,8 +41,8 @@ TRIED = 4
 
 @dataclass(frozen=True, slots=True)
 class DemoRun:
-    """A history under one protocol: what the model predicts, what an engine did (None: not run), and
-    where they differ.
+    """A history under one protocol: what the model predicts, what an engine did (None: not run),
+    and where they differ.
     """
 
     predicted: RunResult
@@ -94,7 +96,9 @@ class _Cell:
 
 @dataclass(frozen=True, slots=True)
 class _ComparisonLine:
-    """A line of the comparison; ``observed`` is None where nothing was run. ``verdict``: it is about levels."""
+    """A line of the comparison; ``observed`` is None where nothing was run. ``verdict``: it is
+    about levels.
+    """
 
     label: str
     predicted: _Cell
@@ -108,8 +112,8 @@ class _ComparisonLine:
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """A step of the schedule in words, and the tables if it made a version, marked where they are other
-    than before.
+    """A step of the schedule in words, and the tables if it made a version, marked where they are
+    other than before.
     """
 
     name: str
@@ -298,7 +302,9 @@ def _levels(word: str, judged: RunResult) -> str:
 
 
 def _by_conflicts(judged: RunResult) -> str:
-    """The levels that forbid a run although a serial order explains all that was read, and the table."""
+    """The levels that forbid a run although a serial order explains all that was read, and the
+    table.
+    """
     return ", ".join(name for name, one in judged.explained.items() if one.reads) or "none"
 
 

@@ -35,7 +35,9 @@ ENDS = {"committed": "succeeds", "no-op": "is a no-op"}
 
 
 def diagnosis_lines(found: Diagnosis) -> Iterator[str]:
-    """Yield the diagnosis in lines: what happened, cause, change, retry; then the details and an example."""
+    """Yield the diagnosis in lines: what happened, cause, change, retry; then the details and an
+    example.
+    """
     known, pasted = found.known, found.pasted
     first, *others = found.changes
     yield f"{known.name}: {_lowered(known.title)}. Retry: {RETRY[known.retry]}."
@@ -59,7 +61,8 @@ def diagnosis_lines(found: Diagnosis) -> Iterator[str]:
     if pasted.others:
         further = [f"another {one}" if one == pasted.name else one for one in pasted.others]
         yield (
-            f"Note: the text also contains {', '.join(further)}. To explain that one, pass its text alone."
+            f"Note: the text also contains {', '.join(further)}. To explain that one, pass its text"
+            " alone."
         )
 
 
@@ -95,7 +98,9 @@ def _kind(found: Diagnosis) -> str:
 
 
 def _foreign(found: Diagnosis) -> str:
-    """Return how the engine's checks differ from those of Delta on Spark; empty if they do not, or if that is unknown."""
+    """Return how the engine's checks differ from those of Delta on Spark; empty if they do not, or
+    if that is unknown.
+    """
     engine = exception_table().engines.get(found.pasted.engine)
     return "" if engine is None else engine.note
 
@@ -128,7 +133,8 @@ def _source(found: Diagnosis) -> Iterator[str]:
     unknown = found.pasted.sub_condition
     if unknown and unknown not in (*HINTS, found.pasted.condition):
         yield (
-            f"Unknown part of the error class: {unknown}. The following is about {found.known.name} in general."
+            f"Unknown part of the error class: {unknown}. The following is about {found.known.name}"
+            " in general."
         )
     if _foreign(found) and found.known.name in CONFLICTS:
         yield f"Engine: {_foreign(found)}"
@@ -192,7 +198,10 @@ def example_lines(example: ReplayedExample, kind: str = "") -> Iterator[str]:
 def stopped_lines(found: ConflictingCommits) -> Iterator[str]:
     """Yield, for each commit, the concurrent transactions that conflict with it."""
     if not found.commits and found.ended is None:
-        yield f"{found.table}: no commit after version {found.after}, so no conflict made your job abort."
+        yield (
+            f"{found.table}: no commit after version {found.after}, so no conflict made your job"
+            " abort."
+        )
     elif found.commits:
         versions = [one.commit.version for one in found.commits]
         span = f"version {versions[0]}"

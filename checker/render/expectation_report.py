@@ -1,4 +1,6 @@
-"""Report on a run of a litmus test: compared with its expectations and with the model's prediction."""
+"""Report on a run of a litmus test: compared with its expectations and with the model's
+prediction.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,9 @@ __all__ = ["ComparedRun", "PredictedRuns", "expected_protocols"]
 
 @dataclass(frozen=True, slots=True)
 class ComparedRun:
-    """A run, compared with the expectations of its file and, if an engine made it, with the model."""
+    """A run, compared with the expectations of its file and, if an engine made it, with the
+    model.
+    """
 
     judged: RunResult
     beside: RunDiff | None
@@ -57,8 +61,8 @@ class ComparedRun:
 
     @property
     def end(self) -> str:
-        """``met`` or ``not met``; ``predicted`` if nothing is expected and the model predicts it, ``none`` if it is
-        the model's own.
+        """``met`` or ``not met``; ``predicted`` if nothing is expected and the model predicts it,
+        ``none`` if it is the model's own.
         """
         if self.differences:
             return "not met"
@@ -78,7 +82,9 @@ class ComparedRun:
 
     @property
     def lines(self) -> Iterator[str]:
-        """The differences of a run that failed, then its timeline, reads, conflicts, tables and levels."""
+        """The differences of a run that failed, then its timeline, reads, conflicts, tables and
+        levels.
+        """
         judged, run = self.judged, self.judged.run
         yield from self.differences
         yield from timeline(judged.litmus.schedule, run).splitlines()
@@ -120,8 +126,8 @@ class PredictedRuns:
         self._known: tuple[RunResult, Mapping[str, Violation]] | None = None
 
     def beside(self, answer: Run | IsolitmusError | None) -> ComparedRun | PossibleRuns:
-        """A run beside the model's (None: it is that one), or beside all that may be; raises the error if there is
-        none, or what the model refuses the test with.
+        """A run beside the model's (None: it is that one), or beside all that may be; raises the
+        error if there is none, or what the model refuses the test with.
         """
         if isinstance(answer, IsolitmusError):
             raise answer
@@ -152,9 +158,9 @@ class PredictedRuns:
 
 
 def expected_protocols(test: Litmus, engine: str) -> list[Spec]:
-    """What an engine is asked for where nobody says: the protocols that a test expects something of, or
-    those of its format if it expects nothing; and those of an engine of another format. If it implements
-    none of them, all that it does implement.
+    """What an engine is asked for where nobody says: the protocols that a test expects something
+    of, or those of its format if it expects nothing; and those of an engine of another format. If
+    it implements none of them, all that it does implement.
     """
     known = protocols(format_named(test.format).log)
     names = [name for name in known if name in test.expect] or related_protocols(form=test.format)

@@ -26,8 +26,8 @@ __all__ = ["digraph", "flowchart", "graph_tikz", "sequence", "timeline_tikz"]
 
 
 def digraph(nodes: Mapping[str, str], edges: Iterable[Edge], cycle: Iterable[Edge] = ()) -> str:
-    r"""A digraph in DOT: ``nodes`` by name with what to write into them, an arrow for each edge with its kind
-    and, as its tooltip, its reason; those of the cycle are thick.
+    r"""A digraph in DOT: ``nodes`` by name with what to write into them, an arrow for each edge
+    with its kind and, as its tooltip, its reason; those of the cycle are thick.
 
     >>> from isolitmus.model.reason import Edge
     >>> from isolitmus.model.reason import Reason
@@ -62,13 +62,15 @@ MERMAID_ESCAPES = {
     "#": "#35;", '"': "#quot;", "<": "#lt;", ">": "#gt;", ";": "#59;", "&": "#amp;", "`": "#96;",
     "%%": "%#37;",
 }  # fmt: skip
-"""What means something to Mermaid, as it wants that written; two percent signs begin a comment, or a directive."""
+"""What means something to Mermaid, as it wants that written; two percent signs begin a comment, or
+a directive.
+"""
 SPECIAL = re.compile("|".join(map(re.escape, MERMAID_ESCAPES)))
 
 
 def flowchart(nodes: Mapping[str, str], edges: Iterable[Edge], cycle: Iterable[Edge] = ()) -> str:
-    """A flowchart: ``nodes`` by name with what to write into them, the reason on every edge, the edges
-    of the cycle thick. What only an edge names, such as ``init``, is there, too.
+    """A flowchart: ``nodes`` by name with what to write into them, the reason on every edge, the
+    edges of the cycle thick. What only an edge names, such as ``init``, is there, too.
 
     >>> from isolitmus.model.reason import Edge
     >>> from isolitmus.model.reason import Reason
@@ -100,8 +102,8 @@ def flowchart(nodes: Mapping[str, str], edges: Iterable[Edge], cycle: Iterable[E
 
 
 def sequence(schedule: Schedule, run: Run | None = None) -> str:
-    """A sequence diagram of transactions and the log: an arrow for each step, time downwards; with a run,
-    what became of each transaction at its last step.
+    """A sequence diagram of transactions and the log: an arrow for each step, time downwards; with
+    a run, what became of each transaction at its last step.
 
     >>> from isolitmus.model.schedule import Schedule
     >>> print(sequence(Schedule.parse("a.start b a.commit", ["a", "b"])))
@@ -146,8 +148,8 @@ FIRST_BEND, BEND = 15, 12
 
 
 def graph_tikz(nodes: Mapping[str, str], edges: Iterable[Edge], cycle: Iterable[Edge] = ()) -> str:
-    r"""The nodes in a ring, with what to write into them, an arrow for each edge with its kind, those of the
-    cycle thick; the reason of each is a comment in the line before.
+    r"""The nodes in a ring, with what to write into them, an arrow for each edge with its kind,
+    those of the cycle thick; the reason of each is a comment in the line before.
 
     >>> from isolitmus.model.reason import Edge
     >>> from isolitmus.model.reason import Reason

@@ -3,8 +3,9 @@
 The dependency graph as a picture: nodes in a ring, an arrow for each pair, numbered.
 
 Nodes stand clockwise in two columns, in the order of the cycle, so that its arrows go round the
-outside and do not cross; an odd one stands between the columns. An arrow bends to the left of its direction: there and back never
-coincide. Its reasons are too long for a picture; its number leads to them.
+outside and do not cross; an odd one stands between the columns. An arrow bends to the left of its
+direction: there and back never coincide. Its reasons are too long for a picture; its number leads
+to them.
 
 Where things are in a picture: rectangles and curves.
 """
@@ -90,7 +91,9 @@ COLUMNS = (80.0, 270.0)
 NODE = 150.0
 """The greatest width of a node."""
 GAP, WIDE = 92.0, 142.0
-"""Between the rows: room for a number, the kinds and a verb; twice, where arrows go there and back."""
+"""Between the rows: room for a number, the kinds and a verb; twice, where arrows go there and
+back.
+"""
 ARCH = 16.0
 """How far the arrow between two nodes of a row rises above or falls below them."""
 BEND, BOW = 14.0, 34.0
@@ -287,7 +290,10 @@ def _drawn(arrow: Arrow, curve: Curve, boxes: Mapping[str, Box]) -> str:
     wing = size / 2
     head = [(bx, by), (tx - wing * uy, ty + wing * ux), (tx + wing * uy, ty - wing * ux)]
     corners = " ".join(f"{coordinate(x)},{coordinate(y)}" for x, y in head)
-    line = f"M{coordinate(ax)} {coordinate(ay)}Q{coordinate(cx)} {coordinate(cy)} {coordinate(tx)} {coordinate(ty)}"
+    line = (
+        f"M{coordinate(ax)} {coordinate(ay)}Q{coordinate(cx)} {coordinate(cy)} {coordinate(tx)}"
+        f" {coordinate(ty)}"
+    )
     style = "edge cycle" if arrow.thick else "edge"
     return f'<path class="{style}" d="{line}"/><polygon class="{style}" points="{corners}"/>'
 
@@ -314,7 +320,10 @@ def _label(arrow: Arrow, box: Box, verb: str) -> str:
     y = box.y - (8 if verb else 0)
     corner = f'x="{coordinate(box.x - box.width / 2)}" y="{coordinate(box.y - box.height / 2)}"'
     parts = [
-        f'<rect class="behind" {corner} width="{coordinate(box.width)}" height="{coordinate(box.height)}"/>',
+        (
+            f'<rect class="behind" {corner} width="{coordinate(box.width)}"'
+            f' height="{coordinate(box.height)}"/>'
+        ),
         f'<circle class="{style}" cx="{coordinate(x)}" cy="{coordinate(y)}" r="9"/>',
         label(x, y + 4, str(arrow.number), f"{style} digit"),
         label(x + 13, y + 4.5, _kinds(arrow), "kind"),

@@ -24,7 +24,8 @@ ENDS = {"committed": "c", "aborted": "a"}
 
 
 def adya_notation(history: History) -> str:
-    """Adya's notation, each read after the write that it saw: ``History.parse`` reads it, with the sessions, the schedule and the sets, which stand behind it.
+    """Adya's notation, each read after the write that it saw: ``History.parse`` reads it, with the
+    sessions, the schedule and the sets, which stand behind it.
 
     >>> from isolitmus.specs import litmus
     >>> adya_notation(litmus("history-write-skew").history)
@@ -58,7 +59,9 @@ def adya_notation(history: History) -> str:
 
 
 def _after_writes(history: History) -> list[str]:
-    """The operations transaction by transaction, each read after the write that it saw; nothing if no order does that."""
+    """The operations transaction by transaction, each read after the write that it saw; nothing if
+    no order does that.
+    """
     place = {
         op.version: (one.number, at)
         for one in history.transactions
@@ -109,7 +112,9 @@ def _of(transaction: Transaction, only: int | None = None) -> str:
 
 
 def _in_turn(history: History) -> Iterator[str]:
-    """Beginnings, operations and ends as they came; nothing where it is not known of all, or all did all at once."""
+    """Beginnings, operations and ends as they came; nothing where it is not known of all, or all
+    did all at once.
+    """
     single = any(isinstance(moment, int) for _, moment in history.schedule)
     known = {(t.number, moment) for t in history.transactions for moment in ("start", "end")}
     unknown = any(t.status == "unknown" for t in history.transactions)

@@ -53,7 +53,9 @@ CAPTION = "Relation of the level in the row to the level in the column"
 
 
 def lattices_lines(found: Lattices) -> Iterator[str]:
-    """Yield each lattice, then the relations that differ between search spaces, and the assumptions."""
+    """Yield each lattice, then the relations that differ between search spaces, and the
+    assumptions.
+    """
     pair = {lattice.specs for lattice in found.lattices}
     answer = [standing_words(found, *specs) for specs in pair] if _is_one_pair(pair) else []
     yield from answer
@@ -85,12 +87,15 @@ def space_words(lattice: Lattice) -> str:
 
 
 def lattice_lines(lattice: Lattice) -> Iterator[str]:
-    """Yield the table of a lattice, and its neighbouring levels with proofs and separating histories."""
+    """Yield the table of a lattice, and its neighbouring levels with proofs and separating
+    histories.
+    """
     pairs = len(lattice.inclusions) // 2
     open_ = sum(lattice.relation(a, b) == "unknown" for a, b in combinations(lattice.specs, 2))
     decided = f"{count_of(open_, 'pair')} of {pairs} unknown" if open_ else "every pair decided"
     yield (
-        f"{count_of(len(lattice.specs), 'level')} in {space_words(lattice)}: {decided}, in {lattice.seconds:.1f} s"
+        f"{count_of(len(lattice.specs), 'level')} in {space_words(lattice)}: {decided}, in"
+        f" {lattice.seconds:.1f} s"
     )
     if lattice.ended:
         yield f"{lattice.ended}."
@@ -219,7 +224,9 @@ def equal_words(lattice: Lattice, node: Sequence[str]) -> str:
 
 
 def _placed(lattice: Lattice, name: str) -> Iterator[str]:
-    """Yield the place of one level: its equals, its neighbours above and below, and the incomparable levels."""
+    """Yield the place of one level: its equals, its neighbours above and below, and the
+    incomparable levels.
+    """
     (node,) = (node for node in lattice.nodes if name in node)
     if len(node) > 1:
         others = ", ".join(other for other in node if other != name)

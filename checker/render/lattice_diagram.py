@@ -1,9 +1,10 @@
 """The lattice as a graph and as a picture: the stronger above, a line to each neighbour below.
 
-Levels of the picture are the longest ways from the top. A line that passes a level has a place there, so that it
-crosses no box; each level is ordered by the middle of its neighbours, and then pulled to below and above them
-(Sugiyama, Tagawa and Toda, Methods for visual understanding of hierarchical system structures, 1981). A line's
-number leads to what is said of it. What is proved is drawn through, what was searched dashed.
+Levels of the picture are the longest ways from the top. A line that passes a level has a place
+there, so that it crosses no box; each level is ordered by the middle of its neighbours, and then
+pulled to below and above them (Sugiyama, Tagawa and Toda, Methods for visual understanding of
+hierarchical system structures, 1981). A line's number leads to what is said of it. What is proved
+is drawn through, what was searched dashed.
 """
 
 from __future__ import annotations
@@ -53,9 +54,13 @@ def hasse_svg(
     for number, edge in enumerate(edges, 1):
         way = layout.way(number - 1, boxes)
         dashed = "" if edge.kind == PROVED else ' style="stroke-dasharray: 6 4"'
-        told = f"{number}: {edge.source} {edge.kind} {edge.target}; not the other way round: {edge.why}"
+        told = (
+            f"{number}: {edge.source} {edge.kind} {edge.target}; not the other way round:"
+            f" {edge.why}"
+        )
         parts.append(
-            f'<path class="edge" d="{_through(way)}"{dashed}><title>{marked_up(told)}</title></path>'
+            '<path class="edge"'
+            f' d="{_through(way)}"{dashed}><title>{marked_up(told)}</title></path>'
         )
         badge = _badge(way, taken)
         taken.append(badge)
@@ -143,8 +148,8 @@ class _Layout:
         self.above.setdefault(lower, []).append(upper)
 
     def _order(self) -> None:
-        """Each level by the middle of its neighbours, from above and from below in turn; the order that crosses
-        least is kept.
+        """Each level by the middle of its neighbours, from above and from below in turn; the order
+        that crosses least is kept.
         """
         best, least = [list(row) for row in self.rows], self._crossings()
         for sweep in range(SWEEPS):
@@ -189,7 +194,9 @@ class _Layout:
         return x
 
     def _apart(self, row: Sequence[Spot], wanted: Sequence[float]) -> list[float]:
-        """Places near the wanted ones, in this order and not too close: the least squares, by pooling."""
+        """Places near the wanted ones, in this order and not too close: the least squares, by
+        pooling.
+        """
         offsets, far = [], 0.0
         for k, one in enumerate(row):
             far += 0.0 if k == 0 else (self.width(row[k - 1]) + self.width(one)) / 2 + ASIDE

@@ -1,7 +1,7 @@
 """Pages of lattices and of the shipped levels.
 
-The answer of ``compare`` as a page and in a notebook; the page of the levels with their implications, the anomalies that
-each forbids, and each level by itself.
+The answer of ``compare`` as a page and in a notebook; the page of the levels with their
+implications, the anomalies that each forbids, and each level by itself.
 """
 
 from __future__ import annotations
@@ -39,7 +39,9 @@ __all__ = ["anomaly_verdicts", "lattices_html", "lattices_page", "levels_page"]
 
 
 def lattices_page(found: Lattices, made: PageOrigin) -> str:
-    """The page: of each universe the picture, the neighbours, and every pair. No script, every text escaped."""
+    """The page: of each universe the picture, the neighbours, and every pair. No script, every text
+    escaped.
+    """
     return render_template("lattices_page.html.j2", **_context(found), made=made)
 
 
@@ -86,8 +88,8 @@ def levels_page(
     anomalies: Sequence[HistoryTest],
     pictures: Sequence[str],
 ) -> str:
-    """The page in Markdown; ``pictures``: for each lattice what the files of its picture are called, before
-    ``-light.svg`` and ``-dark.svg``.
+    """The page in Markdown; ``pictures``: for each lattice what the files of its picture are
+    called, before ``-light.svg`` and ``-dark.svg``.
     """
     place = {name: k for lattice in found.lattices for k, name in enumerate(lattice.ordered)}
     ordered = sorted(specs, key=lambda spec: (place.get(spec.name, len(place)), spec.name))
@@ -114,7 +116,8 @@ def levels_page(
 def anomaly_verdicts(
     specs: Sequence[Spec], anomalies: Sequence[HistoryTest]
 ) -> Mapping[tuple[str, str], str]:
-    """What each level says of each history: ``allowed``, ``forbidden``, or what it needs that is not there.
+    """What each level says of each history: ``allowed``, ``forbidden``, or what it needs that is
+    not there.
 
     >>> from isolitmus.specs import level, litmus
     >>> anomaly_verdicts([level("serializable")], [litmus("history-write-skew")])

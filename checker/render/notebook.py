@@ -1,4 +1,6 @@
-"""Results as a notebook shows them: the same pictures as in the report, each fragment on its own."""
+"""Results as a notebook shows them: the same pictures as in the report, each fragment on its
+own.
+"""
 
 from __future__ import annotations
 

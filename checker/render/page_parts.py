@@ -1,4 +1,6 @@
-"""What a page and a notebook show alike: pictures with their words, and the templates' environment."""
+"""What a page and a notebook show alike: pictures with their words, and the templates'
+environment.
+"""
 
 from __future__ import annotations
 
@@ -47,8 +49,8 @@ class PageOrigin:
 
 @dataclass(frozen=True, slots=True)
 class ArrowReason:
-    """Why there is an arrow; ``number`` is the arrow's in the picture, ``kind`` the edge's, with what it
-    means if it is a base relation.
+    """Why there is an arrow; ``number`` is the arrow's in the picture, ``kind`` the edge's, with
+    what it means if it is a base relation.
     """
 
     number: int
@@ -114,10 +116,11 @@ def _meaning(edge: Edge) -> str:
 
 
 def render_template(template: str, **context: object) -> str:
-    """A template of this package with its context; every text of a page of HTML is escaped, pictures are safe.
+    """A template of this package with its context; every text of a page of HTML is escaped,
+    pictures are safe.
 
-    A page has a policy (Content-Security-Policy) by which a browser loads nothing, runs nothing, and applies the styles
-    that are in it now and no others.
+    A page has a policy (Content-Security-Policy) by which a browser loads nothing, runs nothing,
+    and applies the styles that are in it now and no others.
     """
     page = visible(_environment().get_template(template).render(context))
     return page.replace(POLICY, _policy(page), 1)

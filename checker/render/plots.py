@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 __all__ = ["PlotLine", "Scale", "line_plot", "scaling_svg"]
 
 LEFT, RIGHT, TOP, HEIGHT = 42.0, WIDTH - 8.0, 8.0, 130.0
-"""Where a plot stands in its picture; below it two lines for the horizontal scale, then one for each line."""
+"""Where a plot stands in its picture; below it two lines for the horizontal scale, then one for
+each line.
+"""
 INSET = 8.0
 """From the left end of the plot to the first mark, and from the last to the right one."""
 DASHES = ("", "6 4", "2 3", "9 3 2 3", "1 5")
@@ -94,8 +96,8 @@ def scaling_svg(
     measured: Mapping[str, Sequence[tuple[float, float]]],
     theme: Theme = "auto",
 ) -> str:
-    """How cost grows with size: for each thing that was measured its sizes and what each took. Both scales are
-    logarithmic, so that what grows as its size does is a line of one slope.
+    """How cost grows with size: for each thing that was measured its sizes and what each took. Both
+    scales are logarithmic, so that what grows as its size does is a line of one slope.
 
     >>> picture = scaling_svg("t", "commits", "s", {"audit": [(1000, 0.5), (10000, 5.0)]})
     >>> "commits" in picture, ">10k<" in picture, ">1 s<" in picture

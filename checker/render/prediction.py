@@ -1,6 +1,7 @@
 """Predictions as text and as an HTML page.
 
-The text: a grid of all pairs, the answer in one line, a legend, a sentence for each kind of conflict, assumptions.
+The text: a grid of all pairs, the answer in one line, a legend, a sentence for each kind of
+conflict, assumptions.
 
 The page: the same, with the smallest example of each conflict as a litmus file.
 """
@@ -51,7 +52,9 @@ IN_BETWEEN = "between its snapshot and its commit"
 
 
 def prediction_lines(prediction: JobPrediction) -> Iterator[str]:
-    """Yield the whole prediction: the grid, the answer, the legend, a sentence for each conflict, assumptions."""
+    """Yield the whole prediction: the grid, the answer, the legend, a sentence for each conflict,
+    assumptions.
+    """
     rows = prediction.rows
     yield from prediction_head(prediction.workload, list(rows), prediction.protocol)
     yield from map(grid_row, rows.values())
@@ -61,7 +64,10 @@ def prediction_lines(prediction: JobPrediction) -> Iterator[str]:
 def prediction_head(workload: Workload, names: Sequence[str], protocol: str) -> Iterator[str]:
     """Yield the title, and caption and head of the grid of the statements of these names."""
     many_statements = count_of(len(names), "statement that writes", "statements that write")
-    yield f"{workload.title}: {count_of(len(workload.jobs), 'job')}, {many_statements}, under {protocol}"
+    yield (
+        f"{workload.title}: {count_of(len(workload.jobs), 'job')}, {many_statements}, under"
+        f" {protocol}"
+    )
     yield ""
     yield "Conflicts. Row: starts first, commits last. Column: commits in between."
     cells = "  ".join(f"{name:<{_width(name)}}" for name in names)
@@ -79,7 +85,9 @@ def _width(name: str) -> int:
 
 
 def prediction_rest(prediction: JobPrediction) -> Iterator[str]:
-    """Yield what follows the grid: the answer, the legend, a sentence for each conflict, assumptions."""
+    """Yield what follows the grid: the answer, the legend, a sentence for each conflict,
+    assumptions.
+    """
     yield ""
     yield summary_line(prediction)
     yield ""
@@ -91,7 +99,10 @@ def prediction_rest(prediction: JobPrediction) -> Iterator[str]:
     conditions = [meeting for meeting in prediction.meetings if meeting.condition]
     if conditions:
         yield ""
-        yield "Conditions on parameters are necessary: if one does not hold, the two never conflict (proved)."
+        yield (
+            "Conditions on parameters are necessary: if one does not hold, the two never conflict"
+            " (proved)."
+        )
     if any(meeting.certain for meeting in conditions):
         yield 'If all of them hold, "always" means: if both statements write something (proved).'
     yield ""
@@ -166,7 +177,9 @@ def change_words(change: JobChange) -> Iterator[str]:
 
 
 def pair_sentences(pairs: Sequence[tuple[str, str]], form: str, verb: str = "") -> Iterator[str]:
-    """Yield a sentence for each first statement of some pairs, whose ``form`` holds the second ones."""
+    """Yield a sentence for each first statement of some pairs, whose ``form`` holds the second
+    ones.
+    """
     for first, others in _by_loser(pairs).items():
         yield " ".join(word for word in (first, verb, form.format(alternatives(others))) if word)
 
@@ -228,7 +241,9 @@ def _sign(meeting: PairPrediction) -> str:
 
 
 def _sentences(loser: str, meetings: Sequence[PairPrediction]) -> Iterator[str]:
-    """Yield the sentences about one statement, each for all concurrent commits with the same effect."""
+    """Yield the sentences about one statement, each for all concurrent commits with the same
+    effect.
+    """
     alike: dict[str, list[str]] = {}
     for meeting in meetings:
         if meeting.word in (*CAN_ABORT, "unknown"):
@@ -243,7 +258,9 @@ def meeting_words(meeting: PairPrediction) -> str:
 
 
 def _sentence(meeting: PairPrediction) -> str:
-    """Return the sentence about a pair, with places for the concurrent statement and for when it commits."""
+    """Return the sentence about a pair, with places for the concurrent statement and for when it
+    commits.
+    """
     loser, winner = _qualified(meeting)
     commits = f"if {winner} commits {{}}"
     if meeting.word == "unknown":

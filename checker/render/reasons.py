@@ -267,12 +267,21 @@ WORDS: Mapping[str, str | Callable[[Mapping[str, Any]], str]] = {
     "recorded unborn": "{reader} read {key} before any transaction wrote it",
     "recorded nothing": "{reader} read nothing of {key}",
     "recorded overwrote": "{writer} overwrote {key} = {value} of {other} with {later}",
-    "recorded overwrote seen": "{writer} overwrote {key} = {value} of {other}, which it sees, with {later}",
-    "recorded listed": "{reader} read a list of {key} that has {value} of {other} before {later} of {writer}",
-    "recorded unlisted": "{reader} read a list of {key} that has {value} of {other} and not {later} of {writer}",
+    "recorded overwrote seen": (
+        "{writer} overwrote {key} = {value} of {other}, which it sees, with {later}"
+    ),
+    "recorded listed": (
+        "{reader} read a list of {key} that has {value} of {other} before {later} of {writer}"
+    ),
+    "recorded unlisted": (
+        "{reader} read a list of {key} that has {value} of {other} and not {later} of {writer}"
+    ),
     "recorded missed": "{reader} read {key} = {value}, which {writer} overwrote with {later}",
     "recorded missed all": "{reader} read nothing of {key}, and {writer} wrote {key} = {later}",
-    "recorded stale": "{reader} read {key} = {value} although {seeing} sees {seen}, and {writer} wrote {key} = {later}: {sees}",
+    "recorded stale": (
+        "{reader} read {key} = {value} although {seeing} sees {seen}, and {writer} wrote {key} ="
+        " {later}: {sees}"
+    ),
     "recorded forced": "otherwise {second} came before {first}, which is impossible: {sees}",
     "recorded flaw": "{said}{more}",
     "recorded orders": "{said}: {of}",
@@ -289,7 +298,9 @@ WORDS: Mapping[str, str | Callable[[Mapping[str, Any]], str]] = {
     "thin air": _thin_air,
     "future read": "{read} of {reader} reads {version} before its own {write}",
     "lost own write": "{read} of {reader} reads {version} after its own {write}, which it must see",
-    "read halfway": "{reader} read {version}, an intermediate version that {writer} itself overwrote",
+    "read halfway": (
+        "{reader} read {version}, an intermediate version that {writer} itself overwrote"
+    ),
     "ended before": "{first} had ended when {second} started",
     "next version": _doubted(
         "{writer} wrote {version}, the next version after {before} of {other}"
@@ -300,8 +311,12 @@ WORDS: Mapping[str, str | Callable[[Mapping[str, Any]], str]] = {
     ),
     "read with": "{reader} read {predicate} with {version} of {writer}",
     "saw with": "{reader} read {predicate} with {version}, which {writer} wrote",
-    "after change": "{reader} read {predicate} after {version} of {writer}, which changes what matches",
-    "without change": "{reader} read {predicate} without {version} of {writer}, which changes what matches",
+    "after change": (
+        "{reader} read {predicate} after {version} of {writer}, which changes what matches"
+    ),
+    "without change": (
+        "{reader} read {predicate} without {version} of {writer}, which changes what matches"
+    ),
     "node in": "{read} is in {reader}",
     "program order": "{read} comes before {later} in {reader}",
     "item wrote": "{writer} wrote {version}",

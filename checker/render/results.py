@@ -1,7 +1,8 @@
-"""How results print: by kind of result and form, the function that renders it, imported when one is shown.
+"""How results print: by kind of result and form, the function that renders it, imported when one is
+shown.
 
-Results are nouns below this room and import no renderer; ``model.display`` has the one hook, which ``isolitmus.checker``
-binds to ``render``.
+Results are nouns below this room and import no renderer; ``model.display`` has the one hook, which
+``isolitmus.checker`` binds to ``render``.
 """
 
 from __future__ import annotations

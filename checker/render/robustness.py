@@ -155,7 +155,9 @@ def level_word(name: str) -> str:
 def evidence_lines(
     answers: Sequence[Robustness], ways: Mapping[tuple[str, str], Sequence[Repair]]
 ) -> Iterator[str]:
-    """Yield proofs, each once for all answers that have it, then counterexamples with their repairs."""
+    """Yield proofs, each once for all answers that have it, then counterexamples with their
+    repairs.
+    """
     for alike in _same_proof(answers):
         yield ""
         yield from proof_lines(alike)
@@ -211,7 +213,9 @@ def _reasons(why: Sequence[str]) -> Iterator[str]:
 
 
 def _same_proof(answers: Sequence[Robustness]) -> list[list[Robustness]]:
-    """Group the proved answers: the same promises at one or several levels, with the same numbers of patterns."""
+    """Group the proved answers: the same promises at one or several levels, with the same numbers
+    of patterns.
+    """
     by_level: dict[tuple[object, ...], list[Robustness]] = {}
     for one in answers:
         if one.word == "safe":
@@ -228,15 +232,17 @@ def proof_lines(alike: Sequence[Robustness]) -> Iterator[str]:
     promises = enumeration(list(dict.fromkeys(one.promise for one in alike)))
     levels = list(dict.fromkeys(level_word(one.protocol) for one in alike))
     yield (
-        f"Proved: {promises} at {enumeration(levels)}, for any number of runs, all parameter values and"
-        " all rows."
+        f"Proved: {promises} at {enumeration(levels)}, for any number of runs, all parameter values"
+        " and all rows."
     )
     each = " at each level" if len(levels) > 1 else ""
     yield from (f"  {line}" for line in lemma_lines(alike[0], each))
 
 
 def lemma_lines(answer: Robustness, each: str = "") -> Iterator[str]:
-    """Yield for each lemma the number of patterns and what they would mean; ``each`` says where they were counted."""
+    """Yield for each lemma the number of patterns and what they would mean; ``each`` says where
+    they were counted.
+    """
     numbers = answer.lemmas
     if not numbers:
         yield "Nothing to check: no statement reads what a concurrent one changes."
@@ -252,7 +258,9 @@ def lemma_lines(answer: Robustness, each: str = "") -> Iterator[str]:
 
 
 def robust_lines(answer: Robustness, before: Sequence[Robustness] = ()) -> Iterator[str]:
-    """Yield the proof, the smallest counterexample unless one ``before`` has shown it, or why it is unknown."""
+    """Yield the proof, the smallest counterexample unless one ``before`` has shown it, or why it is
+    unknown.
+    """
     if answer.word == "safe":
         yield from proof_lines([answer])
         return
@@ -284,7 +292,9 @@ def robust_lines(answer: Robustness, before: Sequence[Robustness] = ()) -> Itera
 
 
 def end_words(answer: Robustness) -> list[str]:
-    """Return the outcome of the smallest counterexample, a sentence each; nothing if there is none."""
+    """Return the outcome of the smallest counterexample, a sentence each; nothing if there is
+    none.
+    """
     worst, promise = answer.worst, answer.promise
     if worst is None:
         return []
@@ -311,7 +321,10 @@ def end_words(answer: Robustness) -> list[str]:
     table = f"{equals} the serial order {alternatives(list(map(_arrows, worst.serial)))}"
     if promise == "log-serializable":
         return [
-            f"{commit} Executed serially in the order of the log, they do not produce these tables.",
+            (
+                f"{commit} Executed serially in the order of the log, they do not produce these"
+                " tables."
+            ),
             f"{table}.",
         ]
     readers = [name for name, one in worst.test.transactions.items() if isinstance(one, Read)]
@@ -326,7 +339,9 @@ def _arrows(order: str) -> str:
 
 
 def across_words(danger: CyclePattern) -> list[str]:
-    """Return why no level prevents a pattern on several tables, and what does; nothing for one table."""
+    """Return why no level prevents a pattern on several tables, and what does; nothing for one
+    table.
+    """
     if len(danger.tables) < 2:
         return []
     names = list(
@@ -334,18 +349,20 @@ def across_words(danger: CyclePattern) -> list[str]:
     )
     return [
         (
-            f"This involves the tables {enumeration(danger.tables)}. A commit is checked against the log"
-            " of one table only, so no isolation level prevents it."
+            f"This involves the tables {enumeration(danger.tables)}. A commit is checked against"
+            " the log of one table only, so no isolation level prevents it."
         ),
         (
-            "Remedy: one table for both, at Serializable; or never run"
-            f" {enumeration(names)} at the same time (one job without overlapping runs, or a scheduler)."
+            f"Remedy: one table for both, at Serializable; or never run {enumeration(names)} at the"
+            " same time (one job without overlapping runs, or a scheduler)."
         ),
     ]
 
 
 def pattern_words(answer: Robustness, *, told: bool = True) -> str:
-    """Return how many patterns violate a promise; if ``told``, how many of them only by conflicts."""
+    """Return how many patterns violate a promise; if ``told``, how many of them only by
+    conflicts.
+    """
     patterns = count_of(len(answer.counterexamples), "pattern")
     violates = "violates" if len(answer.counterexamples) == 1 else "violate"
     return f"{patterns} of statements {violates} it{_only_conflicts(answer) if told else ''}"
@@ -359,8 +376,8 @@ def _only_conflicts(answer: Robustness) -> str:
         return ""
     if explained == number:
         return (
-            " by conflicts only: a serial order explains each run that was found. For other runs that is not"
-            " proved"
+            " by conflicts only: a serial order explains each run that was found. For other runs"
+            " that is not proved"
         )
     return f", {explained} of them by conflicts only"
 
@@ -368,9 +385,15 @@ def _only_conflicts(answer: Robustness) -> str:
 def repair_lines(answer: Robustness, repairs: Sequence[Repair]) -> Iterator[str]:
     """Yield the repairs with their costs."""
     if not repairs:
-        yield f"No repair was found that makes the jobs {answer.promise} at {level_word(answer.protocol)}."
+        yield (
+            f"No repair was found that makes the jobs {answer.promise} at"
+            f" {level_word(answer.protocol)}."
+        )
         return
-    yield f"Repairs: with each of these changes, {answer.promise} is proved. The cheapest comes first."
+    yield (
+        f"Repairs: with each of these changes, {answer.promise} is proved. The cheapest comes"
+        " first."
+    )
     yield "Needless aborts and waits are in no pattern that was found to violate the promise."
     for repair in repairs:
         yield f"- {capitalized(repair.title)}"
@@ -378,7 +401,9 @@ def repair_lines(answer: Robustness, repairs: Sequence[Repair]) -> Iterator[str]
 
 
 def cost_lines(repair: Repair) -> Iterator[str]:
-    """Yield the new aborts and waits of a repair, and those of them that no counterexample needs."""
+    """Yield the new aborts and waits of a repair, and those of them that no counterexample
+    needs.
+    """
     needless = set(repair.needless)
     for words, pairs, form in (
         ("new aborts", repair.brings, "if {} commits meanwhile"),

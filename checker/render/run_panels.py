@@ -2,9 +2,11 @@
 
 Runs of one litmus test side by side: what became of each transaction, and the tables at the end.
 
-A panel is as wide as every picture; beside each other they are for a wide page, and alone for a phone.
+A panel is as wide as every picture; beside each other they are for a wide page, and alone for a
+phone.
 
-Rows as people see them: under the names of their columns, marked where another table has not the same.
+Rows as people see them: under the names of their columns, marked where another table has not the
+same.
 """
 
 from __future__ import annotations
@@ -82,8 +84,8 @@ class ShownTable:
 def column_rows(
     name: str, columns: Sequence[str], rows: Rows, other: Rows | None = None
 ) -> ShownTable:
-    """The rows of a table; with ``other``, what that table has should be here, and nothing else: of two
-    like rows against one the second is extra.
+    """The rows of a table; with ``other``, what that table has should be here, and nothing else: of
+    two like rows against one the second is extra.
 
     >>> table = column_rows("t", ["id"], ((1,), (2,)), ((2,), (None,)))
     >>> [(row.values, row.mark) for row in table.rows]
@@ -107,8 +109,8 @@ def _text(value: object) -> str:
 
 
 def against_the_log(judged: RunResult) -> tuple[ShownTable, ...]:
-    """The tables at the end of a run, marked where the same transactions, one after another in the order
-    of the log, would have left others.
+    """The tables at the end of a run, marked where the same transactions, one after another in the
+    order of the log, would have left others.
 
     >>> from isolitmus.checker import run
     >>> from isolitmus.specs import litmus, protocol
@@ -167,7 +169,8 @@ SIGN = 78
 
 
 def side_by_side_svg(runs: Sequence[RunResult], theme: Theme = "auto") -> str:
-    """What several protocols make of one litmus test: its statements, and below them a panel for each run.
+    """What several protocols make of one litmus test: its statements, and below them a panel for
+    each run.
 
     >>> from isolitmus.checker import run
     >>> from isolitmus.specs import litmus, protocol
@@ -192,8 +195,8 @@ def side_by_side_svg(runs: Sequence[RunResult], theme: Theme = "auto") -> str:
 
 
 def panel_svg(judged: RunResult, theme: Theme = "auto") -> str:
-    """One run: what its protocol makes of the schedule, the tables at the end, and which serial order
-    gives them.
+    """One run: what its protocol makes of the schedule, the tables at the end, and which serial
+    order gives them.
     """
     parts, bottom = _panel(judged)
     return svg(_title([judged]), _description([judged]), (0, 0, WIDTH, bottom), parts, theme)
@@ -218,8 +221,8 @@ def decision_words(judged: RunResult) -> str:
 
 
 def conclusion_words(judged: RunResult) -> tuple[str, str]:
-    """Which serial order gives the tables, in words, and how good that is: ``good``, the order of the
-    log does; ``other``, another one; ``bad``, none.
+    """Which serial order gives the tables, in words, and how good that is: ``good``, the order of
+    the log does; ``other``, another one; ``bad``, none.
     """
     serial = judged.serial
     log = " ".join(writers(judged.run))
@@ -230,7 +233,10 @@ def conclusion_words(judged: RunResult) -> tuple[str, str]:
         return f"No serial order of the statements produces the table at version {version}.", "bad"
     if log not in serial.orders:
         return (
-            f"{_in_turn(serial.orders[0])} produces this table; {_in_turn(log)}, the order of the log, does not.",
+            (
+                f"{_in_turn(serial.orders[0])} produces this table; {_in_turn(log)}, the order of"
+                " the log, does not."
+            ),
             "other",
         )
     return (
@@ -289,11 +295,13 @@ def _panel(judged: RunResult) -> tuple[list[str], float]:
         parts.append(label(2, y, line, "decision"))
     done = judged.run.transactions
     fates = {
-        name: outcome_words(judged.run, name)
-        if t.outcome in TOOK_EFFECT
-        else str(t)
-        if t.outcome == SILENT
-        else f"reads version {t.read_version}, aborts"
+        name: (
+            outcome_words(judged.run, name)
+            if t.outcome in TOOK_EFFECT
+            else str(t)
+            if t.outcome == SILENT
+            else f"reads version {t.read_version}, aborts"
+        )
         for name, t in done.items()
     }
     drawn, y = lanes(judged.litmus.schedule, judged.run, fates, y + 10)
@@ -318,7 +326,10 @@ def _panel(judged: RunResult) -> tuple[list[str], float]:
 
 
 def _marked(judged: RunResult) -> str:
-    return f"Marked: differs from the table of {_in_turn(' '.join(writers(judged.run)))}, the order of the log."
+    return (
+        f"Marked: differs from the table of {_in_turn(' '.join(writers(judged.run)))}, the order of"
+        " the log."
+    )
 
 
 def _table(table: ShownTable, y: float) -> tuple[list[str], float]:
@@ -332,7 +343,10 @@ def _table(table: ShownTable, y: float) -> tuple[list[str], float]:
     parts.append(f'<path class="axis" d="M2 {coordinate(y)}H{coordinate(right)}"/>')
     for row in rows:
         if row.mark:
-            place = f'x="2" y="{coordinate(y + 1.5)}" width="{coordinate(right - 2)}" height="{ROW - 2}"'
+            place = (
+                f'x="2" y="{coordinate(y + 1.5)}" width="{coordinate(right - 2)}"'
+                f' height="{ROW - 2}"'
+            )
             parts.append(f'<rect class="marked" {place} rx="3"/>')
             sign = {"extra": "≠", "missing": "≠ missing"}[row.mark]
             parts.append(label(right + 8, y + 14.5, sign, "sign"))

@@ -34,7 +34,9 @@ NAMED = 40
 
 
 def separation_lines(answer: Separation) -> Iterator[str]:
-    """Yield the answer, then the history and why it is forbidden, or the proof; then how far was searched."""
+    """Yield the answer, then the history and why it is forbidden, or the proof; then how far was
+    searched.
+    """
     if answer.proof is not None:
         yield from _proof(answer, answer.proof)
         if answer.proved or answer.proof.question.every_version_read:
@@ -119,7 +121,9 @@ def _proof(answer: Separation, proof: Proof) -> Iterator[str]:
 
 
 def _outside(answer: Separation) -> Iterator[str]:
-    """Yield the litmus tests outside a theorem's scope: those that break its claim, with the reason."""
+    """Yield the litmus tests outside a theorem's scope: those that break its claim, with the
+    reason.
+    """
     failing: dict[str, list[str]] = {}
     for test in answer.outside:
         if test.fails:
@@ -228,8 +232,8 @@ def _abort(abort: NeedlessAbort) -> Iterator[str]:
         yield f"  Remedy: nothing aborts with the table {' or '.join(abort.layouts)}."
     if not admitting and not abort.layouts:
         yield (
-            "  Remedy: retry the aborted statement; no level that a table can have, and no layout that"
-            " was tried, admits this run."
+            "  Remedy: retry the aborted statement; no level that a table can have, and no layout"
+            " that was tried, admits this run."
         )
 
 
@@ -252,10 +256,11 @@ def _indented_history(found: Separation) -> Iterator[str]:
 def _share(share: AbortShare) -> str:
     silent = f"; silent on {count_of(share.silent, 'candidate')}" if share.silent else ""
     return (
-        f"{share.scope}, {count_of(share.transactions, 'transaction')}: it aborts {share.aborted:,} of"
-        f" {count_of(share.allowed, 'candidate')} that {share.level} allows"
-        f"{_percent(share.aborted, share.allowed)}; {share.level} forbids {share.broken:,} of the"
-        f" {share.admitted:,} that it admits{_percent(share.broken, share.admitted)}{silent}."
+        f"{share.scope}, {count_of(share.transactions, 'transaction')}: it aborts {share.aborted:,}"
+        f" of {count_of(share.allowed, 'candidate')} that {share.level}"
+        f" allows{_percent(share.aborted, share.allowed)}; {share.level} forbids {share.broken:,}"
+        f" of the {share.admitted:,} that it"
+        f" admits{_percent(share.broken, share.admitted)}{silent}."
     )
 
 
@@ -264,7 +269,9 @@ def _percent(part: int, whole: int) -> str:
 
 
 def mutant_lines(report: MutantReport) -> Iterator[str]:
-    """Yield each mutant with a test that distinguishes it from the spec, or why none does; then a summary."""
+    """Yield each mutant with a test that distinguishes it from the spec, or why none does; then a
+    summary.
+    """
     for one in report.judged:
         yield f"{one.mutant.number:>3}. {one.mutant.change}"
         yield from (f"     {line}" for line in _why(one))
@@ -307,7 +314,9 @@ def _named(kill: Kill) -> str:
 
 
 def interleaving_lines(done: Interleavings) -> Iterator[str]:
-    """Yield the numbers of interleavings and outcomes, then each outcome with an example schedule."""
+    """Yield the numbers of interleavings and outcomes, then each outcome with an example
+    schedule.
+    """
     yield (
         f"{done.litmus.name} under {done.protocol}: {count_of(done.number, 'interleaving')},"
         f" {count_of(done.states, 'state')}, {count_of(len(done.outcomes), 'outcome')}"
@@ -318,8 +327,8 @@ def interleaving_lines(done: Interleavings) -> Iterator[str]:
     if timeless:
         plausible = sum(outcome.number for outcome in done.outcomes if outcome.plausible)
         yield (
-            f"  {timeless:>9,}  a result that held at no time while they ran; for {plausible:,} of these it is"
-            " the result of some serial order"
+            f"  {timeless:>9,}  a result that held at no time while they ran; for {plausible:,} of"
+            " these it is the result of some serial order"
         )
     for order, broken in done.alone.items():
         if broken:

@@ -1,4 +1,6 @@
-"""Sweeps in lines of text, and the page of a sweep's tables: counts, growth, needless aborts, the smallest of each kind."""
+"""Sweeps in lines of text, and the page of a sweep's tables: counts, growth, needless aborts, the
+smallest of each kind.
+"""
 
 from __future__ import annotations
 
@@ -137,8 +139,8 @@ class _Picture(NamedTuple):
 def sweep_page(
     page: SweepPage, tests: Sequence[Litmus], specs: Mapping[str, Spec], made: PageOrigin
 ) -> str:
-    """The page: no script, nothing loaded from anywhere. ``tests`` are those of the kinds, in their order, ``specs``
-    the protocols and levels by name.
+    """The page: no script, nothing loaded from anywhere. ``tests`` are those of the kinds, in their
+    order, ``specs`` the protocols and levels by name.
 
     >>> from isolitmus.checker.render.page_parts import PageOrigin
     >>> one = CountedPair(2, 196, "p", "l", 102, 8, 0, 8)
@@ -182,7 +184,8 @@ def _picture(kind: FoundKind, test: Litmus, specs: Mapping[str, Spec]) -> _Pictu
 
 
 def growth_svg(protocol: str, counts: Sequence[CountedPair], theme: Theme = "auto") -> str:
-    """Plot the part of a protocol's admitted candidates that each level forbids, by number of transactions.
+    """Plot the part of a protocol's admitted candidates that each level forbids, by number of
+    transactions.
 
     >>> few = [CountedPair(n, 9, "p", "l", 100, 4 * n, 0, 0) for n in (2, 3)]
     >>> growth_svg("p", few).count("<circle")
@@ -206,7 +209,10 @@ def growth_svg(protocol: str, counts: Sequence[CountedPair], theme: Theme = "aut
         f"{one.level}, {one.size} transactions: {one.forbidden:,} of {one.admitted:,}"
         for one in counts
     )
-    title = f"Part of the candidates admitted by {protocol} that each level forbids, by number of transactions"
+    title = (
+        f"Part of the candidates admitted by {protocol} that each level forbids, by number of"
+        " transactions"
+    )
     across = Scale("transactions", [(step * k, str(size)) for k, size in enumerate(sizes)])
     up = Scale("", [(part, f"{100 * most * part:.3g} %") for part in (0.0, 0.5, 1.0)])
     return line_plot(title, said, across, up, lines, theme=theme)
@@ -214,14 +220,21 @@ def growth_svg(protocol: str, counts: Sequence[CountedPair], theme: Theme = "aut
 
 GIVEN = {
     "log-serializable": "their final table equals that of the log order",
-    "write-serializable": "each of their versions equals the table of some serial order of the writers",
+    "write-serializable": (
+        "each of their versions equals the table of some serial order of the writers"
+    ),
 }
 """Property of the histories that a level forbids only because of their conflicts."""
 
 
 def sweep_lines(done: Sweep) -> Iterator[str]:
-    """Yield the number of candidates that each protocol admits, and the verdicts of levels and serial orders on these."""
-    whole = f"{count_of(done.candidates, 'candidate')} with {count_of(done.transactions, 'transaction')}"
+    """Yield the number of candidates that each protocol admits, and the verdicts of levels and
+    serial orders on these.
+    """
+    whole = (
+        f"{count_of(done.candidates, 'candidate')} with"
+        f" {count_of(done.transactions, 'transaction')}"
+    )
     if done.ended is not None:
         whole = f"unknown: {done.ended}; {done.counted:,} of {whole} counted"
     yield f"{done.scope}: {whole}, in {done.seconds:.1f} s"
@@ -237,7 +250,8 @@ def sweep_lines(done: Sweep) -> Iterator[str]:
             yield f"    {number:>9,} are forbidden by {level:<{width if share else 0}}{share}"
         yield f"    {counts.not_log_order:>9,} end with a table that the log order does not produce"
         yield (
-            f"    {counts.unexplained:>9,} reach a table state that no serial order of the writers produces"
+            f"    {counts.unexplained:>9,} reach a table state that no serial order of the writers"
+            " produces"
         )
         for level, number in counts.for_conflicts_alone.items():
             if number:

@@ -87,7 +87,9 @@ def timeline(schedule: Schedule, run: Run | None = None) -> str:
 
 
 def outcome_words(run: Run, name: str) -> str:
-    """What became of a transaction: the version it read, and the one it became or why it did not."""
+    """What became of a transaction: the version it read, and the one it became or why it did
+    not.
+    """
     return str(run.transactions[name])
 
 

@@ -139,8 +139,8 @@ def timeline_svg(schedule: Schedule, run: Run | None = None, theme: Theme = "aut
 def lanes(
     schedule: Schedule, run: Run | None, fates: Mapping[str, str], top: float
 ) -> tuple[list[str], float]:
-    """The lanes of a timeline from ``top`` on, beside each name its fate, the versions below them, and
-    where that ends.
+    """The lanes of a timeline from ``top`` on, beside each name its fate, the versions below them,
+    and where that ends.
     """
     steps = schedule.steps
     gap = (LAST - FIRST) / max(1, len(steps) - 1)

@@ -92,7 +92,8 @@ def other_ways(verdict: Forbidden) -> list[str]:
 
 
 def refusal_words(violation: Violation) -> list[str]:
-    """Return why a commit aborts, or why its outcome is undefined, from the violation that it would be.
+    """Return why a commit aborts, or why its outcome is undefined, from the violation that it would
+    be.
 
     >>> from isolitmus.model.reason import Edge
     >>> from isolitmus.model.verdict import Violation
@@ -196,9 +197,11 @@ def serial_words(orders: tuple[str, ...], unexplained: tuple[int, ...]) -> str:
     order = (
         f"the serial order {shown}"
         if len(orders) == 1
-        else f"{len(orders)} serial orders, among them those of {shown}"
-        if len(orders) > MOST_ORDERS
-        else f"the serial orders {shown}"
+        else (
+            f"{len(orders)} serial orders, among them those of {shown}"
+            if len(orders) > MOST_ORDERS
+            else f"the serial orders {shown}"
+        )
     )
     end = f", but none produces {versions}" if unexplained else ""
     return f"The final table equals that of {order}{end}."
@@ -237,8 +240,8 @@ version of the table (write-serializable-view).'
     named = "" if e.name is None else f" ({e.name})"
     if not e.reads and log:
         return (
-            f"Forbidden by its conflicts; the order of the log produces {table}, but does not explain"
-            f" every read{named}."
+            f"Forbidden by its conflicts; the order of the log produces {table}, but does not"
+            f" explain every read{named}."
         )
     if not e.reads:
         return (
@@ -257,7 +260,9 @@ version of the table (write-serializable-view).'
 
 
 def _conflict(edge: Edge, verb: str) -> str:
-    """Return a conflict as a sentence; the edge leads from the winning commit to the one that aborts."""
+    """Return a conflict as a sentence; the edge leads from the winning commit to the one that
+    aborts.
+    """
     reason = edge.why or f"that is in {edge.kind}"
     return f"{edge.target} {verb} {edge.source}, because {reason}"
 

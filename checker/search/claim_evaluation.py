@@ -1,7 +1,7 @@
 """What the model answers to the evidence of claims, and how far an answer is as a claim has it.
 
-A replay and the cases of a matrix are litmus tests under protocols, which any engine carries out (``carried``); all
-else only the model can be asked (``asked``).
+A replay and the cases of a matrix are litmus tests under protocols, which any engine carries out
+(``carried``); all else only the model can be asked (``asked``).
 """
 
 from __future__ import annotations
@@ -69,7 +69,9 @@ def answer_evidence(evidence: ClaimEvidence) -> ClaimAnswer:
 
 
 def evidence_cases(question: ClaimQuestion) -> list[tuple[Litmus, Spec]]:
-    """The litmus tests that a question asks about, each with its protocol; none if it is no such question."""
+    """The litmus tests that a question asks about, each with its protocol; none if it is no such
+    question.
+    """
     match question:
         case AskedRun(name, protocol):
             test = catalogue.litmus(name)
@@ -101,7 +103,9 @@ def cell_places(cells: AskedCells) -> list[MatrixPlace]:
 def answer_from_runs(
     evidence: ClaimEvidence, engine: str, runs: Sequence[Run | IsolitmusError]
 ) -> ClaimAnswer:
-    """What an engine answers that has carried out the litmus tests of a piece of evidence (``cases``)."""
+    """What an engine answers that has carried out the litmus tests of a piece of evidence
+    (``cases``).
+    """
     failed = next((r for r in runs if isinstance(r, IsolitmusError)), None)
     if failed is not None:
         return ClaimAnswer(engine, unknown=str(failed))
@@ -154,7 +158,9 @@ def _told(name: str, figures: Mapping[str, Figure]) -> str:
 
 
 def count_cells(question: AskedCells, outcomes: Sequence[str]) -> Mapping[str, Figure]:
-    """How many cases end how, in all and by the statement that is parked, from the outcome of each (``cell_places``)."""
+    """How many cases end how, in all and by the statement that is parked, from the outcome of each
+    (``cell_places``).
+    """
     counts: Counter[str] = Counter()
     for place, outcome in zip(cell_places(question), outcomes, strict=True):
         for name in (_ended(outcome), "cases"):

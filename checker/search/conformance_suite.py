@@ -1,9 +1,10 @@
-"""A conformance suite: the fewest litmus tests that tell every mutant of a protocol from it, with what is expected.
+"""A conformance suite: the fewest litmus tests that tell every mutant of a protocol from it, with
+what is expected.
 
-Whoever writes a client of the format runs them: a client that checks one thing less, or one more, than the
-protocol's text by one operator does at least one of them in another way. That no fewer will do is a minimal hitting
-set, by a MaxSAT solver (pysat's Hitman: Davies and Bacchus, Solving MAXSAT by solving a sequence of simpler SAT
-instances, CP 2011).
+Whoever writes a client of the format runs them: a client that checks one thing less, or one more,
+than the protocol's text by one operator does at least one of them in another way. That no fewer
+will do is a minimal hitting set, by a MaxSAT solver (pysat's Hitman: Davies and Bacchus, Solving
+MAXSAT by solving a sequence of simpler SAT instances, CP 2011).
 """
 
 from __future__ import annotations
@@ -88,7 +89,9 @@ def smallest_suite(report: MutantReport) -> Suite:
 
 
 def with_single_expectation(test: Litmus, suite: Suite) -> Litmus:
-    """The test with what the protocol makes of it as all that it expects, read back from its text."""
+    """The test with what the protocol makes of it as all that it expects, read back from its
+    text.
+    """
     spec = suite.report.spec
     done = run(test, spec).run
     expect = Expectation(
@@ -125,10 +128,11 @@ def _without_expectations(text: str) -> str:
 
 
 def write_suite(suite: Suite, folder: Path) -> list[str]:
-    """Write each test as a litmus file into a folder, and an index beside them; the names of the files.
+    """Write each test as a litmus file into a folder, and an index beside them; the names of the
+    files.
 
-    Each is judged anew from its text before: the protocol does as it says, and the mutants that it is there for do not,
-    or record a commit at two levels, which no file can say.
+    Each is judged anew from its text before: the protocol does as it says, and the mutants that it
+    is there for do not, or record a commit at two levels, which no file can say.
     """
     told = {one.mutant.number: one.mutant for one in suite.report.told}
     spec = suite.report.spec
@@ -152,16 +156,16 @@ def write_suite(suite: Suite, folder: Path) -> list[str]:
 
 
 def is_caught(mutant: Mutant, tests: Iterable[Litmus], name: str) -> bool:
-    """Whether a client that checks commits by a mutant fails in one of some tests, which expect what the protocol of
-    this name does.
+    """Whether a client that checks commits by a mutant fails in one of some tests, which expect
+    what the protocol of this name does.
     """
     client = replace(mutant.spec, name=name)
     return any(run(test, client).expected == "not met" for test in tests)
 
 
 def index_text(suite: Suite, missed: Collection[int] = ()) -> str:
-    """What each test of a suite shows, and which changes of the protocol it tells; ``missed`` are those that only a
-    second level tells.
+    """What each test of a suite shows, and which changes of the protocol it tells; ``missed`` are
+    those that only a second level tells.
     """
     spec = suite.report.spec
     told = {one.mutant.number: one.mutant for one in suite.report.told}
@@ -179,8 +183,9 @@ def index_text(suite: Suite, missed: Collection[int] = ()) -> str:
 
 def _about(name: str, mutants: int) -> str:
     return (
-        f"The fewest litmus tests that tell all {mutants} specs apart from `{name}` which differ from its text by one"
-        " operator and do not say the same. A client that checks commits by one of these fails in a test below.\n"
-        f"`isolitmus run . --protocol {name}` carries them out on the model; each file says under `[expect.{name}]`"
-        " how every transaction ends and at what level it is recorded."
+        f"The fewest litmus tests that tell all {mutants} specs apart from `{name}` which differ"
+        " from its text by one operator and do not say the same. A client that checks commits by"
+        f" one of these fails in a test below.\n`isolitmus run . --protocol {name}` carries them"
+        f" out on the model; each file says under `[expect.{name}]` how every transaction ends and"
+        " at what level it is recorded."
     )

@@ -1,7 +1,8 @@
 """Whatever searches and sweeps find, as litmus tests that an engine can carry out.
 
-A history of statements is one thing, why it was found another: portraits, searches for what separates two
-specs and sweeps often find the same. Each test is named after the question that found it.
+A history of statements is one thing, why it was found another: portraits, searches for what
+separates two specs and sweeps often find the same. Each test is named after the question that found
+it.
 """
 
 from __future__ import annotations
@@ -60,9 +61,9 @@ def distinct_tests(tests: Iterable[Litmus]) -> Iterator[Litmus]:
 
 
 def discover_all(names: Sequence[str], tell: Tell = lambda _: None) -> Iterator[Litmus]:
-    """Each history once that the catalogue's searches find about these protocols: their portraits, what
-    separates two levels, or one of them from any other spec, in the universe of portraits, and what
-    sweeps of each scope find. Takes minutes; ``tell`` is told what is being asked.
+    """Each history once that the catalogue's searches find about these protocols: their portraits,
+    what separates two levels, or one of them from any other spec, in the universe of portraits, and
+    what sweeps of each scope find. Takes minutes; ``tell`` is told what is being asked.
     """
 
     def found() -> Iterator[Litmus]:
@@ -84,7 +85,9 @@ def discover_all(names: Sequence[str], tell: Tell = lambda _: None) -> Iterator[
 
 
 def portrait_tests(portrait: Portrait) -> Iterator[Litmus]:
-    """The holes and needless aborts of a portrait, and the layouts in which it says that nothing aborts."""
+    """The holes and needless aborts of a portrait, and the layouts in which it says that nothing
+    aborts.
+    """
     name, source = portrait.protocol, f"isolitmus show {portrait.protocol}"
     for promise in portrait.promises:
         kinds = (("hole", promise.hole), ("unexplained", promise.unexplained))
@@ -101,9 +104,9 @@ def portrait_tests(portrait: Portrait) -> Iterator[Litmus]:
 
 
 def separation_tests(a: SpecLike, b: SpecLike) -> Iterator[Litmus]:
-    """The smallest history in the universe of portraits that ``a`` admits and ``b`` forbids, and, if
-    ``a`` is a protocol, the smallest that no serial order explains either; none if that universe has not
-    what they look at.
+    """The smallest history in the universe of portraits that ``a`` admits and ``b`` forbids, and,
+    if ``a`` is a protocol, the smallest that no serial order explains either; none if that universe
+    has not what they look at.
     """
     a, b = spec(a), spec(b)
     for unexplained in (False, True) if a.name in protocols() else (False,):
@@ -133,9 +136,10 @@ def first_found_tests(done: Sweep, inside: Scope) -> Iterator[Litmus]:
 
 
 def scope_tests(inside: Scope, n: int, engine: Sequence[SpecLike]) -> Iterator[Litmus]:
-    """What sweeps of a scope find with n transactions: the first needless abort with each exception of the
-    engine's protocols, and the first table that no serial order gives, where they do not keep a promise;
-    and the first candidate that one spec admits and another forbids, of any two in the catalogue.
+    """What sweeps of a scope find with n transactions: the first needless abort with each exception
+    of the engine's protocols, and the first table that no serial order gives, where they do not
+    keep a promise; and the first candidate that one spec admits and another forbids, of any two in
+    the catalogue.
     """
     for under in map(protocol, engine):
         for promised in map(level, under.promises):

@@ -1,7 +1,9 @@
-"""Certificates of what ``compare`` says: of every inclusion that it shows, the questions by whose having no answer it holds.
+"""Certificates of what ``compare`` says: of every inclusion that it shows, the questions by whose
+having no answer it holds.
 
-What is proved from the laws of histories is questions in SMT-LIB; what a theorem on tables proves, too; what was searched up to
-a bound is clauses with a proof. What is a comparison of regular languages, or enumerated, has none, and that is said.
+What is proved from the laws of histories is questions in SMT-LIB; what a theorem on tables proves,
+too; what was searched up to a bound is clauses with a proof. What is a comparison of regular
+languages, or enumerated, has none, and that is said.
 """
 
 from __future__ import annotations
@@ -32,8 +34,14 @@ if TYPE_CHECKING:
 __all__ = ["CertifiedLattice", "certify_lattice"]
 
 TRUSTED = (
-    "the laws in the questions hold in the frame of every history; the tests look for counterexamples",
-    "what the axioms below say of a frame, and from what each follows, is as checker/prove/history_proof.py has it, in words",
+    (
+        "the laws in the questions hold in the frame of every history; the tests look for"
+        " counterexamples"
+    ),
+    (
+        "what the axioms below say of a frame, and from what each follows, is as"
+        " checker/prove/history_proof.py has it, in words"
+    ),
 )
 
 
@@ -69,8 +77,8 @@ def certify_lattice(
     universe: Scope | None = None,
     budget: Budget | None = None,
 ) -> CertifiedLattice:
-    """The certificates of all inclusions between neighbours, and between equals. ``universe``: the scope over tables that was
-    searched, if it is not the usual one.
+    """The certificates of all inclusions between neighbours, and between equals. ``universe``: the
+    scope over tables that was searched, if it is not the usual one.
 
     >>> from isolitmus.checker import compare
     >>> from isolitmus.specs import level
@@ -98,7 +106,9 @@ def certify_lattice(
 
 
 def _shown(lattice: Lattice) -> Iterator[Inclusion]:
-    """The inclusions between equals, round in a circle, and those between neighbours; of all that are known."""
+    """The inclusions between equals, round in a circle, and those between neighbours; of all that
+    are known.
+    """
     focus = {*lattice.focus}
     for node in lattice.nodes:
         if len(node) > 1 and (not focus or focus & {*node}):
@@ -134,8 +144,9 @@ def _by_texts(
     derived = derive_inclusion(a, b, budget) if of_histories else None
     if derived is None:
         return (
-            f"proved {one.proof}; what a comparison of regular languages shows (checker/prove/structural_implication.py), and what"
-            " follows step by step, no other program looks at"
+            f"proved {one.proof}; what a comparison of regular languages shows"
+            " (checker/prove/structural_implication.py), and what follows step by step, no other"
+            " program looks at"
         )
     claim = (
         f"{a.name} admits nothing that {b.name} forbids: any number of transactions, in any history"

@@ -1,4 +1,6 @@
-"""Result of ``compare``: implications between specs, by search space, and the histories that separate them."""
+"""Result of ``compare``: implications between specs, by search space, and the histories that
+separate them.
+"""
 
 from __future__ import annotations
 
@@ -155,7 +157,9 @@ class Lattice(TextResult, GraphResult, Tabular):
 
     @cached_property
     def nodes(self) -> tuple[tuple[str, ...], ...]:
-        """The specs, those that are equal together, each after all that imply it; else in their order."""
+        """The specs, those that are equal together, each after all that imply it; else in their
+        order.
+        """
         place = {name: k for k, name in enumerate(self.specs)}
         above = {name: self.implied.in_degree(name) for name in self.specs}
         seen: dict[str, tuple[str, ...]] = {}
@@ -185,7 +189,9 @@ class Lattice(TextResult, GraphResult, Tabular):
         )
 
     def _covering(self, stronger: tuple[str, ...], weaker: tuple[str, ...]) -> Covering:
-        """Two neighbours: of equal specs those between which it is proved, and the smallest history."""
+        """Two neighbours: of equal specs those between which it is proved, and the smallest
+        history.
+        """
         forward = [self.inclusions[pair] for pair in product(stronger, weaker)]
         back = [self.inclusions[pair] for pair in product(weaker, stronger)]
         return Covering(
@@ -251,7 +257,9 @@ class Lattices(TextResult, PageResult, GraphResult, Tabular):
 
     @property
     def decided(self) -> bool:
-        """Whether of every pair it is known who implies whom, in each universe where the two can be asked."""
+        """Whether of every pair it is known who implies whom, in each universe where the two can be
+        asked.
+        """
         return all(lattice.decided for lattice in self.lattices)
 
     @property
@@ -282,8 +290,8 @@ def node_name(node: Sequence[str]) -> str:
 
 
 def history_size(test: HistoryTest | Litmus) -> tuple[int, ...]:
-    """How large what tells two specs apart is: transactions, links of sessions, who aborted, reads and writes; of
-    statements, how many.
+    """How large what tells two specs apart is: transactions, links of sessions, who aborted, reads
+    and writes; of statements, how many.
 
     >>> from isolitmus.specs import litmus
     >>> history_size(litmus("history-write-skew")), history_size(litmus("reorder"))

@@ -2,18 +2,19 @@
 
 Who implies whom in one universe, by asking as little as possible.
 
-What histories there are to ask is asked of all: a history says which levels admit it, and of any two of which one
-does and the other does not it says that the first does not imply the second. What no history so far speaks
-against is a preorder, and of that only the neighbours are asked: is it in the texts (``prove.structural_implication``), by the laws
-of histories (``prove.history_proof``) or by a theorem on tables (``prove.proof``), or is there nothing up to the bound
-(``separate``)? Whatever is found is asked of all again. So the rest follows, because implying is transitive. What was proved and found all the
-same ends in an error.
+What histories there are to ask is asked of all: a history says which levels admit it, and of any
+two of which one does and the other does not it says that the first does not imply the second. What
+no history so far speaks against is a preorder, and of that only the neighbours are asked: is it in
+the texts (``prove.structural_implication``), by the laws of histories (``prove.history_proof``) or
+by a theorem on tables (``prove.proof``), or is there nothing up to the bound (``separate``)?
+Whatever is found is asked of all again. So the rest follows, because implying is transitive. What
+was proved and found all the same ends in an error.
 
-Choices. Of abstract histories the version orders may be open or observed; what a level says of the one says
-little of the other, so both are searched. Of two histories with as many transactions the one that needs no
-observer is shown. If some level cannot do without version orders, only what is observed is searched. A search of few
-transactions is fast, a proof takes seconds, a search of more may take a minute: so it is in that order that they are
-tried.
+Choices. Of abstract histories the version orders may be open or observed; what a level says of the
+one says little of the other, so both are searched. Of two histories with as many transactions the
+one that needs no observer is shown. If some level cannot do without version orders, only what is
+observed is searched. A search of few transactions is fast, a proof takes seconds, a search of more
+may take a minute: so it is in that order that they are tried.
 
 The verb ``compare``: which levels imply which, with the smallest history on every step down.
 """
@@ -206,12 +207,15 @@ class LatticeSearch:
 
     @property
     def proved(self) -> list[tuple[str, str]]:
-        """What is proved. A theorem on tables has its premises: what is outside of them may speak against it."""
+        """What is proved. A theorem on tables has its premises: what is outside of them may speak
+        against it.
+        """
         return [pair for pair in self.proofs if not any(one.against(*pair) for one in self.told)]
 
     def unasked(self) -> list[tuple[str, str]]:
-        """Neighbours of which it is open whether one implies the other: if all do, the rest follows. What is left after
-        that, as where a history says nothing to those that look at time, is asked pair by pair.
+        """Neighbours of which it is open whether one implies the other: if all do, the rest
+        follows. What is left after that, as where a history says nothing to those that look at
+        time, is asked pair by pair.
         """
         settled = self.settled()
         possible = self.possible()
@@ -246,8 +250,8 @@ class LatticeSearch:
     def ask(
         self, pairs: Sequence[tuple[str, str]], worth: Callable[[tuple[str, str]], bool]
     ) -> None:
-        """What the first of each pair admits and the second forbids, if it is still worth asking: so many at a time as
-        there are processes, but one after the other in what follows from it.
+        """What the first of each pair admits and the second forbids, if it is still worth asking:
+        so many at a time as there are processes, but one after the other in what follows from it.
         """
         begun: deque[tuple[tuple[str, str], Callable[[], _Found]]] = deque()
         todo = deque(pairs)
@@ -262,8 +266,8 @@ class LatticeSearch:
                 self.learn(*pair, answer())
 
     def begin(self, a: str, b: str) -> Callable[[], _Found]:
-        """The question asked, of another process if there is one: what gives the answer. What happens on tables does
-        not go from one process to another.
+        """The question asked, of another process if there is one: what gives the answer. What
+        happens on tables does not go from one process to another.
         """
         question = self.by_name[a], self.by_name[b], self.universe, self.sizes
         if self.pool is None or self.universe != ABSTRACT:
@@ -303,8 +307,8 @@ class LatticeSearch:
         return proof.holds
 
     def prove_shown(self) -> None:
-        """Theorems on tables for what is shown and has no proof yet: round in a circle for equals, and for neighbours any pair
-        of their equals.
+        """Theorems on tables for what is shown and has no proof yet: round in a circle for equals,
+        and for neighbours any pair of their equals.
         """
         possible = self.possible()
         settled = self.settled()
@@ -332,8 +336,8 @@ class LatticeSearch:
             yield a in graph and b in graph and has_path(graph, a, b)
 
     def tell(self, test: HistoryTest | Litmus, execution: Execution | None) -> None:
-        """What every spec says of a history, if each says something, or needs what it does not have; and of one in time,
-        for those that need that, if it has none.
+        """What every spec says of a history, if each says something, or needs what it does not
+        have; and of one in time, for those that need that, if it has none.
         """
         said = {spec.name: self.verdict(test, execution, spec) for spec in self.specs}
         asked = {name: str(verdict) for name, verdict in said.items() if not _untimed(verdict)}
@@ -422,7 +426,9 @@ def _separated(
     *,
     observed: bool,
 ) -> Separation:
-    """The answer of ``separate``; of abstract histories, whether the version orders are observed or not."""
+    """The answer of ``separate``; of abstract histories, whether the version orders are observed or
+    not.
+    """
     ask = partial(separate, one, other, universe, budget=budget)
     first = ask(observed=observed, transactions=sizes).with_catalogue()
     looks = abstract.uses_versions(one) or abstract.uses_versions(other)
@@ -447,8 +453,8 @@ def _found(
     *,
     observed: bool,
 ) -> _Found:
-    """The answer of ``separate``, and of abstract histories why there is none, if that is proved; then no more were searched
-    than it took to try.
+    """The answer of ``separate``, and of abstract histories why there is none, if that is proved;
+    then no more were searched than it took to try.
     """
     few = [size for size in sizes if size <= SMALL]
     if universe != ABSTRACT or not few:
@@ -498,11 +504,13 @@ def compare(
 ) -> Lattices:
     """Which of the specs imply which others, and the smallest histories that tell neighbours apart.
 
-    ``specs``: specs, their names or the paths of their files; so is a scope. ``universe``: a scope over tables, or ``"abstract"`` (default: in both, whatever can be asked there).
-    ``focus``: names of the specs that are to be placed among the others, which the answer's words are about
-    (default: all). ``transactions``: how many a history has at most (default: what the universe says). ``budget``: once it is spent the rest is
-    unknown. ``processes``: how many search beside each other. ``progress`` is told what is asked. IsolitmusError if fewer than two are given, two have one name, or no
-    two can be asked of one universe.
+    ``specs``: specs, their names or the paths of their files; so is a scope. ``universe``: a scope
+    over tables, or ``"abstract"`` (default: in both, whatever can be asked there). ``focus``: names
+    of the specs that are to be placed among the others, which the answer's words are about
+    (default: all). ``transactions``: how many a history has at most (default: what the universe
+    says). ``budget``: once it is spent the rest is unknown. ``processes``: how many search beside
+    each other. ``progress`` is told what is asked. IsolitmusError if fewer than two are given, two
+    have one name, or no two can be asked of one universe.
 
     >>> found = compare(["serializable", "snapshot-isolation", "prefix-consistency"], "abstract")
     >>> [edge.forward.evidence for edge in found.lattices[0].edges]

@@ -1,10 +1,11 @@
 """The verb ``separate --mutants``: what tells each mutant of a spec from it.
 
-First the catalogue. A protocol and its mutant carry every litmus test out; who ends in another way, or is recorded at
-another level, tells them apart. A level and its mutant judge every abstract history, and what the protocols of
-which a litmus test expects something make of it. Where none of these tells, ``separate`` looks for the smallest history
-that one of the two admits and the other forbids. That something is equivalent nobody finds out so: a file
-argues for it (``specs.files.equivalents_file``), and what a history refutes is refused.
+First the catalogue. A protocol and its mutant carry every litmus test out; who ends in another way,
+or is recorded at another level, tells them apart. A level and its mutant judge every abstract
+history, and what the protocols of which a litmus test expects something make of it. Where none of
+these tells, ``separate`` looks for the smallest history that one of the two admits and the other
+forbids. That something is equivalent nobody finds out so: a file argues for it
+(``specs.files.equivalents_file``), and what a history refutes is refused.
 
 What became of a spec's mutants: which are told from it, by what, and which are not.
 """
@@ -86,7 +87,9 @@ class JudgedMutant:
     mutant: Mutant
     """Which one."""
     kills: tuple[Kill, ...] = ()
-    """Every litmus test of the catalogue that tells it; if none does, the history that a search found."""
+    """Every litmus test of the catalogue that tells it; if none does, the history that a search
+    found.
+    """
     bound: str = ""
     """How far nothing was found, where nothing was."""
     argument: str = ""
@@ -96,8 +99,8 @@ class JudgedMutant:
 
     @property
     def outcome(self) -> Literal["told", "argued", "unknown", "survives"]:
-        """``told``; or nothing tells it: ``argued`` to be equivalent, ``unknown`` where a limit ended the search,
-        else ``survives``.
+        """``told``; or nothing tells it: ``argued`` to be equivalent, ``unknown`` where a limit
+        ended the search, else ``survives``.
         """
         if self.kills:
             return "told"
@@ -187,9 +190,10 @@ def separate_mutants(
 ) -> MutantReport:
     """Every mutant of a spec, of the spec of a name or of a file, with what tells it from it.
 
-    ``search``: as for ``separate``, where the catalogue does not tell them apart (default: the universes that the spec
-    can be asked of). ``budget``: of all; once it is spent, what has not been told is unknown. ``progress`` is told
-    how many mutants are done, of how many. LitmusError for an argument on a mutant that a history tells.
+    ``search``: as for ``separate``, where the catalogue does not tell them apart (default: the
+    universes that the spec can be asked of). ``budget``: of all; once it is spent, what has not
+    been told is unknown. ``progress`` is told how many mutants are done, of how many. LitmusError
+    for an argument on a mutant that a history tells.
 
     >>> report = separate_mutants("read-committed")
     >>> len(report.judged), report.survivors, report.judged[0].kills[0].name
@@ -209,16 +213,17 @@ def separate_mutants(
         if argument and one.kills:
             kill = one.kills[0]
             raise LitmusError(
-                f"{equivalents_path(spec)}: '{mutant.change}' is said to be equivalent, and {kill.name} tells it"
-                f" apart: {kill.words}; take the argument out"
+                f"{equivalents_path(spec)}: '{mutant.change}' is said to be equivalent, and"
+                f" {kill.name} tells it apart: {kill.words}; take the argument out"
             )
         judged.append(replace(one, argument=argument))
     return MutantReport(spec, tuple(judged), monotonic() - start)
 
 
 class AskedTest:
-    """A test, and what a spec says of it; of a protocol's also the frames by which it checked commits, so that a mutant
-    that says the same of each need not carry the test out: its run is this one.
+    """A test, and what a spec says of it; of a protocol's also the frames by which it checked
+    commits, so that a mutant that says the same of each need not carry the test out: its run is
+    this one.
     """
 
     def __init__(self, test: Litmus | HistoryTest, spec: Spec) -> None:
@@ -235,7 +240,9 @@ class AskedTest:
         ]
 
     def may_differ(self, mutant: Mutant, changed: Sequence[Changed]) -> bool:
-        """Whether a mutant of the spec, with what was ``changed``, may say something else; if not, it says the same."""
+        """Whether a mutant of the spec, with what was ``changed``, may say something else; if not,
+        it says the same.
+        """
         return self._attempts is None or any(
             _differ(fold, changed) and judge_commit(frame, mutant.spec) != said
             for frame, fold, said in self._before
@@ -313,9 +320,10 @@ def _tests(spec: Spec) -> Iterator[Litmus | HistoryTest]:
 
 
 def spec_answer(test: Litmus | HistoryTest, spec: SpecLike) -> Mapping[str, str]:
-    """What a spec says of a test: a protocol of each transaction how it ends and at what level it is recorded, one of an
-    engine with locks also which rows its scans gave and for whom it waited, a level of an abstract history whether it is
-    allowed, and of a test on tables so of what each protocol makes of it. Empty where it says nothing, or nobody knows.
+    """What a spec says of a test: a protocol of each transaction how it ends and at what level it
+    is recorded, one of an engine with locks also which rows its scans gave and for whom it waited,
+    a level of an abstract history whether it is allowed, and of a test on tables so of what each
+    protocol makes of it. Empty where it says nothing, or nobody knows.
 
     >>> from isolitmus.specs import level, protocol
     >>> spec_answer(litmus("reorder"), protocol("delta-serializable"))
@@ -380,7 +388,9 @@ def _runs(test: Litmus) -> tuple[RunResult, ...]:
 
 
 def _searched(spec: Spec, mutant: Mutant, budget: Budget, search: dict[str, Any]) -> JudgedMutant:
-    """The smallest history that one of the two admits and the other forbids, or how far there is none."""
+    """The smallest history that one of the two admits and the other forbids, or how far there is
+    none.
+    """
     if spec.clauses:
         return JudgedMutant(mutant, bound="the catalogue's litmus tests alone were carried out")
     bounds = []
@@ -407,7 +417,9 @@ def _searched(spec: Spec, mutant: Mutant, budget: Budget, search: dict[str, Any]
 
 
 def _universes(spec: Spec) -> list[Any]:
-    """Where a spec can be asked: abstract histories, if their names will do, and its format's tables, if any ship."""
+    """Where a spec can be asked: abstract histories, if their names will do, and its format's
+    tables, if any ship.
+    """
     form = format_named(spec.format or DELTA)
     tables = [named_scope(form.universe)] if form.universe else [None]
     if not spec.needs <= abstract.available_names(spec):

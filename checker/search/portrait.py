@@ -1,9 +1,9 @@
 """The verb ``portray``: what a protocol promises, how far it keeps it, what it aborts for nothing.
 
-Nothing here is written by hand: every sentence is the answer of a search or of a count, with its bound,
-and every history in it was executed and judged anew. A needless abort is one of a history that the
-promised level admits; it is asked for each exception that the protocol can raise, with the exceptions
-that stand before it in the file kept silent.
+Nothing here is written by hand: every sentence is the answer of a search or of a count, with its
+bound, and every history in it was executed and judged anew. A needless abort is one of a history
+that the promised level admits; it is asked for each exception that the protocol can raise, with the
+exceptions that stand before it in the file kept silent.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ SECONDS = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Promise:
-    """A level that a protocol promises: the smallest history that it admits all the same, the smallest
-    that no serial order explains either, and what other protocols do to that history.
+    """A level that a protocol promises: the smallest history that it admits all the same, the
+    smallest that no serial order explains either, and what other protocols do to that history.
     """
 
     level: str
@@ -69,7 +69,9 @@ class NeedlessAbort:
     elsewhere: Mapping[str, Mapping[str, str]]
     """How its transactions end under the other protocols of the engine."""
     layouts: Mapping[str, Litmus]
-    """The same history on layouts of the table, by what they are called, in which the protocol aborts nothing."""
+    """The same history on layouts of the table, by what they are called, in which the protocol
+    aborts nothing.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,8 +164,8 @@ class Portrait(TextResult):
 def portray(
     spec: SpecLike, tell: Tell = lambda _: None, *, budget: Budget | None = None
 ) -> Portrait:
-    """Search and count; ``tell`` is told what is being asked. ``budget``: of all of it together; what is asked
-    once it is spent is unknown. Without a time, each search has SECONDS.
+    """Search and count; ``tell`` is told what is being asked. ``budget``: of all of it together;
+    what is asked once it is spent is unknown. Without a time, each search has SECONDS.
 
     >>> seen = portray("delta-write-serializable-repaired")
     >>> [(promise.level, promise.hole.ships) for promise in seen.promises]  # nothing in the universe
@@ -223,8 +225,9 @@ def _abort(spec: Spec, promised: Spec, exception: str, budget: Budget) -> Needle
 
 
 def needless_abort_specs(spec: SpecLike, promised: SpecLike, exception: str) -> tuple[Spec, Spec]:
-    """Two specs: what the first admits and the second forbids is a needless abort with the exception.
-    The first is the level with the checks that stand before the exception, the second the exception's.
+    """Two specs: what the first admits and the second forbids is a needless abort with the
+    exception. The first is the level with the checks that stand before the exception, the second
+    the exception's.
     """
     spec, promised = named_spec(spec), named_spec(promised)
     names = [axiom.name for axiom in spec.axioms]

@@ -1,8 +1,8 @@
 """The verb ``separate``: the smallest history that one spec admits and another forbids.
 
-In two universes, each searched in two ways: by a solver, and by enumeration, which checks it. What is
-found is written as a litmus file and judged anew from its text (``checker.universes.recheck``); only then is it
-an answer. What is not found is "none" up to a bound that is stated, never more.
+In two universes, each searched in two ways: by a solver, and by enumeration, which checks it. What
+is found is written as a litmus file and judged anew from its text (``checker.universes.recheck``);
+only then is it an answer. What is not found is "none" up to a bound that is stated, never more.
 
 Levels that say the same of every history: most often a slip of their author.
 """
@@ -75,19 +75,20 @@ def separate(
 ) -> Separation:
     """The smallest history in the universe that ``a`` admits and ``b`` forbids.
 
-    ``a``, ``b``: specs, their names or the paths of their files; so is a scope. ``universe``: a scope over tables, or
-    ``"abstract"`` (default: abstract if both specs can be asked
-    of it, else the scope "table"). ``by``: a solver, or enumeration (default: a solver where it can be
-    exact). ``transactions``: the sizes to try (default: the universe's). ``unexplained``: only a
-    history of which, at some version, no serial order of the writers so far gives the tables.
-    ``sessions``, ``aborts``: whether histories with sessions of several transactions, and with transactions
-    that aborted, are looked at. ``observed``: whether the abstract histories are those of which the version
-    orders were observed; else they are open, unless a spec needs them. ``shipped``: whether the catalogue's own
-    histories are asked where the search finds none: one of them is ``beside`` the answer, which stays "none". ``certify``: what a solver refuted is kept, as ``certificate`` of an answer
-    that is "none".
-    ``budget`` (default: three quarters of the memory that is free): once it is spent the answer is
-    unknown, with what was looked at until then. ``progress`` is told the size and the number of
-    candidates so far. IsolitmusError if a spec needs names that the universe does not have.
+    ``a``, ``b``: specs, their names or the paths of their files; so is a scope. ``universe``: a
+    scope over tables, or ``"abstract"`` (default: abstract if both specs can be asked of it, else
+    the scope "table"). ``by``: a solver, or enumeration (default: a solver where it can be exact).
+    ``transactions``: the sizes to try (default: the universe's). ``unexplained``: only a history of
+    which, at some version, no serial order of the writers so far gives the tables. ``sessions``,
+    ``aborts``: whether histories with sessions of several transactions, and with transactions that
+    aborted, are looked at. ``observed``: whether the abstract histories are those of which the
+    version orders were observed; else they are open, unless a spec needs them. ``shipped``: whether
+    the catalogue's own histories are asked where the search finds none: one of them is ``beside``
+    the answer, which stays "none". ``certify``: what a solver refuted is kept, as ``certificate``
+    of an answer that is "none". ``budget`` (default: three quarters of the memory that is free):
+    once it is spent the answer is unknown, with what was looked at until then. ``progress`` is told
+    the size and the number of candidates so far. IsolitmusError if a spec needs names that the
+    universe does not have.
 
     >>> answer = separate("delta-write-serializable", "log-serializable")
     >>> answer.transactions, str(answer.litmus.schedule)
@@ -120,13 +121,13 @@ def separate(
     few = wanted[: search.largest + 1]  # a range may be long
     if not 1 <= min(few) <= max(few) <= search.largest:
         raise IsolitmusError(
-            f"{count_of(wanted[-1], 'transaction')} are too many; 1 to {search.largest} can be searched in"
-            f" {search.where}"
+            f"{count_of(wanted[-1], 'transaction')} are too many; 1 to {search.largest} can be"
+            f" searched in {search.where}"
         )
     if certify and search.by != "symbolic":
         raise IsolitmusError(
-            f"--certificate needs a solver, and {search.where} is enumerated; leave out --certificate or"
-            " --by"
+            f"--certificate needs a solver, and {search.where} is enumerated; leave out"
+            " --certificate or --by"
         )
     start = monotonic()
     search.budget = budget or Budget()
@@ -177,8 +178,14 @@ def _certified(
     if refuted is None:
         return none
     trusted = (
-        "the clauses have a model for every history, up to names, that the one admits and the other forbids",
-        "these clauses are made of the texts below by checker/solver/circuit_semantics.py, and an enumeration finds the same",
+        (
+            "the clauses have a model for every history, up to names, that the one admits and the"
+            " other forbids"
+        ),
+        (
+            "these clauses are made of the texts below by checker/solver/circuit_semantics.py, and"
+            " an enumeration finds the same"
+        ),
         "what is left out of them by name was carried out, and is refused",
         *none.assumptions,
     )
@@ -357,7 +364,9 @@ class _Tables:
 
 
 def _shipped(a: Spec, b: Spec, *, sessions: bool, aborts: bool) -> ShippedTest | None:
-    """The smallest history of the catalogue; none is asked where the texts imply that there is none."""
+    """The smallest history of the catalogue; none is asked where the texts imply that there is
+    none.
+    """
     if derive_from_texts(a, b) is not None:
         return None
     return shipped_history(a, b, sessions=sessions, aborts=aborts)
@@ -405,8 +414,8 @@ class _Histories:
         self.by: By = by or "symbolic"
         if vary.moments and self.by == "exhaustive":
             raise IsolitmusError(
-                f"{a.name if 'time' in a.needs else b.name} looks at time, and the orders of operations in time are too many to be"
-                " listed; leave out --by exhaustive"
+                f"{a.name if 'time' in a.needs else b.name} looks at time, and the orders of"
+                " operations in time are too many to be listed; leave out --by exhaustive"
             )
         self.sizes = ABSTRACT_SIZES if self.by == "symbolic" else ABSTRACT_SIZES_ENUMERATED
         self.assumptions = abstract.assumptions(a, b, sessions=sessions, aborts=aborts)
@@ -458,8 +467,9 @@ NOTHING = Spec(
 
 
 def find_triviality(spec: SpecLike, *, budget: Budget | None = None) -> str | None:
-    """That a spec allows every history that a search looks at, or none of them, in a sentence with the bound; None if
-    it does neither, if it asks for what abstract histories do not have, or once the budget is spent.
+    """That a spec allows every history that a search looks at, or none of them, in a sentence with
+    the bound; None if it does neither, if it asks for what abstract histories do not have, or once
+    the budget is spent.
 
     >>> from isolitmus.specs.language.parser import read
     >>> print(find_triviality(read('"Slip" acyclic so & wr as slip', "slip")))

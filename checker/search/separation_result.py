@@ -37,8 +37,8 @@ TABLE_ASSUMPTIONS = (
 class Separation(TextResult, PageResult, GraphResult):
     """The answer to ``separate a b``: found, none up to the bound, or unknown (``found`` None).
 
-    With an attempt at a proof that failed, what the search did not find is unknown, even where it was
-    ``searched`` up to its bound.
+    With an attempt at a proof that failed, what the search did not find is unknown, even where it
+    was ``searched`` up to its bound.
     """
 
     a: str
@@ -78,15 +78,17 @@ class Separation(TextResult, PageResult, GraphResult):
     ended: str | None = None
     """The limit that made it unknown."""
     silent: int | None = None
-    """How many candidates are neither found nor refuted because ``a`` or ``b`` is silent on them, where nothing was
-    found; a solver counts no further than to a hundred. None: not counted."""
+    """How many candidates are neither found nor refuted because ``a`` or ``b`` is silent on them,
+    where nothing was found; a solver counts no further than to a hundred. None: not counted."""
     outside: tuple[OutsideTest, ...] = ()
     """The litmus tests that a proof does not speak of."""
     beside: ShippedTest | None = None
-    """A test of the catalogue that ``a`` admits and ``b`` forbids, outside of what was searched; None: the catalogue has
-    none, or was not asked."""
+    """A test of the catalogue that ``a`` admits and ``b`` forbids, outside of what was searched;
+    None: the catalogue has none, or was not asked."""
     is_beside_larger: bool = False
-    """Whether that test has more transactions than were asked for, or is on other tables than the scope of the caller."""
+    """Whether that test has more transactions than were asked for, or is on other tables than the
+    scope of the caller.
+    """
     certificate: Certificate | None = None
     """What a solver refuted, where that was to be kept and nothing was found."""
 
@@ -128,11 +130,15 @@ class Separation(TextResult, PageResult, GraphResult):
 
     @property
     def exhausted(self) -> bool:
-        """Whether the search found nothing up to its bound; the catalogue's test may count as found all the same."""
+        """Whether the search found nothing up to its bound; the catalogue's test may count as found
+        all the same.
+        """
         return self.none or self.beside is not None
 
     def with_catalogue(self) -> Separation:
-        """Return the answer that counts the catalogue's test as found, if it is no larger than what was asked for."""
+        """Return the answer that counts the catalogue's test as found, if it is no larger than what
+        was asked for.
+        """
         if self.beside is None or self.is_beside_larger:
             return self
         return replace(
@@ -170,7 +176,9 @@ class Separation(TextResult, PageResult, GraphResult):
 
     @property
     def graph(self) -> DependencyGraph:
-        """The graph of what was found, in which the cycle stands out that ``b`` forbids; of nothing, nothing."""
+        """The graph of what was found, in which the cycle stands out that ``b`` forbids; of
+        nothing, nothing.
+        """
         from isolitmus.checker.execution.dependency_graph import graph, transaction_graph
         from isolitmus.model.dependency_graph import DependencyGraph
 

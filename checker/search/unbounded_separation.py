@@ -1,4 +1,6 @@
-"""The verb ``separate --unbounded``: a proof for any number of transactions, or what the search finds."""
+"""The verb ``separate --unbounded``: a proof for any number of transactions, or what the search
+finds.
+"""
 
 from __future__ import annotations
 
@@ -38,14 +40,15 @@ def separate_unbounded(
     budget: Budget | None = None,
     **search: Any,
 ) -> Separation:
-    """A proof that no history over tables, with any number of transactions, is admitted by ``a`` and
-    forbidden by ``b``; or, where none is known, what the search finds: if nothing, unknown.
+    """A proof that no history over tables, with any number of transactions, is admitted by ``a``
+    and forbidden by ``b``; or, where none is known, what the search finds: if nothing, unknown.
 
-    ``universe``: where statements are scans, the scope whose keys they leave as they are; it is searched where there
-    is no proof. ``transactions``: at most so many of them, but any statements on a table, whichever.
-    ``certify``: the questions behind a proof are kept, as ``certificate``. ``every_version_read``: only histories in which of every version somebody reads the whole table; these are not
-    searched. ``budget``: of the lemmas and the search together; without a time, each lemma has SECONDS (of
-    ``checker.prove.proof``). The rest: as for ``separate``.
+    ``universe``: where statements are scans, the scope whose keys they leave as they are; it is
+    searched where there is no proof. ``transactions``: at most so many of them, but any statements
+    on a table, whichever. ``certify``: the questions behind a proof are kept, as ``certificate``.
+    ``every_version_read``: only histories in which of every version somebody reads the whole table;
+    these are not searched. ``budget``: of the lemmas and the search together; without a time, each
+    lemma has SECONDS (of ``checker.prove.proof``). The rest: as for ``separate``.
 
     >>> answer = separate_unbounded("delta-serializable", "log-serializable")
     >>> number, _, scope = answer.bound.partition(", ")
@@ -59,11 +62,13 @@ def separate_unbounded(
     a, b = spec(a), spec(b)
     if universe == ABSTRACT:
         raise IsolitmusError(
-            "--unbounded proves claims about tables, and search space 'abstract' has none; leave it out"
+            "--unbounded proves claims about tables, and search space 'abstract' has none; leave"
+            " it out"
         )
     if search.get("unexplained"):
         raise IsolitmusError(
-            "--unbounded proves what relations say, --unexplained asks for serial orders; leave out one"
+            "--unbounded proves what relations say, --unexplained asks for serial orders; leave"
+            " out one"
         )
     if universe is not None:
         universe = named_scope(universe)
@@ -76,13 +81,14 @@ def separate_unbounded(
     most = None if transactions is None else max(transactions)
     if most is not None and most > LARGEST:
         raise IsolitmusError(
-            f"{count_of(most, 'transaction')} were asked for; --unbounded takes 1 to {LARGEST}, or any number without"
-            " --transactions"
+            f"{count_of(most, 'transaction')} were asked for; --unbounded takes 1 to {LARGEST}, or"
+            " any number without --transactions"
         )
     form = format_named(same_format(a, b))
     if form.carry_out is not None and every_version_read:
         raise IsolitmusError(
-            f"--every-version-read is about versions of a log, which format {form.name} does not have; leave it out"
+            f"--every-version-read is about versions of a log, which format {form.name} does not"
+            " have; leave it out"
         )
     question = Question(a, b, most, every_version_read)
     budget = budget or Budget()
@@ -129,12 +135,13 @@ def _certificate(tried: _Tried, number: str) -> Certificate:
     refutations = tuple(step.refutation for step in steps if step.refutation is not None)
     if not refutations:
         raise IsolitmusError(
-            f"a certificate is of what a solver refuted, and that {question.b.name} holds where scans emit each row"
-            " once was seen by other means; leave out --certificate"
+            f"a certificate is of what a solver refuted, and that {question.b.name} holds where"
+            " scans emit each row once was seen by other means; leave out --certificate"
         )
     return Certificate(
         f"{question.a.name}-within-{question.b.name}",
-        f"{question.a.name} admits nothing that {question.b.name} forbids: {number}, {tried.statements}",
+        f"{question.a.name} admits nothing that {question.b.name} forbids: {number},"
+        f" {tried.statements}",
         refutations,
         (
             "these lemmas give the claim: the induction is in checker/prove/arguments.py, in words",

@@ -1,8 +1,8 @@
 """The SMT reading of specs: a circuit that says whether symbolic frames satisfy a spec.
 
 To admit, ``acyclic`` is a rank for each node that every edge raises, here as a total order; to
-forbid, it is a non-empty set of nodes in which each has a successor inside. Both speak only of nodes
-that could be on a cycle at all.
+forbid, it is a non-empty set of nodes in which each has a successor inside. Both speak only of
+nodes that could be on a cycle at all.
 """
 
 from __future__ import annotations
@@ -51,7 +51,9 @@ def assert_admitted(gates: Gates, frames: Matrices[int], spec: Spec) -> None:
 
 
 def assert_forbidden(gates: Gates, frames: Matrices[int], spec: Spec, *, unless: int = -1) -> None:
-    """Add clauses: the frame breaks some axiom of the spec, whatever it is silent on, or ``unless`` holds."""
+    """Add clauses: the frame breaks some axiom of the spec, whatever it is silent on, or ``unless``
+    holds.
+    """
     fold = Fold(frames, spec.definitions)
     broken: list[int] = [unless]
     for axiom in spec.axioms:

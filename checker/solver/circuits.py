@@ -2,8 +2,8 @@
 
 Boolean circuits as clauses: what a symbolic search is made of before a solver sees it.
 
-A literal is a non-zero integer, negative if negated, as in DIMACS. Gates fold constants and are made
-once: the same conjunction asked for twice is the same literal.
+A literal is a non-zero integer, negative if negated, as in DIMACS. Gates fold constants and are
+made once: the same conjunction asked for twice is the same literal.
 
 Z3 behind clauses: the one place that knows the solver, which has no types.
 
@@ -136,8 +136,8 @@ class Gates:
 def ask_solver(solver: Any, assumptions: Sequence[Any] = (), budget: Budget | None = None) -> str:
     """What one of Z3's solvers says: sat, unsat, or unknown, if it has a limit of its own.
 
-    KeyboardInterrupt at a Ctrl-C, which Z3 catches itself and takes for an unknown; a Limit once the budget is
-    spent, also if that happens meanwhile.
+    KeyboardInterrupt at a Ctrl-C, which Z3 catches itself and takes for an unknown; a Limit once
+    the budget is spent, also if that happens meanwhile.
     """
     import z3
 
@@ -158,7 +158,9 @@ def ask_solver(solver: Any, assumptions: Sequence[Any] = (), budget: Budget | No
 
 
 class Model:
-    """An assignment of the variables, read when asked; through Z3's C interface, for it is asked often."""
+    """An assignment of the variables, read when asked; through Z3's C interface, for it is asked
+    often.
+    """
 
     def __init__(self, solver: Solver) -> None:
         self._model = solver.z3.model()

@@ -57,8 +57,8 @@ class Refutation:
         return f"cvc5 --full-saturate-quant {self.name}.smt2"
 
     def files(self) -> Iterator[tuple[str, str]]:
-        """The question and, of clauses, the proof: a name and a text each. Disagreement if a second solver, which
-        is to prove it, finds an answer.
+        """The question and, of clauses, the proof: a name and a text each. Disagreement if a second
+        solver, which is to prove it, finds an answer.
         """
         mark = "c" if self.form == "cnf" else ";"
         question, *proof = self._texts()
@@ -70,8 +70,8 @@ class Refutation:
 def refute_clauses(
     name: str, says: str, gates: Gates, apart: Mapping[tuple[int, ...], str] | None = None
 ) -> Refutation:
-    """The clauses of gates as they are now, of which a solver says that no model has them, but for those that are
-    left out by a clause each, ``apart``, with what it is.
+    """The clauses of gates as they are now, of which a solver says that no model has them, but for
+    those that are left out by a clause each, ``apart``, with what it is.
     """
     variables, clauses = gates.variables, tuple(gates.clauses)
     return Refutation(
@@ -102,19 +102,21 @@ def _proved(
 
 CHECKS = {
     "cnf": (
-        "A file that ends in .cnf has clauses (DIMACS) that no assignment makes true, the .drat beside it the"
-        " proof: a checker of DRAT proofs says so, for example"
+        "A file that ends in .cnf has clauses (DIMACS) that no assignment makes true, the .drat"
+        " beside it the proof: a checker of DRAT proofs says so, for example"
     ),
     "smt2": (
-        "A file that ends in .smt2 is a question in SMT-LIB: any solver for quantifiers has to answer unsat, for"
-        " example"
+        "A file that ends in .smt2 is a question in SMT-LIB: any solver for quantifiers has to"
+        " answer unsat, for example"
     ),
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Certificate:
-    """A claim, the questions by whose having no answer it holds, and what there is to trust besides."""
+    """A claim, the questions by whose having no answer it holds, and what there is to trust
+    besides.
+    """
 
     name: str
     """Of its folder."""

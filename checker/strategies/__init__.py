@@ -1,8 +1,8 @@
 """Hypothesis strategies for tables, transactions, schedules, litmus tests and abstract histories.
 
 Statements are drawn as SQL text of the modelled fragment over one table ``t (id INT, part INT, x
-INT)``, or over a table of one's own, so that what a property test shrinks to is what a person can read, save and
-replay on Spark.
+INT)``, or over a table of one's own, so that what a property test shrinks to is what a person can
+read, save and replay on Spark.
 """
 
 from __future__ import annotations
@@ -104,17 +104,19 @@ def litmus_tests(
     tracked: bool = False,
     sessions: bool = False,
 ) -> SearchStrategy[Litmus]:
-    """A litmus test without expectations: a table with rows, transactions, a schedule; with ``sessions``
-    some transactions may share one.
+    """A litmus test without expectations: a table with rows, transactions, a schedule; with
+    ``sessions`` some transactions may share one.
 
-    By default the table is ``t`` and the statements are of every kind. Given a ``table`` of one's own, as its CREATE
-    TABLE has it, they are from ``statements``, texts or strategies that draw such, the simplest first; its rows are of
-    few values and those that the texts name, or what ``rows`` draws: ``(1, 'mon')``. What shrinks has the fewest
-    transactions and rows, and prints as a litmus file.
+    By default the table is ``t`` and the statements are of every kind. Given a ``table`` of one's
+    own, as its CREATE TABLE has it, they are from ``statements``, texts or strategies that draw
+    such, the simplest first; its rows are of few values and those that the texts name, or what
+    ``rows`` draws: ``(1, 'mon')``. What shrinks has the fewest transactions and rows, and prints as
+    a litmus file.
 
-    ``level``, a protocol or a level, its name or file: only tests in which under it all transactions commit, and which it
-    allows; with ``forbidden_by`` only those that this one forbids. These grow around the smallest that ``separate`` finds, and
-    shrink to it. IsolitmusError if no such test is known with at most ``most`` transactions.
+    ``level``, a protocol or a level, its name or file: only tests in which under it all
+    transactions commit, and which it allows; with ``forbidden_by`` only those that this one
+    forbids. These grow around the smallest that ``separate`` finds, and shrink to it.
+    IsolitmusError if no such test is known with at most ``most`` transactions.
 
     >>> from hypothesis import find
     >>> ddl = "CREATE TABLE seats (n INT, who STRING) USING delta PARTITIONED BY (n)"
@@ -155,16 +157,18 @@ def jobs(
     least: int = 2,
     most: int = 3,
 ) -> SearchStrategy[Litmus]:
-    """Runs of the jobs of a workload, or of its file or name, as litmus tests without expectations: each with
-    parameters of which holds what the workload knows, overlapping as it allows.
+    """Runs of the jobs of a workload, or of its file or name, as litmus tests without expectations:
+    each with parameters of which holds what the workload knows, overlapping as it allows.
 
-    Parameters have the values that the statements name, what is next to those in conditions, and a few others; or, by
-    the name of a parameter, those in ``values``. Rows of tables have the same, and what the parameters are; or, by the
-    name of a table, what ``rows`` draws: ``(1, 'mon')``. What fails shrinks to the fewest runs and rows, those of the
-    jobs that come first, and prints as a litmus file. IsolitmusError for what is wrong with any of that.
+    Parameters have the values that the statements name, what is next to those in conditions, and a
+    few others; or, by the name of a parameter, those in ``values``. Rows of tables have the same,
+    and what the parameters are; or, by the name of a table, what ``rows`` draws: ``(1, 'mon')``.
+    What fails shrinks to the fewest runs and rows, those of the jobs that come first, and prints as
+    a litmus file. IsolitmusError for what is wrong with any of that.
 
-    ``level`` and ``forbidden_by`` are those of ``litmus_tests``: the runs grow around the counterexamples of ``robust``,
-    where it knows the promise, else around what ``separate`` finds. IsolitmusError if none is known, or none exist.
+    ``level`` and ``forbidden_by`` are those of ``litmus_tests``: the runs grow around the
+    counterexamples of ``robust``, where it knows the promise, else around what ``separate`` finds.
+    IsolitmusError if none is known, or none exist.
 
     >>> from hypothesis import find
     >>> tests = jobs("shop", values={"customer": [7]})
@@ -191,12 +195,14 @@ def locking_tests(
     least: int = 2,
     most: int = 3,
 ) -> SearchStrategy[Litmus]:
-    """Litmus tests of format locking without expectations: transactions that may stop at a row of a scan, and roll back.
+    """Litmus tests of format locking without expectations: transactions that may stop at a row of a
+    scan, and roll back.
 
-    By default there are three rows and two indexes, and transactions of one or two statements. Given a ``table`` of one's
-    own, as its CREATE TABLE has it, with its ``index`` as a litmus file has that, each transaction is one of the
-    ``statements``, and its scan goes by any of the indexes or by none. ``rows``, ``level`` and ``forbidden_by`` are those of
-    ``litmus_tests``; without a level, each protocol of a database can carry out what is drawn. Where it makes a difference who
+    By default there are three rows and two indexes, and transactions of one or two statements.
+    Given a ``table`` of one's own, as its CREATE TABLE has it, with its ``index`` as a litmus file
+    has that, each transaction is one of the ``statements``, and its scan goes by any of the indexes
+    or by none. ``rows``, ``level`` and ``forbidden_by`` are those of ``litmus_tests``; without a
+    level, each protocol of a database can carry out what is drawn. Where it makes a difference who
     of two sessions is faster, ``run`` raises SeveralRuns, which has all ``runs`` that are possible.
 
     >>> from hypothesis import find
@@ -238,7 +244,8 @@ def _asked(level: SpecLike | None, forbidden_by: SpecLike | None) -> BetweenLeve
 
 def _without_level(forbidden_by: SpecLike) -> IsolitmusError:
     return IsolitmusError(
-        f"forbidden_by is {str(forbidden_by)[:60]!r} without a level that admits; level='read-committed' would be one"
+        f"forbidden_by is {str(forbidden_by)[:60]!r} without a level that admits;"
+        " level='read-committed' would be one"
     )
 
 
@@ -263,11 +270,11 @@ def histories(
 ) -> SearchStrategy[History]:
     """Histories of committed transactions, each with reads, then writes; with sessions or without.
 
-    ``level``, a level or its name or file: only those that it admits; with ``forbidden_by`` only those that this
-    one forbids. What fails then shrinks to the smallest history that one admits and the other forbids. Without a
-    level: ``predicates``: some read by predicate, and every match bit is stated; ``observed``: in some the
-    order of the versions was observed, of all objects or of some. IsolitmusError if no such history is known, or all
-    are larger.
+    ``level``, a level or its name or file: only those that it admits; with ``forbidden_by`` only
+    those that this one forbids. What fails then shrinks to the smallest history that one admits and
+    the other forbids. Without a level: ``predicates``: some read by predicate, and every match bit
+    is stated; ``observed``: in some the order of the versions was observed, of all objects or of
+    some. IsolitmusError if no such history is known, or all are larger.
 
     >>> from hypothesis import find
     >>> between = histories(level="snapshot-isolation", forbidden_by="serializable")

@@ -1,8 +1,9 @@
 """Abstract histories for Hypothesis: any, or those that a level admits and another forbids.
 
-The latter are drawn without rejecting any: they grow, operation by operation, and one stays if the levels still say
-what was asked. Where nothing that grew from nothing is forbidden, the same operations grow around the smallest history
-that is, which a solver finds; so what fails shrinks to that.
+The latter are drawn without rejecting any: they grow, operation by operation, and one stays if the
+levels still say what was asked. Where nothing that grew from nothing is forbidden, the same
+operations grow around the smallest history that is, which a solver finds; so what fails shrinks to
+that.
 """
 
 from __future__ import annotations
@@ -101,7 +102,9 @@ class HistoryConstraints(NamedTuple):
 
 
 class _Move(NamedTuple):
-    """Something that a transaction may do besides, in numbers, to which what is there gives a meaning."""
+    """Something that a transaction may do besides, in numbers, to which what is there gives a
+    meaning.
+    """
 
     kind: str
     """read, write, or session: it continues one."""
@@ -116,7 +119,9 @@ class _Move(NamedTuple):
 def grown_histories(
     of: HistoryConstraints, *, least: int, most: int, keys: str
 ) -> st.SearchStrategy[History]:
-    """Histories of committed transactions of which holds what is asked. IsolitmusError if there is none of this size."""
+    """Histories of committed transactions of which holds what is asked. IsolitmusError if there is
+    none of this size.
+    """
     _refuse_what_lacks(of.level, *([] if of.forbidden_by is None else [of.forbidden_by]))
     moves = st.builds(
         _Move,
@@ -128,8 +133,8 @@ def grown_histories(
     core = None if of.forbidden_by is None else _core(of.level, of.forbidden_by, most)
     if core is not None and len(_keys(core)) > len(keys):
         raise IsolitmusError(
-            f"the smallest history that is between the levels has {count_of(len(_keys(core)), 'key')}; at most"
-            f" {len(keys)} were asked for"
+            "the smallest history that is between the levels has"
+            f" {count_of(len(_keys(core)), 'key')}; at most {len(keys)} were asked for"
         )
     return _grown(of, st.lists(moves, max_size=MOVES * most), core, least=least, keys=keys)
 
@@ -197,7 +202,9 @@ def _moved(history: History, move: _Move) -> History | None:
 
 
 def _continued(history: History, number: int, other: int) -> History | None:
-    """The history in which a transaction, of a session of its own, comes last in that of another."""
+    """The history in which a transaction, of a session of its own, comes last in that of
+    another.
+    """
     numbers = [t.number for t in history.transactions]
     if number not in numbers or other + 1 not in numbers or number == other + 1:
         return None
@@ -232,8 +239,8 @@ def _core(level: Spec, forbidden_by: Spec, most: int) -> History:
         if found is not None:
             return found
     raise IsolitmusError(
-        f"no history is known that {level.name} admits and {forbidden_by.name} forbids, with at most"
-        f" {count_of(most, 'transaction')}"
+        f"no history is known that {level.name} admits and {forbidden_by.name} forbids, with at"
+        f" most {count_of(most, 'transaction')}"
     )
 
 

@@ -1,8 +1,9 @@
 """Litmus tests for Hypothesis that a level admits, or that it admits and another level forbids.
 
-No example is rejected. A search (``separate``, or ``robust`` for jobs) finds the smallest tests that lie between the levels
-before anything is drawn. What is drawn then changes them: other statements, further transactions, further rows. A change
-stays only if the levels still say what was asked, so a failing example shrinks to one of the smallest tests.
+No example is rejected. A search (``separate``, or ``robust`` for jobs) finds the smallest tests
+that lie between the levels before anything is drawn. What is drawn then changes them: other
+statements, further transactions, further rows. A change stays only if the levels still say what was
+asked, so a failing example shrinks to one of the smallest tests.
 """
 
 from __future__ import annotations
@@ -61,7 +62,9 @@ SECONDS = 60.0
 ROWS = 3
 """So many rows are drawn, at most."""
 FEW = 5
-"""So many of the statements are searched for tables that no serial order gives: there are many candidates."""
+"""So many of the statements are searched for tables that no serial order gives: there are many
+candidates.
+"""
 CHANGES = 3
 """So many changes of a smallest test are drawn, at most."""
 Part = TypeVar("Part")
@@ -69,7 +72,9 @@ Drawn = TypeVar("Drawn")
 
 
 class TestDomain(Protocol[Part]):
-    """What litmus tests are drawn of: their parts, each a transaction or a run of a job with its times."""
+    """What litmus tests are drawn of: their parts, each a transaction or a run of a job with its
+    times.
+    """
 
     @property
     def rows(self) -> SearchStrategy[str]:
@@ -138,8 +143,8 @@ def draw_between(
     least: int,
     most: int,
 ) -> SearchStrategy[Litmus]:
-    """Litmus tests of which holds what is asked: free ones of ``parts`` if nothing need forbid them, else such as
-    grow around a core.
+    """Litmus tests of which holds what is asked: free ones of ``parts`` if nothing need forbid
+    them, else such as grow around a core.
     """
     if asked.forbidden_by is None:
         return _admitted(asked, domain, parts, least=least)
@@ -155,7 +160,9 @@ def _admitted(
     *,
     least: int,
 ) -> Litmus:
-    """A test that the level admits: a part that it would refuse waits for the others, or is left out if it fails alone."""
+    """A test that the level admits: a part that it would refuse waits for the others, or is left
+    out if it fails alone.
+    """
     rows = draw(st.lists(domain.rows, min_size=1, max_size=ROWS))
     found: list[Part] = []
     for part in draw(parts):
@@ -205,8 +212,8 @@ def complete_test(
     others: Iterable[Part],
     least: int,
 ) -> SmallestTest[Part] | None:
-    """A core with as few rows as what is asked needs, and with so many parts: further ones follow when it has ended.
-    None if it is none, or if no such part leaves what is asked.
+    """A core with as few rows as what is asked needs, and with so many parts: further ones follow
+    when it has ended. None if it is none, or if no such part leaves what is asked.
     """
     parts, rows = list(core.parts), list(core.rows)
     if not asked.holds(domain.litmus(parts, rows)):
@@ -234,8 +241,8 @@ def search_smallest(
     rows: Sequence[Statement],
     most: int,
 ) -> Iterator[Litmus]:
-    """The smallest test of these statements that lies between the levels, and of the first few the smallest whose tables no
-    serial order gives, on tables with none, one or all of these rows.
+    """The smallest test of these statements that lies between the levels, and of the first few the
+    smallest whose tables no serial order gives, on tables with none, one or all of these rows.
 
     IsolitmusError if there is none, or none is found in a minute.
     """
@@ -246,14 +253,14 @@ def search_smallest(
     )
     if all(isinstance(one, Read) for one in usable):
         raise IsolitmusError(
-            f"no test of these statements is known that {asked.level.name} admits and {asked.forbidden_by.name}"
-            " forbids: none of them changes rows as a search can follow"
+            f"no test of these statements is known that {asked.level.name} admits and"
+            f" {asked.forbidden_by.name} forbids: none of them changes rows as a search can follow"
         )
     first = search(_scope(tables, usable, rows, most))
     if not isinstance(first.litmus, Litmus):
         raise IsolitmusError(
-            f"no test of these statements is known that {first.a} admits and {first.b} forbids, with at most"
-            f" {count_of(most, 'transaction')}: {first.bound}"
+            f"no test of these statements is known that {first.a} admits and {first.b} forbids,"
+            f" with at most {count_of(most, 'transaction')}: {first.bound}"
         )
     yield first.litmus
     if first.serial is not None and not first.serial.unexplained:
@@ -282,8 +289,8 @@ def too_few_tests(asked: BetweenLevels, least: int) -> IsolitmusError:
     """The error where tests between the levels are known, and none with so many transactions."""
     assert asked.forbidden_by is not None
     return IsolitmusError(
-        f"no test is known that {asked.level.name} admits and {asked.forbidden_by.name} forbids, with at least"
-        f" {count_of(least, 'transaction')} and within what the strategy draws"
+        f"no test is known that {asked.level.name} admits and {asked.forbidden_by.name} forbids,"
+        f" with at least {count_of(least, 'transaction')} and within what the strategy draws"
     )
 
 
@@ -339,7 +346,9 @@ def samples(strategy: SearchStrategy[Drawn], count: int) -> list[Drawn]:
 
 
 def note_overlap(test: Litmus) -> Litmus:
-    """The test; Hypothesis' statistics say of how many examples how many transactions were under way at a time."""
+    """The test; Hypothesis' statistics say of how many examples how many transactions were under
+    way at a time.
+    """
     under_way: set[str] = set()
     at_once = 0
     for step in test.schedule.steps:
@@ -352,9 +361,10 @@ def note_overlap(test: Litmus) -> Litmus:
 
 
 def note_coverage(done: RunResult, *levels: SpecLike) -> RunResult:
-    """A run, as it is; Hypothesis' statistics say of how many examples what ended their transactions, and what is anomalous:
-    which of the levels forbid the run (by default those that its protocol promises), and whether no serial order gives its
-    tables. They are printed by ``pytest --hypothesis-show-statistics``.
+    """A run, as it is; Hypothesis' statistics say of how many examples what ended their
+    transactions, and what is anomalous: which of the levels forbid the run (by default those that
+    its protocol promises), and whether no serial order gives its tables. They are printed by
+    ``pytest --hypothesis-show-statistics``.
 
     >>> from hypothesis import given, settings
     >>> from isolitmus.checker import run

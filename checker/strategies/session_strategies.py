@@ -1,4 +1,6 @@
-"""Sessions on a table of one's own for Hypothesis, in format locking: scans that stop at a row, commits, rollbacks."""
+"""Sessions on a table of one's own for Hypothesis, in format locking: scans that stop at a row,
+commits, rollbacks.
+"""
 
 from __future__ import annotations
 
@@ -71,7 +73,9 @@ class SessionPart(NamedTuple):
 
 @dataclass(frozen=True)
 class SessionDomain:
-    """A table with indexes, and strategies for statements and rows: a ``TestDomain`` of drawn tests."""
+    """A table with indexes, and strategies for statements and rows: a ``TestDomain`` of drawn
+    tests.
+    """
 
     schema: Schema
     """What it is declared to be."""
@@ -93,7 +97,9 @@ class SessionDomain:
         statements: Sequence[str | SearchStrategy[str]],
         rows: SearchStrategy[str] | None,
     ) -> SessionDomain:
-        """A table with statements, texts or strategies that draw such; IsolitmusError for what is wrong with them."""
+        """A table with statements, texts or strategies that draw such; IsolitmusError for what is
+        wrong with them.
+        """
         if not statements:
             raise IsolitmusError(
                 "a table of one's own needs statements=[…], SQL texts or strategies"
@@ -146,7 +152,8 @@ class SessionDomain:
             for number, (when, step) in enumerate(part.steps)
         )
         made = [
-            f"{name} = {{ sql = {quoted(part.sql)}, scan = {toml_list([quoted(part.scan)] * bool(part.scan))} }}"
+            f"{name} = {{ sql = {quoted(part.sql)}, scan ="
+            f" {toml_list([quoted(part.scan)] * bool(part.scan))} }}"
             for name, part in zip(names, parts, strict=True)
         ]
         lines = [
@@ -174,8 +181,8 @@ class SessionDomain:
         return part._replace(sql=other.sql, scan=other.scan) if fits else None
 
     def cores(self, asked: BetweenLevels, *, least: int) -> list[SmallestTest[SessionPart]]:
-        """Tests of two transactions of which holds what is asked, of each index one; every order of their steps is tried.
-        IsolitmusError if none is known.
+        """Tests of two transactions of which holds what is asked, of each index one; every order of
+        their steps is tried. IsolitmusError if none is known.
         """
         assert asked.forbidden_by is not None
         known = dict.fromkeys((*self.plain, *samples(self.statements, SAMPLES)))
@@ -204,7 +211,10 @@ class SessionDomain:
             'title = "Statements that are drawn"',
             f"format = {quoted(FORM)}",
             *self._table,
-            f"init = {toml_list(toml_list(quoted(self._init(row)) for row in rows) for rows in self._starts())}",
+            (
+                "init ="
+                f" {toml_list(toml_list(quoted(self._init(row)) for row in rows) for rows in self._starts())}"
+            ),
             "[scope]",
             "transactions = [2]",
             f"scan = {quoted(scan)}",
@@ -214,7 +224,9 @@ class SessionDomain:
         return read_scope("\n".join(lines), "drawn")
 
     def _starts(self) -> list[list[str]]:
-        """Tables to begin with: each of the rows that are drawn alone, and beside another one if both can be there."""
+        """Tables to begin with: each of the rows that are drawn alone, and beside another one if
+        both can be there.
+        """
         known = sorted(samples(self.rows, ROWS), key=lambda row: "NULL" in row)
         form, schemas = format_named(FORM), {self.schema.name: self._schema}
         found: list[list[str]] = []
@@ -228,7 +240,7 @@ class SessionDomain:
     @property
     def _schema(self) -> Schema:
         """The table with its indexes."""
-        (sql, *_) = (*self.plain, f"DELETE FROM {self.schema.name}")
+        sql, *_ = (*self.plain, f"DELETE FROM {self.schema.name}")
         return self.litmus([self.alone(sql)], []).tables[self.schema.name]
 
     def _core(self, test: Litmus) -> SmallestTest[SessionPart]:

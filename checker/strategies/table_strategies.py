@@ -1,4 +1,6 @@
-"""A table of one's own for Hypothesis: its statements, and rows of few values and those that the statements name."""
+"""A table of one's own for Hypothesis: its statements, and rows of few values and those that the
+statements name.
+"""
 
 from __future__ import annotations
 
@@ -59,7 +61,10 @@ NUMBERS = (0, 1, 2)
 FEW: dict[Type, tuple[Value, ...]] = {
     "STRING": ("a", "b"),
     "DATE": (date(2026, 1, 1), date(2026, 1, 2)),
-    "TIMESTAMP": (datetime(2026, 1, 1), datetime(2026, 1, 2)),  # noqa: DTZ001 - of the session's zone
+    "TIMESTAMP": (
+        datetime(2026, 1, 1),
+        datetime(2026, 1, 2),
+    ),  # noqa: DTZ001 - of the session's zone
     "BOOLEAN": (False, True),
 }
 """Values of each type that is no number, the simplest first."""
@@ -99,9 +104,11 @@ class TableDomain:
         statements: Sequence[str | SearchStrategy[str]],
         rows: SearchStrategy[str] | None = None,
     ) -> TableDomain:
-        """A table, as it is or from its CREATE TABLE, with statements, texts or strategies that draw such.
+        """A table, as it is or from its CREATE TABLE, with statements, texts or strategies that
+        draw such.
 
-        IsolitmusError, with the place, for what is not modelled: of texts at once, of what is drawn when it is.
+        IsolitmusError, with the place, for what is not modelled: of texts at once, of what is drawn
+        when it is.
         """
         if not statements:
             raise IsolitmusError(
@@ -196,7 +203,8 @@ class TableDomain:
 
 
 def read_declaration(table: str | Schema) -> Schema:
-    """A table, as it is or from its CREATE TABLE; IsolitmusError, with the place, for what is none that is modelled.
+    """A table, as it is or from its CREATE TABLE; IsolitmusError, with the place, for what is none
+    that is modelled.
 
     >>> read_declaration("CREATE TABLE shop.orders (id INT, day DATE) USING delta PARTITIONED BY (day)").partitioned_by
     ('day',)

@@ -1,4 +1,6 @@
-"""Runs of a workload's jobs for Hypothesis: parameters of which holds what the workload knows, and times that it allows."""
+"""Runs of a workload's jobs for Hypothesis: parameters of which holds what the workload knows, and
+times that it allows.
+"""
 
 from __future__ import annotations
 
@@ -52,17 +54,21 @@ LOOKED_AT = 20_000
 MOST = 200
 """So many of these are drawn from."""
 FACTOR = 10
-"""So much time is between two steps of a smallest test: further statements of its jobs find room."""
+"""So much time is between two steps of a smallest test: further statements of its jobs find
+room.
+"""
 SAMPLES = 16
 """So many statements, and so many rows, are searched for the smallest tests between two levels."""
 ParameterValues = dict[str, "Value"]
 JobChoices = tuple[tuple["Job", tuple[ParameterValues, ...]], ...]
-"""For some values of the shared parameters the jobs that can run, and the parameters that each may have."""
+"""For some values of the shared parameters the jobs that can run, and the parameters that each may
+have.
+"""
 
 
 class _Run(NamedTuple):
-    """A run of a job: its parameters, and of each of its statements how long after the one before it its client reads,
-    how long before its start that is, and how long it takes.
+    """A run of a job: its parameters, and of each of its statements how long after the one before
+    it its client reads, how long before its start that is, and how long it takes.
     """
 
     job: Job
@@ -78,7 +84,9 @@ class _Run(NamedTuple):
 
 
 class WorkloadDomain:
-    """A workload, and strategies for what its runs and tables may hold: a ``TestDomain`` of drawn tests."""
+    """A workload, and strategies for what its runs and tables may hold: a ``TestDomain`` of drawn
+    tests.
+    """
 
     def __init__(
         self,
@@ -86,10 +94,11 @@ class WorkloadDomain:
         values: Mapping[str, Sequence[Value]],
         rows: Mapping[str, SearchStrategy[str]],
     ) -> None:
-        """``values``: of some parameters those that they may have; ``rows``: of some tables a row as VALUES has it.
+        """``values``: of some parameters those that they may have; ``rows``: of some tables a row
+        as VALUES has it.
 
-        IsolitmusError for names that the workload does not have, values of other types, and a job for which no
-        parameters are found.
+        IsolitmusError for names that the workload does not have, values of other types, and a job
+        for which no parameters are found.
         """
         self.workload = workload
         self.given = rows
@@ -138,8 +147,8 @@ class WorkloadDomain:
         return tuple(value for own in found for value in own)
 
     def _domains(self) -> Iterator[JobChoices]:
-        """For each choice of the shared parameters the jobs that can run, and the parameters that they may have; those
-        first with which most jobs can.
+        """For each choice of the shared parameters the jobs that can run, and the parameters that
+        they may have; those first with which most jobs can.
         """
         found = []
         for shared in islice(self._choices(self.shared, (), {}), MOST):
@@ -151,8 +160,9 @@ class WorkloadDomain:
         for job in self.workload.jobs.values():
             if not any(job is other for run in found for other, _ in run):
                 raise IsolitmusError(
-                    f"{job.place}: jobs.{job.name}.where: '{job.known}' holds for none of the values that were"
-                    f" tried; say which are to be drawn, as values={{'{next(iter(job.parameters))}': […]}}"
+                    f"{job.place}: jobs.{job.name}.where: '{job.known}' holds for none of the"
+                    " values that were tried; say which are to be drawn, as"
+                    f" values={{'{next(iter(job.parameters))}': […]}}"
                 )
         yield from sorted(found, key=len, reverse=True)
 
@@ -162,7 +172,9 @@ class WorkloadDomain:
     def _choices(
         self, parameters: Iterable[str], known: Sequence[Expr], given: ParameterValues
     ) -> Iterator[ParameterValues]:
-        """ParameterValues of the parameters that are not given, such that all that is known holds, the first of each first."""
+        """ParameterValues of the parameters that are not given, such that all that is known holds,
+        the first of each first.
+        """
         order = list(parameters)
         looked = count()
 
@@ -238,7 +250,9 @@ class WorkloadDomain:
     # The smallest tests between two levels
 
     def cores(self, asked: BetweenLevels, *, least: int, most: int) -> list[SmallestTest[_Run]]:
-        """The smallest tests of which holds what is asked, the smallest first; IsolitmusError if none is known."""
+        """The smallest tests of which holds what is asked, the smallest first; IsolitmusError if
+        none is known.
+        """
         found: list[SmallestTest[_Run]] = []
         for core in self._proposed(asked, most):
             if len(core.parts) <= most:
@@ -250,8 +264,9 @@ class WorkloadDomain:
         return sorted(found, key=lambda core: len(core.parts))
 
     def _proposed(self, asked: BetweenLevels, most: int) -> Iterator[SmallestTest[_Run]]:
-        """Tests that are perhaps cores: of the promises that ``robust`` knows the runs of its counterexamples; of other
-        levels, or where it has none with values that are drawn, what a search of single statements finds.
+        """Tests that are perhaps cores: of the promises that ``robust`` knows the runs of its
+        counterexamples; of other levels, or where it has none with values that are drawn, what a
+        search of single statements finds.
         """
         from isolitmus.checker.workloads.robustness import PROMISES
 
@@ -275,8 +290,8 @@ class WorkloadDomain:
         (answer,) = decide_all(within, (asked.level,), (promise,), budget=budget)
         if answer.word == "safe":
             raise IsolitmusError(
-                f"{promise} forbids no runs of {self.workload.name} that {asked.level.name} admits: proved for all"
-                " values that are drawn"
+                f"{promise} forbids no runs of {self.workload.name} that {asked.level.name} admits:"
+                " proved for all values that are drawn"
             )
         for one in answer.counterexamples:
             runs = self._runs_in(one.test, one.danger.members)
@@ -296,8 +311,8 @@ class WorkloadDomain:
         return replace(job, where=reduce(And, known) if known else None)
 
     def _runs_in(self, test: Litmus, members: Sequence[JobStatement]) -> tuple[_Run, ...] | None:
-        """The runs of a test's transactions, with the other statements of their jobs just before and after; None if
-        their parameters are none that are drawn.
+        """The runs of a test's transactions, with the other statements of their jobs just before
+        and after; None if their parameters are none that are drawn.
         """
         times = read_times(test)
         for domain in self.domains:
@@ -318,7 +333,9 @@ class WorkloadDomain:
         return None
 
     def _found(self, asked: BetweenLevels, most: int) -> Iterator[SmallestTest[_Run]]:
-        """What a search finds among single statements: with the values that come first, on rows that are drawn."""
+        """What a search finds among single statements: with the values that come first, on rows
+        that are drawn.
+        """
         known: dict[str, tuple[Job, ParameterValues]] = {}
         for job, choices in self.domains[0]:
             one = job.statements[0]
@@ -356,7 +373,9 @@ class WorkloadDomain:
         return bind_job_statement(one, values, self.workload.tables, self._statement)
 
     def _apart(self, runs: Sequence[_Run]) -> Iterator[tuple[_Run, list[Times]]]:
-        """The runs with their times: one that must not overlap an earlier one begins when that has ended."""
+        """The runs with their times: one that must not overlap an earlier one begins when that has
+        ended.
+        """
         placed: list[tuple[_Run, int, int]] = []
         for run in runs:
             at, before = 0, -1
@@ -394,7 +413,9 @@ def _at_once(job: Job, values: ParameterValues) -> _Run:
 
 
 def _around(job: Job, values: ParameterValues, place: int, times: Times) -> _Run:
-    """A run of which the statement at a place has these times, and the others are just before and just after."""
+    """A run of which the statement at a place has these times, and the others are just before and
+    just after.
+    """
     begins, early, long = FACTOR * (times.start - times.early + 1), times.early, times.long
     lasting = [(0, 0, 0)] * len(job.statements)
     lasting[place] = (0, FACTOR * early, FACTOR * long)
@@ -406,7 +427,9 @@ def _around(job: Job, values: ParameterValues, place: int, times: Times) -> _Run
 
 
 def _texts(one: JobStatement, values: ParameterValues) -> tuple[str, ...]:
-    """A statement and what its client reads, with values for their parameters, as ``bind_job_statement`` has them."""
+    """A statement and what its client reads, with values for their parameters, as
+    ``bind_job_statement`` has them.
+    """
     given = {name: value for name, value in values.items() if name not in one.let}
     queries = (bind_text(query.sql, given) for query in one.let.values())
     return bind_text(one_line(one.sql), given), *queries
@@ -440,7 +463,9 @@ def _cast(values: Iterable[Value], type_: Type) -> tuple[Value, ...]:
 
 
 def _holds(known: Sequence[Expr], row: Row) -> bool:
-    """Whether what is known of the first parameters holds; what is about more of them is left for later."""
+    """Whether what is known of the first parameters holds; what is about more of them is left for
+    later.
+    """
     with suppress(EvaluationError, UndeterminedError):
         return all(evaluate(part, (row,)) is True for part in known if _last(part) == len(row) - 1)
     return False

@@ -1,9 +1,10 @@
 """The verb ``sweep`` of the abstract universe: how many histories each level admits, exactly.
 
-Counted are histories of n transactions over k keys, as ``checker.universes.abstract`` has them: each
-transaction does something, and reads and writes each key at most once, reads first. Transactions and keys have
-names: two histories that differ in these alone count as two. Sessions are runs of transactions, one after another, and
-vary if a level looks at them; so does who aborted. The order of reads counts if a level looks at it.
+Counted are histories of n transactions over k keys, as ``checker.universes.abstract`` has them:
+each transaction does something, and reads and writes each key at most once, reads first.
+Transactions and keys have names: two histories that differ in these alone count as two. Sessions
+are runs of transactions, one after another, and vary if a level looks at them; so does who aborted.
+The order of reads counts if a level looks at it.
 """
 
 from __future__ import annotations
@@ -110,10 +111,12 @@ def sweep_abstract(
     budget: Budget | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> AbstractSweep:
-    """Count the histories of so many transactions over so many keys, and those that each level admits.
+    """Count the histories of so many transactions over so many keys, and those that each level
+    admits.
 
-    ``sessions``, ``aborts``: whether these may vary. Once the ``budget`` is spent, what was counted until then.
-    IsolitmusError for a level that histories cannot be asked for, or more than can be counted.
+    ``sessions``, ``aborts``: whether these may vary. Once the ``budget`` is spent, what was counted
+    until then. IsolitmusError for a level that histories cannot be asked for, or more than can be
+    counted.
 
     >>> done = sweep_abstract(["serializable", "snapshot-isolation"], 2, aborts=False)
     >>> done.histories, done.admitted
@@ -121,7 +124,8 @@ def sweep_abstract(
     """
     if not 1 <= transactions <= MOST:
         raise IsolitmusError(
-            f"{count_of(transactions, 'transaction')} requested; search space 'abstract' supports 1 to {MOST}"
+            f"{count_of(transactions, 'transaction')} requested; search space 'abstract' supports 1"
+            f" to {MOST}"
         )
     if not 1 <= keys <= len(KEYS):
         raise IsolitmusError(f"{count_of(keys, 'key')} requested; 1 to {len(KEYS)} are supported")
@@ -134,8 +138,8 @@ def sweep_abstract(
             )
         if observes_versions(level):
             raise IsolitmusError(
-                f"{level.name} needs an observed version order, which counted histories do not have;"
-                " 'with ww from versions' takes any"
+                f"{level.name} needs an observed version order, which counted histories do not"
+                " have; 'with ww from versions' takes any"
             )
     needs = frozenset[str]().union(*(level.needs for level in asked))
     vary = Variation(sessions and "so" in needs, aborts and "Aborted" in needs)

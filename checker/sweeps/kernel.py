@@ -2,15 +2,15 @@
 
 Every candidate of a scope counted: prefixes shared, what no protocol admits never extended.
 
-A candidate is walked as a path of commits, each a statement and the version that it read. What comes of
-a commit is remembered by the state it ran on, what two commits have with each other by their effects,
-and what specs say of all of them by these numbers, so that a step is a few look-ups. Serial orders are
-executed, on remembered rows, for those candidates only whose conflicts have a cycle (or go against
-the log): in all others the order of the conflicts (or the log) explains every version (docs/semantics.md,
-Theorems 1 and 3). A last commit that has seen all the others is not carried out: what is said of them is said
-of it, too (Theorem 13). Specs are judged on whole candidates; a prefix is given up only for protocols under
-which more commits never help. A protocol that is silent on something is two: with its silences as axioms, and without
-them.
+A candidate is walked as a path of commits, each a statement and the version that it read. What
+comes of a commit is remembered by the state it ran on, what two commits have with each other by
+their effects, and what specs say of all of them by these numbers, so that a step is a few look-ups.
+Serial orders are executed, on remembered rows, for those candidates only whose conflicts have a
+cycle (or go against the log): in all others the order of the conflicts (or the log) explains every
+version (docs/semantics.md, Theorems 1 and 3). A last commit that has seen all the others is not
+carried out: what is said of them is said of it, too (Theorem 13). Specs are judged on whole
+candidates; a prefix is given up only for protocols under which more commits never help. A protocol
+that is silent on something is two: with its silences as axioms, and without them.
 
 Serial orders by memory: every transition between tables is worked out once.
 """
@@ -99,8 +99,8 @@ class SerialTables:
         return end is not None and self.steps.bag(end) == self.steps.bag(tables)
 
     def explain(self, writers: tuple[WriterAt, ...], versions: Sequence[int]) -> bool:
-        """Whether at every version some order of the writers so far gives the tables: ``writers`` by
-        position, ``versions`` the tables at each from 0.
+        """Whether at every version some order of the writers so far gives the tables: ``writers``
+        by position, ``versions`` the tables at each from 0.
         """
         count = 0
         for version, tables in enumerate(versions):
@@ -114,8 +114,8 @@ class SerialTables:
 SOME_ORDER = read('"Some order" acyclic wr | ww | rw as order', "sweep: some order")
 LOG_ORDER = read('"The order of the log" acyclic wr | ww | rw | log as order', "sweep: log order")
 MOST = 200_000
-"""After a shard with so many states known, or four times as many contents, all is forgotten; counts stay. That is about
-half a gigabyte.
+"""After a shard with so many states known, or four times as many contents, all is forgotten; counts
+stay. That is about half a gigabyte.
 """
 
 
@@ -136,8 +136,9 @@ class _ViewPrefix(NamedTuple):
 
 
 class Kernel:
-    """Counts the candidates of a scope with n writers under protocols and levels, shard by shard. ``check`` is
-    called again and again meanwhile, and may end it. With ``kinds`` what levels forbid is counted by its kind, too.
+    """Counts the candidates of a scope with n writers under protocols and levels, shard by shard.
+    ``check`` is called again and again meanwhile, and may end it. With ``kinds`` what levels forbid
+    is counted by its kind, too.
 
     >>> from isolitmus.checker.sweeps.tally import make_shards
     >>> from isolitmus.specs import scope, spec
@@ -213,9 +214,11 @@ class Kernel:
         self.pairs = Pairs(self.space, self.layout, self.protocols)
         self.contents = RowContents(self.space) if RowContents.known(self.space) else None
         self._orders = [
-            SerialTables(self.space, start)
-            if self.contents is None
-            else SerialTables(self.contents, self.contents.of(start))
+            (
+                SerialTables(self.space, start)
+                if self.contents is None
+                else SerialTables(self.contents, self.contents.of(start))
+            )
             for start in self.space.starts
         ]
         self.options: dict[tuple[int, int], list[int]] = {}
@@ -315,8 +318,8 @@ class Kernel:
                         self.choices.pop()
 
     def _latecomers(self, line: _ViewPrefix, vocabulary: int, contents: RowContents) -> None:
-        """The last step where the commit has seen all others: specs say of it what they said before it (``ignored``), and
-        an order that explained the others does so with it at their end.
+        """The last step where the commit has seen all others: specs say of it what they said before
+        it (``ignored``), and an order that explained the others does so with it at their end.
         """
         view, _, prefix, _ = line
         position, state = self.n, self.states[-1]
@@ -384,7 +387,9 @@ class Kernel:
             )
 
     def _grown(self, line: _ViewPrefix, number: int, version: int) -> _ViewPrefix | None:
-        """A prefix with one commit more, as one view has it; None if no protocol of it admits that."""
+        """A prefix with one commit more, as one view has it; None if no protocol of it admits
+        that.
+        """
         view, commits, prefix, forked = line
         if self.scope.noops == "keep" and self._unrecorded(view, number >> 1):
             number = commit_number(number >> 1, recorded=False)

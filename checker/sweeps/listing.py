@@ -1,9 +1,10 @@
-"""Every candidate of a scope one by one, with all of its transactions committed, whatever a protocol says.
+"""Every candidate of a scope one by one, with all of its transactions committed, whatever a
+protocol says.
 
-Where the kernel counts what protocols admit and drops all else, nobody is left out here: each candidate has
-its effects, the state at each version, the frame of its commits, and the serial orders that give its tables.
-What comes of a commit, what a frame is to each spec, and which orders give which tables are worked out once, by
-their numbers (``space``, ``pairs``, ``orders``).
+Where the kernel counts what protocols admit and drops all else, nobody is left out here: each
+candidate has its effects, the state at each version, the frame of its commits, and the serial
+orders that give its tables. What comes of a commit, what a frame is to each spec, and which orders
+give which tables are worked out once, by their numbers (``space``, ``pairs``, ``orders``).
 """
 
 from __future__ import annotations
@@ -101,7 +102,9 @@ class DroppedCandidates(NamedTuple):
 
 
 class ListedShard(NamedTuple):
-    """The candidates of a shard by columns; those of ``ranks`` have a history, in the order of their ranks."""
+    """The candidates of a shard by columns; those of ``ranks`` have a history, in the order of
+    their ranks.
+    """
 
     first: int
     """The rank of the shard's first candidate."""

@@ -4,10 +4,11 @@ The frame of a candidate as numbers: one for each commit, made of what it has wi
 
 As long as no two commits overwrote one version of a row, every pair of a frame is a matter of two
 effects and of whether the later commit had seen the earlier: ww leads to who overwrote the very
-version written, rw from who read a version to who overwrote it, and by predicate from a read to each
-change of its matches, since the version overwritten is the one before in the version order (a fork in
-it would take two that overwrote one version). What footprints and versions say is asked of the frame
-of the two alone. Where two did overwrite one version, the frame of all is made as for a litmus test.
+version written, rw from who read a version to who overwrote it, and by predicate from a read to
+each change of its matches, since the version overwritten is the one before in the version order (a
+fork in it would take two that overwrote one version). What footprints and versions say is asked of
+the frame of the two alone. Where two did overwrite one version, the frame of all is made as for a
+litmus test.
 
 What specs say of frames that are numbers, each frame judged once.
 
@@ -56,8 +57,9 @@ OF_ROWS = frozenset(("wr", "ww", "rw"))
 
 
 class Layout:
-    """Where names stand in the numbers: a bit for each set, then, for each earlier commit, a bit that
-    says that the two are a fork, and two for each relation: from the earlier to the later, and back.
+    """Where names stand in the numbers: a bit for each set, then, for each earlier commit, a bit
+    that says that the two are a fork, and two for each relation: from the earlier to the later, and
+    back.
 
     >>> layout = Layout({"rw", "log", "Blind"})
     >>> layout.relations, layout.sets, bin(layout.mask({"rw"}, 3))
@@ -136,10 +138,10 @@ def commit_number(effect: int, *, recorded: bool = True) -> int:
 class Pairs:
     """What the commits of a space's effects have with each other, each pair worked out once.
 
-    ``alone`` are the numbers of single commits, ``unseen[i].get(j)`` of commit i and a later j that had
-    not seen it, ``seen`` if it had; None: to be asked of ``single`` and ``pair``. The low bits of
-    each number, one for each of ``protocols``, say which admit the two (1 if more than two have a say),
-    the others are of the layout.
+    ``alone`` are the numbers of single commits, ``unseen[i].get(j)`` of commit i and a later j that
+    had not seen it, ``seen`` if it had; None: to be asked of ``single`` and ``pair``. The low bits
+    of each number, one for each of ``protocols``, say which admit the two (1 if more than two have
+    a say), the others are of the layout.
     """
 
     def __init__(self, space: Space, layout: Layout, protocols: Sequence[Spec]) -> None:
@@ -226,8 +228,8 @@ def _event(effect: Effect, position: int, recorded: bool, read_version: int) -> 
 
 
 def _same(a: RememberedEffect, b: RememberedEffect) -> Hashable:
-    """Which files the two name in common: for each in which of their sets it is. How many others there are in which
-    sets is of their footings.
+    """Which files the two name in common: for each in which of their sets it is. How many others
+    there are in which sets is of their footings.
     """
     return tuple(sorted((sets, b.paths[path]) for path, sets in a.paths.items() if path in b.paths))
 
@@ -339,8 +341,9 @@ class Judge:
     """Protocols and levels over the frames of one layout.
 
     Specs that are decided two by two (``decides``) are not asked again. A protocol under which more
-    commits can never turn refused into admitted ends with the first prefix that it refuses; prefixes
-    that have lost every protocol are None. ``mine`` are the protocols in question, as bits.
+    commits can never turn refused into admitted ends with the first prefix that it refuses;
+    prefixes that have lost every protocol are None. ``mine`` are the protocols in question, as
+    bits.
     """
 
     def __init__(
@@ -383,7 +386,9 @@ class Judge:
         return prefix.forbidden
 
     def kind(self, prefix: Prefix, level: int) -> BrokenKind:
-        """Of what kind the commits of a prefix are that a level, by its number, forbids; kept in ``kinds``."""
+        """Of what kind the commits of a prefix are that a level, by its number, forbids; kept in
+        ``kinds``.
+        """
         if level not in prefix.kinds:
             frame = self._levels.layout.frame(prefix.for_levels)
             prefix.kinds[level] = first_broken(frame, self._levels.specs[level]).kind

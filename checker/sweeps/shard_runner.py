@@ -80,14 +80,14 @@ def count_shards(
                     yield one.result()
             except BrokenProcessPool:
                 raise Ended(
-                    "a process of the sweep was ended from outside (out of memory?); fewer at a time,"
-                    " --cores 1, need less"
+                    "a process of the sweep was ended from outside (out of memory?); fewer at a"
+                    " time, --cores 1, need less"
                 ) from None
 
 
 class Shares:
-    """So much work, in its order, shared by processes: each has a part of it, for what it has found out serves most for
-    what comes next; who is through takes half of what another one has left.
+    """So much work, in its order, shared by processes: each has a part of it, for what it has found
+    out serves most for what comes next; who is through takes half of what another one has left.
 
     >>> shares = Shares(6, 2)
     >>> [shares.take(0) for _ in range(4)], [shares.take(1) for _ in range(2)]

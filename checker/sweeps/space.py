@@ -3,16 +3,16 @@
 What a scope's statements do from its initial tables, each thing worked out once.
 
 States and effects are numbered by their contents, so that whatever is asked of them later can be
-remembered by numbers. The version of a row names its writer (T1, T2, … by commit position), so equal
-contents are equal in every respect. Premise: what a statement looks for is a function of itself and of
-the rows that it read (docs/semantics.md, 3.1: programs are deterministic).
+remembered by numbers. The version of a row names its writer (T1, T2, … by commit position), so
+equal contents are equal in every respect. Premise: what a statement looks for is a function of
+itself and of the rows that it read (docs/semantics.md, 3.1: programs are deterministic).
 
 What statements do to the rows of tables, whatever files these lie in.
 
-Serial orders ask for rows alone, and so does a commit that has seen all the others. Premises: what rows a
-statement leaves is a matter of the rows that it finds, and so is whether it fails, and whether it changes a file at all
-(of OPTIMIZE that is a matter of files; rows it leaves as they are). UPDATE and DELETE do with each row what they
-would do if it were alone.
+Serial orders ask for rows alone, and so does a commit that has seen all the others. Premises: what
+rows a statement leaves is a matter of the rows that it finds, and so is whether it fails, and
+whether it changes a file at all (of OPTIMIZE that is a matter of files; rows it leaves as they
+are). UPDATE and DELETE do with each row what they would do if it were alone.
 """
 
 from __future__ import annotations
@@ -67,15 +67,15 @@ class RememberedEffect(NamedTuple):
     overwrote: frozenset[RowAt]
     """The row versions that it overwrote."""
     plain: bool
-    """False: that is not one version for each row (it writes what was not in its snapshot, or was there twice
-    because two commits removed one file)."""
+    """False: that is not one version for each row (it writes what was not in its snapshot, or was
+    there twice because two commits removed one file)."""
     bare: Effect
     """The effect without rows."""
     footing: int
     """Two of one footing differ at most in the names of the files in ``paths``."""
     paths: dict[str, int]
-    """The names of its files, of which relations ask only whether they are the same, each with the sets of
-    the effect that it is in, as bits."""
+    """The names of its files, of which relations ask only whether they are the same, each with the
+    sets of the effect that it is in, as bits."""
 
 
 class Space:
@@ -151,7 +151,9 @@ class Space:
         return known
 
     def options(self, state: int, position: int) -> list[int]:
-        """What comes of each statement at a commit position on a state: an effect, IDLE or FAILS."""
+        """What comes of each statement at a commit position on a state: an effect, IDLE or
+        FAILS.
+        """
         known = self._options.get((state, position))
         if known is None:
             known = [self.option(state, k, position) for k in range(len(self.scope.statements))]
@@ -314,8 +316,9 @@ class RowContents:
 
     @staticmethod
     def known(space: Space) -> bool:
-        """Whether the premises hold of a scope: INSERT without options, UPDATE, DELETE, MERGE and OPTIMIZE of tables
-        that have what is declared, and no column in which the order of a sum matters.
+        """Whether the premises hold of a scope: INSERT without options, UPDATE, DELETE, MERGE and
+        OPTIMIZE of tables that have what is declared, and no column in which the order of a sum
+        matters.
         """
         scope = space.scope
         kinds = (st.Insert, st.Update, st.Delete, st.Merge, st.Optimize)
@@ -381,8 +384,8 @@ class RowContents:
         return self._steps[key]
 
     def late(self, state: int, position: int) -> list[int]:
-        """What comes of each statement at a commit position on a state that holds all commits so far: IDLE, FAILS, or 0
-        where it changes files.
+        """What comes of each statement at a commit position on a state that holds all commits so
+        far: IDLE, FAILS, or 0 where it changes files.
         """
         contents = self.of(state)
         known = self._late.get((contents, position))

@@ -2,7 +2,8 @@
 
 The verb ``sweep``: every candidate of a scope, counted exactly under protocols and levels.
 
-Sweeps where candidates are schedules: each carried out under each protocol, and judged by each level.
+Sweeps where candidates are schedules: each carried out under each protocol, and judged by each
+level.
 """
 
 from __future__ import annotations
@@ -87,19 +88,25 @@ class Sweep(TextResult, Tabular):
     seconds: float
     """What it took."""
     failed: int = 0
-    """Those with a statement that fails at run time after commits that some protocol admits; none is admitted."""
+    """Those with a statement that fails at run time after commits that some protocol admits; none
+    is admitted.
+    """
     failure: FailedStatement | None = None
     """The first such statement."""
     counted: int = 0
     """How many were counted."""
     ended: str | None = None
-    """What ended it before all were counted, if something did: then the counts are those of the counted ones."""
+    """What ended it before all were counted, if something did: then the counts are those of the
+    counted ones.
+    """
     at_most: tuple[str, ...] = ()
     """The protocols that admit at most what is counted (``at-most``)."""
 
     @property
     def records(self) -> Records:
-        """What each protocol admits, and how much of that each level forbids: a row for both their names."""
+        """What each protocol admits, and how much of that each level forbids: a row for both their
+        names.
+        """
         whole = (self.scope, self.transactions, self.candidates, self.counted)
         rows = (
             (*whole, name, of.admitted, of.silent, of.unexplained, of.not_log_order, level, number,
@@ -160,14 +167,15 @@ def sweep(
     budget: Budget | None = None,
     progress: Progress | None = None,
 ) -> Sweep:
-    """Count every candidate of the scope with so many ``transactions``, all of them writers; where candidates are
-    schedules, readers among them.
+    """Count every candidate of the scope with so many ``transactions``, all of them writers; where
+    candidates are schedules, readers among them.
 
-    The scope, ``protocols`` and ``levels`` may be names or paths of files; by default they are the scope's own, else Delta's two levels and what they
-    promise. With more ``cores`` in so many processes, which import the program's main module anew.
-    Once the ``budget`` (default: three quarters of the memory that is free) is spent, what was counted until then.
-    IsolitmusError if there are more than ``limit`` candidates, with how many there are and about how
-    long they would take.
+    The scope, ``protocols`` and ``levels`` may be names or paths of files; by default they are the
+    scope's own, else Delta's two levels and what they promise. With more ``cores`` in so many
+    processes, which import the program's main module anew. Once the ``budget`` (default: three
+    quarters of the memory that is free) is spent, what was counted until then. IsolitmusError if
+    there are more than ``limit`` candidates, with how many there are and about how long they would
+    take.
 
     >>> done = sweep("two-partitions", 2)
     >>> done.candidates, done.protocols["delta-serializable"].forbidden["log-serializable"]
@@ -193,7 +201,9 @@ def sweep(
 
 
 def tally_sweep(work: Work, budget: Budget | None = None) -> Tallies:
-    """What a sweep counts, without its first examples as litmus tests. A Limit once the budget is spent."""
+    """What a sweep counts, without its first examples as litmus tests. A Limit once the budget is
+    spent.
+    """
     total = nothing(work)
     tally(work, total, budget or Budget())
     return total
@@ -226,7 +236,9 @@ def sweep_work(
     limit: int = LIMIT,
     cores: int = 1,
 ) -> Work:
-    """What a sweep counts. IsolitmusError for what it cannot, or for more than ``limit`` candidates."""
+    """What a sweep counts. IsolitmusError for what it cannot, or for more than ``limit``
+    candidates.
+    """
     if not 1 <= transactions <= LARGEST:
         raise IsolitmusError(
             f"{transactions:,} transactions requested; a sweep supports 1 to {LARGEST}"
@@ -237,7 +249,8 @@ def sweep_work(
     for what, given in (("protocol", asked), ("level", judged)):
         if not given:
             raise IsolitmusError(
-                f"scope {scope.name} names no {what}, and format {scope.format} has no default; name one"
+                f"scope {scope.name} names no {what}, and format {scope.format} has no default;"
+                " name one"
             )
     form = of_format(scope, *asked, *judged)
     for spec in (*asked, *judged):
@@ -246,7 +259,8 @@ def sweep_work(
         lacking = sorted(spec.needs.difference(form.terms))
         if lacking:
             raise IsolitmusError(
-                f"{spec.name} needs {', '.join(lacking)}, which the transactions of a sweep do not have"
+                f"{spec.name} needs {', '.join(lacking)}, which the transactions of a sweep do not"
+                " have"
             )
     for init in scope.inits:
         try:
@@ -261,8 +275,9 @@ def sweep_work(
             seconds = about_duration(_estimate(work) / cores)
             pace = f" on {cores} core{'s' if cores > 1 else ''} this takes about {seconds};"
         raise IsolitmusError(
-            f"scope {scope.name} has {count_of(total, 'candidate')} with {count_of(transactions, 'transaction')},"
-            f" more than the limit of {limit:,};{pace} to run it, add --limit {total}"
+            f"scope {scope.name} has {count_of(total, 'candidate')} with"
+            f" {count_of(transactions, 'transaction')}, more than the limit of {limit:,};{pace} to"
+            f" run it, add --limit {total}"
         )
     return work
 
@@ -280,8 +295,8 @@ def candidates_in(scope: Scope, transactions: int) -> int:
 
 
 def _estimate(work: Work) -> float:
-    """How many seconds a sweep would take about on one core, from a part of it once that is warm; of
-    one with many transactions, at the pace of some fewer.
+    """How many seconds a sweep would take about on one core, from a part of it once that is warm;
+    of one with many transactions, at the pace of some fewer.
     """
     few = work._replace(n=min(work.n, PACE))
     cut = make_shards(few.scope, few.n, LIMIT // 1000)
@@ -306,7 +321,9 @@ def _estimate(work: Work) -> float:
 
 
 def finish_sweep(work: Work, total: Tallies, seconds: float, ended: str | None = None) -> Sweep:
-    """A sweep with its counts, the first of what each level forbids as litmus tests, judged anew."""
+    """A sweep with its counts, the first of what each level forbids as litmus tests, judged
+    anew.
+    """
     smallest = {
         (name, level): example(work, found, name, level)
         for name, tally in total.of.items()
@@ -339,9 +356,9 @@ def example(work: Work, found: First, protocol: str, level: str) -> Litmus:
 def sweep_schedules(
     work: Work, budget: Budget, progress: Callable[[int], None] | None
 ) -> tuple[Tallies, Mapping[tuple[str, str], Litmus], int, str | None]:
-    """Count every schedule of a scope with so many transactions, readers among them: the tallies, the first of what each
-    protocol admits and each level forbids, judged anew, how many are none since a reader stops after its end, and what
-    ended it before all were counted, if something did.
+    """Count every schedule of a scope with so many transactions, readers among them: the tallies,
+    the first of what each protocol admits and each level forbids, judged anew, how many are none
+    since a reader stops after its end, and what ended it before all were counted, if something did.
     A protocol admits those in which all commit.
     """
     count = _ScheduleCount(work.protocols, work.levels)
@@ -433,7 +450,9 @@ class _ScheduleCount:
 
 
 def _unlike(execution: Execution, executor: ModelExecutor) -> tuple[bool, bool]:
-    """Whether no serial order of the writers gives some version, and whether that of their commits does not give the last."""
+    """Whether no serial order of the writers gives some version, and whether that of their commits
+    does not give the last.
+    """
     writers = sorted(
         (e for e in execution.events if e.version is not None), key=lambda e: e.commits
     )

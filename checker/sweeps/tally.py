@@ -30,7 +30,9 @@ __all__ = [
 Choices = tuple[tuple[int, int], ...]
 """For each commit position the number of a statement and the version that it read."""
 First = tuple[int, int, Choices]
-"""A candidate as enumeration orders them: its initial table, the last statement that it needs, choices."""
+"""A candidate as enumeration orders them: its initial table, the last statement that it needs,
+choices.
+"""
 LARGEST = 500_000
 """The most candidates of one shard."""
 
@@ -48,7 +50,9 @@ class BrokenKind(NamedTuple):
     axiom: str
     """The axiom of the level."""
     relations: tuple[str, ...]
-    """Those of the dependencies that break it, along them; of a cycle from where that is first in the alphabet."""
+    """Those of the dependencies that break it, along them; of a cycle from where that is first in
+    the alphabet.
+    """
 
 
 class FailedStatement(NamedTuple):
@@ -77,7 +81,9 @@ class Tally:
     first: dict[str, First] = field(default_factory=dict)
     """The first that each level forbids."""
     kinds: dict[str, dict[BrokenKind, tuple[int, First]]] = field(default_factory=dict)
-    """Of those that each level forbids how many are of a kind, and the first, if kinds were asked for."""
+    """Of those that each level forbids how many are of a kind, and the first, if kinds were asked
+    for.
+    """
     unexplained: int = 0
     """How many of them no serial order explains at some version."""
     not_log_order: int = 0
@@ -87,8 +93,9 @@ class Tally:
 
     @property
     def for_conflicts_alone(self) -> dict[str, int]:
-        """Of the candidates that a level forbids for their conflicts, how many a serial order explains all
-        the same: their final table (``log-serializable``), some order every version (``write-serializable``).
+        """Of the candidates that a level forbids for their conflicts, how many a serial order
+        explains all the same: their final table (``log-serializable``), some order every version
+        (``write-serializable``).
 
         >>> Tally(admitted=9, forbidden={"write-serializable": 4}, unexplained=1).for_conflicts_alone
         {'write-serializable': 3}
@@ -163,8 +170,8 @@ def count_candidates(scope: Scope, n: int) -> int:
 
 
 def shard_number(statements: int, init: int, choices: Choices) -> int:
-    """The number of what begins with these choices among all that have as many: of whole candidates their rank. The
-    inverse of ``Shards``, where there are so many ``statements``.
+    """The number of what begins with these choices among all that have as many: of whole candidates
+    their rank. The inverse of ``Shards``, where there are so many ``statements``.
 
     >>> shard_number(7, 1, ((0, 0), (0, 1)))
     99

@@ -2,14 +2,14 @@
 
 Expressions as formulas: three-valued, over rows and parameters that are unknown.
 
-What has no formula (a subquery, an aggregate, a product of unknowns, a function) is some value or other: a
-fresh unknown. So whatever an expression can be, its formula can be, and more.
+What has no formula (a subquery, an aggregate, a product of unknowns, a function) is some value or
+other: a fresh unknown. So whatever an expression can be, its formula can be, and more.
 
 Values as a solver has them: numbers whose order is that of the values, and back again.
 
-Whole numbers are themselves, dates are counted in days. Texts are rational numbers: between two of them
-there is always one more, which there is not always between two texts, so what holds of all such
-numbers holds of all texts, and a number that no text has is not used as an example.
+Whole numbers are themselves, dates are counted in days. Texts are rational numbers: between two of
+them there is always one more, which there is not always between two texts, so what holds of all
+such numbers holds of all texts, and a number that no text has is not used as an example.
 """
 
 from __future__ import annotations
@@ -60,7 +60,8 @@ class Truth(NamedTuple):
 class Terms:
     """The formulas of one instance of a statement: its unknowns are its own, by their names.
 
-    ``unknowns`` are what else there is besides parameters: rows, and what stands for what has no formula.
+    ``unknowns`` are what else there is besides parameters: rows, and what stands for what has no
+    formula.
     """
 
     def __init__(self, name: str, codes: Codes) -> None:
@@ -266,7 +267,9 @@ class Terms:
         return ValueTerm(self.z3.And(low <= one.value, one.value < high), one.null)
 
     def _cast(self, one: ValueTerm, given: Type, type_: Type) -> ValueTerm:
-        """A value as one of another type, where that is the same number; of a text an example has a number's."""
+        """A value as one of another type, where that is the same number; of a text an example has a
+        number's.
+        """
         z3 = self.z3
         if given in INTEGERS and type_ in INTEGERS:
             return one

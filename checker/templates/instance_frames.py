@@ -1,8 +1,10 @@
-"""Frames of instances as formulas: what a protocol says of two or three statements, whatever their parameters.
+"""Frames of instances as formulas: what a protocol says of two or three statements, whatever their
+parameters.
 
-A relation between two instances is an unknown truth value that is bounded: it may hold only if something in
-the two does meet (``may``), and has to if a fact is supposed that makes it so (``sure``). A spec is folded over
-that as over any other frame, so differences and complements are as sound as the rest.
+A relation between two instances is an unknown truth value that is bounded: it may hold only if
+something in the two does meet (``may``), and has to if a fact is supposed that makes it so
+(``sure``). A spec is folded over that as over any other frame, so differences and complements are
+as sound as the rest.
 """
 
 from __future__ import annotations
@@ -39,7 +41,9 @@ class TemplateRead(NamedTuple):
     files: bool = False
     """The check knows the files, too, in which the rows were."""
     every_file: bool = False
-    """These are all files of the partitions that are recorded: none is skipped for what it says of its rows."""
+    """These are all files of the partitions that are recorded: none is skipped for what it says of
+    its rows.
+    """
     outside: bool = False
     """The client reads it before the transaction starts."""
     removed: bool = False
@@ -65,14 +69,14 @@ class Instance(Protocol):
         ...
 
     def may(self, relation: str, winner: Instance) -> Any | None:
-        """A condition without which a relation of the format does not lead from a winner to it; None: the
-        format does not say.
+        """A condition without which a relation of the format does not lead from a winner to it;
+        None: the format does not say.
         """
         ...
 
     def must(self, relation: str, winner: Instance, *, alone: bool) -> Any:
-        """A condition with which it does, whatever is in the table; ``alone``: nobody else commits meanwhile, so that
-        what the winner finds the other one has found, too.
+        """A condition with which it does, whatever is in the table; ``alone``: nobody else commits
+        meanwhile, so that what the winner finds the other one has found, too.
         """
         ...
 
@@ -81,8 +85,8 @@ class Instance(Protocol):
         ...
 
     def without(self, relation: str, winner: Instance) -> tuple[str, Any] | None:
-        """Another relation, and the condition on which this one leads from a winner to it without that one; None:
-        it always may.
+        """Another relation, and the condition on which this one leads from a winner to it without
+        that one; None: it always may.
         """
         ...
 
@@ -118,11 +122,15 @@ class AssumedChange(NamedTuple):
     when: Any = None
     """Under which condition it is supposed; None: in any case."""
     sources: tuple[tuple[Any, str, RowTerm], ...] = ()
-    """Of which rows of which tables the writer made the row that came, each with the condition that it did so."""
+    """Of which rows of which tables the writer made the row that came, each with the condition that
+    it did so.
+    """
 
 
 class Bit:
-    """A formula, as a Boolean of a matrix, made when it is asked for; two are one if they are the same object."""
+    """A formula, as a Boolean of a matrix, made when it is asked for; two are one if they are the
+    same object.
+    """
 
     __slots__ = ("_make",)
 
@@ -203,7 +211,9 @@ class SymbolicFrame:
     )
 
     def stops(self, spec: Spec, loser: int) -> list[tuple[str, Any]]:
-        """For each axiom of a protocol that it breaks if this instance commits: the exception, and when."""
+        """For each axiom of a protocol that it breaks if this instance commits: the exception, and
+        when.
+        """
         bits, fold = self._folded(spec)
         found = []
         for axiom in spec.axioms:
@@ -288,7 +298,9 @@ class SymbolicFrame:
         return a is not None and b is not None and a.name == b.name
 
     def depends(self, kind: str, i: int, j: int) -> Any:
-        """That the one may depend on the other: some row that one reads and the other writes, or both write."""
+        """That the one may depend on the other: some row that one reads and the other writes, or
+        both write.
+        """
         a, b = self.instances[i], self.instances[j]
         z3 = a.template.z3
         if kind == "ww":
@@ -298,8 +310,8 @@ class SymbolicFrame:
 
 
 def may_miss(reader: Instance, writer: Instance) -> list[tuple[AssumedChange, Any]]:
-    """The ways in which a writer may change what a reader reads: the fact, as of instances 0 and 1, and
-    when it is one.
+    """The ways in which a writer may change what a reader reads: the fact, as of instances 0 and 1,
+    and when it is one.
     """
     table = writer.template.target
     if table is None:

@@ -1,7 +1,9 @@
-"""A statement with parameters as formulas over rows: which it may add, which it may remove or change.
+"""A statement with parameters as formulas over rows: which it may add, which it may remove or
+change.
 
-Whatever an instance of the statement does to some table, the formulas say that it may; they say more where a
-condition has no formula. Rows of other tables, and of the source of a MERGE, are unknowns of the instance.
+Whatever an instance of the statement does to some table, the formulas say that it may; they say
+more where a condition has no formula. Rows of other tables, and of the source of a MERGE, are
+unknowns of the instance.
 """
 
 from __future__ import annotations
@@ -62,7 +64,9 @@ class Addition(NamedTuple):
 
 
 class RowEnd(NamedTuple):
-    """A way in which a row that is there may go or be changed: when, and what it is afterwards; None: it is gone."""
+    """A way in which a row that is there may go or be changed: when, and what it is afterwards;
+    None: it is gone.
+    """
 
     when: Any
     after: RowTerm | None
@@ -94,7 +98,9 @@ def _empty(row: RowTerm, true: Any) -> RowTerm:
 
 
 class _From(NamedTuple):
-    """Rows that a branch is FROM, one of each side, when they are, and which of them are rows of tables."""
+    """Rows that a branch is FROM, one of each side, when they are, and which of them are rows of
+    tables.
+    """
 
     rows: tuple[RowTerm | None, ...]
     when: Any
@@ -236,7 +242,9 @@ class Template:
         return kept
 
     def made_of(self, table: str, row: RowTerm) -> Iterator[GivenRow]:
-        """What the query of an INSERT or the source of a MERGE gives of a row of a table that it reads row by row."""
+        """What the query of an INSERT or the source of a MERGE gives of a row of a table that it
+        reads row by row.
+        """
         statement = self.statement
         assert isinstance(statement, st.Insert | st.Merge)
         inserts = isinstance(statement, st.Insert)
@@ -255,7 +263,9 @@ class Template:
 
     @property
     def needs_row_of(self) -> str | None:
-        """The table without a row of which it writes nothing, because its only query reads that; None: there is none."""
+        """The table without a row of which it writes nothing, because its only query reads that;
+        None: there is none.
+        """
         match self.statement:
             case st.Insert(overwrite=False, query=(qu.Select() as branch,)):
                 pass
@@ -323,7 +333,9 @@ class Template:
                     yield GivenRow(when, values, side.sources)
 
     def _sides(self, branch: qu.Select | qu.Joined) -> list[_From]:
-        """The rows that a branch is FROM, one of each side, and when; of a side that only must not be there none."""
+        """The rows that a branch is FROM, one of each side, and when; of a side that only must not
+        be there none.
+        """
         true = self.z3.BoolVal(True)
         if isinstance(branch, qu.Select):
             row = self.terms.row(self.schemas[branch.table], branch.table)

@@ -6,10 +6,10 @@ Each of n transactions reads and writes each key at most once, reads first, from
 transaction or from another one that writes the key. Nobody observes the version order unless a spec
 uses it without binding it, or the search is told that somebody does. There are no predicate reads.
 
-Choices. Sessions vary, and who aborted, wherever one of the specs can tell (``Variation``). A session is a
-run of consecutive transactions, as any history is written once its transactions are numbered session
-by session. Who aborted only writes, and is in no session: frames have nothing else of it. Reads are in
-the order of the keys unless a spec asks for ``po``.
+Choices. Sessions vary, and who aborted, wherever one of the specs can tell (``Variation``). A
+session is a run of consecutive transactions, as any history is written once its transactions are
+numbered session by session. Who aborted only writes, and is in no session: frames have nothing else
+of it. Reads are in the order of the keys unless a spec asks for ``po``.
 
 One set of Booleans stands for many histories: literals of a circuit, or bits of many cases.
 
@@ -70,8 +70,8 @@ B = TypeVar("B")
 
 @dataclass(frozen=True, slots=True)
 class Slots(Generic[B]):
-    """A total order of slots: for each transaction one for the read of each key, for the write of each key, and for its
-    end. Of what does not happen the slot says nothing.
+    """A total order of slots: for each transaction one for the read of each key, for the write of
+    each key, and for its end. Of what does not happen the slot says nothing.
     """
 
     keys: int
@@ -92,7 +92,8 @@ class Slots(Generic[B]):
         return self.read(t, 2 * self.keys)
 
     def turns(self) -> Iterator[tuple[int, int]]:
-        """Two slots of one transaction of which the first comes first, whatever there is: reads, writes, the end.
+        """Two slots of one transaction of which the first comes first, whatever there is: reads,
+        writes, the end.
 
         >>> [*Slots(1, [[0] * 6] * 6).turns()]
         [(0, 1), (0, 2), (1, 2), (3, 4), (3, 5), (4, 5)]
@@ -114,8 +115,9 @@ class Slots(Generic[B]):
         value: Callable[[B], bool],
         ended: Sequence[Sequence[bool]] | None,
     ) -> tuple[Moment, ...]:
-        """When transactions, from number 1, began, did what is at these slots, in turn, and ended. ``ended[i][j]``: i had
-        ended when j began; None: each begins right before what it does first.
+        """When transactions, from number 1, began, did what is at these slots, in turn, and ended.
+        ``ended[i][j]``: i had ended when j began; None: each begins right before what it does
+        first.
         """
         n = len(done)
         at = {slot: (t, k) for t, slots in enumerate(done) for k, slot in enumerate(slots, 1)}
@@ -135,9 +137,9 @@ class Slots(Generic[B]):
 def interval_crossings(
     n: int,
 ) -> Iterator[tuple[tuple[int, int], tuple[int, int], tuple[tuple[int, int], ...]]]:
-    """What makes a relation on n an order of intervals (Fishburn, Intransitive indifference with unequal indifference
-    intervals, 1970): of each two pairs (a, b) and (c, d), those of which then one is there, too, (a, d) or (c, b).
-    None relates anybody to himself.
+    """What makes a relation on n an order of intervals (Fishburn, Intransitive indifference with
+    unequal indifference intervals, 1970): of each two pairs (a, b) and (c, d), those of which then
+    one is there, too, (a, d) or (c, b). None relates anybody to himself.
 
     >>> [(one, other) for one, other, then in interval_crossings(2) if not then]
     [((0, 1), (1, 0)), ((1, 0), (0, 1))]
@@ -164,7 +166,8 @@ def interval_orders(n: int) -> Iterator[list[list[bool]]]:
 
 
 def with_schedule(ended: Sequence[Sequence[bool]]) -> tuple[Moment, ...]:
-    """When transactions, from number 1, began and ended, so that just these had ended when others began.
+    """When transactions, from number 1, began and ended, so that just these had ended when others
+    began.
 
     >>> with_schedule([[False, True], [False, False]])
     ((1, 'start'), (1, 'end'), (2, 'start'), (2, 'end'))
@@ -181,8 +184,9 @@ def with_schedule(ended: Sequence[Sequence[bool]]) -> tuple[Moment, ...]:
 
 
 def with_serial_time(history: History) -> History | None:
-    """The history with a time in which nobody overlaps, and nobody reads what is not written yet: whoever asks for no
-    time says the same of it. None if there is no such time, or if nobody knows how somebody ended.
+    """The history with a time in which nobody overlaps, and nobody reads what is not written yet:
+    whoever asks for no time says the same of it. None if there is no such time, or if nobody knows
+    how somebody ended.
 
     >>> from isolitmus.model.history import History
     >>> with_serial_time(History.from_table({"T1": "r(x2)", "T2": "w(x2)"})).to_table()["schedule"]
@@ -222,7 +226,9 @@ NAMES = frozenset(
         *sets_of("histories", "reads", "operations"),
     )
 )
-"""What histories without a table can say: the names that a spec may use here, with those that it binds."""
+"""What histories without a table can say: the names that a spec may use here, with those that it
+binds.
+"""
 
 TIMES = frozenset(relations_of("times", "moments"))
 """What only those say that tell what was when; others draw and count histories without."""
@@ -249,9 +255,10 @@ def variation_for(
 ) -> Variation:
     """What varies in the search of what ``a`` admits and ``b`` forbids, if it may.
 
-    What neither looks at is left out, for it changes no verdict; and so are sessions if only ``a`` looks
-    at them, and fewer pairs never make it forbid what it allowed: what it admits with sessions it admits
-    without. Version orders are observed if that is asked for, or a spec needs it, and one looks at them.
+    What neither looks at is left out, for it changes no verdict; and so are sessions if only ``a``
+    looks at them, and fewer pairs never make it forbid what it allowed: what it admits with
+    sessions it admits without. Version orders are observed if that is asked for, or a spec needs
+    it, and one looks at them.
 
     >>> from isolitmus.specs.files.catalogue import level
     >>> variation_for(level("update-serializable"), level("causal"))
@@ -357,7 +364,9 @@ class Histories(Generic[B]):
         return booleans.both(self.writes[t][x], booleans.neg(self.aborted[t]))
 
     def writes_first(self, t: int, x: int, y: int) -> B:
-        """Whether t writes x before y, if it writes both: as the time says, else in the order of the keys."""
+        """Whether t writes x before y, if it writes both: as the time says, else in the order of
+        the keys.
+        """
         if self.slots is not None:
             return self.slots.before[self.slots.write(t, x)][self.slots.write(t, y)]
         return self.booleans.true if x < y else self.booleans.false

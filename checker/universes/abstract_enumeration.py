@@ -4,10 +4,11 @@ The abstract universe enumerated: every history, many at a time, smallest first.
 
 A batch is a product: for each key a list of what the transactions may do with it, and the version
 orders of its writers. A Boolean of the frame is one integer with a bit for each member of the
-product, so a spec is evaluated once for all of them (``checker.judge.matrix_semantics.BitSlices``). Nothing of this
-is shared with the solver's search but the frame; each is the other's oracle.
+product, so a spec is evaluated once for all of them (``checker.judge.matrix_semantics.BitSlices``).
+Nothing of this is shared with the solver's search but the frame; each is the other's oracle.
 
-What transactions may do, listed for the enumeration: sessions and ends, operations on each key, orders of versions.
+What transactions may do, listed for the enumeration: sessions and ends, operations on each key,
+orders of versions.
 
 All members of a product as bits: a Boolean that depends on some axes, as one integer.
 """
@@ -104,7 +105,9 @@ def _ends(n: int, links: int, ends: int) -> Iterator[tuple[Flags, Flags]]:
 def ends_in_time(
     n: int, links: int, ends: int, vary: Variation
 ) -> Iterator[tuple[Flags, Flags, list[list[bool]] | None]]:
-    """The same with who had ended when another one began, if that may vary; sessions go on in real time."""
+    """The same with who had ended when another one began, if that may vary; sessions go on in real
+    time.
+    """
     for joined, aborted in _ends(n, links, ends):
         if not vary.times:
             yield joined, aborted, None
@@ -139,8 +142,8 @@ def sizes_of_keys(n: int) -> Iterator[tuple[int, int, tuple[tuple[int, int], ...
 
 
 def _options(size: tuple[int, int], aborted: Flags) -> Iterator[KeyOption]:
-    """What transactions may do with one key, in so many operations, of which so many write; nobody reads who
-    aborted.
+    """What transactions may do with one key, in so many operations, of which so many write; nobody
+    reads who aborted.
     """
     operations, writers = size
     for writes in _some(len(aborted), writers):
@@ -164,7 +167,9 @@ def _sources(writes: Flags, reads: int, aborted: Flags, t: int) -> Iterator[tupl
 def option_lists(
     groups: Sequence[tuple[int, int]], aborted: Flags, most: int, *, ordered: bool
 ) -> Iterator[list[list[KeyOption]]]:
-    """What transactions may do with each key, so much of it at a time that a batch is of bearable size."""
+    """What transactions may do with each key, so much of it at a time that a batch is of bearable
+    size.
+    """
     first, second, third = (partial(_options, size, aborted) for size in groups)
     for x in _cut(first(), LISTED):
         for y in _cut(second(), LISTED):
@@ -202,8 +207,8 @@ def _orders(options: list[KeyOption]) -> int:
 def version_ranks(
     lists: list[list[KeyOption]], most: int, *, ordered: bool
 ) -> Iterator[tuple[Sequence[list[Rank]], bool]]:
-    """Version orders of each key, so many at a time that a batch is of bearable size, and whether there are
-    more: for each writer its place.
+    """Version orders of each key, so many at a time that a batch is of bearable size, and whether
+    there are more: for each writer its place.
     """
     if not ordered:
         yield (), False
@@ -254,7 +259,9 @@ class Product:
         return BitSlices((1 << self.size) - 1)
 
     def plane(self, values: Bits, *axes: int) -> int:
-        """The Boolean that has these values (an array with a dimension for each of these axes, the first ones first)."""
+        """The Boolean that has these values (an array with a dimension for each of these axes, the
+        first ones first).
+        """
         return self._within(values.tolist(), axes, 0) if values.any() else 0
 
     def _within(self, values: Any, axes: tuple[int, ...], first: int) -> int:
@@ -297,7 +304,9 @@ def repeat_bits(bits: int, width: int, times: int) -> int:
 
 
 LARGEST = 1 << 22
-"""The most members of one batch, of up to FEW transactions; with more there are more Booleans of each."""
+"""The most members of one batch, of up to FEW transactions; with more there are more Booleans of
+each.
+"""
 FEW = 4
 
 
@@ -377,8 +386,8 @@ class HistoryBatch:
         return len(set(permutations(self.groups[:keys])))
 
     def once(self) -> Bits:
-        """The valid histories, each in one batch alone of those that differ in ``reading``: what a transaction does
-        not read comes last, in the order of the keys.
+        """The valid histories, each in one batch alone of those that differ in ``reading``: what a
+        transaction does not read comes last, in the order of the keys.
         """
         found = self.valid
         for t, order in enumerate(self.reading):
@@ -407,9 +416,9 @@ def search(
     progress: Callable[[int], None] | None = None,
 ) -> tuple[History | None, int]:
     """The history of n transactions that ``a`` admits and ``b`` forbids, with the fewest links of
-    sessions, then aborted transactions, then operations, then keys, or None; and how many were looked at.
-    ``vary`` (default: what the specs can tell): what may be. A Limit, with how many, once the budget is
-    spent.
+    sessions, then aborted transactions, then operations, then keys, or None; and how many were
+    looked at. ``vary`` (default: what the specs can tell): what may be. A Limit, with how many,
+    once the budget is spent.
 
     >>> from isolitmus.specs.files.catalogue import level
     >>> search(level("snapshot-isolation"), level("serializable"), 2)[0].operations
@@ -445,9 +454,9 @@ def search(
 def history_batches(
     n: int, vary: Variation, *specs: Spec, keys: int = len(KEYS)
 ) -> Iterator[HistoryBatch]:
-    """All histories of n transactions as far as the specs can tell them apart, smallest first: fewest
-    links of sessions, then aborted transactions (none of what does not ``vary``), then operations, then keys, of
-    which there are at most so many.
+    """All histories of n transactions as far as the specs can tell them apart, smallest first:
+    fewest links of sessions, then aborted transactions (none of what does not ``vary``), then
+    operations, then keys, of which there are at most so many.
     """
     needs = frozenset[str]().union(*(spec.needs for spec in specs))
     ordered = any(uses_versions(spec) for spec in specs)

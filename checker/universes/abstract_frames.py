@@ -1,7 +1,7 @@
 """The frames of abstract histories: what a spec sees of all that a set of Booleans stands for.
 
-Nodes are the transactions; where reads are nodes then the initial transaction and every possible read, where
-writes are, too, every possible write.
+Nodes are the transactions; where reads are nodes then the initial transaction and every possible
+read, where writes are, too, every possible write.
 """
 
 from __future__ import annotations
@@ -27,7 +27,9 @@ B = TypeVar("B")
 
 
 class AbstractFrames(Generic[B]):
-    """The frames on which specs are judged. What several specs see, or one under several orders, is made once."""
+    """The frames on which specs are judged. What several specs see, or one under several orders, is
+    made once.
+    """
 
     def __init__(self, histories: Histories[B]) -> None:
         self._histories = histories
@@ -130,7 +132,9 @@ class _HistoryMatrices(Generic[B]):
         return [true if first <= i < end else false for i in range(self.size)]
 
     def operations(self) -> Iterator[tuple[int, int, int, B]]:
-        """Of every read, and every write that is a node: whose, of which key, its place, whether it is there."""
+        """Of every read, and every write that is a node: whose, of which key, its place, whether it
+        is there.
+        """
         for t, x in product(range(self.h.n), range(self.h.keys)):
             yield t, x, self.node(t, x), self.h.reads(t, x)
             if self.with_writes:
@@ -253,7 +257,9 @@ class _HistoryMatrices(Generic[B]):
         return self.matrix(pairs)
 
     def versions(self, orders: Sequence[OrderMatrix[B]]) -> dict[str, BooleanMatrix[B]]:
-        """ww, rw and fr: a version and the next one; a version that was read and the next one, of transactions and of reads."""
+        """ww, rw and fr: a version and the next one; a version that was read and the next one, of
+        transactions and of reads.
+        """
         h, both, conj, neg = self.h, self.booleans.both, self.booleans.conj, self.booleans.neg
         ww: dict[tuple[int, int], list[B]] = {}
         rw: dict[tuple[int, int], list[B]] = {}

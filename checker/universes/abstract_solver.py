@@ -3,11 +3,12 @@
 The abstract universe searched by a solver: propose a history, excuse it, ask again.
 
 That the second spec forbids a history under every version order is a universal. It is not expanded:
-the solver proposes a history that every order so far condemns; another solver looks for an order that
-excuses the proposal; that order condemns or not from then on. When none excuses it, it is found;
-when nothing is left to propose, there is none.
+the solver proposes a history that every order so far condemns; another solver looks for an order
+that excuses the proposal; that order condemns or not from then on. When none excuses it, it is
+found; when nothing is left to propose, there is none.
 
-Times of abstract histories that a solver may choose: who had ended when another one began, and when operations were.
+Times of abstract histories that a solver may choose: who had ended when another one began, and when
+operations were.
 """
 
 from __future__ import annotations
@@ -66,7 +67,9 @@ def between_times(gates: Gates, h: Histories[int], ended: OrderMatrix[int]) -> N
 
 
 def slots_of(gates: Gates, n: int) -> Slots[int]:
-    """Any order in time of what transactions may do, each its reads first, then its writes, then its end."""
+    """Any order in time of what transactions may do, each its reads first, then its writes, then
+    its end.
+    """
     slots = Slots(len(KEYS), gates.order(n * (2 * len(KEYS) + 1)))
     for p, q in slots.turns():
         gates.add(slots.before[p][q])
@@ -74,8 +77,8 @@ def slots_of(gates: Gates, n: int) -> Slots[int]:
 
 
 def between_moments(gates: Gates, h: Histories[int], slots: Slots[int]) -> None:
-    """Sessions go on in real time, nobody reads what is not written yet, and who had ended when somebody began had
-    ended before all that he does, with all who had ended earlier.
+    """Sessions go on in real time, nobody reads what is not written yet, and who had ended when
+    somebody began had ended before all that he does, with all who had ended earlier.
     """
     before, end, keys = slots.before, slots.end, range(h.keys)
     firsts = [[slots.read(t, x) for x in keys] + [slots.write(t, x) for x in keys] for t in range(h.n)]  # fmt: skip
@@ -110,10 +113,10 @@ def search(
     refuted: list[Refutation] | None = None,
 ) -> tuple[History | None, int]:
     """The history of n transactions that ``a`` admits and ``b`` forbids, or None; and how many were
-    proposed. Up to CANONICAL transactions it has the fewest links of sessions, then aborted transactions,
-    then operations, then keys, then reads of what others wrote. ``vary`` (default: what the specs can
-    tell): what may be. A Limit, with how many, once the budget is spent. ``refuted`` gets the question, if there
-    is none.
+    proposed. Up to CANONICAL transactions it has the fewest links of sessions, then aborted
+    transactions, then operations, then keys, then reads of what others wrote. ``vary`` (default:
+    what the specs can tell): what may be. A Limit, with how many, once the budget is spent.
+    ``refuted`` gets the question, if there is none.
 
     >>> from isolitmus.specs.files.catalogue import level
     >>> found, _ = search(level("snapshot-isolation"), level("serializable"), 2)
@@ -131,7 +134,10 @@ def search(
         limit.examined = space.examined
         raise
     if best is None and refuted is not None:
-        says = f"no history of {count_of(n, 'transaction')} is admitted by {a.name} and forbidden by {b.name}"
+        says = (
+            f"no history of {count_of(n, 'transaction')} is admitted by {a.name} and forbidden by"
+            f" {b.name}"
+        )
         refuted.append(refute_clauses(f"{n}-transactions", says, space.gates))
     return None if best is None else space.history(best), space.examined
 
@@ -160,7 +166,9 @@ class _HistorySpace:
         self.solver = Solver(self.gates, budget)
 
     def condemn(self, orders: Sequence[OrderMatrix[int]], linear: LinearOrders[int] | None) -> None:
-        """Under these version orders, and this commit order, the second spec forbids the history."""
+        """Under these version orders, and this commit order, the second spec forbids the
+        history.
+        """
         agrees = self.gates.true
         if linear is not None and self.given and self.b.bound.get("ww") == "co":
             agrees = self.histories.agreeing(self.given, linear.co)
@@ -207,8 +215,9 @@ class _HistorySpace:
     def excuse(
         self, model: Model
     ) -> tuple[Sequence[OrderMatrix[int]], LinearOrders[int] | None] | None:
-        """Version orders under which the second spec admits the proposal, and a commit order if it binds one: if
-        possible one version order for all keys in which sources come before their readers, for it excuses more.
+        """Version orders under which the second spec admits the proposal, and a commit order if it
+        binds one: if possible one version order for all keys in which sources come before their
+        readers, for it excuses more.
         """
         given = [_constant(model, order) for order in self.given]
         for shared in (True, False):
@@ -290,8 +299,8 @@ class _HistorySpace:
 def _some_linear(
     gates: Gates, histories: Histories[int], spec: Spec, observed: Sequence[OrderMatrix[int]]
 ) -> LinearOrders[int] | None:
-    """A commit order that the solver may choose, with prefixes, as the spec binds them; where versions come in that
-    order, it agrees with the order of them that was ``observed``.
+    """A commit order that the solver may choose, with prefixes, as the spec binds them; where
+    versions come in that order, it agrees with the order of them that was ``observed``.
     """
     n = histories.n
     co = gates.order(n) if "co" in spec.bound else [[gates.false] * n] * n

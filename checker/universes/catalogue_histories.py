@@ -1,8 +1,9 @@
-"""The catalogue's own histories: who says that a spec admits nothing which another forbids asks them, too.
+"""The catalogue's own histories: who says that a spec admits nothing which another forbids asks
+them, too.
 
-A universe is narrow: few keys, few statements, nobody reads by predicate. What ships was collected because
-it tells levels apart, so it is asked before an answer is "none", whether a search could have come upon
-it or not. Fewest transactions first.
+A universe is narrow: few keys, few statements, nobody reads by predicate. What ships was collected
+because it tells levels apart, so it is asked before an answer is "none", whether a search could
+have come upon it or not. Fewest transactions first.
 """
 
 from __future__ import annotations
@@ -39,7 +40,9 @@ __all__ = ["ShippedTest", "shipped_histories", "shipped_history", "shipped_run"]
 
 @dataclass(frozen=True, slots=True)
 class ShippedTest:
-    """A test of the catalogue, what forbids it, and, on tables, its execution and the serial orders that explain it."""
+    """A test of the catalogue, what forbids it, and, on tables, its execution and the serial orders
+    that explain it.
+    """
 
     test: Litmus | HistoryTest
     forbidden: Forbidden
@@ -89,9 +92,9 @@ def shipped_run(
     sessions: bool = True,
     format: str = DELTA,  # noqa: A002 as in a protocol's text
 ) -> ShippedTest | None:
-    """The smallest litmus test on tables of the catalogue of which ``a`` admits every commit, and ``b``
-    forbids the run; with ``unexplained`` only one that no serial order explains, either; without
-    ``sessions`` only one that has none. Raw transactions have no rows that could be judged.
+    """The smallest litmus test on tables of the catalogue of which ``a`` admits every commit, and
+    ``b`` forbids the run; with ``unexplained`` only one that no serial order explains, either;
+    without ``sessions`` only one that has none. Raw transactions have no rows that could be judged.
 
     >>> from isolitmus.specs import level, protocol
     >>> shipped_run(protocol("delta-serializable"), level("log-serializable")).transactions
@@ -140,8 +143,8 @@ def _unchecked(form: str) -> tuple[Execution, ...]:
 
 
 def _size(test: HistoryTest | Litmus) -> tuple[int, ...]:
-    """Its transactions, then what else makes a test long: tables, clients that do more, places to be
-    filled in, steps.
+    """Its transactions, then what else makes a test long: tables, clients that do more, places to
+    be filled in, steps.
     """
     if isinstance(test, HistoryTest):
         return len(test.history.transactions), test.history.operations

@@ -3,12 +3,14 @@
 What a search has found, written as a litmus file, read back, and judged anew by other means.
 
 The graph judges it from the file's text alone, with reasons; what is on a table is executed, and
-explained serially by two executors. A search whose find does not stand this is broken: Disagreement.
+explained serially by two executors. A search whose find does not stand this is broken:
+Disagreement.
 
-What is expected of a litmus test that was found: what the model predicts, for the file that somebody saves.
+What is expected of a litmus test that was found: what the model predicts, for the file that
+somebody saves.
 
-A find is judged anew without it (``checker.universes.recheck``); to expect something of each protocol of an engine
-and of every level takes longer than that.
+A find is judged anew without it (``checker.universes.recheck``); to expect something of each
+protocol of an engine and of every level takes longer than that.
 """
 
 from __future__ import annotations
@@ -53,8 +55,8 @@ __all__ = [
 def recheck_candidate(
     candidate: Candidate | ScheduledCandidate, a: Spec, b: Spec, *, unexplained: bool
 ) -> tuple[Litmus, Forbidden, Execution, SerialOrders]:
-    """A candidate as a litmus test, executed and judged anew from the file's text. Where ``a`` is a level, what
-    ``b`` does not record is not recorded.
+    """A candidate as a litmus test, executed and judged anew from the file's text. Where ``a`` is a
+    level, what ``b`` does not record is not recorded.
     """
     plain = candidate.litmus(*_head(a, b, " --unexplained" if unexplained else ""))
     litmus = read_again(plain)
@@ -86,8 +88,8 @@ def judge_candidate(litmus: Litmus, execution: Execution, spec: Spec) -> Verdict
 def recheck_history(
     history: History, a: Spec, b: Spec, options: str = ""
 ) -> tuple[HistoryTest, Forbidden]:
-    """An abstract history as a litmus test, judged anew from the file's text; ``options`` are those of
-    the command that finds it.
+    """An abstract history as a litmus test, judged anew from the file's text; ``options`` are those
+    of the command that finds it.
     """
     name, title, source = _head(a, b, options)
     test = read_again(HistoryTest(name, title, source, history))
@@ -122,8 +124,9 @@ Test = TypeVar("Test", bound=Litmus | HistoryTest)
 
 
 def with_expectations(test: Test, *names: str) -> Test:
-    """The test with what the model predicts of it under the protocols of the engines that these specs are of;
-    of an abstract history, what the levels say of it. A test that expects something already stays as it is.
+    """The test with what the model predicts of it under the protocols of the engines that these
+    specs are of; of an abstract history, what the levels say of it. A test that expects something
+    already stays as it is.
 
     >>> from isolitmus.specs import litmus
     >>> bare = replace(litmus("reorder"), expect={})

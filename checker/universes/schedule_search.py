@@ -1,4 +1,6 @@
-"""The search of a scope whose candidates are schedules: each carried out under the one spec, judged by the other."""
+"""The search of a scope whose candidates are schedules: each carried out under the one spec, judged
+by the other.
+"""
 
 from __future__ import annotations
 
@@ -38,8 +40,9 @@ ASSUMPTIONS = (
 
 
 class ScheduleSearch:
-    """Looks for a schedule of which ``a`` admits the run, with every transaction committed, and ``b`` forbids it.
-    ``a`` is a protocol, under which it is carried out, or a level: then nobody locks what is read.
+    """Looks for a schedule of which ``a`` admits the run, with every transaction committed, and
+    ``b`` forbids it. ``a`` is a protocol, under which it is carried out, or a level: then nobody
+    locks what is read.
     """
 
     largest = LARGEST
@@ -63,7 +66,8 @@ class ScheduleSearch:
             raise IsolitmusError("a solver cannot search schedules; try --by exhaustive")
         if b.clauses:
             raise IsolitmusError(
-                f"{b.name} says what an engine does, not which runs it forbids; compare {a.name} with a level"
+                f"{b.name} says what an engine does, not which runs it forbids; compare {a.name}"
+                " with a level"
             )
         self.a, self.b, self.scope, self.unexplained = a, b, scope, unexplained
         self.name, self.sizes = scope.name, scope.transactions
@@ -93,7 +97,9 @@ class ScheduleSearch:
         return "", 0
 
     def find(self, n: int) -> tuple[Callable[[Any], Any] | None, int]:
-        """The first with so many transactions, as what completes an answer; and how many were looked at."""
+        """The first with so many transactions, as what completes an answer; and how many were
+        looked at.
+        """
         examined = 0
         under = self.a if self.a.clauses else None
         try:

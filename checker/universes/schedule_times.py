@@ -1,4 +1,6 @@
-"""Schedules from times: without one transaction the order of the others stays, so what Hypothesis draws shrinks."""
+"""Schedules from times: without one transaction the order of the others stays, so what Hypothesis
+draws shrinks.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,9 @@ __all__ = ["TIMES", "Times", "schedule_at", "session_queues"]
 
 
 class Times(NamedTuple):
-    """When a transaction starts, how long it takes, and how long before it its client reads, if not just before."""
+    """When a transaction starts, how long it takes, and how long before it its client reads, if not
+    just before.
+    """
 
     start: int
     long: int
@@ -33,7 +37,9 @@ TIMES = st.builds(Times, st.integers(0, 5), st.integers(0, 5), st.just(0))
 def session_queues(
     names: Sequence[str], sessions: Mapping[str, str], asking: Collection[str] = ()
 ) -> dict[str, list[Step]]:
-    """The steps of each session, or of a transaction without one; of those ``asking`` with what comes before."""
+    """The steps of each session, or of a transaction without one; of those ``asking`` with what
+    comes before.
+    """
     found: dict[str, list[Step]] = {}
     for name in names:
         queue = found.setdefault(sessions.get(name, f"of {name}"), [])
@@ -43,7 +49,8 @@ def session_queues(
 
 
 def schedule_at(times: Mapping[str, Times], sessions: Mapping[str, str]) -> Schedule:
-    """The schedule of transactions that start and end then; of those of one session, one after another.
+    """The schedule of transactions that start and end then; of those of one session, one after
+    another.
 
     >>> print(schedule_at({"a": Times(0, 2), "b": Times(1, 0), "c": Times(1, 0)}, {}))
     a.start b.start b.commit c.start c.commit a.commit

@@ -1,18 +1,22 @@
 """The universe of schedules, where transactions wait: all orders of steps, counted exactly.
 
-Where transactions wait for each other, what is searched is schedules: all of some transactions, step by step.
+Where transactions wait for each other, what is searched is schedules: all of some transactions,
+step by step.
 
-A candidate is an initial table, writers, readers, and an order of their steps. A reader stops at each entry that its scans
-come to, and after the last commits; a writer stops after each statement, then commits. Those in which somebody waits
-are steps of others at other moments, and are looked at as they come. Fewest transactions first, then the order of the
-scope; the same scope gives the same order.
+A candidate is an initial table, writers, readers, and an order of their steps. A reader stops at
+each entry that its scans come to, and after the last commits; a writer stops after each statement,
+then commits. Those in which somebody waits are steps of others at other moments, and are looked at
+as they come. Fewest transactions first, then the order of the scope; the same scope gives the same
+order.
 
 All orders in which several go on, step by step: what comes of them, counted exactly.
 
-Orders that lead to one state go on alike and are followed once. Nothing is copied: a state is reached by going there
-again from the start, but for the last way on, which goes on from where it is.
+Orders that lead to one state go on alike and are followed once. Nothing is copied: a state is
+reached by going there again from the start, but for the last way on, which goes on from where it
+is.
 
-All orders of the steps of some transactions under some protocols, and what each comes to, counted exactly.
+All orders of the steps of some transactions under some protocols, and what each comes to, counted
+exactly.
 """
 
 from __future__ import annotations
@@ -69,8 +73,9 @@ class Cast:
 
     @property
     def stops(self) -> tuple[int, ...]:
-        """How many steps each takes: a reader one for each row, one for each writer, which may put a row
-        before it once more, and one to the end; a writer one for each statement, and its commit.
+        """How many steps each takes: a reader one for each row, one for each writer, which may put
+        a row before it once more, and one to the end; a writer one for each statement, and its
+        commit.
         """
         rows = sum(_rows(one) for one in self.init)
         reading = (rows * len(statements_of(one)) + len(self.writers) + 1 for one in self.readers)
@@ -82,7 +87,9 @@ class Cast:
         return _orders(self.stops)
 
     def place(self, order: Sequence[int]) -> int:
-        """Which of them one is, from 1: those in which an earlier transaction goes first come first."""
+        """Which of them one is, from 1: those in which an earlier transaction goes first come
+        first.
+        """
         place, left = 1, list(self.stops)
         for k in order:
             for other in range(k):
@@ -92,7 +99,9 @@ class Cast:
         return place
 
     def steps(self, k: int, first: int, last: int) -> Iterator[Step]:
-        """The steps of one of them that come one after another, by number; of a reader only the last."""
+        """The steps of one of them that come one after another, by number; of a reader only the
+        last.
+        """
         name, ends = self.names[k], last == self.stops[k]
         if k >= len(self.writers):
             yield Step(name, "both") if ends else Step(name, "step", last)
@@ -189,8 +198,8 @@ def earlier_way(_one: tuple[Turn, ...], _other: tuple[Turn, ...]) -> bool:
 
 
 class Orders(Generic[AnyWalk, Turn, End]):
-    """All orders of the steps of a walk; ``better``: which of two ways to one end is kept (by default the first);
-    ``check`` is called at each state, and may end it.
+    """All orders of the steps of a walk; ``better``: which of two ways to one end is kept (by
+    default the first); ``check`` is called at each state, and may end it.
 
     >>> class Queue:
     ...     def __init__(self): self.said = ""
@@ -256,9 +265,10 @@ def judged_orders(
     judge: Callable[[Litmus, Sequence[Execution]], Judgement],
     check: Callable[[], None],
 ) -> dict[Judgement | None, CountedOrders[int]]:
-    """What all orders come to: what ``judge`` says of their executions, one under each protocol (None: nobody locks what
-    is read), with how many orders there are of it, and the first of them. Of None are those in which a reader would
-    stop once more after its end, under one of these and if nobody locks as well: without that stop it is another order.
+    """What all orders come to: what ``judge`` says of their executions, one under each protocol
+    (None: nobody locks what is read), with how many orders there are of it, and the first of them.
+    Of None are those in which a reader would stop once more after its end, under one of these and
+    if nobody locks as well: without that stop it is another order.
     """
     litmus = ScheduledCandidate(
         cast, tuple(k for k, n in enumerate(cast.stops) for _ in range(n))
@@ -283,7 +293,9 @@ class _CastWalk:
         self.cast, self.walks = cast, walks
         self.taken = [0] * len(cast.stops)
         self.turn, self.first = 0, 1
-        """Whose turn it is, and the first of his steps that are not carried out before it is another's."""
+        """Whose turn it is, and the first of his steps that are not carried out before it is
+        another's.
+        """
 
     @property
     def under(self) -> Sequence[Stepwise]:

@@ -1,4 +1,5 @@
-"""The table universe: candidates of a scope in a fixed order, and the first that two specs tell apart.
+"""The table universe: candidates of a scope in a fixed order, and the first that two specs tell
+apart.
 
 The table universe: every candidate of a scope, in a fixed order, prefixes shared.
 
@@ -7,8 +8,9 @@ as with a level. Fewest transactions first, then fewest writers, then initial ta
 then the smallest vocabulary: candidates that need only the first k statements of the scope come
 before those that need one more. The same scope gives the same order.
 
-Which candidates of a scope one spec admits and another forbids; and, counted, those that only a silence keeps
-from it: of these the one is silent and does not forbid them, or the other is and does not admit them.
+Which candidates of a scope one spec admits and another forbids; and, counted, those that only a
+silence keeps from it: of these the one is silent and does not forbid them, or the other is and does
+not admit them.
 
 The table universe enumerated: every candidate executed and judged, in a fixed order.
 """
@@ -60,7 +62,9 @@ class Candidate:
     init: tuple[Statement, ...]
     """The statements that fill the tables."""
     statements: tuple[Statement, ...]
-    """Writers in the order of the log, those that recorded nothing at their places, then readers."""
+    """Writers in the order of the log, those that recorded nothing at their places, then
+    readers.
+    """
     events: tuple[Event, ...]
     """What each did."""
     states: tuple[Database, ...]
@@ -109,7 +113,9 @@ class Candidate:
         )
 
     def _names(self, order: list[int]) -> list[str]:
-        """A name for each transaction: its job or what it does, numbered where several are called alike."""
+        """A name for each transaction: its job or what it does, numbered where several are called
+        alike.
+        """
         written = [self.statements[k] for k in order]
         names = [self.scope.jobs.get(s.sql) or _kind(s) for s in written]
         return [
@@ -147,8 +153,8 @@ def _kind(statement: Statement) -> str:
 
 
 def of_format(scope: Scope, *specs: Spec) -> Format:
-    """The format of a scope; IsolitmusError if one of the specs is of another, or of one that is not
-    searched.
+    """The format of a scope; IsolitmusError if one of the specs is of another, or of one that is
+    not searched.
     """
     for spec in specs:
         name = scope.format if spec.format is None else spec.format
@@ -264,8 +270,8 @@ class _CandidateSearch:
                 yield from self.extend(longer, vocabulary, fresh=fresh or k == last)
 
     def grown(self, node: _Node, k: int, read_version: int) -> Event | None:
-        """What comes of statement k after a prefix; None if it fails, or does nothing where the scope
-        skips that.
+        """What comes of statement k after a prefix; None if it fails, or does nothing where the
+        scope skips that.
         """
         self.check()
         position = len(node.events) + 1
@@ -321,8 +327,8 @@ ENOUGH = 100
 
 
 class Witnesses:
-    """The candidates that ``a`` admits and ``b`` forbids, with ``unexplained`` those only that no serial order
-    explains; ``silent`` others have been met so far.
+    """The candidates that ``a`` admits and ``b`` forbids, with ``unexplained`` those only that no
+    serial order explains; ``silent`` others have been met so far.
     """
 
     def __init__(self, a: Spec, b: Spec, frame: BuildsFrame, *, unexplained: bool) -> None:
@@ -348,8 +354,8 @@ class Witnesses:
     def words(
         self, solver: ScopeSolver | None, scope: Scope, sizes: Sequence[int], budget: Budget
     ) -> str:
-        """How many candidates of these sizes are silent, none being a witness: as the enumeration met them, or as
-        the ``solver``, which proposes none of them, finds them when it is asked.
+        """How many candidates of these sizes are silent, none being a witness: as the enumeration
+        met them, or as the ``solver``, which proposes none of them, finds them when it is asked.
         """
         if not (self.a.silences or self.b.silences):
             return ""
@@ -384,8 +390,8 @@ def search(
     progress: Callable[[int], None] | None = None,
 ) -> tuple[Candidate | None, int]:
     """The first candidate with n transactions that ``accept`` accepts, or None; and how many were
-    looked at. Where more transactions can never help, what ``a`` forbids is not extended. What ``recorder`` does
-    not record is a reader. A Limit, with how many, once the budget is spent.
+    looked at. Where more transactions can never help, what ``a`` forbids is not extended. What
+    ``recorder`` does not record is a reader. A Limit, with how many, once the budget is spent.
     """
     a = without_silences(a)
     keep = compile_spec(a) if is_monotone(a) and not needs_reads(a) else _anything

@@ -1,9 +1,10 @@
 """Examples of aborts: litmus tests in which one statement aborts because another one commits first.
 
-A solver proposes parameters and rows for each exception. Which exception a commit check raises first, and what a retry
-then does, depends on the other rows of the files: a file that keeps a row is written again, and is an added file. So
-each proposal is executed with more rows beside it, one for each way in which the two statements may match a row of the
-same partition, in one file with the others and in a file of its own.
+A solver proposes parameters and rows for each exception. Which exception a commit check raises
+first, and what a retry then does, depends on the other rows of the files: a file that keeps a row
+is written again, and is an added file. So each proposal is executed with more rows beside it, one
+for each way in which the two statements may match a row of the same partition, in one file with the
+others and in a file of its own.
 """
 
 from __future__ import annotations
@@ -49,7 +50,9 @@ COMMITS, NO_OP, FAILS = "commits", "finds nothing to do", "fails"
 
 @dataclass(slots=True)
 class AbortExample:
-    """The smallest test that ends with an exception, and whether a retry failed in some test that ends so."""
+    """The smallest test that ends with an exception, and whether a retry failed in some test that
+    ends so.
+    """
 
     test: Litmus
     fails: bool = False
@@ -84,7 +87,9 @@ class AbortExamples:
         return f"{self.loser.name}.start {self.winner.name} {self.loser.name}.commit"
 
     def look_for(self, exception: str, stop: Any) -> None:
-        """Execute models of the solver until one aborts with the exception; also execute its retry."""
+        """Execute models of the solver until one aborts with the exception; also execute its
+        retry.
+        """
         more: list[Any] = []
         for k in range(MODELS):
             apart = bool(k or self.found)
@@ -101,7 +106,9 @@ class AbortExamples:
                 return
 
     def retries(self, exception: str, stop: Any) -> tuple[str, ...]:
-        """Return possible outcomes of a retry after the winner: those not proved impossible, and observed failures."""
+        """Return possible outcomes of a retry after the winner: those not proved impossible, and
+        observed failures.
+        """
         ends = []
         if self.asked.possible(stop, self._finds_rows()) is not False:
             ends.append(COMMITS)
@@ -112,7 +119,9 @@ class AbortExamples:
         return tuple(ends)
 
     def _finds_rows(self) -> Any:
-        """Return the formula that a retry may write: a query always, else a matching row that is left or added."""
+        """Return the formula that a retry may write: a query always, else a matching row that is
+        left or added.
+        """
         z3, terms, own = self.asked.z3, self.loser.terms, self.loser.instance.template
         schema = own.target
         if schema is None or isinstance(own.statement, Insert | Merge | Optimize | Vacuum):
@@ -124,7 +133,9 @@ class AbortExamples:
         )
 
     def _finds_no_row(self) -> Any:
-        """Return the formula that a retry may be a no-op: no row that the winner certainly adds makes it write."""
+        """Return the formula that a retry may be a no-op: no row that the winner certainly adds
+        makes it write.
+        """
         z3, own = self.asked.z3, self.loser.instance.template
         if own.always:
             return z3.BoolVal(False)
@@ -136,7 +147,9 @@ class AbortExamples:
         return z3.And(*(own.keeps(row) for row in put))
 
     def expecting(self, exception: str) -> Litmus:
-        """Return the smallest test with this exception, with its outcome as expectation, and a name."""
+        """Return the smallest test with this exception, with its outcome as expectation, and a
+        name.
+        """
         test = self.found[exception].test
         ended = observed_run(test, execute(test, self.protocol), self.protocol.name)
         outcome = {name: (done.outcome,) for name, done in ended.transactions.items()}
@@ -145,7 +158,9 @@ class AbortExamples:
         return replace(test, name=name, expect=expect)
 
     def _execute_tables(self, model: Solution, exception: str) -> None:
-        """Execute a model on tables with the rows that it needs, and with more rows, the smallest first."""
+        """Execute a model on tables with the rows that it needs, and with more rows, the smallest
+        first.
+        """
         title = f"{self.loser.name} conflicts with {self.winner.name}"
         try:
             beside = tuple(dict.fromkeys(self._beside(model)))
@@ -194,7 +209,8 @@ class AbortExamples:
     def _beside(self, model: Solution) -> Iterator[tuple[str, Row]]:
         """Yield more rows of the table that both write to, in the partition of a relevant row.
 
-        There is one for each way in which the two statements may match it, with rows of other tables that it needs.
+        There is one for each way in which the two statements may match it, with rows of other
+        tables that it needs.
         """
         schema = self.winner.instance.template.target
         if schema is None or self.loser.instance.template.target != schema:

@@ -1,11 +1,11 @@
 """Counterexamples of workloads: drafted from a solver's model, executed, judged.
 
-A solver's model becomes a litmus test with the parameters and rows that it needs. Only the execution of the test and its
-verdict decide: a counterexample is a run that the promise forbids.
+A solver's model becomes a litmus test with the parameters and rows that it needs. Only the
+execution of the test and its verdict decide: a counterexample is a run that the promise forbids.
 
-Conflicts may forbid a run whose results some serial order explains (docs/semantics.md, 3.2), for example if a row was
-inserted and deleted without being seen. A proof is about conflicts, and so about all results. Each counterexample says
-whether its results violate the promise as well.
+Conflicts may forbid a run whose results some serial order explains (docs/semantics.md, 3.2), for
+example if a row was inserted and deleted without being seen. A proof is about conflicts, and so
+about all results. Each counterexample says whether its results violate the promise as well.
 """
 
 from __future__ import annotations
@@ -71,10 +71,12 @@ class Counterexample(ReadableRepr):
 
 
 def keeping_orders(promise: str, judged: RunResult) -> tuple[str, ...]:
-    """Return the serial orders by which the results of a run keep a promise that its conflicts violate.
+    """Return the serial orders by which the results of a run keep a promise that its conflicts
+    violate.
 
-    For write-serializable: the orders that produce the final table. For update-serializable with readers: those in
-    which all reads are the same. For log-serializable: that of the log, if it produces every version.
+    For write-serializable: the orders that produce the final table. For update-serializable with
+    readers: those in which all reads are the same. For log-serializable: that of the log, if it
+    produces every version.
 
     >>> from isolitmus.checker import run
     >>> from isolitmus.specs import litmus, protocol
@@ -128,7 +130,9 @@ class CounterexampleDraft:
             )  # fmt: skip
 
     def _starts(self) -> Iterator[tuple[Statement, ...]]:
-        """Yield initial tables, each once: few rows first, in one file, in one file each, and in two files."""
+        """Yield initial tables, each once: few rows first, in one file, in one file each, and in
+        two files.
+        """
         rows = self._rows()
         others = [row for row in self.beside if row not in rows]
         statements = [role.statement.statement for role in self.roles]
@@ -224,7 +228,9 @@ def value_of(codes: Codes, model: Solution, term: ValueTerm, type_: Any) -> Valu
 MODELS = 3
 """The most models of the solver that are executed for one way of a pattern."""
 WAYS = 2
-"""The most ways in which a counterexample without serial explanation is searched for, once there is any."""
+"""The most ways in which a counterexample without serial explanation is searched for, once there is
+any.
+"""
 STRONGEST = "log-serializable"
 """The promise that implies the others."""
 
@@ -239,7 +245,9 @@ class CounterexampleCheck:
         self._runs: dict[tuple[object, ...], tuple[CyclePattern, RunResult]] = {}
 
     def shown(self, question: PatternQuestion, promise: str) -> Counterexample | None:
-        """Return a run that the promise forbids; one that no serial order explains, if there is one."""
+        """Return a run that the promise forbids; one that no serial order explains, if there is
+        one.
+        """
         best: Counterexample | None = None
         for way, wanted in enumerate(question.ways):
             if best is not None and way >= WAYS:
@@ -321,7 +329,9 @@ class CounterexampleCheck:
         return Counterexample(danger, shown, serial, explained)
 
     def _judged(self, test: Litmus) -> RunResult | None:
-        """Return the run of a test, if all transactions commit and it violates the strongest promise."""
+        """Return the run of a test, if all transactions commit and it violates the strongest
+        promise.
+        """
         key = executed_part(test)
         if key not in self._broken:
             self._broken[key] = None

@@ -1,10 +1,12 @@
-"""Cycle patterns that every violation of a promise contains (docs/semantics.md, Theorem 11 and Theorem 12).
+"""Cycle patterns that every violation of a promise contains (docs/semantics.md, Theorem 11 and
+Theorem 12).
 
-With snapshots and commits in log order, only one kind of dependency leads backwards in the log: from a transaction A that
-has read to a concurrent transaction I that changed its read set and that A does not see. Without a pair (A, I) that the
-commit protocol admits, the order of the log is a serial order. A cycle of writers has, around its latest member A, such
-an I, an X in the window of A that depends on I, and a path of dependencies from X back to A. A solver decides whether
-given statements can form each pattern.
+With snapshots and commits in log order, only one kind of dependency leads backwards in the log:
+from a transaction A that has read to a concurrent transaction I that changed its read set and that
+A does not see. Without a pair (A, I) that the commit protocol admits, the order of the log is a
+serial order. A cycle of writers has, around its latest member A, such an I, an X in the window of A
+that depends on I, and a path of dependencies from X back to A. A solver decides whether given
+statements can form each pattern.
 """
 
 from __future__ import annotations
@@ -116,7 +118,9 @@ class CyclePattern:
     closed: bool = True
     """Whether the dependencies form a cycle; else the path back leads through other jobs."""
     outside: bool = False
-    """Whether only the client of the last one, which reads before it starts, does not see the others."""
+    """Whether only the client of the last one, which reads before it starts, does not see the
+    others.
+    """
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -154,7 +158,9 @@ class CyclePattern:
         return tuple(dict.fromkeys(table for table in found if table is not None))
 
     def pair(self, k: int) -> tuple[tuple[int, ...], CyclePattern]:
-        """Return the dependencies between one member and the last one, and the pattern of these two."""
+        """Return the dependencies between one member and the last one, and the pattern of these
+        two.
+        """
         last = len(self.members) - 1
         places = tuple(n for n, link in enumerate(self.links) if {*link[1:]} == {k, last})
         links = tuple(
@@ -292,7 +298,8 @@ class PatternSearch:
     def _pairs(self, danger: CyclePattern) -> Iterator[tuple[tuple[int, ...], PatternQuestion]]:
         """Yield the questions about pairs of members, with the places of their dependencies.
 
-        If the protocol is monotone (more commits abort more), an impossible pair makes the pattern impossible.
+        If the protocol is monotone (more commits abort more), an impossible pair makes the pattern
+        impossible.
         """
         last = len(danger.members) - 1
         if last > 1 and self._grows:
@@ -356,7 +363,9 @@ class PatternSearch:
     def _ways(
         self, link: AssumedDependency, members: Sequence[Participant], *, outside: bool = False
     ) -> list[tuple[list[AssumedChange], Any]]:
-        """Return the ways of a dependency, each with the changes that the commit protocol compares."""
+        """Return the ways of a dependency, each with the changes that the commit protocol
+        compares.
+        """
         a, b = members[link.source].instance, members[link.target].instance
         if link.kind == "ww":
             table = b.template.target
@@ -380,7 +389,8 @@ class PatternSearch:
     ) -> list[AssumedChange]:
         """Return the removals of rows that the later member has read, by the earlier one.
 
-        The row may be in another file by then, but the statement that moved it has removed a file that was read.
+        The row may be in another file by then, but the statement that moved it has removed a file
+        that was read.
         """
         table, template = b.template.target, a.template
         if table is None or a.template.target != table:
@@ -415,12 +425,16 @@ def ways_to_miss(danger: CyclePattern) -> Iterator[CyclePattern]:
 
 
 def backward_pair(last: JobStatement, early: JobStatement) -> CyclePattern:
-    """Return the pattern in which the last one does not see a change of its read set by the early one."""
+    """Return the pattern in which the last one does not see a change of its read set by the early
+    one.
+    """
     return CyclePattern((early, last), links=(AssumedDependency("rw", 1, 0),))
 
 
 def way_in(other: JobStatement, last: JobStatement) -> CyclePattern:
-    """Return the end of a path back: a statement that the last one does not see has read what it changes."""
+    """Return the end of a path back: a statement that the last one does not see has read what it
+    changes.
+    """
     return CyclePattern((other, last), links=(AssumedDependency("rw", 0, 1),), closed=False)
 
 
@@ -444,7 +458,9 @@ def seen_in_between(last: JobStatement, early: JobStatement, reader: JobStatemen
 def cycle_of_three(
     last: JobStatement, early: JobStatement, between: JobStatement, kind: str
 ) -> CyclePattern:
-    """Return the cycle in which one in between depends on the early one and has read what the last one changes."""
+    """Return the cycle in which one in between depends on the early one and has read what the last
+    one changes.
+    """
     links = (
         AssumedDependency("rw", 2, 0),
         AssumedDependency(kind, 0, 1),
@@ -456,7 +472,9 @@ def cycle_of_three(
 def open_cycle(
     last: JobStatement, early: JobStatement, between: JobStatement, kind: str
 ) -> CyclePattern:
-    """Return the same without the dependency on the last one, which may lead through other statements."""
+    """Return the same without the dependency on the last one, which may lead through other
+    statements.
+    """
     links = (AssumedDependency("rw", 2, 0), AssumedDependency(kind, 0, 1))
     return CyclePattern((early, between, last), frozenset({(0, 1)}), links, closed=False)
 
@@ -464,7 +482,9 @@ def open_cycle(
 def cycle_of_four(
     last: JobStatement, early: JobStatement, between: JobStatement, other: JobStatement, kind: str
 ) -> Iterator[CyclePattern]:
-    """Yield the cycles through one more statement, for each kind of its dependency on the one in between."""
+    """Yield the cycles through one more statement, for each kind of its dependency on the one in
+    between.
+    """
     seen = frozenset({(0, 1), (0, 2), (1, 2)})
     for second in ("wr", "ww", "rw"):
         links = (

@@ -1,4 +1,6 @@
-"""Statements of a workload as instances, each with its own parameters and their declared conditions."""
+"""Statements of a workload as instances, each with its own parameters and their declared
+conditions.
+"""
 
 from __future__ import annotations
 
@@ -105,7 +107,8 @@ class Instances:
     def kind(self, one: JobStatement) -> tuple[object, ...]:
         """Return a key of all that formulas contain of a statement, except its name.
 
-        A pattern that is impossible for one statement is impossible for all statements with the same key.
+        A pattern that is impossible for one statement is impossible for all statements with the
+        same key.
         """
         job = self.workload.jobs[one.job]
         queries = tuple((name, query.sql) for name, query in one.let.items())
@@ -147,6 +150,7 @@ class Instances:
             solver.add(role.domain)
             if ask_solver(solver) == "unsat":
                 raise LitmusError(
-                    f"{job.place}: jobs.{job.name}.where: no parameter values satisfy '{job.known}', so the job"
-                    " never runs; remove the job or correct the condition"
+                    f"{job.place}: jobs.{job.name}.where: no parameter values satisfy"
+                    f" '{job.known}', so the job never runs; remove the job or correct the"
+                    " condition"
                 )

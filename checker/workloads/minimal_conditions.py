@@ -1,9 +1,10 @@
 """Minimal conditions: comparisons of an example that imply given formulas.
 
-Of a disjunction, one true part is enough; values that occur only in the other parts are irrelevant for the example.
+Of a disjunction, one true part is enough; values that occur only in the other parts are irrelevant
+for the example.
 
-The Python layer of the solver creates a new object for each access to a part of a formula. Here each part is read once
-through the C interface, and is one object from then on.
+The Python layer of the solver creates a new object for each access to a part of a formula. Here
+each part is read once through the C interface, and is one object from then on.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """The command ``predict``: which jobs conflict, when, and conditions on their parameters.
 
-For two statements, a solver decides whether some parameters and some table make the first one abort if the second one
-commits between its snapshot and its commit. If not, that is a proof. If so, the proposal is executed, and only an
-execution that aborts is an example. Conditions on parameters are candidates (comparisons of one parameter with another)
-that the solver proves.
+For two statements, a solver decides whether some parameters and some table make the first one abort
+if the second one commits between its snapshot and its commit. If not, that is a proof. If so, the
+proposal is executed, and only an execution that aborts is an example. Conditions on parameters are
+candidates (comparisons of one parameter with another) that the solver proves.
 """
 
 from __future__ import annotations
@@ -75,7 +75,8 @@ class _Side(NamedTuple):
 def parameter_comparisons(
     a: Participant, b: Participant, shared: Mapping[str, Type]
 ) -> Iterator[ParameterComparison]:
-    """Yield comparisons of a parameter of one statement with one of the other, or with a shared one.
+    """Yield comparisons of a parameter of one statement with one of the other, or with a shared
+    one.
 
     Stronger comparisons come first, and among them those of parameters with the same name.
     """
@@ -160,18 +161,18 @@ class PairPrediction(ReadableRepr):
     winner: str
     """The statement that commits in between."""
     word: Word
-    """Whether the loser aborts: ``never``, ``always``, ``when`` something holds; ``apart``: the two never
-    overlap; ``unknown``: neither an example nor a proof was found."""
+    """Whether the loser aborts: ``never``, ``always``, ``when`` something holds; ``apart``: the two
+    never overlap; ``unknown``: neither an example nor a proof was found."""
     condition: tuple[str, ...] = ()
     """Necessary conditions on the parameters; all of them."""
     certain: bool = False
     """Whether it then always aborts, if both write something; else that depends on the rows."""
     examples: Mapping[str, Litmus] = field(default_factory=dict)
-    """By exception, the smallest example, in the order in which the commit check looks for them. An exception that is
-    neither here nor in ``perhaps`` is proved impossible."""
+    """By exception, the smallest example, in the order in which the commit check looks for them. An
+    exception that is neither here nor in ``perhaps`` is proved impossible."""
     retries: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """By exception, possible outcomes of a retry: those that are absent are proved impossible, except "fails",
-    which is present if an example showed it."""
+    """By exception, possible outcomes of a retry: those that are absent are proved impossible,
+    except "fails", which is present if an example showed it."""
     perhaps: tuple[str, ...] = ()
     """The exceptions with neither an example nor a proof that they are impossible."""
     why: str = ""
@@ -256,12 +257,13 @@ def predict_workload(
     told: Callable[[Sequence[PairPrediction]], object] | None = None,
     budget: Budget | None = None,
 ) -> JobPrediction:
-    """Predict for every statement that writes whether a concurrent commit of each statement makes it abort.
+    """Predict for every statement that writes whether a concurrent commit of each statement makes
+    it abort.
 
-    A statement is paired with every other one and with another run of itself. Without ``examples`` nothing is
-    executed: "when" is then the solver's answer, and "never" the same proof. The answer does not depend on the
-    number of ``processes``. ``told`` receives each row when it is known: the predictions for one statement.
-    When the ``budget`` is spent, the remaining pairs are unknown.
+    A statement is paired with every other one and with another run of itself. Without ``examples``
+    nothing is executed: "when" is then the solver's answer, and "never" the same proof. The answer
+    does not depend on the number of ``processes``. ``told`` receives each row when it is known: the
+    predictions for one statement. When the ``budget`` is spent, the remaining pairs are unknown.
 
     >>> from isolitmus.specs import protocol
     >>> from isolitmus.specs.files.workload_file import read_workload
@@ -314,7 +316,9 @@ def predict_workload(
 
 
 def _engine(spec: Spec, workload: Workload) -> str:
-    """Return the engine that the protocol models, with differences on Databricks for these tables."""
+    """Return the engine that the protocol models, with differences on Databricks for these
+    tables.
+    """
     if spec.format != DELTA:
         return f"{spec.title} ({spec.name})"
     told = f"open-source Delta Lake {RELEASE} on Spark ({spec.name})"
@@ -322,8 +326,8 @@ def _engine(spec: Spec, workload: Workload) -> str:
     if not rows:
         return told
     return (
-        f"{told}. On Databricks, {' and '.join(rows)} would have row-level concurrency, and fewer jobs would conflict"
-        " with OPTIMIZE: ask with --level databricks-rows@15.4"
+        f"{told}. On Databricks, {' and '.join(rows)} would have row-level concurrency, and fewer"
+        " jobs would conflict with OPTIMIZE: ask with --level databricks-rows@15.4"
     )
 
 
@@ -406,7 +410,9 @@ def predict_pair(
     *,
     examples: bool = True,
 ) -> PairPrediction:
-    """Predict whether a statement aborts if another one commits between its snapshot and its commit."""
+    """Predict whether a statement aborts if another one commits between its snapshot and its
+    commit.
+    """
     if not cast.workload.overlap(loser.job, winner.job):
         return PairPrediction(loser.name, winner.name, "apart")
     pair = _Pair(cast, loser, winner, named_protocol(protocol))
@@ -433,7 +439,9 @@ class _Pair:
 
     @property
     def exceptions(self) -> Mapping[str, Any]:
-        """Return for each exception the formula that it is the first: axioms are checked in protocol order."""
+        """Return for each exception the formula that it is the first: axioms are checked in
+        protocol order.
+        """
         z3 = self.asked.z3
         ways: dict[str, list[Any]] = {}
         for k, (name, stop) in enumerate(self.stops):
@@ -473,8 +481,8 @@ class _Pair:
             search.look_for(name, first)
         for name in search.found.keys() - self.reached.keys():
             raise Disagreement(
-                f"{found.loser} with concurrent commit of {found.winner}: the formulas prove {name} impossible,"
-                f" but this run ends with it:\n{search.found[name].test}"
+                f"{found.loser} with concurrent commit of {found.winner}: the formulas prove {name}"
+                f" impossible, but this run ends with it:\n{search.found[name].test}"
             )
         missing = tuple(name for name in self.reached if name not in search.found)
         if not search.found:

@@ -1,12 +1,14 @@
 """Repairs of workloads: changes that end conflicts, and changes with which a promise holds.
 
-Repairs of a promise: jobs that never run at the same time, an INSERT that reads, another level; each is proved.
+Repairs of a promise: jobs that never run at the same time, an INSERT that reads, another level;
+each is proved.
 
-The cost of a repair is its needless aborts and waits: ordered pairs of statements that may now conflict, or have
-to wait, and are in no pattern that violates the promise. The cheapest repair has the fewest of them.
+The cost of a repair is its needless aborts and waits: ordered pairs of statements that may now
+conflict, or have to wait, and are in no pattern that violates the promise. The cheapest repair has
+the fewest of them.
 
-Changes that end conflicts: another level, a literal on the partition column, another layout, distinct parameters,
-an INSERT instead of a MERGE, a retry. Each is predicted anew, with its costs.
+Changes that end conflicts: another level, a literal on the partition column, another layout,
+distinct parameters, an INSERT instead of a MERGE, a retry. Each is predicted anew, with its costs.
 """
 
 from __future__ import annotations
@@ -72,7 +74,9 @@ class JobChange:
     brings: tuple[tuple[str, str], ...] = ()
     """The pairs that can conflict with the change, and not without it."""
     narrows: tuple[tuple[str, str, tuple[str, ...]], ...] = ()
-    """The pairs that conflict with the change only under a condition on parameters, and without it had none."""
+    """The pairs that conflict with the change only under a condition on parameters, and without it
+    had none.
+    """
     costs: tuple[str, ...] = ()
     """The costs of the change."""
     is_retry: bool = False
@@ -125,7 +129,9 @@ def _level_title(spec: Spec) -> str:
 
 
 def try_changes(before: JobPrediction, under: SpecLike) -> Iterator[JobChange]:
-    """Yield the changes that end a conflict or narrow it by a condition; the most effective first, a retry last."""
+    """Yield the changes that end a conflict or narrow it by a condition; the most effective first,
+    a retry last.
+    """
     at_first, under = conflicting_pairs(before), named(under)
     asked = decide_all(before.workload, (under,), PROMISES, examples=False)
     kept = [one.promise for one in asked if one.word == "safe"]
@@ -220,8 +226,8 @@ def _value_in(given: Mapping[str, exp.Expr], node: exp.Expr) -> exp.Expr:
 
 
 def _literals(workload: Workload, one: JobStatement) -> Iterator[tuple[str, str]]:
-    """A MERGE that pairs partitions by a column of its source, whose value its one row says: the text with that
-    value in ON.
+    """A MERGE that pairs partitions by a column of its source, whose value its one row says: the
+    text with that value in ON.
     """
     merge = one.statement
     if not isinstance(merge, Merge):
@@ -255,7 +261,9 @@ def _equated(parts: list[exp.Expr], alias: str) -> Iterator[tuple[exp.Column, ex
 
 
 ROUNDS = 6
-"""So often jobs that must not overlap are looked for anew, with the dangers that were hidden behind others."""
+"""So often jobs that must not overlap are looked for anew, with the dangers that were hidden behind
+others.
+"""
 Pair = tuple[str, str]
 
 
@@ -274,7 +282,9 @@ class Repair:
     brings: tuple[Pair, ...] = ()
     """Pairs (loser, winner) that can conflict with the change, and not without it."""
     waits: tuple[Pair, ...] = ()
-    """Pairs that could overlap and both commit without the change, and now have to wait for each other."""
+    """Pairs that could overlap and both commit without the change, and now have to wait for each
+    other.
+    """
     needless: tuple[Pair, ...] = ()
     """The cost: pairs of both kinds that are in no pattern that violates the promise."""
 
@@ -310,7 +320,9 @@ def find_repairs(broken: Robustness, protocol: SpecLike) -> Iterator[Repair]:
 
 
 def _harmful(broken: Robustness) -> set[Pair]:
-    """Return the ordered pairs of statements that are concurrent in a pattern that violates the promise."""
+    """Return the ordered pairs of statements that are concurrent in a pattern that violates the
+    promise.
+    """
     return {
         (one.danger.members[-1].name, other.name)
         for one in broken.counterexamples
@@ -337,7 +349,9 @@ def _levels(broken: Robustness) -> Iterator[Repair]:
 
 
 def _reading(broken: Robustness, protocol: Spec) -> Iterator[Repair]:
-    """Yield the repair by an append that first reads whether its row exists: it is then not a blind append."""
+    """Yield the repair by an append that first reads whether its row exists: it is then not a blind
+    append.
+    """
     for one in broken.workload.statements:
         for sql in _if_none(broken.workload, one):
             try:
@@ -349,7 +363,9 @@ def _reading(broken: Robustness, protocol: Spec) -> Iterator[Repair]:
 
 
 def _if_none(workload: Workload, one: JobStatement) -> Iterator[str]:
-    """An INSERT of one row as one that looks whether a row of that partition is there with the same first column."""
+    """An INSERT of one row as one that looks whether a row of that partition is there with the same
+    first column.
+    """
     insert = one.statement
     if not isinstance(insert, Insert) or insert.overwrite or len(insert.query) != 1:
         return
@@ -367,8 +383,8 @@ def _if_none(workload: Workload, one: JobStatement) -> Iterator[str]:
 def _apart(
     broken: Robustness, protocol: Spec, passing: Sequence[PairPrediction], harmful: set[Pair]
 ) -> Iterator[Repair]:
-    """The cheapest pairs of jobs that must not overlap: each danger has to lose one of its own. What was hidden behind
-    others comes to what is ``harmful``.
+    """The cheapest pairs of jobs that must not overlap: each danger has to lose one of its own.
+    What was hidden behind others comes to what is ``harmful``.
     """
     workload, dangers = broken.workload, []
     found = broken
@@ -402,7 +418,9 @@ def _words(pairs: Sequence[Pair]) -> str:
 
 
 def _hit(dangers: Sequence[Sequence[Pair]], needless: Mapping[Pair, int]) -> list[Pair]:
-    """Pairs of which each danger has one, such that the fewest have to wait needlessly; of those the fewest."""
+    """Pairs of which each danger has one, such that the fewest have to wait needlessly; of those
+    the fewest.
+    """
     import z3
 
     context = z3.Context()

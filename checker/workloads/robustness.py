@@ -1,8 +1,10 @@
-"""The command ``robust``: whether jobs keep a promise for any number of runs and all parameter values.
+"""The command ``robust``: whether jobs keep a promise for any number of runs and all parameter
+values.
 
-"safe" is a proof: each pattern that a violation needs (``checker.workloads.cycle_patterns``) is impossible. A
-pattern that is not proved impossible becomes a litmus test that is executed and judged. Only a run that the promise
-forbids is a counterexample. Otherwise the answer is unknown, with the reason.
+"safe" is a proof: each pattern that a violation needs (``checker.workloads.cycle_patterns``) is
+impossible. A pattern that is not proved impossible becomes a litmus test that is executed and
+judged. Only a run that the promise forbids is a counterexample. Otherwise the answer is unknown,
+with the reason.
 """
 
 from __future__ import annotations
@@ -59,8 +61,8 @@ __all__ = ["PROMISES", "Robustness", "decide_all", "decide_robustness"]
 AT_ROWS = frozenset(("wr", "ww", "rw"))
 """Relations in a commit protocol that compares rows rather than files and partitions."""
 PROMISES = ("write-serializable", "update-serializable", "log-serializable")
-"""The promised levels: the final table equals that of some serial order; every reader sees a state of one; all
-readers see states of the serial order of the log."""
+"""The promised levels: the final table equals that of some serial order; every reader sees a state
+of one; all readers see states of the serial order of the log."""
 Safety = Literal["safe", "unsafe", "unknown"]
 ASSUMED = (
     "Jobs execute only these statements; all their other reads are declared with let.",
@@ -100,9 +102,11 @@ class Robustness(ReadableRepr):
 
     @property
     def seen(self) -> Safety:
-        """Return whether the results keep the promise: a serial order produces the tables and all reads.
+        """Return whether the results keep the promise: a serial order produces the tables and all
+        reads.
 
-        If the conflicts are safe, so are the results; if all counterexamples are explained, it is unknown.
+        If the conflicts are safe, so are the results; if all counterexamples are explained, it is
+        unknown.
         """
         if self.word != "unsafe":
             return self.word
@@ -110,7 +114,9 @@ class Robustness(ReadableRepr):
 
     @property
     def verdict(self) -> str:
-        """``word``, or "unsafe, explained" if all counterexamples violate the promise by conflicts only."""
+        """``word``, or "unsafe, explained" if all counterexamples violate the promise by conflicts
+        only.
+        """
         return "unsafe, explained" if self.word != self.seen else self.word
 
     @property
@@ -127,7 +133,10 @@ class Robustness(ReadableRepr):
             f"{self.workload.name}: under {self.protocol}, all runs of the jobs are {self.promise}",
             tuple(questions),
             (
-                "A violation of the promise has one of these patterns (docs/semantics.md, theorems 11 and 12).",
+                (
+                    "A violation of the promise has one of these patterns (docs/semantics.md,"
+                    " theorems 11 and 12)."
+                ),
                 "The questions model the statements and the protocol.",
                 *self.assumptions,
             ),
@@ -183,7 +192,8 @@ def decide_robustness(
     *,
     tell: Callable[[str], None] | None = None,
 ) -> Robustness:
-    """Decide whether any number of runs of the jobs, with any parameters, keep a promise under a protocol.
+    """Decide whether any number of runs of the jobs, with any parameters, keep a promise under a
+    protocol.
 
     >>> from isolitmus.specs import protocol
     >>> from isolitmus.specs.files.workload_file import read_workload
@@ -215,8 +225,8 @@ def decide_all(
 ) -> Iterator[Robustness]:
     """Decide several promises, each under several protocols; common questions are asked once.
 
-    Without ``examples`` nothing is executed: an answer is "safe", with the same proof, or "unknown". When the
-    ``budget`` is spent, the remaining answers are unknown.
+    Without ``examples`` nothing is executed: an answer is "safe", with the same proof, or
+    "unknown". When the ``budget`` is spent, the remaining answers are unknown.
     """
     budget = budget or Budget(memory=inf)
     workload = as_workload(workload)
@@ -240,7 +250,8 @@ def decide_all(
 class _Promises:
     """The promises of one workload under one protocol.
 
-    A promise implies those before it in PROMISES: a violation of one of them violates it, and its proof proves them.
+    A promise implies those before it in PROMISES: a violation of one of them violates it, and its
+    proof proves them.
     """
 
     def __init__(
@@ -292,7 +303,8 @@ class _Promises:
             return found
         if found.word == "safe":
             raise Disagreement(
-                f"{found.promise} under {found.protocol} is proved, but a run violates it: {more[0]!r}"
+                f"{found.promise} under {found.protocol} is proved, but a run violates it:"
+                f" {more[0]!r}"
             )
         if found.word == "unsafe":
             if found.seen == "unsafe":
@@ -335,12 +347,13 @@ class _Asking:
         """Return the answer from all patterns."""
         if not is_monotone(self.protocol):
             self.why.append(
-                f"under {self.protocol.name}, more commits may admit more transactions, so nothing is proved"
+                f"under {self.protocol.name}, more commits may admit more transactions, so nothing"
+                " is proved"
             )
         if rows := sorted(self.protocol.needs & AT_ROWS):
             self.why.append(
-                f"{self.protocol.name} compares rows ({', '.join(rows)}); the theorems cover only commit protocols that"
-                " compare files, so nothing is proved"
+                f"{self.protocol.name} compares rows ({', '.join(rows)}); the theorems cover only"
+                " commit protocols that compare files, so nothing is proved"
             )
         back = [pair for pair in product(self.writers, repeat=2) if self._goes_back(*pair)]
         self.sources = list({last.name: last for last, _ in back}.values())
@@ -357,8 +370,8 @@ class _Asking:
         apart = [one.name for one in self.writers if one.let and self._reads(one)]
         if apart and back and self.promise != "log-serializable":
             self.why.append(
-                f"reads outside the transaction by the client of {', '.join(apart)} are checked only in"
-                " cycles of at most three transactions"
+                f"reads outside the transaction by the client of {', '.join(apart)} are checked"
+                " only in cycles of at most three transactions"
             )
         for open_ in () if self.found else self.open:
             self._longer(*open_)
@@ -371,7 +384,9 @@ class _Asking:
         )  # fmt: skip
 
     def _goes_back(self, last: JobStatement, early: JobStatement) -> bool:
-        """Return whether one statement may commit without seeing a change of its read set by the other."""
+        """Return whether one statement may commit without seeing a change of its read set by the
+        other.
+        """
         if self.tell is not None:
             self.tell(f"{last.name} with concurrent {early.name}")
         if not self.workload.overlap(last.job, early.job):
@@ -387,7 +402,9 @@ class _Asking:
         return question
 
     def _depends(self, a: JobStatement, b: JobStatement, *kinds: str) -> bool:
-        """Return whether one statement may depend in one of these ways on the other; b on a for wr and ww."""
+        """Return whether one statement may depend in one of these ways on the other; b on a for wr
+        and ww.
+        """
         for kind in kinds:
             found = self.dangers.depends(kind, a, b)
             if found.possible:
@@ -417,8 +434,8 @@ class _Asking:
             return
         if self._reads(early):
             self.why.append(
-                f"{last.name} may not see {early.name}, which in turn may not see others: cycles with two such"
-                " steps are searched for among two transactions only"
+                f"{last.name} may not see {early.name}, which in turn may not see others: cycles"
+                " with two such steps are searched for among two transactions only"
             )
         for between in self.writers:
             if self.workload.overlap(last.job, between.job):
@@ -432,9 +449,11 @@ class _Asking:
     def _longer(
         self, last: JobStatement, early: JobStatement, between: JobStatement, kind: str
     ) -> None:
-        """Look for longer cycles, whose path back leads through other statements (docs/semantics.md, Theorem 12).
+        """Look for longer cycles, whose path back leads through other statements
+        (docs/semantics.md, Theorem 12).
 
-        The path ends with a statement that the last one does not see, or leads through another backward pair.
+        The path ends with a statement that the last one does not see, or leads through another
+        backward pair.
         """
         open_ = open_cycle(last, early, between, kind)
         if not self._may(open_).ways:
@@ -457,11 +476,14 @@ class _Asking:
                 )
                 if not any([self._look(danger) for danger in four]):  # noqa: C419 - at all of them
                     self.why.append(
-                        f"{', '.join(open_.names)} may be part of a longer cycle through {other.name}"
+                        f"{', '.join(open_.names)} may be part of a longer cycle through"
+                        f" {other.name}"
                     )
 
     def _around(self, last: JobStatement, early: JobStatement, reader: JobStatement) -> None:
-        """Note a reader that may stand on a longer path from the unseen change to the last statement."""
+        """Note a reader that may stand on a longer path from the unseen change to the last
+        statement.
+        """
         after = [w for w in self.writers if self._depends(reader, w, "rw")]
         reach = self._reach(early)
         before = self._depends(early, reader, "wr") or any(
@@ -469,8 +491,8 @@ class _Asking:
         )
         if before and (last in after or any(last.name in self._reach(w) for w in after)):
             self.why.append(
-                f"{reader.name} may read between {early.name} and {last.name} through other transactions, which is not"
-                " searched for"
+                f"{reader.name} may read between {early.name} and {last.name} through other"
+                " transactions, which is not searched for"
             )
 
     def _any_reader(self, early: JobStatement) -> JobStatement:
@@ -482,7 +504,9 @@ class _Asking:
         )
 
     def _look(self, danger: CyclePattern) -> bool:
-        """Return whether a pattern is possible, also by reads outside the transaction; if so, execute it."""
+        """Return whether a pattern is possible, also by reads outside the transaction; if so,
+        execute it.
+        """
         return any([self._look_at(one) for one in ways_to_miss(danger)])  # noqa: C419 - at all of them
 
     def _look_at(self, danger: CyclePattern) -> bool:
@@ -494,7 +518,7 @@ class _Asking:
             self.found.append(shown)
         else:
             self.why.append(
-                f"the pattern of {', '.join(danger.names)} is not proved impossible, and no example of the solver"
-                " violates the promise"
+                f"the pattern of {', '.join(danger.names)} is not proved impossible, and no example"
+                " of the solver violates the promise"
             )
         return True

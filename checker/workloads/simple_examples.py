@@ -28,14 +28,18 @@ SPREAD = 30
 
 
 class Examples:
-    """Examples of some participants; each depends only on its own formulas, not on earlier questions."""
+    """Examples of some participants; each depends only on its own formulas, not on earlier
+    questions.
+    """
 
     def __init__(self, roles: Sequence[Participant]) -> None:
         self.roles = roles
         self.formulas = FormulaParts()
 
     def of(self, told: Sequence[Any], *, apart: bool = False) -> Solution | None:
-        """Return an example of formulas, or None; with ``apart``, with values that differ where possible."""
+        """Return an example of formulas, or None; with ``apart``, with values that differ where
+        possible.
+        """
         solver = LimitedSolver()
         solver.tell(*told)
         solver.tell(*value_bounds(self.roles))
@@ -154,7 +158,9 @@ def _apart(some: Iterable[Any], other: Iterable[Any]) -> Iterator[Any]:
 
 
 def assert_softly(solver: LimitedSolver, wishes: Sequence[Any]) -> None:
-    """Assert formulas as far as they are satisfiable together; of conflicting ones, drop the last."""
+    """Assert formulas as far as they are satisfiable together; of conflicting ones, drop the
+    last.
+    """
     import z3
 
     left = {f"wish {k}": (_name(f"wish {k}"), wish) for k, wish in enumerate(wishes)}
@@ -197,16 +203,20 @@ class QuestionSolver:
             yield
 
     def possible(self, *parts: Any) -> bool | None:
-        """Return whether formulas are satisfiable, with an example in ``model``; None if the solver gives up."""
+        """Return whether formulas are satisfiable, with an example in ``model``; None if the solver
+        gives up.
+        """
         with self.within(*parts):
             said = self._solver.possible()
             self.model = self._solver.model if said else None
         return said
 
     def example(self, *parts: Any, wanted: Any = None, apart: bool = False) -> Solution | None:
-        """Return a model of formulas, if possible one of ``wanted`` as well, and with simple values; or None.
+        """Return a model of formulas, if possible one of ``wanted`` as well, and with simple
+        values; or None.
 
-        With ``apart``, values differ where possible. The model depends only on the question, not on earlier ones.
+        With ``apart``, values differ where possible. The model depends only on the question, not on
+        earlier ones.
         """
         for more in ((wanted,), ()) if wanted is not None else ((),):
             found = self._examples.of((*self._told, *parts, *more), apart=apart)

@@ -57,8 +57,8 @@ class Solution:
 class LimitedSolver:
     """A solver in a context of its own, or in the ``main`` one.
 
-    In its own context, its answers depend only on its questions and their order. All formulas that it receives and all
-    models that it returns belong to the main context.
+    In its own context, its answers depend only on its questions and their order. All formulas that
+    it receives and all models that it returns belong to the main context.
     """
 
     def __init__(self, *, main: bool = False) -> None:
@@ -96,7 +96,9 @@ class LimitedSolver:
             self.solver.pop()
 
     def possible(self, *supposed: Any) -> bool | None:
-        """Return whether the assertions are satisfiable under assumptions; None if the solver gives up."""
+        """Return whether the assertions are satisfiable under assumptions; None if the solver gives
+        up.
+        """
         own = (self.z3.Ast * len(supposed))(*self._own(supposed))
         said = self.core.Z3_solver_check_assumptions(
             self.context.ref(), self.solver.solver, len(own), own

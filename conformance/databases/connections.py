@@ -1,4 +1,6 @@
-"""Connections to a database: statements that run beside each other, are held at a row, or wait for one another."""
+"""Connections to a database: statements that run beside each other, are held at a row, or wait for
+one another.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,9 @@ __all__ = [
 COMMIT = "COMMIT"
 ROLLBACK = "ROLLBACK"
 LIMIT = 30.0
-"""Seconds in which every statement must have come to its end, to a row where it is held, or to wait."""
+"""Seconds in which every statement must have come to its end, to a row where it is held, or to
+wait.
+"""
 Doing = Literal["idle", "held", "waits", "runs"]
 
 
@@ -52,7 +56,9 @@ class Connection:
     """Where a connection is, and what became of its last statement."""
 
     state: Doing
-    """``idle``: between two statements; ``held`` at a row; it ``waits`` for others; or it ``runs``."""
+    """``idle``: between two statements; ``held`` at a row; it ``waits`` for others; or it
+    ``runs``.
+    """
     behind: tuple[str, ...] = ()
     """For whom it waits: who has what it wants, and who was before it, sorted."""
     wants: str = ""
@@ -66,7 +72,9 @@ class Connection:
     failure: SqlFailure | None = None
     """Why its last statement failed."""
     path: str | None = None
-    """The index by which its last statement, an UPDATE or DELETE, went; empty: by none. None: that is not told."""
+    """The index by which its last statement, an UPDATE or DELETE, went; empty: by none. None: that
+    is not told.
+    """
 
 
 IDLE = Connection("idle")
@@ -87,19 +95,21 @@ class Server(Protocol):
         """A connection by a name, with a transaction at an isolation level."""
 
     def ask(self, name: str, statement: str, stop: int = 0) -> None:
-        """A statement on a connection, COMMIT and ROLLBACK among them; it is held at the row of this number that
-        comes by (0: at none).
+        """A statement on a connection, COMMIT and ROLLBACK among them; it is held at the row of
+        this number that comes by (0: at none).
         """
 
     def let(self, name: str, stop: int = 0) -> None:
-        """What is held goes on, to the row of this number, counted from the statement's first (0: to its end)."""
+        """What is held goes on, to the row of this number, counted from the statement's first (0:
+        to its end).
+        """
 
     def cancel(self, name: str) -> None:
         """The statement that is held fails, and its transaction lives on."""
 
     def settle(self, seconds: float = LIMIT) -> Mapping[str, Connection]:
-        """Where each connection is, once none of them gets any further by itself; one that does not come so
-        far in time ``runs``.
+        """Where each connection is, once none of them gets any further by itself; one that does not
+        come so far in time ``runs``.
         """
 
     def close(self) -> None:

@@ -1,8 +1,9 @@
-"""SQL for an engine that is to stop at a row: a call at each row that a scan gives, and the index by which it goes.
+"""SQL for an engine that is to stop at a row: a call at each row that a scan gives, and the index
+by which it goes.
 
-The call stands behind the conditions that need no subquery, and before those that do, as a scan gives its rows. Where
-an engine evaluates subqueries of one value first, once, if they depend on nothing (``Dialect.first``), what needs only
-these stands before the call, too.
+The call stands behind the conditions that need no subquery, and before those that do, as a scan
+gives its rows. Where an engine evaluates subqueries of one value first, once, if they depend on
+nothing (``Dialect.first``), what needs only these stands before the call, too.
 """
 
 from __future__ import annotations
@@ -64,16 +65,20 @@ class Dialect:
     dirty: bool
     """Whether that also shows what is not committed."""
     snapshot: bool
-    """Whether a statement reads as of its beginning: then it is all the same when its subqueries are asked."""
+    """Whether a statement reads as of its beginning: then it is all the same when its subqueries
+    are asked.
+    """
     first: Callable[[exp.Expr], exp.Expr] | None = None
-    """A condition as a text, which the call then takes: in a subquery that is to be evaluated first, once, the condition
-    may stand in no CASE. None: the call takes none, and no subquery is evaluated first."""
+    """A condition as a text, which the call then takes: in a subquery that is to be evaluated
+    first, once, the condition may stand in no CASE. None: the call takes none, and no subquery is
+    evaluated first."""
     through: Callable[[str, exp.Column], exp.Expr] | None = None
-    """What holds of every row, by the name of an index and its first column: the index is said to be of such rows only, and
-    whoever is to go by it repeats that, so that he can go by no other; None: an index is chosen otherwise."""
+    """What holds of every row, by the name of an index and its first column: the index is said to
+    be of such rows only, and whoever is to go by it repeats that, so that he can go by no other;
+    None: an index is chosen otherwise."""
     again: Callable[[exp.Table], exp.Expr] | None = None
-    """Whether a row of a table is looked at once more since others have changed it, and no scan has come to it; None: that
-    is not asked."""
+    """Whether a row of a table is looked at once more since others have changed it, and no scan has
+    come to it; None: that is not asked."""
 
 
 def table_statements(dialect: Dialect, schema: Schema) -> Iterator[str]:
@@ -156,8 +161,8 @@ def _through(
 
 
 def is_subquery_late(dialect: Dialect, statement: Statement) -> bool:
-    """Whether a subquery that depends on nothing, and comes first by the plan, is asked here once a scan has come to a
-    row.
+    """Whether a subquery that depends on nothing, and comes first by the plan, is asked here once a
+    scan has come to a row.
     """
     return any(
         not lookup.correlated and not (dialect.first and lookup.kind == "scalar")
@@ -169,7 +174,9 @@ def is_subquery_late(dialect: Dialect, statement: Statement) -> bool:
 def _asked_first(
     dialect: Dialect, transaction: str, statement: Statement, scans: list[exp.Table]
 ) -> list[exp.Expr]:
-    """The subqueries that the engine evaluates before all else; Refused where it does so in another order."""
+    """The subqueries that the engine evaluates before all else; Refused where it does so in another
+    order.
+    """
     if dialect.first is None:
         return []
     inside = lookups(statement)
@@ -186,7 +193,9 @@ def _asked_first(
 
 
 def _scans(tree: exp.Expr) -> list[exp.Table]:
-    """Where tables are scanned: the statement's own first, then those of subqueries from left to right."""
+    """Where tables are scanned: the statement's own first, then those of subqueries from left to
+    right.
+    """
     own = tree.expression if isinstance(tree, exp.Insert) else tree
     found = [
         table
@@ -211,7 +220,9 @@ def _gate(
     *,
     first: list[exp.Expr],
 ) -> None:
-    """Put the call into the condition of a scan; ``first`` are the subqueries that are evaluated before all else."""
+    """Put the call into the condition of a scan; ``first`` are the subqueries that are evaluated
+    before all else.
+    """
     around = _around(table)
     where = around.args.get("where")
     parts = (
@@ -266,7 +277,9 @@ def _hidden(schema: Schema, index: Index | None) -> list[int]:
 
 
 def _is_comparison(part: exp.Expr, schema: Schema, hidden: list[int]) -> bool:
-    """Whether a condition compares a column with a subquery, and the engine looks for rows by that."""
+    """Whether a condition compares a column with a subquery, and the engine looks for rows by
+    that.
+    """
     if not isinstance(part, exp.EQ | exp.LT | exp.LTE | exp.GT | exp.GTE):
         return False
     column = next((s for s in (part.this, part.expression) if isinstance(s, exp.Column)), None)

@@ -2,8 +2,8 @@
 
 A litmus test of sessions carried out on a database: its schedule, step by step, and what was seen.
 
-A step that has to wait is put off, and the schedule goes on; the transaction goes on with it, and with its later
-steps that have come up meanwhile, as soon as the database lets it.
+A step that has to wait is put off, and the schedule goes on; the transaction goes on with it, and
+with its later steps that have come up meanwhile, as soon as the database lets it.
 
 An engine that is a database: a server of its own, on which sessions carry litmus tests out.
 """
@@ -63,11 +63,17 @@ class SqlEngine:
     unsaid: frozenset[str] = frozenset()
     """The fields that it cannot tell of a transaction."""
     whole: bool = False
-    """Whether a client has the rows of a query only once it is through: of one that is cut off it cannot tell any."""
+    """Whether a client has the rows of a query only once it is through: of one that is cut off it
+    cannot tell any.
+    """
     planned: frozenset[str] = frozenset()
-    """The protocols under which it matters by which index a scan goes, though its rows are the same."""
+    """The protocols under which it matters by which index a scan goes, though its rows are the
+    same.
+    """
     plan: Callable[[Server, str], tuple[tuple[str, str], ...]] | None = None
-    """The tables that a statement scans, each with the index by which it goes (empty: by none), sorted."""
+    """The tables that a statement scans, each with the index by which it goes (empty: by none),
+    sorted.
+    """
 
 
 @dataclass(slots=True)
@@ -124,8 +130,8 @@ class _Transaction:
 
 
 def run_on_database(server: Server, sql: SqlEngine, litmus: Litmus, protocol: str) -> Run:
-    """What happens to a litmus test; Refused for one that the engine cannot carry out, TimeLimit if a statement
-    neither ends nor waits for another in time. Nothing of it stays.
+    """What happens to a litmus test; Refused for one that the engine cannot carry out, TimeLimit if
+    a statement neither ends nor waits for another in time. Nothing of it stays.
     """
     made: list[str] = []
     try:
@@ -165,13 +171,14 @@ class _Schedule:
         """Refused for a step at which no statement can be stopped here."""
         if step.action == "step":
             raise Refused(
-                f"'{step}' stops a scan at any entry; a statement can be stopped at a row that its scan gives,"
-                f" {step.transaction}.scan[N]"
+                f"'{step}' stops a scan at any entry; a statement can be stopped at a row that its"
+                f" scan gives, {step.transaction}.scan[N]"
             )
         late = is_subquery_late(self.sql.dialect, self.litmus.transactions[step.transaction])
         if step.action == "scan" and late and not self.sql.dialect.snapshot:
             raise Refused(
-                f"'{step}' stops a statement with a subquery that is asked once the scan has come to a row, and not first"
+                f"'{step}' stops a statement with a subquery that is asked once the scan has come"
+                " to a row, and not first"
             )
 
     def refuse_planned(self) -> None:
@@ -191,8 +198,8 @@ class _Schedule:
                         for scans in (found, sorted(said))
                     )
                     raise UndeterminedError(
-                        f"{self.litmus.name}: {self.sql.product} scans {went} for '{text.partition(' WHERE')[0]}'"
-                        f" of {name}, where {goes} is said"
+                        f"{self.litmus.name}: {self.sql.product} scans {went} for"
+                        f" '{text.partition(' WHERE')[0]}' of {name}, where {goes} is said"
                     )
 
     def run(self) -> Run:
@@ -218,8 +225,8 @@ class _Schedule:
         if done is None:
             waits = self.known[name].seen.behind
             raise TimeLimit(
-                f"{self.litmus.name}: {self.sql.product}: {name} still waits for {' and '.join(waits)}, and the"
-                " schedule is over; everything was rolled back"
+                f"{self.litmus.name}: {self.sql.product}: {name} still waits for"
+                f" {' and '.join(waits)}, and the schedule is over; everything was rolled back"
             )
         return done
 
@@ -229,7 +236,9 @@ class _Schedule:
         return {name: sort_rows(self.server.run(read.format(name))) for name in self.litmus.tables}
 
     def go_on(self) -> None:
-        """Do what the transactions were asked for, until each is done or waits; first who has waited longest."""
+        """Do what the transactions were asked for, until each is done or waits; first who has
+        waited longest.
+        """
         while ready := [
             name
             for name, one in self.known.items()
@@ -282,8 +291,9 @@ class _Schedule:
         slow = sorted(name for name, found in seen.items() if found.state == "runs")
         if slow:
             raise TimeLimit(
-                f"{self.litmus.name}: {self.sql.product} was not through with a statement of {' and '.join(slow)}"
-                f" after {LIMIT:g} s, which waits for nobody; everything was rolled back"
+                f"{self.litmus.name}: {self.sql.product} was not through with a statement of"
+                f" {' and '.join(slow)} after {LIMIT:g} s, which waits for nobody; everything was"
+                " rolled back"
             )
         for found in seen.values():
             for name, behind, wants in found.failure.circle if found.failure is not None else ():
@@ -322,8 +332,9 @@ class _Schedule:
             said = one.texts[one.asked - 1]
             if found.path is not None and found.path.lower() != said.path.lower():
                 raise UndeterminedError(
-                    f"{self.litmus.name}: {self.sql.product} goes by {found.path.lower() or 'no index'} for"
-                    f" '{said.text.partition(' WHERE')[0]}' of {name}, where {said.path or 'none'} is said"
+                    f"{self.litmus.name}: {self.sql.product} goes by"
+                    f" {found.path.lower() or 'no index'} for '{said.text.partition(' WHERE')[0]}'"
+                    f" of {name}, where {said.path or 'none'} is said"
                 )
 
     def over(

@@ -3,9 +3,9 @@
 The engine PySpark with Delta: a litmus test carried out for real, and what was seen.
 
 Each transaction is a SparkSession of its own, or one that it shares, and gets the author's text
-unchanged but for parameters, which become literals. ``x.start`` runs the statement up to its commit,
-``x.commit`` lets the commit go and waits for the end, ``x`` alone runs the statement as anybody
-would. Whatever a commit says of itself is read from the log.
+unchanged but for parameters, which become literals. ``x.start`` runs the statement up to its
+commit, ``x.commit`` lets the commit go and waits for the end, ``x`` alone runs the statement as
+anybody would. Whatever a commit says of itself is read from the log.
 
 The clients of a litmus test's transactions on Spark: their sessions, and what each runs in its own.
 """
@@ -175,8 +175,8 @@ def statement_body(statement: Statement, spark: Any) -> Callable[[], Rows | None
 def _write(
     write: DataFrameWrite, app: tuple[str, int] | None, spark: Any, tables: EngineTables
 ) -> Callable[[], Rows | None]:
-    """A write of the DataFrame API, into the table's path: the columns by position, as INSERT has them;
-    those that it adds have their own names. Or a micro-batch, of this query and number.
+    """A write of the DataFrame API, into the table's path: the columns by position, as INSERT has
+    them; those that it adds have their own names. Or a micro-batch, of this query and number.
     """
     schema = tables.schemas[write.table]
     names = [c.name for c in schema.columns]
@@ -200,7 +200,9 @@ ENGINE = "delta"
 LOADING = ("reorder", "merge-by-source", "restore-loses")
 """Litmus tests that load the classes that most others need, too."""
 AT_ONCE = 3
-"""So many replays at a time, each on tables of its own: one waits for Spark more than it computes."""
+"""So many replays at a time, each on tables of its own: one waits for Spark more than it
+computes.
+"""
 
 
 def replay(
@@ -211,14 +213,15 @@ def replay(
     seconds: float = 180.0,
     logs: Path | None = None,
 ) -> Run:
-    """Execute the schedule of a litmus test, or of the one with this name or path, on real tables of the protocol's
-    isolation level.
+    """Execute the schedule of a litmus test, or of the one with this name or path, on real tables
+    of the protocol's isolation level.
 
     ``seconds`` is the time limit of each step (the first one of a cold session can take 20 on a
-    loaded machine). ``logs`` is a folder to which the logs of the tables are copied at the end, each to a
-    folder of its table's name. Raises UnknownName for a protocol that Delta does not have, LitmusError
-    for an abstract history, which has no statements, and if an init statement fails, TimeLimit, EngineUnavailable if the JVM dies, and EngineFailed if Delta fails
-    at what is no transaction; one that fails is an outcome. Leaves no table, no thread and no parked statement
+    loaded machine). ``logs`` is a folder to which the logs of the tables are copied at the end,
+    each to a folder of its table's name. Raises UnknownName for a protocol that Delta does not
+    have, LitmusError for an abstract history, which has no statements, and if an init statement
+    fails, TimeLimit, EngineUnavailable if the JVM dies, and EngineFailed if Delta fails at what is
+    no transaction; one that fails is an outcome. Leaves no table, no thread and no parked statement
     behind, whatever happens.
     """
     test = load_litmus(litmus)
@@ -260,8 +263,8 @@ def open_delta(session: Session) -> RunsTests:
 
 
 def _install() -> Path:
-    """Leave the classes that a session loads for the next ones (``class_archive``), if they are not there: the archive.
-    It takes a minute; EngineUnavailable if nothing comes of it.
+    """Leave the classes that a session loads for the next ones (``class_archive``), if they are not
+    there: the archive. It takes a minute; EngineUnavailable if nothing comes of it.
     """
     place = class_archive(find_java())
     if place.is_file():
@@ -315,8 +318,8 @@ def _others(
 def _filled(
     litmus: Litmus, tables: EngineTables, level: str, parking: Parking, session: Session
 ) -> tuple[int, ...]:
-    """Make the tables and run the init statements, or copy what they have left before; the version of its
-    table after each, by Delta's own number.
+    """Make the tables and run the init statements, or copy what they have left before; the version
+    of its table after each, by Delta's own number.
     """
     key = None if tables.key is None else (level, tables.key)
     if key in session.kept:

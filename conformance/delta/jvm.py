@@ -7,11 +7,11 @@ a Ctrl-C during the first download would leave it behind, and Ivy would write on
 also connects to a JVM that is there already and says where in the environment (the way in which
 spark-submit runs Python programs); that is the way taken here.
 
-An archive of the classes that Spark with Delta loads: Java maps it into memory instead of reading, checking and
-linking thousands of them from jars, at each start (class data sharing, JEP 350).
+An archive of the classes that Spark with Delta loads: Java maps it into memory instead of reading,
+checking and linking thousands of them from jars, at each start (class data sharing, JEP 350).
 
-It belongs to one Java and one installed PySpark and lies in the Python environment of the latter. Java looks whether it
-fits and, if not, starts without it.
+It belongs to one Java and one installed PySpark and lies in the Python environment of the latter.
+Java looks whether it fits and, if not, starts without it.
 """
 
 from __future__ import annotations
@@ -47,12 +47,12 @@ START_LIMIT = 600.0
 def open_gateway(
     java: Java, conf: Mapping[str, str], directory: Path, grace: float = GRACE
 ) -> Iterator[Any]:
-    """A py4j gateway into a new JVM with this Spark configuration; the JVM ends with the block, or is killed
-    ``grace`` seconds after it.
+    """A py4j gateway into a new JVM with this Spark configuration; the JVM ends with the block, or
+    is killed ``grace`` seconds after it.
 
     What the JVM and Ivy print goes to ``engine.log`` in the directory. EngineUnavailable: the JVM
-    ended before it was ready, with the reason from that file, or while the block lasts; TimeLimit: it took
-    too long.
+    ended before it was ready, with the reason from that file, or while the block lasts; TimeLimit:
+    it took too long.
     """
     address, log = directory / "gateway", directory / "engine.log"
     with log.open("wb") as output:
@@ -109,7 +109,9 @@ def _launch(
             env={
                 **java.environment(),
                 "SPARK_HOME": str(home),
-                "PYSPARK_PYTHON": sys.executable,  # what Java starts by itself, for Spark Connect say
+                "PYSPARK_PYTHON": (
+                    sys.executable
+                ),  # what Java starts by itself, for Spark Connect say
                 "SPARK_CONNECT_MODE": "0",
                 "_PYSPARK_DRIVER_CONN_INFO_PATH": str(address),
             },
@@ -174,7 +176,9 @@ def _connect(port: int, secret: str) -> Any:
     ours = {
         "PYSPARK_GATEWAY_PORT": str(port),
         "PYSPARK_GATEWAY_SECRET": secret,
-        "PYSPARK_PIN_THREAD": "true",  # one JVM thread for each Python thread: whose a transaction is says its thread
+        "PYSPARK_PIN_THREAD": (
+            "true"
+        ),  # one JVM thread for each Python thread: whose a transaction is says its thread
     }
     before = {key: os.environ.get(key) for key in ours}
     os.environ.update(ours)
@@ -189,15 +193,16 @@ def _connect(port: int, secret: str) -> Any:
 
 
 def _not_py4j(record: logging.LogRecord) -> bool:
-    """Of what the root logger is told, not what py4j tells it (``GatewayClient.send_command``):
-    the traceback of a Ctrl-C or of the JVM's end while a thread waited for the JVM. Either is raised there, too.
+    """Of what the root logger is told, not what py4j tells it (``GatewayClient.send_command``): the
+    traceback of a Ctrl-C or of the JVM's end while a thread waited for the JVM. Either is raised
+    there, too.
     """
     return record.module != "java_gateway"
 
 
 def _no_more_finalizers(opened: Any) -> None:
-    """py4j has a thread that tells the JVM which objects Python has dropped. It ends; cut off by the end of the
-    JVM instead, it would print a traceback.
+    """py4j has a thread that tells the JVM which objects Python has dropped. It ends; cut off by
+    the end of the JVM instead, it would print a traceback.
     """
     from py4j.clientserver import SHUTDOWN_FINALIZER_WORKER
 

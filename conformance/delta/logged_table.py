@@ -1,7 +1,8 @@
-"""A real table at a version as the model has tables: its columns, its properties, the files that are live.
+"""A real table at a version as the model has tables: its columns, its properties, the files that
+are live.
 
-What the model does not have is refused with the reason. Which rows share a file decides which commits
-conflict, so the files are those of the log, with the statistics that the log has of them.
+What the model does not have is refused with the reason. Which rows share a file decides which
+commits conflict, so the files are those of the log, with the statistics that the log has of them.
 """
 
 from __future__ import annotations
@@ -42,8 +43,8 @@ MOST_ROWS = 10_000
 
 A = TypeVar("A")
 Shape = tuple["Row", int, int, tuple["Stats | None", ...]]
-"""A file without its rows: partition, how many rows it was written with, how many of them are marked as
-deleted, statistics of the columns that are no partition's."""
+"""A file without its rows: partition, how many rows it was written with, how many of them are
+marked as deleted, statistics of the columns that are no partition's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +72,9 @@ class LoggedTable:
         return sum(_count(file) for file in self.files)
 
     def schema(self, declared: Schema, rows: Mapping[str, Rows]) -> Schema:
-        """The table as declared with its properties and files, given the rows of each file by path."""
+        """The table as declared with its properties and files, given the rows of each file by
+        path.
+        """
         held = []
         for number, file in enumerate(self.files):
             partition, written, dead, stats = self.shape(file)
@@ -80,7 +83,8 @@ class LoggedTable:
             there = rows.get(file.path, ())
             if len(there) != written - dead:
                 raise NotModelled(
-                    f"{file.path} has {count_of(len(there), 'row')}, and {written - dead} by the log"
+                    f"{file.path} has {count_of(len(there), 'row')}, and {written - dead} by"
+                    " the log"
                 )
             kept = (TableRow(f"{path}.{k}", "", row) for k, row in enumerate(there))
             held.append(File(path, partition, tuple(kept), stats, dead))
@@ -119,8 +123,8 @@ def read_logged_table(
 ) -> LoggedTable:
     """The table after these commits, which begin with version 0, under a name of the model's.
 
-    ``rows_per_file`` is the most that whoever writes it puts into a file. NotModelled for what the model does
-    not have.
+    ``rows_per_file`` is the most that whoever writes it puts into a file. NotModelled for what the
+    model does not have.
 
     >>> from isolitmus.model.delta.log import LogCommit, LogMetadata, LogProtocol
     >>> field = {"name": "id", "type": "integer", "nullable": True, "metadata": {}}

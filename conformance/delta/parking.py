@@ -2,26 +2,28 @@
 
 A statement that stops at a phase of its transaction, until it is told to go on.
 
-``conformance.delta.parking`` says how Delta's transactions are held. A statement that has nothing to record never comes
-to its commit, and what writes other tables only never to one of the table that is asked for: it is parked *or* it
-has ended. What it has in other threads belongs to it: none of its transactions goes beyond the phase while it is
-parked, and it has not ended while one of them waits or commits.
+``conformance.delta.parking`` says how Delta's transactions are held. A statement that has nothing
+to record never comes to its commit, and what writes other tables only never to one of the table
+that is asked for: it is parked *or* it has ended. What it has in other threads belongs to it: none
+of its transactions goes beyond the phase while it is parked, and it has not ended while one of them
+waits or commits.
 
 Delta's transactions as they happen: seen in whatever thread they begin, and held at a phase.
 
-Delta asks for an observer whenever it begins a transaction (DeltaLog.startTransaction), and finds it by the thread
-(TransactionExecutionObserver.scala). Its own observer for tests, which holds phases (fuzzer/), serves one
-transaction of one thread, and knows neither the table nor the version that is read. So while somebody watches,
-Delta finds ours on every thread (``Watch.java``): it sees the transaction itself, asks whose it is and of which
-table, and gives it an observer of its own. Java's, because an exception has to pass through it as it is.
+Delta asks for an observer whenever it begins a transaction (DeltaLog.startTransaction), and finds
+it by the thread (TransactionExecutionObserver.scala). Its own observer for tests, which holds
+phases (fuzzer/), serves one transaction of one thread, and knows neither the table nor the version
+that is read. So while somebody watches, Delta finds ours on every thread (``Watch.java``): it sees
+the transaction itself, asks whose it is and of which table, and gives it an observer of its own.
+Java's, because an exception has to pass through it as it is.
 
-Held are INIT (the statement is analysed, its snapshot not taken, but where it brings its own: OPTIMIZE), PREPARE
-(it has read and written its data files) and COMMIT (it knows its level and whether it is blind, and has tried no
-version yet): at none of them does it hold a lock.
+Held are INIT (the statement is analysed, its snapshot not taken, but where it brings its own:
+OPTIMIZE), PREPARE (it has read and written its data files) and COMMIT (it knows its level and
+whether it is blind, and has tried no version yet): at none of them does it hold a lock.
 
-Whose a transaction is says a Spark property of its thread, which Spark hands on to the threads that are started
-there, a streaming query's or a ``pyspark.InheritableThread``. A thread of Python's says nothing: it is theirs who
-are in the middle of a step, since nobody else is then.
+Whose a transaction is says a Spark property of its thread, which Spark hands on to the threads that
+are started there, a streaming query's or a ``pyspark.InheritableThread``. A thread of Python's says
+nothing: it is theirs who are in the middle of a step, since nobody else is then.
 """
 
 from __future__ import annotations
@@ -68,8 +70,8 @@ _compiling = Lock()
 
 @dataclass(frozen=True, slots=True)
 class CommitAttempt:
-    """A transaction as Delta has it. One that has neither made a version nor failed has nothing to commit, or
-    is under way.
+    """A transaction as Delta has it. One that has neither made a version nor failed has nothing to
+    commit, or is under way.
     """
 
     id: str
@@ -90,7 +92,9 @@ class CommitAttempt:
 
     @property
     def met(self) -> range:
-        """The versions between what it read and what it made, or those that were there when it failed."""
+        """The versions between what it read and what it made, or those that were there when it
+        failed.
+        """
         read = -1 if self.read_version is None else self.read_version
         end = self.version if self.failed_at is None else self.failed_at + 1
         return range(read + 1, read + 1 if end is None or not self.tried else end)
@@ -108,7 +112,9 @@ def versions_made_by(attempts: Iterable[CommitAttempt]) -> tuple[int, ...]:
 
 
 class Gate:
-    """Where the transactions of one callable pass, those on a table (None: on any), and are held."""
+    """Where the transactions of one callable pass, those on a table (None: on any), and are
+    held.
+    """
 
     def __init__(self, java: Any) -> None:
         self.java = java
@@ -130,7 +136,9 @@ class Gate:
         self.java.openOnce(_number(until))
 
     def advance(self) -> None:
-        """Let what is held go on by a step, to its commit, and from there to its end; others are held as before."""
+        """Let what is held go on by a step, to its commit, and from there to its end; others are
+        held as before.
+        """
         self.java.advance()
 
     @property
@@ -173,7 +181,9 @@ class TransactionWatch:
             self._java.forget(name)
 
     def gate(self, name: str, table: Path | None, stop: Phase | None) -> Gate:
-        """A gate by a name that no other has, for a table at a path or for any, that holds at a phase."""
+        """A gate by a name that no other has, for a table at a path or for any, that holds at a
+        phase.
+        """
         self._names.append(name)
         path = None if table is None else str(table.resolve())
         return Gate(self._java.gate(name, path, _number(stop)))
@@ -211,8 +221,8 @@ def _watch(jvm: Any) -> Any:
         return compiler.getClassLoader().loadClass("isolitmus.Watch").newInstance()
     except Py4JError as error:
         raise EngineUnavailable(
-            "the transactions of this Spark's Delta cannot be watched; those of delta-spark 4.4.0 can:"
-            f" {str(getattr(error, 'java_exception', error)).splitlines()[0]}"
+            "the transactions of this Spark's Delta cannot be watched; those of delta-spark 4.4.0"
+            f" can: {str(getattr(error, 'java_exception', error)).splitlines()[0]}"
         ) from error
 
 
@@ -254,7 +264,9 @@ class HeldTransaction(Generic[T]):
 
     @property
     def ended(self) -> bool:
-        """Whether the statement has returned or failed, and nothing of it is under way in another thread."""
+        """Whether the statement has returned or failed, and nothing of it is under way in another
+        thread.
+        """
         return self._worker.ended and not self.gate.holds and self.gate.settled
 
     @property
@@ -282,8 +294,9 @@ class HeldTransaction(Generic[T]):
 
 
 class Parking:
-    """Starts statements, waits for them within a time limit, and leaves none behind. Given the path of a table it
-    holds the transactions on that one, and those of other threads, too, that begin while it waits.
+    """Starts statements, waits for them within a time limit, and leaves none behind. Given the path
+    of a table it holds the transactions on that one, and those of other threads, too, that begin
+    while it waits.
 
     A context manager: at the end of the block, however it comes, every statement that has not ended
     is released, its jobs are cancelled and its thread is waited for.
@@ -342,15 +355,15 @@ class Parking:
             transaction.gate.open(stop)
 
     def next(self, transaction: HeldTransaction[Any], stop: Phase) -> None:
-        """Let a parked statement's transaction go, and wait for the statement to come to a phase of its next
-        one, or end.
+        """Let a parked statement's transaction go, and wait for the statement to come to a phase of
+        its next one, or end.
         """
         with self._step(transaction, stop, ""):
             transaction.gate.open_once(stop)
 
     def advance(self, transaction: HeldTransaction[Any]) -> None:
-        """Let a statement that is parked before a snapshot go on to its commit, or from there to its next transaction's
-        snapshot, or its end.
+        """Let a statement that is parked before a snapshot go on to its commit, or from there to
+        its next transaction's snapshot, or its end.
         """
         with self._step(transaction, "init", ""):
             transaction.gate.advance()

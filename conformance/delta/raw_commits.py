@@ -44,8 +44,8 @@ QUIET = {
 
 
 def activate_session(session: Session, spark: Any) -> None:
-    """Make a SparkSession the active one of this thread, as spark.sql does, and commits in it spare what
-    nobody reads.
+    """Make a SparkSession the active one of this thread, as spark.sql does, and commits in it spare
+    what nobody reads.
     """
     for key, value in QUIET.items():
         spark.conf.set(key, value)
@@ -104,8 +104,8 @@ def commit_files(session: Session, path: Path, schema: Schema) -> None:
 def raw_body(
     statement: rw.Raw, schema: Schema, path: Path, session: Session, spark: Any
 ) -> Callable[[], None]:
-    """The transaction as a callable: its reads in order, then one commit; a commit that claims to be
-    what it is not says so in the log afterwards, as that of a foreign writer would.
+    """The transaction as a callable: its reads in order, then one commit; a commit that claims to
+    be what it is not says so in the log afterwards, as that of a foreign writer would.
     """
 
     def run() -> None:

@@ -131,8 +131,8 @@ class Session:
         return self.java("org.apache.spark.sql.delta.DeltaLog").forTable(java, str(table))
 
     def forget(self, table: Path) -> None:
-        """Let Delta drop what it keeps of the table at this path: a DeltaLog with the state of its newest
-        version, else for an hour (DeltaLog.scala, deltaLogCache).
+        """Let Delta drop what it keeps of the table at this path: a DeltaLog with the state of its
+        newest version, else for an hour (DeltaLog.scala, deltaLogCache).
         """
         path = self.java("org.apache.hadoop.fs.Path")(str(table))
         self.scala("org.apache.spark.sql.delta.DeltaLog").invalidateCache(
@@ -144,11 +144,15 @@ class Session:
         return self.scala("org.apache.spark.sql.delta.actions.Action").fromJson(json.dumps(action))
 
     def scala(self, name: str) -> Any:
-        """A Scala object by its full name (its class has a dollar there, which a dot cannot say)."""
+        """A Scala object by its full name (its class has a dollar there, which a dot cannot
+        say).
+        """
         return getattr(self.java(f"{name}$"), "MODULE$")
 
     def java(self, name: str) -> Any:
-        """A Java class by its full name; py4j, left alone, looks for a class behind each dot, each time."""
+        """A Java class by its full name; py4j, left alone, looks for a class behind each dot, each
+        time.
+        """
         if name not in self._classes:
             self._classes[name] = reduce(getattr, name.split("."), self.jvm)
         return self._classes[name]
@@ -183,35 +187,37 @@ def open_session(
     Parameters
     ----------
     master : str
-        Where executors run. By default eight threads: a statement that hangs must not starve the others. Python
-        workers are this Python.
+        Where executors run. By default eight threads: a statement that hangs must not starve the
+        others. Python workers are this Python.
     conf : Mapping of str to str, optional
         Spark confs besides those of this module.
     archive : Path, optional
-        File for the classes that Java loads (``class_archive``), which makes start and end slow. By default Java reads
-        the archive that there is.
+        File for the classes that Java loads (``class_archive``), which makes start and end slow. By
+        default Java reads the archive that there is.
     shared : bool
-        Until the block ends, each later call in this process, on any thread, yields this JVM instead of starting one.
-        Tests use it, so that commands and inner runs of pytest need no start of their own.
+        Until the block ends, each later call in this process, on any thread, yields this JVM
+        instead of starting one. Tests use it, so that commands and inner runs of pytest need no
+        start of their own.
 
     Yields
     ------
     Session
-        With a shared JVM: its folder, its filled tables (``kept``) and read files (``rows``), and a SparkSession of its
-        own, so that confs, temporary views, the current database and relative paths are those of a new start.
+        With a shared JVM: its folder, its filled tables (``kept``) and read files (``rows``), and a
+        SparkSession of its own, so that confs, temporary views, the current database and relative
+        paths are those of a new start.
 
     Raises
     ------
     EngineUnavailable
-        No Java 17 or 21; a package or the jar is missing; or another Spark session is open in this Python process, and
-        it is not shared, or cannot serve this call: ``master`` is not threads of this machine, ``conf`` has more than
-        confs of speed (``SPEED``), or ``archive`` is given.
+        No Java 17 or 21; a package or the jar is missing; or another Spark session is open in this
+        Python process, and it is not shared, or cannot serve this call: ``master`` is not threads
+        of this machine, ``conf`` has more than confs of speed (``SPEED``), or ``archive`` is given.
 
     Notes
-    -----
-    What differs with a shared JVM: the number of threads and the confs of ``SPEED`` are those of the first call.
-    The block's end stops nothing: tables of the catalog, cached tables, and jobs that the block leaves running stay.
-    A JVM that dies raises py4j's error there, and EngineUnavailable only at the end of the first block.
+    ----- What differs with a shared JVM: the number of threads and the confs of ``SPEED`` are those
+    of the first call. The block's end stops nothing: tables of the catalog, cached tables, and jobs
+    that the block leaves running stay. A JVM that dies raises py4j's error there, and
+    EngineUnavailable only at the end of the first block.
 
     """
     versions = _package_versions()
@@ -256,8 +262,9 @@ def _share(session: Session) -> Iterator[None]:
 
 @contextmanager
 def _borrow(shared: Session) -> Iterator[Session]:
-    """Yield a session in which all is as in a new one: its SparkSession is the default one, and active on this thread,
-    and relative paths begin in the current folder. The JVM's own folder is that in which it was started.
+    """Yield a session in which all is as in a new one: its SparkSession is the default one, and
+    active on this thread, and relative paths begin in the current folder. The JVM's own folder is
+    that in which it was started.
     """
     from pyspark.sql import SparkSession
 
@@ -287,7 +294,9 @@ def _borrow(shared: Session) -> Iterator[Session]:
 
 
 def _can_serve(master: str, conf: Mapping[str, str] | None, archive: Path | None) -> bool:
-    """Return whether a shared session gives what a call of ``open_session`` asks for, speed aside."""
+    """Return whether a shared session gives what a call of ``open_session`` asks for, speed
+    aside.
+    """
     return bool(THREADS.fullmatch(master)) and archive is None and set(conf or ()) <= set(SPEED)
 
 

@@ -1,4 +1,6 @@
-"""The commits of several tables as one history, and the rows of every table at each of its versions."""
+"""The commits of several tables as one history, and the rows of every table at each of its
+versions.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,9 @@ if TYPE_CHECKING:
 __all__ = ["CommitHistory", "ReadVersions", "plain_row", "rows_by_file", "rows_by_version"]
 
 ReadVersions = Callable[["Path", int, int], Mapping[int, "Rows"]]
-"""How an engine reads the rows of the table at a path, at its versions from the first to the last."""
+"""How an engine reads the rows of the table at a path, at its versions from the first to the
+last.
+"""
 
 
 class CommitHistory:
@@ -69,8 +73,8 @@ class CommitHistory:
         return self.version_of(table, commit.read_version, started)
 
     def version_of(self, table: str, own: int | None, started: int) -> int:
-        """The version at which a table had its ``own``; ``started`` if it had it then, as others may have moved
-        on meanwhile, or none was read.
+        """The version at which a table had its ``own``; ``started`` if it had it then, as others
+        may have moved on meanwhile, or none was read.
         """
         if own is None or self._at(started)[table] == own:
             return started
@@ -79,7 +83,9 @@ class CommitHistory:
     def rows(
         self, read: ReadVersions, without: Container[str] = ()
     ) -> tuple[Mapping[str, Rows], ...]:
-        """The rows of every table at every version where it is there; some have none that can be read."""
+        """The rows of every table at every version where it is there; some have none that can be
+        read.
+        """
         last = self._at(self.version)
         states = {
             name: read(path, max(self.base[name], 0), last[name])
@@ -103,8 +109,9 @@ def rows_by_version(session: Session, path: Path, first: int, last: int) -> dict
     """The rows of one table at its versions first..last, by one Spark query for each schema.
 
     Delta reads the files that its log lists for each version, deletion vectors and all. VERSION AS
-    OF gives the same and takes ten times as long: it reconstructs each state with a Spark job. No state is
-    read twice: a file has a name that no other one has, in whatever table, and never changes.
+    OF gives the same and takes ten times as long: it reconstructs each state with a Spark job. No
+    state is read twice: a file has a name that no other one has, in whatever table, and never
+    changes.
     """
     commits = commits_since(path)
     states, unread = {}, {}
@@ -127,7 +134,9 @@ def _read(
     wanted: Sequence[tuple[int, str, Sequence[LogFile]]],
     newest: str,
 ) -> dict[int, Rows]:
-    """The rows at these versions, given the schema and files of each, and the schema of the newest one."""
+    """The rows at these versions, given the schema and files of each, and the schema of the newest
+    one.
+    """
     from pyspark.sql import DataFrame
 
     log, none = session.delta_log(path), session.scala("scala.None")

@@ -6,12 +6,13 @@ The isolation level of a real table, set where SQL cannot.
 
 A micro-batch of a streaming query, given to Delta's streaming sink as Spark does it.
 
-A streaming query has a thread of its own, and batches that come when it makes them. A litmus test's batch is
-one statement: so it goes to the sink on the statement's thread. The sink is made by the data source, as DataStreamWriter makes it, in an output
-mode; the id of the query is the thread's property that Spark sets; the batch is planned first, and
-then added (Spark 4.2.0, MicroBatchExecution.scala, runBatch: "queryPlanning", "addBatch"). There is no
-offset, no checkpoint and no query to end. What Delta does is the same as for a query of Structured
-Streaming (tests/conformance/delta/test_streaming.py compares their logs): it tells the batch of one apart
+A streaming query has a thread of its own, and batches that come when it makes them. A litmus test's
+batch is one statement: so it goes to the sink on the statement's thread. The sink is made by the
+data source, as DataStreamWriter makes it, in an output mode; the id of the query is the thread's
+property that Spark sets; the batch is planned first, and then added (Spark 4.2.0,
+MicroBatchExecution.scala, runBatch: "queryPlanning", "addBatch"). There is no offset, no checkpoint
+and no query to end. What Delta does is the same as for a query of Structured Streaming
+(tests/conformance/delta/test_streaming.py compares their logs): it tells the batch of one apart
 only to cast, rename or add columns, and here they are what the table has.
 """
 
@@ -71,8 +72,8 @@ QUERY_ID = "sql.streaming.queryId"
 def write_micro_batch(  # noqa: PLR0917
     frame: Any, path: Path, mode: str, batch: tuple[str, int], session: Session, spark: Any
 ) -> None:
-    """Add a DataFrame to the table at a path, in output mode ``append`` or ``complete``, as ``batch``:
-    the id of its query, and its number.
+    """Add a DataFrame to the table at a path, in output mode ``append`` or ``complete``, as
+    ``batch``: the id of its query, and its number.
     """
     java, modes = java_session(spark), session.java("org.apache.spark.sql.streaming.OutputMode")
     output = modes.Append() if mode == "append" else modes.Complete()
@@ -172,8 +173,8 @@ class EngineTables:
 
     @property
     def key(self) -> Hashable | None:
-        """What decides how the tables are when the schedule starts, but for their level; None if they cannot
-        be copied: a statement that makes a table asks where its files are.
+        """What decides how the tables are when the schedule starts, but for their level; None if
+        they cannot be copied: a statement that makes a table asks where its files are.
         """
         makes = (Create, Clone, Replace, Convert)
         if self._raw or not self._init or any(isinstance(t, makes) for t in self._transactions):
@@ -207,7 +208,9 @@ class EngineTables:
 
 @contextmanager
 def make_tables(litmus: Litmus, level: str, session: Session) -> Iterator[EngineTables]:
-    """The tables of the litmus test, empty, at a level; the database and its files go afterwards."""
+    """The tables of the litmus test, empty, at a level; the database and its files go
+    afterwards.
+    """
     with place_tables(litmus, session) as tables:
         tables.create(level)
         yield tables

@@ -41,7 +41,9 @@ LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A failed statement: simple class name, error class if it has one, whether it is a conflict."""
+    """A failed statement: simple class name, error class if it has one, whether it is a
+    conflict.
+    """
 
     exception: str
     error_class: str | None
@@ -85,8 +87,8 @@ def keep_java_exceptions() -> Iterator[None]:
 
 @contextmanager
 def report_jvm_failure(name: str, where: str, jvm: Any) -> Iterator[None]:
-    """While the block carries out what has this name, EngineUnavailable if the JVM ends, and EngineFailed if Delta
-    fails: ``where`` that is no outcome.
+    """While the block carries out what has this name, EngineUnavailable if the JVM ends, and
+    EngineFailed if Delta fails: ``where`` that is no outcome.
     """
     from py4j.protocol import Py4JError, Py4JNetworkError
     from pyspark.errors import PySparkException
@@ -107,9 +109,9 @@ def read_failure(error: BaseException, jvm: Any) -> Failure:
     """What a failure of a statement was.
 
     A conflict counts wherever it stands among the causes. Of other failures the innermost that has
-    an error class is taken, else the outermost: whether Spark wraps an overflow in TASK_WRITE_FAILED
-    depends on where it happened to compute the value. Raises the error itself where the JVM is heard no
-    more: that is no outcome of a statement.
+    an error class is taken, else the outermost: whether Spark wraps an overflow in
+    TASK_WRITE_FAILED depends on where it happened to compute the value. Raises the error itself
+    where the JVM is heard no more: that is no outcome of a statement.
     """
     from py4j.protocol import Py4JNetworkError
 
@@ -127,7 +129,9 @@ def read_failure(error: BaseException, jvm: Any) -> Failure:
 
 
 def first_words(error: BaseException) -> str:
-    """The sentences of an error's text, without what Delta appends of the log and Spark of the query."""
+    """The sentences of an error's text, without what Delta appends of the log and Spark of the
+    query.
+    """
     return " ".join(re.split(r"Conflicting commit:|\n\nJVM stacktrace", str(error))[0].split())
 
 

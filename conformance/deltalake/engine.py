@@ -45,17 +45,17 @@ PROTOCOLS: dict[str, dict[str, str | None]] = {
     },
     "1.6.3": {"delta-rs-1.6.3-serializable": None},
 }
-"""By release: the protocols that it implements, and how its tables spell ``delta.isolationLevel`` (None:
-they do not say it). Any other spelling, Spark's ``WriteSerializable`` among them, is as if it were not
-there (delta_kernel's table properties).
+"""By release: the protocols that it implements, and how its tables spell ``delta.isolationLevel``
+(None: they do not say it). Any other spelling, Spark's ``WriteSerializable`` among them, is as if
+it were not there (delta_kernel's table properties).
 """
 
 
 def replay(litmus: Litmus, protocol: str, worker: WorkerProcess) -> Run:
     """Carry out the schedule on real tables, in a folder that is gone afterwards.
 
-    UnknownName for a protocol that the release does not have; Refused for a test that it cannot carry
-    out, with the statement and what the engine said.
+    UnknownName for a protocol that the release does not have; Refused for a test that it cannot
+    carry out, with the statement and what the engine said.
     """
     _of_release(worker.release).refuse_unable(protocol)
     level = PROTOCOLS[worker.release][protocol]
@@ -89,8 +89,8 @@ def _joined(
     level = PROTOCOLS[release][protocol]
     if level is not None:
         raise Refused(
-            f"{litmus.name}: {protocol} needs a table whose {LEVEL_KEY} is {level}, which Spark does not"
-            " write; a table has one level for all its writers"
+            f"{litmus.name}: {protocol} needs a table whose {LEVEL_KEY} is {level}, which Spark"
+            " does not write; a table has one level for all its writers"
         )
     for schema in litmus.tables.values():
         refuse_unlike_table(schema)

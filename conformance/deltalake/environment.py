@@ -49,7 +49,9 @@ PINS = (
 """What stands beside deltalake in its environment."""
 
 WHEELS = Path(__file__).with_name("wheels.txt")
-"""The files that are installed and their SHA-256, as ``sha256sum`` writes them: for CPython 3.11 to 3.14 on Linux and macOS."""
+"""The files that are installed and their SHA-256, as ``sha256sum`` writes them: for CPython 3.11 to
+3.14 on Linux and macOS.
+"""
 UNLIKE = re.compile(
     r"DO NOT MATCH THE HASHES|--require-hashes mode|no matching distribution", re.IGNORECASE
 )
@@ -57,8 +59,8 @@ UNLIKE = re.compile(
 
 
 def folder(release: str) -> Path:
-    """Where the environment of a release is, or is to be: below ``$ISOLITMUS_ENGINES``, else below the
-    user's cache.
+    """Where the environment of a release is, or is to be: below ``$ISOLITMUS_ENGINES``, else below
+    the user's cache.
     """
     own = os.environ.get("ISOLITMUS_ENGINES")
     cache = os.environ.get("XDG_CACHE_HOME")
@@ -67,20 +69,22 @@ def folder(release: str) -> Path:
 
 
 def interpreter(release: str) -> Path:
-    """The Python of a release's environment; EngineUnavailable, with the line that makes it, if there
-    is none.
+    """The Python of a release's environment; EngineUnavailable, with the line that makes it, if
+    there is none.
     """
     place = folder(release)
     if not (place / "installed").is_file():
         raise EngineUnavailable(
-            f"{ENGINE} {release} is not installed; `isolitmus install {ENGINE}-{release}` installs it"
+            f"{ENGINE} {release} is not installed; `isolitmus install {ENGINE}-{release}`"
+            " installs it"
         )
     return place / "bin" / "python"
 
 
 def install(release: str) -> Path:
-    """Make the environment of a release, if it is not there: its folder. It takes some seconds, and the
-    package registry; EngineUnavailable if that fails, or if a file is not the one that is known (WHEELS).
+    """Make the environment of a release, if it is not there: its folder. It takes some seconds, and
+    the package registry; EngineUnavailable if that fails, or if a file is not the one that is known
+    (WHEELS).
     """
     place = folder(release)
     done = place / "installed"
@@ -103,8 +107,9 @@ def install(release: str) -> Path:
             shutil.rmtree(place, ignore_errors=True)
             if UNLIKE.search(said):
                 raise EngineUnavailable(
-                    f"{ENGINE} {release} was not installed: a file that was offered for it is none of those that are known"
-                    f" here by their SHA-256 ({WHEELS.name}), or none is known for this Python and platform: {brief(said)}"
+                    f"{ENGINE} {release} was not installed: a file that was offered for it is none"
+                    f" of those that are known here by their SHA-256 ({WHEELS.name}), or none is"
+                    f" known for this Python and platform: {brief(said)}"
                 )
             raise EngineUnavailable(f"{ENGINE} {release} could not be installed: {brief(said)}")
     done.touch()
@@ -167,7 +172,9 @@ class WorkerProcess:
 
 @contextmanager
 def open_worker(release: str) -> Iterator[WorkerProcess]:
-    """A worker with this release, which ends with the block; EngineUnavailable if it cannot start."""
+    """A worker with this release, which ends with the block; EngineUnavailable if it cannot
+    start.
+    """
     quiet = {**os.environ, "RUST_LOG": "off", "PYTHONWARNINGS": "ignore"}
     command = [str(interpreter(release)), "-I", str(WORKER)]
     with subprocess.Popen(  # noqa: S603

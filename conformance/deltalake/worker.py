@@ -1,9 +1,9 @@
 """The program that runs in the environment of a release of deltalake: requests in, replies out.
 
-Started as a script by another interpreter, which has deltalake and pyarrow and nothing of isolitmus. A
-request is a line of JSON on standard input, ``{"do": VERB, …}``, its reply a line on standard output:
-``{"reply": …}`` or ``{"error": {"class": …, "message": …}}``. A handle is a DeltaTable: it stays at the
-version at which it was opened until it commits.
+Started as a script by another interpreter, which has deltalake and pyarrow and nothing of
+isolitmus. A request is a line of JSON on standard input, ``{"do": VERB, …}``, its reply a line on
+standard output: ``{"reply": …}`` or ``{"error": {"class": …, "message": …}}``. A handle is a
+DeltaTable: it stays at the version at which it was opened until it commits.
 """
 
 from __future__ import annotations

@@ -4,13 +4,14 @@ A writer of delta-rs: single transactions carried out on tables that are there, 
 
 ``x.start`` opens a handle on every table: it pins its version. ``x.commit`` has delta-rs carry the
 statement out on that handle: delta-rs reads at the handle's version, and commits, in one call. So
-what stands between the two steps is what the transaction does not see. What a client reads itself (the
-query of an INSERT, the source of a MERGE, a SELECT) is read at ``x.start``.
+what stands between the two steps is what the transaction does not see. What a client reads itself
+(the query of an INSERT, the source of a MERGE, a SELECT) is read at ``x.start``.
 
 What a statement is in delta-rs: one call of its Python API, whose rows the client has computed.
 
-delta-rs has no SQL that writes. What an INSERT or the source of a MERGE reads, its client reads at the
-handle's version, by DuckDB here; conditions and values go to delta-rs as text, in DataFusion's SQL.
+delta-rs has no SQL that writes. What an INSERT or the source of a MERGE reads, its client reads at
+the handle's version, by DuckDB here; conditions and values go to delta-rs as text, in DataFusion's
+SQL.
 """
 
 from __future__ import annotations
@@ -72,7 +73,8 @@ TYPES = {
 def api_call(
     statement: st.Statement, schemas: Mapping[str, Schema], duck: duckdb.DuckDBPyConnection
 ) -> Request:
-    """The request to the worker, without its handle; ``duck`` holds the tables as the client sees them.
+    """The request to the worker, without its handle; ``duck`` holds the tables as the client sees
+    them.
 
     Refused for what delta-rs has no call for.
     """
@@ -261,10 +263,14 @@ UNABLE = ("not implemented", "not supported", "unsupported", "schema error", "no
 
 UNLOGGED = frozenset(("blind", "isolation_level", "operation"))
 UNCLASSED = frozenset(("error_class",))
-"""What its commits and its failures do not say, or not as Delta does; nor has it Spark's exceptions."""
+"""What its commits and its failures do not say, or not as Delta does; nor has it Spark's
+exceptions.
+"""
 
 BLIND = {"isBlindAppend": True}
-"""What an INSERT of constants says of itself where the level asks: delta-rs leaves that to its caller."""
+"""What an INSERT of constants says of itself where the level asks: delta-rs leaves that to its
+caller.
+"""
 WEAKER = ("writeSerializable", "snapshotIsolation")
 """The levels, as a table spells them, at which an INSERT says it."""
 
@@ -275,8 +281,8 @@ CARRIED = ("session", "let", "write", "protocol")
 
 @dataclass(slots=True)
 class _StartedRequest:
-    """A transaction under way: the version at its start, and how it ended; ``request`` is what it asks
-    of the worker, None for a reader.
+    """A transaction under way: the version at its start, and how it ended; ``request`` is what it
+    asks of the worker, None for a reader.
     """
 
     version: int
@@ -305,8 +311,9 @@ def refuse_unlike_table(schema: Schema) -> None:
 
 
 class Writer:
-    """Carries transactions of a litmus test out on the tables at these paths, step by step; ``chronicle`` takes up
-    their commits. ``level`` is that of the tables that declare none, as their properties spell it.
+    """Carries transactions of a litmus test out on the tables at these paths, step by step;
+    ``chronicle`` takes up their commits. ``level`` is that of the tables that declare none, as
+    their properties spell it.
     """
 
     def __init__(
@@ -378,7 +385,9 @@ class Writer:
             started.error = EngineError(type(error).__name__, str(error))
 
     def _request(self, handle: str, statement: Statement) -> dict[str, Any]:
-        """What a statement asks of the worker; its handle is opened, and what its client reads is read."""
+        """What a statement asks of the worker; its handle is opened, and what its client reads is
+        read.
+        """
         target = getattr(statement, "target", "")
         request = api_call(statement, self._litmus.tables, self._snapshot(handle))
         declared = self._litmus.tables[self._name(target)].properties.get(LEVEL_KEY, self._level)

@@ -58,8 +58,8 @@ def _hint(index: Index | None) -> str:
 
 
 def _steer(tree: exp.Update | exp.Delete, schema: Schema, index: Index | None) -> None:
-    """UPDATE and DELETE take no hint, and go by an index exactly if their condition compares its first column with a
-    constant: the first columns of other indexes are hidden in an expression.
+    """UPDATE and DELETE take no hint, and go by an index exactly if their condition compares its
+    first column with a constant: the first columns of other indexes are hidden in an expression.
     """
     where = tree.args["where"]
     wanted = None if index is None else index.columns[0]
@@ -75,8 +75,8 @@ def _steer(tree: exp.Update | exp.Delete, schema: Schema, index: Index | None) -
     if index is not None and not compared:
         column = schema.columns[index.columns[0]].name
         raise Refused(
-            f"UPDATE and DELETE go by {index.name} if their condition compares {column} with a constant, and not"
-            " otherwise"
+            f"UPDATE and DELETE go by {index.name} if their condition compares {column} with a"
+            " constant, and not otherwise"
         )
 
 

@@ -1,7 +1,8 @@
-"""Derby in a JVM of its own, and what is said to it: lines, one at a time (Connections.java has the verbs).
+"""Derby in a JVM of its own, and what is said to it: lines, one at a time (Connections.java has the
+verbs).
 
-Derby is found among PySpark's jars, and so is Janino, which compiles and runs the other side. No port is open: it is
-talked to by its standard input, and ends with that. The database is in memory.
+Derby is found among PySpark's jars, and so is Janino, which compiles and runs the other side. No
+port is open: it is talked to by its standard input, and ends with that. The database is in memory.
 """
 
 from __future__ import annotations
@@ -63,14 +64,16 @@ OPTIONS = (
     "-Dderby.locks.deadlockTimeout=0",  # each wait looks for a deadlock when it begins
 )
 GATE = (
-    'CREATE FUNCTION "PASS" (WORD VARCHAR(1000) ...) RETURNS INT LANGUAGE JAVA PARAMETER STYLE DERBY DETERMINISTIC NO SQL'
-    " EXTERNAL NAME 'isolitmus.Connections.pass'"
+    'CREATE FUNCTION "PASS" (WORD VARCHAR(1000) ...) RETURNS INT LANGUAGE JAVA PARAMETER STYLE'
+    " DERBY DETERMINISTIC NO SQL EXTERNAL NAME 'isolitmus.Connections.pass'"
 )
 """What is called at each row of a scan."""
 
 
 class DerbyServer:
-    """A running Derby (``conformance.databases.connections.Server``); ``release`` is what it says of itself."""
+    """A running Derby (``conformance.databases.connections.Server``); ``release`` is what it says
+    of itself.
+    """
 
     def __init__(self, process: subprocess.Popen[bytes], said: IO[bytes]) -> None:
         self._process, self._said = process, said
@@ -110,8 +113,8 @@ class DerbyServer:
             )
 
     def _ask(self, seconds: float, *words: object) -> Any:
-        """The reply to a request; StatementError if Derby refuses it, EngineUnavailable if it has ended, or
-        does not answer in this time and some more.
+        """The reply to a request; StatementError if Derby refuses it, EngineUnavailable if it has
+        ended, or does not answer in this time and some more.
         """
         assert self._process.stdin is not None
         assert self._process.stdout is not None
@@ -142,7 +145,9 @@ class DerbyServer:
 
 @contextmanager
 def open_derby() -> Iterator[DerbyServer]:
-    """A Derby of our own, which ends with the block; EngineUnavailable, with the remedy, if it cannot start."""
+    """A Derby of our own, which ends with the block; EngineUnavailable, with the remedy, if it
+    cannot start.
+    """
     java, found = find_java(), derby_jars()
     with tempfile.TemporaryFile() as said, _launched(java.command, found, said) as process:
         yield DerbyServer(process, said)
@@ -203,8 +208,8 @@ def _connection(told: Mapping[str, Any]) -> Connection:
 
 
 def _failure(state: str, message: str) -> SqlFailure:
-    """Of a deadlock Derby tells, lock by lock, who waits for it, a number and a user, and the numbers of those who
-    have it.
+    """Of a deadlock Derby tells, lock by lock, who waits for it, a number and a user, and the
+    numbers of those who have it.
     """
     names: dict[str, str] = {}
     behind: list[tuple[str, list[str], str]] = []

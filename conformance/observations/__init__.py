@@ -1,8 +1,10 @@
-"""What real engines were asked that no litmus test can say: by name, each with what it is expected to show.
+"""What real engines were asked that no litmus test can say: by name, each with what it is expected
+to show.
 
-A litmus test is statements and a schedule. What has a life of its own between them (a DataFrame that is counted
-twice, a streaming query, a process that is killed) is a function here, from a session of Delta and an empty folder,
-or from a database, to facts. Whoever cites one by its name can have it made again.
+A litmus test is statements and a schedule. What has a life of its own between them (a DataFrame
+that is counted twice, a streaming query, a process that is killed) is a function here, from a
+session of Delta and an empty folder, or from a database, to facts. Whoever cites one by its name
+can have it made again.
 """
 
 from __future__ import annotations

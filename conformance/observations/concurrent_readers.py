@@ -36,7 +36,8 @@ def _counted_twice(session: Session, folder: Path, _: Interruption) -> Facts:
 
 JOB = Observation(
     "job-of-several-queries",
-    "A job counts a table twice, and another writer adds a row in between: each query has a snapshot of its own",
+    "A job counts a table twice, and another writer adds a row in between: each query has a"
+    " snapshot of its own",
     {"a DataFrame": [2, 3], "a view": [2, 3], "a version": [2, 2]},
     _counted_twice,
 )
@@ -45,7 +46,9 @@ CHANGES = {
     "SET TBLPROPERTIES ('team' = 'us')": "goes on, 3 rows",
     "ADD COLUMNS (x INT)": "DELTA_SCHEMA_CHANGED_WITH_VERSION",
 }
-"""What is altered, and how a query goes on that has read two rows of the table, when a third comes."""
+"""What is altered, and how a query goes on that has read two rows of the table, when a third
+comes.
+"""
 
 
 PRINTED = {
@@ -87,7 +90,9 @@ def _after(session: Session, folder: Path, change: str) -> str:
 
 
 def _streamed(session: Session, folder: Path, meanwhile: Callable[[], None] | None = None) -> str:
-    """How a streaming query from its checkpoint reads the table, and goes on after what is done ``meanwhile``."""
+    """How a streaming query from its checkpoint reads the table, and goes on after what is done
+    ``meanwhile``.
+    """
     rows = session.fresh().readStream.format("delta").load(str(folder / "t"))
     writer = rows.writeStream.format("noop").option("checkpointLocation", str(folder / "seen"))
     stream = writer.start()
@@ -104,8 +109,8 @@ def _streamed(session: Session, folder: Path, meanwhile: Callable[[], None] | No
 
 STREAM = Observation(
     "stream-meets-changes",
-    "A streaming query reads a table whose metadata changes: another schema ends it, a property does not; started again,"
-    " it goes on with the rows that it has not read",
+    "A streaming query reads a table whose metadata changes: another schema ends it, a property"
+    " does not; started again, it goes on with the rows that it has not read",
     CHANGES | {RESTARTED: "goes on, 1 rows"},
     _altered,
 )

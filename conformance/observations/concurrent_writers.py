@@ -1,4 +1,6 @@
-"""What writers do to each other that are more than a statement: streaming queries, changes of several commits."""
+"""What writers do to each other that are more than a statement: streaming queries, changes of
+several commits.
+"""
 
 from __future__ import annotations
 
@@ -59,8 +61,9 @@ def _query(spark: Any, folder: Path) -> Callable[[], object]:
 
 
 def _another_application(session: Session) -> Any:
-    """A SparkSession that knows nothing of the other's streaming queries: Spark ends a query of its own if its
-    checkpoint is started again (StreamingQueryManager.scala), and cannot see those of other applications.
+    """A SparkSession that knows nothing of the other's streaming queries: Spark ends a query of its
+    own if its checkpoint is started again (StreamingQueryManager.scala), and cannot see those of
+    other applications.
     """
     from pyspark.sql import SparkSession
 
@@ -72,8 +75,8 @@ def _another_application(session: Session) -> Any:
 
 CHECKPOINT = Observation(
     "one-checkpoint-two-queries",
-    "A streaming query is started again with the same checkpoint, by another application, while its batch is about"
-    " to be committed: the batch is written once",
+    "A streaming query is started again with the same checkpoint, by another application, while its"
+    " batch is about to be committed: the batch is written once",
     {
         "the first": "ConcurrentTransactionException",
         "the second, meanwhile": "committed",
@@ -89,13 +92,17 @@ STATEMENTS = {
     "UPGRADE UNIFORM": UPGRADE,
     "UPGRADE UNIFORM, catalog": UPGRADE,
 }
-"""Changes of a table that are several commits; the table of the last one is known to the catalog."""
+"""Changes of a table that are several commits; the table of the last one is known to the
+catalog.
+"""
 
 
 LOSERS = {
     "a DELETE": "DELETE FROM {} WHERE id = 1",
     "an UPDATE": "UPDATE {} SET id = 3 WHERE id = 1",
-    "a MERGE": "MERGE INTO {} AS t USING (SELECT 1 AS id) AS s ON t.id = s.id WHEN MATCHED THEN DELETE",
+    "a MERGE": (
+        "MERGE INTO {} AS t USING (SELECT 1 AS id) AS s ON t.id = s.id WHEN MATCHED THEN DELETE"
+    ),
 }
 """Statements besides INSERT that an upgrade overtakes."""
 
@@ -136,8 +143,9 @@ def _overtaken(session: Session, folder: Path, interruption: Interruption) -> Fa
 
 SEVERAL = Observation(
     "changes-of-several-commits",
-    "Changes of a table that are several commits, each with these and its end, overtake an INSERT, which fails at the"
-    " first; UNIFORM needs Iceberg's jar, which is not there, for a table that the catalog knows",
+    "Changes of a table that are several commits, each with these and its end, overtake an INSERT,"
+    " which fails at the first; UNIFORM needs Iceberg's jar, which is not there, for a table that"
+    " the catalog knows",
     {
         "DROP FEATURE deletionVectors": [
             "UNSET TBLPROPERTIES",
@@ -191,7 +199,9 @@ UNMAPPED = Observation(
 )
 
 FEATURES = {"that it knows": "changeDataFeed", "that it does not know": "ofLaterYears"}
-"""Table features that writers need, and readers do not, by what the writer of a table makes of them."""
+"""Table features that writers need, and readers do not, by what the writer of a table makes of
+them.
+"""
 
 
 def _upgraded(session: Session, folder: Path, interruption: Interruption) -> Facts:
@@ -225,8 +235,8 @@ def _read(session: Session, name: str) -> None:
 
 UPGRADED = Observation(
     "protocol-of-a-later-release",
-    "A table's protocol is upgraded during an INSERT, which is tried twice again: a client that knows the feature goes"
-    " on; one that does not can read, and never write",
+    "A table's protocol is upgraded during an INSERT, which is tried twice again: a client that"
+    " knows the feature goes on; one that does not can read, and never write",
     {
         "an INSERT beside a feature that it knows": "committed",
         "tried again, a feature that it knows": ["committed", "committed"],
@@ -256,7 +266,10 @@ NOT_TAKEN = {
 COMMANDS = {
     "DELETE": "DELETE FROM {0} WHERE {1}",
     "UPDATE": "UPDATE {0} SET id = 9 WHERE {1}",
-    "MERGE": "MERGE INTO {0} AS t USING (SELECT 1 AS k) AS q ON t.id = q.k AND {1} WHEN MATCHED THEN DELETE",
+    "MERGE": (
+        "MERGE INTO {0} AS t USING (SELECT 1 AS k) AS q ON t.id = q.k AND {1} WHEN MATCHED THEN"
+        " DELETE"
+    ),
 }
 
 
@@ -293,8 +306,8 @@ def _conditions(session: Session, folder: Path, interruption: Interruption) -> F
 RANDOM_PLACE = "INVALID_NON_DETERMINISTIC_EXPRESSIONS"
 CONDITIONS = Observation(
     "complex-conditions",
-    "Commands with conditions that Databricks checks by file, in a table with deletion vectors; those that go through are"
-    " DELETEs of one row, while another row of its file is updated",
+    "Commands with conditions that Databricks checks by file, in a table with deletion vectors;"
+    " those that go through are DELETEs of one row, while another row of its file is updated",
     {
         "DELETE, not deterministic": RANDOM_PLACE,
         "UPDATE, not deterministic": RANDOM_PLACE,

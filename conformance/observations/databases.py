@@ -1,4 +1,6 @@
-"""What those see who share a database with others, where a litmus test has no word for it: Derby and PostgreSQL."""
+"""What those see who share a database with others, where a litmus test has no word for it: Derby
+and PostgreSQL.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +49,9 @@ class DatabaseObservation:
     """Whether it takes long."""
 
     def made(self, server: Server) -> ObservationResult:
-        """Look, on a server on which nothing of it stays; StatementError if what is not asked fails."""
+        """Look, on a server on which nothing of it stays; StatementError if what is not asked
+        fails.
+        """
         clients = _Clients(server)
         try:
             return ObservationResult(self.name, self.expected, self.observe(clients))
@@ -75,7 +79,9 @@ class _Clients:
             self.server.open(name, level)
 
     def say(self, name: str, statement: str) -> str:
-        """How a statement of a transaction ends: what it gives or ``done``, or the class of its error."""
+        """How a statement of a transaction ends: what it gives or ``done``, or the class of its
+        error.
+        """
         self.server.ask(name, statement)
         seen = self.server.settle()[name]
         if seen.failure is not None:
@@ -112,7 +118,9 @@ def _declared(clients: _Clients) -> Facts:
 
 
 def _orphaned(clients: _Clients, key: str) -> Facts:
-    """One looks for the parent and inserts a child; another looks for children and deletes the parent."""
+    """One looks for the parent and inserts a child; another looks for children and deletes the
+    parent.
+    """
     clients.make("parent", "id INT NOT NULL PRIMARY KEY", "1")
     clients.make("child", f"parent INT{key}")
     clients.begin(READ_COMMITTED, "a", "b")
@@ -149,8 +157,8 @@ def _overdrawn(clients: _Clients, check: str) -> Facts:
 
 DECLARED = DatabaseObservation(
     "declared-constraints",
-    "Two transactions at READ COMMITTED each look whether a rule allows what they do, and do it: by hand both rules are"
-    " broken; a FOREIGN KEY and a CHECK refuse the second",
+    "Two transactions at READ COMMITTED each look whether a rule allows what they do, and do it: by"
+    " hand both rules are broken; a FOREIGN KEY and a CHECK refuse the second",
     {
         "the DELETE, by hand": "done",
         "children without a parent, by hand": 1,
@@ -185,8 +193,8 @@ def _uncommitted(clients: _Clients) -> Facts:
 
 UNCOMMITTED = DatabaseObservation(
     "read-uncommitted",
-    "A transaction at READ UNCOMMITTED reads a row three times while another changes it: PostgreSQL gives what READ"
-    " COMMITTED gives",
+    "A transaction at READ UNCOMMITTED reads a row three times while another changes it: PostgreSQL"
+    " gives what READ COMMITTED gives",
     {
         "level": "read uncommitted",
         "at first": 100,

@@ -1,9 +1,9 @@
-"""A writer that goes no further than a phase of its commit: what is on disk then is a table, with the commit or
-without it.
+"""A writer that goes no further than a phase of its commit: what is on disk then is a table, with
+the commit or without it.
 
-Delta's own observer for tests holds the phases, also those after the commit's file is there: BACKFILL and
-POST_COMMIT (fuzzer/OptimisticTransactionPhases.scala). Held there a transaction holds the lock of its table's log, so
-what others would find is looked at in a copy of its folder.
+Delta's own observer for tests holds the phases, also those after the commit's file is there:
+BACKFILL and POST_COMMIT (fuzzer/OptimisticTransactionPhases.scala). Held there a transaction holds
+the lock of its table's log, so what others would find is looked at in a copy of its folder.
 """
 
 from __future__ import annotations
@@ -83,17 +83,20 @@ class _Held:
 
 
 def _made(session: Session, path: Path) -> str:
-    """A table with two partitions, both of which are to be rewritten by one statement; that statement."""
+    """A table with two partitions, both of which are to be rewritten by one statement; that
+    statement.
+    """
     name = f"delta.`{path}`"
     session.spark.sql(
-        f"CREATE TABLE {name} USING delta PARTITIONED BY (part) AS VALUES (1, 0), (2, 1) AS v (id, part)"
+        f"CREATE TABLE {name} USING delta PARTITIONED BY (part) AS VALUES (1, 0), (2, 1) AS v (id,"
+        " part)"
     )
     return f"UPDATE {name} SET id = id + 10"
 
 
 def _found(session: Session, path: Path) -> list[object]:
-    """The newest version of a table and its rows; how many data files are on disk, whose they are or nobody's; and
-    whether the next write makes the next version.
+    """The newest version of a table and its rows; how many data files are on disk, whose they are
+    or nobody's; and whether the next write makes the next version.
     """
     spark, name = session.spark, f"delta.`{path}`"
     files = len(list(path.glob("part=*/*.parquet")))
@@ -169,13 +172,15 @@ def _killed(session: Session, folder: Path, interruption: Interruption) -> Facts
 
 COPIED = Observation(
     "stopped-writer",
-    "An UPDATE of two partitions goes no further than a phase of its commit: version and rows of what is on disk",
+    "An UPDATE of two partitions goes no further than a phase of its commit: version and rows of"
+    " what is on disk",
     _expected(),
     _copied,
 )
 KILLED = Observation(
     "killed-writer",
-    "The JVM of such an UPDATE is killed at a phase of its commit: version and rows of what is on disk",
+    "The JVM of such an UPDATE is killed at a phase of its commit: version and rows of what is on"
+    " disk",
     _expected(),
     _killed,
     wide=True,

@@ -57,14 +57,17 @@ class Observation:
     expected: Facts
     """The facts that it is to show."""
     observe: Callable[[Session, Path, Interruption], Facts]
-    """What was seen, with an empty folder for whatever it makes; it leaves no statement and no stream running."""
+    """What was seen, with an empty folder for whatever it makes; it leaves no statement and no
+    stream running.
+    """
     wide: bool = False
     """Whether it takes long, or shows what a shorter one shows as well."""
 
     def made(self, session: Session) -> ObservationResult:
         """Look, in a session.
 
-        EngineUnavailable if the JVM dies, EngineFailed if Delta fails where nothing of it is a fact, TimeLimit.
+        EngineUnavailable if the JVM dies, EngineFailed if Delta fails where nothing of it is a
+        fact, TimeLimit.
         """
         return run_interruptibly(lambda interruption: self._made(session, interruption))
 
@@ -88,7 +91,9 @@ def make_table(spark: Any, path: Path, *rows: int, properties: str = "") -> str:
 
 
 def outcome_of(body: Callable[[], object], session: Session) -> str:
-    """How a callable ends: ``committed``, the exception of a conflict, or the error class of what else it raises."""
+    """How a callable ends: ``committed``, the exception of a conflict, or the error class of what
+    else it raises.
+    """
     try:
         body()
     except Exception as error:  # noqa: BLE001 - what it is is asked

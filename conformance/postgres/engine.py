@@ -49,12 +49,16 @@ def _steer(_tree: exp.Update | exp.Delete, _schema: Schema, _index: Index | None
 
 
 def _through(index: str, column: exp.Column) -> exp.Expr:
-    """An index of some rows is gone by, whatever is asked, where these are said to be the only ones that are wanted."""
+    """An index of some rows is gone by, whatever is asked, where these are said to be the only ones
+    that are wanted.
+    """
     return exp.Anonymous(this="through", expressions=[exp.Literal.string(index), column])
 
 
 def _again(table: exp.Table) -> exp.Expr:
-    """A version that the statement does not see is looked at since it came after one that it does."""
+    """A version that the statement does not see is looked at since it came after one that it
+    does.
+    """
     return exp.Anonymous(this="unseen", expressions=[exp.column("xmin", table=table.alias_or_name)])
 
 
@@ -97,7 +101,9 @@ PACKAGE = ["apt-get", "install", "--yes", "--quiet", "--no-install-recommends", 
 
 
 def _install() -> Path:
-    """PostgreSQL's programs, by Debian's package where that is possible; EngineUnavailable where it is not."""
+    """PostgreSQL's programs, by Debian's package where that is possible; EngineUnavailable where it
+    is not.
+    """
     try:
         return postgres_programs()
     except EngineUnavailable:

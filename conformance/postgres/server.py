@@ -1,11 +1,11 @@
 """A PostgreSQL server of our own, and connections to it.
 
-It lives in a temporary folder and is reached by a socket there, never by a port. It refuses to run as root: then it
-runs as another user, whose the folder is. A shell stands between, which stops the server once its standard input ends:
-so it ends with us, however we end.
+It lives in a temporary folder and is reached by a socket there, never by a port. It refuses to run
+as root: then it runs as another user, whose the folder is. A shell stands between, which stops the
+server once its standard input ends: so it ends with us, however we end.
 
-libpq sends a statement and does not wait for it, so that no statement needs a thread here. What is held waits for an
-advisory lock.
+libpq sends a statement and does not wait for it, so that no statement needs a thread here. What is
+held waits for an advisory lock.
 """
 
 from __future__ import annotations
@@ -51,7 +51,9 @@ PLACES = Path("/usr/lib/postgresql")
 USERS = ("postgres", "nobody")
 """Who runs the server where we are root."""
 DEADLOCK = 0.005
-"""Seconds after which who waits looks for a deadlock, once, and says so; until then nobody is said to wait."""
+"""Seconds after which who waits looks for a deadlock, once, and says so; until then nobody is said
+to wait.
+"""
 OPTIONS = {
     "listen_addresses": "",
     "fsync": "off",
@@ -73,13 +75,14 @@ OPTIONS = {
 GUARD = (
     '"$@" </dev/null & server=$!; exec >&-; read -r _; kill -INT $server; wait $server; rm -rf "$0"'
 )
-"""What a shell does: the server; once our end of its standard input is gone, a fast shutdown, and the folder goes.
-The server has its standard output for itself, whose end is the server's."""
+"""What a shell does: the server; once our end of its standard input is gone, a fast shutdown, and
+the folder goes. The server has its standard output for itself, whose end is the server's."""
 LOOKED = re.compile(
     r"still waiting for \w+ on (?:(transaction) (\d+)|(tuple) \((\d+),(\d+)\) of relation (\d+))"
 )
 CIRCLE = re.compile(
-    r"Process (\d+) waits for \w+ on (?:(transaction) (\d+)|(tuple) \((\d+),(\d+)\) of relation (\d+)|[^;]*)[^;]*;"
+    r"Process (\d+) waits for \w+ on (?:(transaction) (\d+)|(tuple) \((\d+),(\d+)\) of relation"
+    r" (\d+)|[^;]*)[^;]*;"
     r" blocked by process (\d+)"
 )
 GATE = """
@@ -104,14 +107,18 @@ CREATE FUNCTION unseen(writer xid) RETURNS boolean LANGUAGE sql STABLE AS $$
     AND writer::text::xid8 <> pg_current_xact_id_if_assigned()
 $$
 """
-"""Whether a version of a row is none that a statement sees: it looks at it once more, after whoever wrote it."""
+"""Whether a version of a row is none that a statement sees: it looks at it once more, after whoever
+wrote it.
+"""
 WAITS = """
 SELECT a.pid, l.locktype, concat_ws(' ', l.locktype, l.relation, l.page, l.tuple, l.transactionid),
        concat_ws(' ', r.locktype, r.relation, r.page, r.tuple), pg_blocking_pids(a.pid)
 FROM unnest(%s::int[]) AS a(pid) LEFT JOIN pg_locks l ON l.pid = a.pid AND NOT l.granted
      LEFT JOIN pg_locks r ON r.pid = a.pid AND r.granted AND r.locktype = 'tuple'
 """
-"""For which lock who waits; and the row: who is the first in the queue for it has its lock, and waits for who wrote it."""
+"""For which lock who waits; and the row: who is the first in the queue for it has its lock, and
+waits for who wrote it.
+"""
 
 
 @dataclass(slots=True)
@@ -128,11 +135,15 @@ class _Client:
     behind: tuple[int, ...] = ()
     wants: str = ""
     lock: str = ""
-    """The lock for which it waits; that is another one once it is the first in the queue for a row."""
+    """The lock for which it waits; that is another one once it is the first in the queue for a
+    row.
+    """
     looked: str = ""
     """The last lock for which it waited when it had looked for a deadlock, and found none."""
     waited: dict[str, tuple[str, tuple[int, ...]]] = field(default_factory=dict)
-    """The locks for which its statement was seen to wait, each with what it wanted and for whom it waited."""
+    """The locks for which its statement was seen to wait, each with what it wanted and for whom it
+    waited.
+    """
     last: tuple[str, tuple[int, ...]] = "", ()
     """What it wanted when it was last told that it waits, and for whom."""
     commits: bool = False
@@ -144,7 +155,9 @@ class _Client:
         return int(self.connection.pgconn.backend_pid)
 
     def told(self, said: Any) -> None:
-        """What the server says beside results: a row at which a scan comes by, or that it still waits."""
+        """What the server says beside results: a row at which a scan comes by, or that it still
+        waits.
+        """
         if said.severity_nonlocalized == "NOTICE":
             self.passed.append(tuple(json.loads(said.message_primary)[1:]))
         elif found := LOOKED.search(said.message_primary):
@@ -199,8 +212,9 @@ class _Client:
     def since_told(
         self, lock: str, others: Sequence[str], clients: Mapping[int, tuple[str, _Client]]
     ) -> str:
-        """What it wanted who waited for a lock when nobody looked: the row at which it was told to wait, if it came to be
-        the first in the queue, for one who was before it there, and nobody has put another version there.
+        """What it wanted who waited for a lock when nobody looked: the row at which it was told to
+        wait, if it came to be the first in the queue, for one who was before it there, and nobody
+        has put another version there.
         """
         wants, behind = self.last
         ended = (clients[pid][1] for pid in behind if pid in clients)
@@ -209,7 +223,9 @@ class _Client:
 
 
 class PostgresServer:
-    """A running server (``conformance.databases.connections.Server``); ``release`` is what it says of itself."""
+    """A running server (``conformance.databases.connections.Server``); ``release`` is what it says
+    of itself.
+    """
 
     def __init__(self, own: Any) -> None:
         self._own = own
@@ -340,14 +356,17 @@ class PostgresServer:
             raise EngineUnavailable(f"PostgreSQL ended: {brief(str(error))}") from error
 
     def close(self) -> None:
-        """Every connection is closed, whatever it was doing; EngineUnavailable if one does not end."""
+        """Every connection is closed, whatever it was doing; EngineUnavailable if one does not
+        end.
+        """
         for name, client in self._clients.items():
             self._hold(name, client, 0)
             if client.busy:  # what is idle needs no waiting for
                 kill = "SELECT pg_terminate_backend(%s, %s)"
                 if self._run(kill, client.pid, int(GRACE * 1000)) != ((True,),):
                     raise EngineUnavailable(
-                        f"a statement of PostgreSQL's has not ended {GRACE:g} s after it was told to"
+                        f"a statement of PostgreSQL's has not ended {GRACE:g} s after it was"
+                        " told to"
                     )
             client.connection.close()
         self._clients.clear()
@@ -364,7 +383,9 @@ def _circle(message: str) -> tuple[tuple[str, tuple[str, ...], str], ...]:
 
 
 def _lock(words: Sequence[str | None]) -> str:
-    """A lock of which a message tells, by what ``LOOKED`` and ``CIRCLE`` find, as ``WAITS`` has it."""
+    """A lock of which a message tells, by what ``LOOKED`` and ``CIRCLE`` find, as ``WAITS`` has
+    it.
+    """
     transaction, number, kind, page, row, relation = words
     if transaction:
         return f"transactionid {number}"
@@ -373,7 +394,9 @@ def _lock(words: Sequence[str | None]) -> str:
 
 @contextmanager
 def open_postgres() -> Iterator[PostgresServer]:
-    """A server of our own, which ends with the block; EngineUnavailable, with the remedy, if it cannot start."""
+    """A server of our own, which ends with the block; EngineUnavailable, with the remedy, if it
+    cannot start.
+    """
     place = postgres_programs()
     folder = Path(tempfile.mkdtemp(prefix="isolitmus_postgres_"))
     try:
@@ -388,11 +411,13 @@ def open_postgres() -> Iterator[PostgresServer]:
 
 
 def postgres_programs() -> Path:
-    """Where PostgreSQL's programs are; EngineUnavailable, with the remedy, where they or psycopg are not."""
+    """Where PostgreSQL's programs are; EngineUnavailable, with the remedy, where they or psycopg
+    are not.
+    """
     if find_spec("psycopg") is None:
         raise EngineUnavailable(
-            "PostgreSQL is talked to by psycopg, which is not here; `pip install 'isolitmus[postgres]'`"
-            " installs it"
+            "PostgreSQL is talked to by psycopg, which is not here; `pip install"
+            " 'isolitmus[postgres]'` installs it"
         )
     here = shutil.which("postgres")
     debian = sorted(map(str, PLACES.glob("*/bin/postgres")), key=_release, reverse=True)
@@ -401,8 +426,8 @@ def postgres_programs() -> Path:
         if (place / "initdb").exists():
             return place
     raise EngineUnavailable(
-        "there is no PostgreSQL server on PATH or in /usr/lib/postgresql; `make engines` installs it"
-        " where that is possible, else a package such as Debian's postgresql"
+        "there is no PostgreSQL server on PATH or in /usr/lib/postgresql; `make engines` installs"
+        " it where that is possible, else a package such as Debian's postgresql"
     )
 
 

@@ -1,14 +1,17 @@
-"""All interleavings of two or three jobs of one's own, at their snapshots and commits, on real Delta, beside the serial orders.
+"""All interleavings of two or three jobs of one's own, at their snapshots and commits, on real
+Delta, beside the serial orders.
 
-A job is whatever writes a Delta table by Spark. It runs until a transaction of it on the table wants its snapshot, and
-waits: what it has read until then, to compute something of it, may be old. (A statement that is given as a text has
-read nothing: it waits at its commit.) Its next step is to the transaction's commit, one more from there until the next
-transaction wants its snapshot, or to its end: one that commits twice, or tries again, has more steps. Orders of steps
-are followed one after another, each on the table as it was at the beginning (RESTORE). Two steps of two jobs right
-after one another that commit nothing are taken in one order only: what they do is taken not to be seen by the other.
+A job is whatever writes a Delta table by Spark. It runs until a transaction of it on the table
+wants its snapshot, and waits: what it has read until then, to compute something of it, may be old.
+(A statement that is given as a text has read nothing: it waits at its commit.) Its next step is to
+the transaction's commit, one more from there until the next transaction wants its snapshot, or to
+its end: one that commits twice, or tries again, has more steps. Orders of steps are followed one
+after another, each on the table as it was at the beginning (RESTORE). Two steps of two jobs right
+after one another that commit nothing are taken in one order only: what they do is taken not to be
+seen by the other.
 
-A table that comes out is held against what the jobs give one after another: those that ended well, and those that
-failed after a commit.
+A table that comes out is held against what the jobs give one after another: those that ended well,
+and those that failed after a commit.
 """
 
 from __future__ import annotations
@@ -44,15 +47,15 @@ SHOWN = 3
 
 @dataclass(frozen=True, slots=True)
 class InterleavingResult(ReadableRepr):
-    """An order of the steps of some jobs, and what came of it. Its ``repr`` is the schedule; as a text it has the
-    endings.
+    """An order of the steps of some jobs, and what came of it. Its ``repr`` is the schedule; as a
+    text it has the endings.
     """
 
     order: Steps
     """Whose step it was, each time."""
     actions: Steps
-    """What it was, each time: ``begin`` until before the first snapshot, ``start`` from there to a commit, ``commit``
-    that and on to the next snapshot, or to the end.
+    """What it was, each time: ``begin`` until before the first snapshot, ``start`` from there to a
+    commit, ``commit`` that and on to the next snapshot, or to the end.
     """
     endings: Mapping[str, RaceOutcome]
     """How each job ended, by name."""
@@ -63,8 +66,8 @@ class InterleavingResult(ReadableRepr):
 
     @property
     def schedule(self) -> str:
-        """The steps as a litmus file has them; a job that was alone has one, and ``begin`` right before its ``start``
-        is not said.
+        """The steps as a litmus file has them; a job that was alone has one, and ``begin`` right
+        before its ``start`` is not said.
         """
         words: list[str] = []
         for k, (name, action) in enumerate(zip(self.order, self.actions, strict=True)):
@@ -104,8 +107,8 @@ class InterleavingResult(ReadableRepr):
 
 @dataclass(frozen=True, slots=True)
 class InterleavingsResult(ReadableRepr):
-    """All interleavings of some jobs on a table. Its ``repr`` is a line; as a text it shows those that no serial
-    order explains, and those in which a job fails.
+    """All interleavings of some jobs on a table. Its ``repr`` is a line; as a text it shows those
+    that no serial order explains, and those in which a job fails.
     """
 
     table: str
@@ -141,7 +144,10 @@ class InterleavingsResult(ReadableRepr):
         if not wrong:
             end = "each leaves a table that some serial order gives"
         else:
-            end = f"{wrong} of them {'leaves' if wrong == 1 else 'leave'} a table that no serial order gives"
+            end = (
+                f"{wrong} of them {'leaves' if wrong == 1 else 'leave'} a table that no serial"
+                " order gives"
+            )
         failed = len(self.failed)
         also = f"; in {failed} of them a job fails" if failed else ""
         return f"{names} on {self.table}: {count_of(total, 'interleaving')}, {end}{also}"
@@ -175,15 +181,17 @@ def interleave(
     most: int = 200,
     seconds: float = 60.0,
 ) -> InterleavingsResult:
-    """Carry two or three jobs out on a table, callables or statements, in every interleaving of their snapshots and
-    commits: one that reads, and later writes what it has computed of that, is overtaken in between, too.
+    """Carry two or three jobs out on a table, callables or statements, in every interleaving of
+    their snapshots and commits: one that reads, and later writes what it has computed of that, is
+    overtaken in between, too.
 
-    The table is given back as it was, by a RESTORE. ``before`` runs before each interleaving: what the jobs touch
-    besides is its to clear. ``columns`` are those that are compared, by default all: times and random keys are to
-    be left out. ``seconds`` is the time limit of each step.
+    The table is given back as it was, by a RESTORE. ``before`` runs before each interleaving: what
+    the jobs touch besides is its to clear. ``columns`` are those that are compared, by default all:
+    times and random keys are to be left out. ``seconds`` is the time limit of each step.
 
-    IsolitmusError for a job that never commits to the table, or commits where nothing can hold it; for jobs that
-    give another table when they run in one order again; and for more than so many interleavings as ``most`` says.
+    IsolitmusError for a job that never commits to the table, or commits where nothing can hold it;
+    for jobs that give another table when they run in one order again; and for more than so many
+    interleavings as ``most`` says.
 
     >>> def test_totals(spark):
     ...     found = interleave(spark, "totals", "UPDATE totals SET n = n + 1", "UPDATE totals SET n = n * 2")
@@ -251,14 +259,15 @@ class _Interleaving:
             if not any(one.endings[name].commits for one in found):
                 raise IsolitmusError(
                     f"{name} commits nothing to {self.given}, in none of"
-                    f" {count_of(len(found), 'interleaving')}: there is nothing of it to be interleaved"
+                    f" {count_of(len(found), 'interleaving')}: there is nothing of it to be"
+                    " interleaved"
                 )
         alone = {" ".join(dict.fromkeys(one.order)): _gives(one) for one in found if _serial(one)}
         again = _gives(self._run(names)[0])
         if alone[" ".join(names)] != again:
             raise IsolitmusError(
-                f"{' and then '.join(names)} gave another table when they ran again, one after another:"
-                " leave columns out that are a time or a random key, columns=[…]"
+                f"{' and then '.join(names)} gave another table when they ran again, one after"
+                " another: leave columns out that are a time or a random key, columns=[…]"
             )
         judged = [self._judged(one, alone) for one in found]
         return InterleavingsResult(str(self.given), tuple(judged), alone)
@@ -270,8 +279,8 @@ class _Interleaving:
         while left:
             if len(found) == most:
                 raise IsolitmusError(
-                    f"{' and '.join(self.jobs)} have more than {count_of(most, 'interleaving')}; interleave fewer jobs,"
-                    " or say most=…"
+                    f"{' and '.join(self.jobs)} have more than {count_of(most, 'interleaving')};"
+                    " interleave fewer jobs, or say most=…"
                 )
             begin = left.pop()
             one, enabled = self._run(tuple(self.jobs), begin)
@@ -283,7 +292,9 @@ class _Interleaving:
         return found
 
     def _wanted(self, order: Steps, enabled: Sequence[Able], name: str) -> bool:
-        """Whether a step after these is not one of two of two jobs, in the other order, that commit nothing."""
+        """Whether a step after these is not one of two of two jobs, in the other order, that commit
+        nothing.
+        """
         if not order or order[-1] == name:
             return True
         names, k = list(self.jobs), len(order)
@@ -291,8 +302,8 @@ class _Interleaving:
         return not both or names.index(order[-1]) < names.index(name)
 
     def _run(self, names: Steps, begin: Steps = ()) -> tuple[InterleavingResult, list[Able]]:
-        """Some jobs, whose first steps are in this order and the others one job after another; and who could take
-        each step.
+        """Some jobs, whose first steps are in this order and the others one job after another; and
+        who could take each step.
         """
         self._restore()
         if self.before is not None:
@@ -317,8 +328,8 @@ class _Interleaving:
                     name = begin[len(order)]
                 if name not in able:
                     raise IsolitmusError(
-                        f"{name} ended before it did so in another run of the same steps, '{' '.join(begin)}': what"
-                        " it does depends on something else"
+                        f"{name} ended before it did so in another run of the same steps,"
+                        f" '{' '.join(begin)}': what it does depends on something else"
                     )
                 if name in parked:
                     parked[name].advance()
@@ -330,24 +341,30 @@ class _Interleaving:
         for commit in commits_since(self._path, first):
             if commit.version not in own:
                 raise IsolitmusError(
-                    f"{commit.words} is of none of {' and '.join(names)} as they were held: it was committed by a thread"
-                    " that nobody waited for, or by another process or engine"
+                    f"{commit.words} is of none of {' and '.join(names)} as they were held: it was"
+                    " committed by a thread that nobody waited for, or by another process or"
+                    " engine"
                 )
-        return InterleavingResult(
-            order, self._actions(order, enabled), endings, self._rows()
-        ), enabled
+        return (
+            InterleavingResult(order, self._actions(order, enabled), endings, self._rows()),
+            enabled,
+        )
 
     def _actions(self, order: Steps, enabled: Sequence[Able]) -> Steps:
         """What each step was."""
         return tuple(
-            ("start" if enabled[k][name] else "commit")
-            if name in order[:k] or isinstance(self.jobs[name], str)
-            else "begin"
+            (
+                ("start" if enabled[k][name] else "commit")
+                if name in order[:k] or isinstance(self.jobs[name], str)
+                else "begin"
+            )
             for k, name in enumerate(order)
         )
 
     def _begin(self, run: Race, name: str) -> Parked:
-        """A job until its first snapshot; a statement, which has read nothing until then, until its first commit."""
+        """A job until its first snapshot; a statement, which has read nothing until then, until its
+        first commit.
+        """
         job = self.jobs[name]
         if isinstance(job, str):
             return run.park(lambda: self.spark.sql(job).collect(), name)

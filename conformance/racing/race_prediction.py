@@ -1,7 +1,8 @@
 """What the model says of a race, where the statements that met are known by their texts.
 
-The race is then a litmus test whose table begins as the real one was when the first of them began. What
-the model cannot have, or what somebody did of whom no text is known, leaves no prediction, with the reason.
+The race is then a litmus test whose table begins as the real one was when the first of them began.
+What the model cannot have, or what somebody did of whom no text is known, leaves no prediction,
+with the reason.
 """
 
 from __future__ import annotations
@@ -110,7 +111,9 @@ class RaceWindow:
 
 
 class RaceRecord:
-    """The statements of a race that are known by their texts, and its steps in the order in which it took them."""
+    """The statements of a race that are known by their texts, and its steps in the order in which
+    it took them.
+    """
 
     def __init__(self) -> None:
         self._statements: list[RacedStatement] = []
@@ -142,8 +145,8 @@ class RaceRecord:
         self._steps.append((statement, action))
 
     def window(self, statement: RacedStatement, last: int) -> RaceWindow:
-        """It and whoever made a version since it began, and since they began, up to a version; and who tried to in
-        that time and made none, which is to be predicted as well.
+        """It and whoever made a version since it began, and since they began, up to a version; and
+        who tried to in that time and made none, which is to be predicted as well.
         """
         base = statement.began
         while True:
@@ -171,8 +174,8 @@ class Prediction(ReadableRepr):
     why: tuple[str, ...]
     """The reasons for which the statement cannot commit, with the table's own numbers."""
     serial: str
-    """Which serial orders of those that did commit give the table, likewise; nothing if the statement
-    aborts, or met none."""
+    """Which serial orders of those that did commit give the table, likewise; nothing if the
+    statement aborts, or met none."""
     differences: tuple[str, ...]
     """Where something else was seen."""
 
@@ -202,8 +205,9 @@ class Prediction(ReadableRepr):
 def window_litmus(
     window: RaceWindow, logged: LoggedTable, rows: Mapping[str, Rows], confs: Mapping[str, str]
 ) -> Litmus:
-    """The window as a litmus test on the table as it was at its beginning, given the rows of each file;
-    ``confs`` are those of the session. IsolitmusError, one sentence, for what the model does not have.
+    """The window as a litmus test on the table as it was at its beginning, given the rows of each
+    file; ``confs`` are those of the session. IsolitmusError, one sentence, for what the model does
+    not have.
     """
     test = window_litmus_without_rows(window, logged, confs)
     return replace(test, tables={logged.name: logged.schema(test.tables[logged.name], rows)})
@@ -212,7 +216,9 @@ def window_litmus(
 def window_litmus_without_rows(
     window: RaceWindow, logged: LoggedTable, confs: Mapping[str, str]
 ) -> Litmus:
-    """The window as a litmus test on an empty table: all that can be refused before any file is read."""
+    """The window as a litmus test on an empty table: all that can be refused before any file is
+    read.
+    """
     names = [statement.name for statement in window.statements]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
@@ -235,7 +241,8 @@ def window_litmus_without_rows(
 def predict_statement(
     session: Session, window: RaceWindow, given: str | Path, table: Path
 ) -> Prediction:
-    """What the model says of a statement in its window, of the table at a path that the race was given so.
+    """What the model says of a statement in its window, of the table at a path that the race was
+    given so.
 
     IsolitmusError, one sentence, for what leaves no prediction.
     """
@@ -266,8 +273,8 @@ def predict_statement(
 
 
 def session_settings(spark: Any, given: str | Path) -> tuple[dict[str, str], int | None]:
-    """The confs of a session that the model knows, and the most rows that it puts into a file; NotModelled for
-    what the model takes to be otherwise.
+    """The confs of a session that the model knows, and the most rows that it puts into a file;
+    NotModelled for what the model takes to be otherwise.
     """
     for key, wanted in TAKEN.items():
         value = spark.conf.get(key, wanted)
@@ -287,8 +294,8 @@ def predict(
     commits: Sequence[LogCommit],
     versions: Mapping[int, Rows],
 ) -> Prediction:
-    """What the model says of a statement in its window, beside the commits of the table and its rows at
-    the versions of the window.
+    """What the model says of a statement in its window, beside the commits of the table and its
+    rows at the versions of the window.
 
     NotModelled if it writes other files than were written, and another statement saw them.
     """
@@ -328,8 +335,8 @@ def _refuse_layout(
     commits: Sequence[LogCommit],
     execution: Execution,
 ) -> None:
-    """Which rows share a file decides: where somebody saw files that others wrote, they must be those that
-    the model writes.
+    """Which rows share a file decides: where somebody saw files that others wrote, they must be
+    those that the model writes.
     """
     by_name = {event.name: event for event in execution.events}
     adds = {commit.version: commit.adds for commit in commits}
@@ -342,8 +349,8 @@ def _refuse_layout(
             modelled = file_shapes(schema, by_name[writer.name].effect.adds)
             if sorted(map(repr, wrote)) != sorted(map(repr, modelled)):
                 raise NotModelled(
-                    f"{writer.name} wrote {_files(len(wrote))} that {reader.name} saw, and the model"
-                    f" writes {_files(len(modelled))} otherwise filled"
+                    f"{writer.name} wrote {_files(len(wrote))} that {reader.name} saw, and the"
+                    f" model writes {_files(len(modelled))} otherwise filled"
                 )
 
 

@@ -1,13 +1,15 @@
 """Races of one's own code, and how they ended.
 
-A deterministic race of one's own code: any callable that writes to Delta by Spark, parked before its commit.
+A deterministic race of one's own code: any callable that writes to Delta by Spark, parked before
+its commit.
 
-What the callable does is its own business: SQL, a DataFrame, DeltaTable, other tables, other threads. It runs until
-a transaction of it on the raced table comes to a phase, and waits there. What its transactions read and made says
-Delta, and the table's log has to say the same. Of a statement that is given as a text, the model says how it should
-end, and why.
+What the callable does is its own business: SQL, a DataFrame, DeltaTable, other tables, other
+threads. It runs until a transaction of it on the raced table comes to a phase, and waits there.
+What its transactions read and made says Delta, and the table's log has to say the same. Of a
+statement that is given as a text, the model says how it should end, and why.
 
-The steps of a race in their order, as a timeline; what others have committed meanwhile stands among them.
+The steps of a race in their order, as a timeline; what others have committed meanwhile stands among
+them.
 
 How what a race has parked ended: by the table's log, in Delta's words, and in the model's.
 """
@@ -70,7 +72,9 @@ class RaceSteps:
         self._steps.append((latest_version(self._table), Step(name, action)))
 
     def timeline(self, seen: Mapping[str, TransactionRun]) -> Timeline:
-        """The steps until now, with what became of each; what it says of nothing else that was committed is of others."""
+        """The steps until now, with what became of each; what it says of nothing else that was
+        committed is of others.
+        """
         runs = dict(seen)
         own = {version for each in seen.values() for version in each.commits}
         others = {
@@ -94,20 +98,20 @@ class RaceSteps:
 
 @dataclass(frozen=True, slots=True)
 class RaceOutcome(ReadableRepr):
-    """How a parked callable or statement ended, by the table's log. Its ``repr`` is a line, as ``assert
-    ending.committed, ending`` shows it; as a text it has the reasons.
+    """How a parked callable or statement ended, by the table's log. Its ``repr`` is a line, as
+    ``assert ending.committed, ending`` shows it; as a text it has the reasons.
     """
 
     name: str
     """What it was parked as."""
     outcome: str
-    """As of a transaction in a run: ``committed``, ``no-op`` (nothing was recorded), a conflict's class, or
-    ``error:CLASS``."""
+    """As of a transaction in a run: ``committed``, ``no-op`` (nothing was recorded), a conflict's
+    class, or ``error:CLASS``."""
     error_class: str | None
     """That of the exception, if Delta gave it one."""
     read_version: int | None
-    """The version that it read: that of its first attempt, or else of the first transaction that it began;
-    None if it began none."""
+    """The version that it read: that of its first attempt, or else of the first transaction that it
+    began; None if it began none."""
     attempts: tuple[CommitAttempt, ...]
     """Its transactions on the table that came to their commit."""
     overtook: tuple[LogCommit, ...]
@@ -117,8 +121,8 @@ class RaceOutcome(ReadableRepr):
     prediction: Prediction | None = None
     """What the model says of it."""
     unpredicted: str = ""
-    """Of a statement that was given as a text, why the model says nothing of it; empty if it does, and of a
-    callable.
+    """Of a statement that was given as a text, why the model says nothing of it; empty if it does,
+    and of a callable.
     """
 
     @property
@@ -132,7 +136,9 @@ class RaceOutcome(ReadableRepr):
         return self.outcome not in TOOK_EFFECT and not self.outcome.startswith("error:")
 
     def raise_if_conflict(self) -> None:
-        """Raise what Delta raised, if it refused it for what others had committed, for a test of what catches that."""
+        """Raise what Delta raised, if it refused it for what others had committed, for a test of
+        what catches that.
+        """
         if self.conflict and self.error is not None:
             raise self.error
 
@@ -153,7 +159,9 @@ class RaceOutcome(ReadableRepr):
 
     @property
     def again(self) -> int | None:
-        """The version that it read when it first tried again (OPTIMIZE does, after a conflict); None if it did not."""
+        """The version that it read when it first tried again (OPTIMIZE does, after a conflict);
+        None if it did not.
+        """
         found = (b.read_version for a, b in pairwise(self.attempts) if _again(a, b))
         return next(found, None)
 
@@ -205,7 +213,9 @@ def _version(read: int | None) -> str:
 
 
 def _joint(before: CommitAttempt | None, attempt: CommitAttempt) -> str:
-    """How a sentence goes on from one attempt to the next, which need not have waited for the other's end."""
+    """How a sentence goes on from one attempt to the next, which need not have waited for the
+    other's end.
+    """
     if before is None:
         return "read"
     if _again(before, attempt):
@@ -222,7 +232,9 @@ def _again(before: CommitAttempt, attempt: CommitAttempt) -> bool:
 def concurrent_commits(
     commits: Iterable[LogCommit], attempts: Iterable[CommitAttempt]
 ) -> tuple[LogCommit, ...]:
-    """The commits that stand between what one of these read and what it made, or the newest when it failed."""
+    """The commits that stand between what one of these read and what it made, or the newest when it
+    failed.
+    """
     met = {version for attempt in attempts for version in attempt.met}
     return tuple(commit for commit in commits if commit.version in met)
 
@@ -253,7 +265,9 @@ class Parked:
 
     @property
     def ended(self) -> bool:
-        """Whether it is not parked any more, or never was: it had nothing to commit to the table."""
+        """Whether it is not parked any more, or never was: it had nothing to commit to the
+        table.
+        """
         return self._running.transaction.ended
 
     def go_on(self, until: Phase) -> None:
@@ -261,13 +275,16 @@ class Parked:
         self._race.go_on(self._running, until)
 
     def next(self, until: Phase = "commit") -> None:
-        """Let its transaction try its commit, and hold the next one that comes to a phase (OPTIMIZE tries again
-        after a conflict, VACUUM makes two commits), or let it end; TimeLimit if neither comes in time.
+        """Let its transaction try its commit, and hold the next one that comes to a phase (OPTIMIZE
+        tries again after a conflict, VACUUM makes two commits), or let it end; TimeLimit if neither
+        comes in time.
         """
         self._race.next(self._running, until)
 
     def advance(self) -> None:
-        """From ``init`` go on to the commit, from there to the next transaction's ``init``, or the end."""
+        """From ``init`` go on to the commit, from there to the next transaction's ``init``, or the
+        end.
+        """
         self._race.advance(self._running)
 
     @property
@@ -276,7 +293,9 @@ class Parked:
         return self._running.transaction.gate.reads
 
     def release(self) -> RaceOutcome:
-        """Let it try its commit, and how that ended, the same each time; TimeLimit if it does not end in time."""
+        """Let it try its commit, and how that ended, the same each time; TimeLimit if it does not
+        end in time.
+        """
         return self._race.ending(self._running)
 
 
@@ -309,23 +328,26 @@ class Race:
         name: str | None = None,
         until: Phase = "commit",
     ) -> Parked:
-        """Run a callable, or a statement, until a transaction of it on the table comes to a phase: ``commit`` (it
-        has read and written its files), ``prepare`` (before it knows its actions), ``init`` (before its
-        snapshot). Without a name a statement is called by its first word.
+        """Run a callable, or a statement, until a transaction of it on the table comes to a phase:
+        ``commit`` (it has read and written its files), ``prepare`` (before it knows its actions),
+        ``init`` (before its snapshot). Without a name a statement is called by its first word.
 
-        Its transactions on other tables pass, those in other threads are held as well: a streaming query's, a
-        pool's, whatever begins on the table while this waits. What has several on the table is parked at its
-        first; the others run freely, but for those that ``Parked.next`` holds.
+        Its transactions on other tables pass, those in other threads are held as well: a streaming
+        query's, a pool's, whatever begins on the table while this waits. What has several on the
+        table is parked at its first; the others run freely, but for those that ``Parked.next``
+        holds.
 
-        TimeLimit if it neither comes there nor ends in time; IsolitmusError if it has ended without being held,
-        and the table has a new version all the same: another process or engine made it.
+        TimeLimit if it neither comes there nor ends in time; IsolitmusError if it has ended without
+        being held, and the table has a new version all the same: another process or engine made it.
         """
         running = self._start(body, name, until)
         self._refuse_unheld(running)
         return Parked(self, running)
 
     def sql(self, text: str, name: str | None = None) -> None:
-        """Run a statement to its end, of which the model then knows what it did; raises what it raises."""
+        """Run a statement to its end, of which the model then knows what it did; raises what it
+        raises.
+        """
         running = self._start(text, name, None)
         if running.statement is not None:
             running.statement.seen = self._seen(running)
@@ -334,7 +356,9 @@ class Race:
 
     @property
     def timeline(self) -> Timeline:
-        """When each started and ended, and what became of it, with what others committed in between."""
+        """When each started and ended, and what became of it, with what others committed in
+        between.
+        """
         return self._steps.timeline({each.name: self._fate(each) for each in self._started})
 
     @property
@@ -355,7 +379,10 @@ class Race:
         self._refuse_released(running)
         self.parking.next(running.transaction, until)
         if running.statement is not None:
-            running.statement.unknown = f"{running.name} was held at its second transaction, and the model's schedules have one each"
+            running.statement.unknown = (
+                f"{running.name} was held at its second transaction, and the model's schedules have"
+                " one each"
+            )
 
     def advance(self, running: _Running) -> None:
         """Let a callable that is parked go on by a step."""
@@ -404,13 +431,15 @@ class Race:
             return None, str(error).splitlines()[0]
 
     def _refuse_unheld(self, running: _Running) -> None:
-        """IsolitmusError for what should be parked, has ended, and may have committed where nothing can be held."""
+        """IsolitmusError for what should be parked, has ended, and may have committed where nothing
+        can be held.
+        """
         if running.transaction.held:
             return
         for commit in commits_since(self.table, running.began):
             raise IsolitmusError(
-                f"{running.name} has ended without being held, and meanwhile {commit.words} was committed: what"
-                " another process or engine commits cannot be parked"
+                f"{running.name} has ended without being held, and meanwhile {commit.words} was"
+                " committed: what another process or engine commits cannot be parked"
             )
 
     @staticmethod
@@ -477,8 +506,9 @@ class Race:
             commit = log.get(version)
             if commit is None or commit.transaction != attempt.id:
                 raise IsolitmusError(
-                    f"{running.name} committed as version {version}, which by the log of {self._given} is"
-                    " another commit: the table was made anew, or commits do not say there whose they are"
+                    f"{running.name} committed as version {version}, which by the log of"
+                    f" {self._given} is another commit: the table was made anew, or commits do not"
+                    " say there whose they are"
                 )
             made.append(commit)
         return made
@@ -492,8 +522,9 @@ def _called(body: object) -> str:
 
 @contextmanager
 def race(spark: Any, table: str | Path, *, seconds: float = 60.0) -> Iterator[Race]:
-    """A race for a table, by name or path, on a SparkSession with Delta; ``seconds`` is the time limit of
-    each step. At the end of the block, however it comes, whatever is parked is let go and waited for.
+    """A race for a table, by name or path, on a SparkSession with Delta; ``seconds`` is the time
+    limit of each step. At the end of the block, however it comes, whatever is parked is let go and
+    waited for.
 
     IsolitmusError for a table that is not Delta's or not on this machine's file system.
 
@@ -517,13 +548,15 @@ def race_at(session: Session, given: str | Path, path: Path, seconds: float) -> 
 
 
 def shared_session(spark: Any, path: Path) -> Session:
-    """What is asked of a session, of a SparkSession that somebody else has started, for a table at a path."""
+    """What is asked of a session, of a SparkSession that somebody else has started, for a table at
+    a path.
+    """
     return Session(spark, spark._jvm, f"Spark {spark.version}", path)  # noqa: SLF001 - no public name
 
 
 def table_path(spark: Any, table: str | Path) -> Path:
-    """Where a table is, by its name or path. IsolitmusError if it is not Delta's, or not on this machine's file
-    system.
+    """Where a table is, by its name or path. IsolitmusError if it is not Delta's, or not on this
+    machine's file system.
     """
     from delta.tables import DeltaTable
     from pyspark.errors import PySparkException

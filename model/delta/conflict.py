@@ -2,7 +2,8 @@
 
 Exceptions of an aborted commit: what each means, what to do, and what a pasted text says of one.
 
-The table of them is data (``specs/exceptions.toml``); their letters in a grid stand in ``model.delta.conflict``.
+The table of them is data (``specs/exceptions.toml``); their letters in a grid stand in
+``model.delta.conflict``.
 
 What Delta calls its conflicts: the exceptions that axioms of its protocols are named after.
 """
@@ -32,7 +33,9 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
-    """An exception: the letter that stands for it in a grid, and whether its message names a partition."""
+    """An exception: the letter that stands for it in a grid, and whether its message names a
+    partition.
+    """
 
     letter: str
     hinted: bool = False
@@ -94,7 +97,9 @@ def _begins(asked: tuple[str, ...], said: str | None) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class ConflictPattern:
-    """The conflicts that a sentence or an example is for: each fact that it names must be known, and equal."""
+    """The conflicts that a sentence or an example is for: each fact that it names must be known,
+    and equal.
+    """
 
     winner: tuple[str, ...] = ()
     """Beginnings of the winner's operation; empty: any."""
@@ -149,7 +154,9 @@ class ConflictChange:
 
 @dataclass(frozen=True, slots=True)
 class ConflictExample:
-    """A litmus test of the catalogue whose transaction ends in the exception, and what it is an example of."""
+    """A litmus test of the catalogue whose transaction ends in the exception, and what it is an
+    example of.
+    """
 
     test: str
     """Its name."""
@@ -177,11 +184,15 @@ class ConflictExample:
         }
 
     def protocol(self, facts: ConflictFacts) -> str | None:
-        """The protocol of the level that a conflict's table has; None if it is no example at that level."""
+        """The protocol of the level that a conflict's table has; None if it is no example at that
+        level.
+        """
         return next((self.by_level[one] for one in facts.levels if one in self.by_level), None)
 
     def likeness(self, facts: ConflictFacts) -> tuple[bool, ...] | None:
-        """What it has in common with a conflict, the most important first; None if it contradicts what is known."""
+        """What it has in common with a conflict, the most important first; None if it contradicts
+        what is known.
+        """
         rewrites = [_begins(COMPACTIONS, one) for one in (self.winner, facts.winner)]
         mine_rewrites = [_begins(COMPACTIONS, one) for one in (self.mine, facts.mine)]
         if (
@@ -249,8 +260,8 @@ class ConflictException(ReadableRepr):
         return tuple(one.text for one in self.changes if one.when.holds(facts))
 
     def example(self, facts: ConflictFacts) -> ConflictExample | None:
-        """The example that is most like one conflict; None if each contradicts what is known of it, or has neither of two
-        commands that are known.
+        """The example that is most like one conflict; None if each contradicts what is known of it,
+        or has neither of two commands that are known.
         """
         alike = [(one.likeness(facts), one) for one in self.examples]
         known = [(likeness, one) for likeness, one in alike if likeness is not None]
@@ -266,7 +277,9 @@ class ConflictException(ReadableRepr):
 
 @dataclass(frozen=True, slots=True)
 class ConflictCondition:
-    """A cause of an exception, such as the part of an error class after its dot, with what it says instead."""
+    """A cause of an exception, such as the part of an error class after its dot, with what it says
+    instead.
+    """
 
     name: str
     """As in the error class, or a name for it."""

@@ -18,8 +18,8 @@ FileKey = tuple[str, str | None]
 
 @dataclass(frozen=True, slots=True)
 class TableRow:
-    """One version of one row: ``id`` is the row's identity over all time, ``writer`` the transaction
-    that installed this version (``""`` for those that were there before the schedule).
+    """One version of one row: ``id`` is the row's identity over all time, ``writer`` the
+    transaction that installed this version (``""`` for those that were there before the schedule).
     """
 
     id: str
@@ -29,7 +29,9 @@ class TableRow:
 
 @dataclass(frozen=True, slots=True)
 class Stats:
-    """What Delta records of a column in a file: least and greatest value (None: no value), NULLs."""
+    """What Delta records of a column in a file: least and greatest value (None: no value),
+    NULLs.
+    """
 
     least: Value
     greatest: Value
@@ -86,8 +88,8 @@ def _stats(column: tuple[Value, ...]) -> Stats:
 
 @dataclass(frozen=True, slots=True)
 class RawFile:
-    """A file that is said to be there: nothing reads it. ``stats`` as in the log, ``vector`` the name
-    of its deletion vector.
+    """A file that is said to be there: nothing reads it. ``stats`` as in the log, ``vector`` the
+    name of its deletion vector.
     """
 
     path: str

@@ -95,7 +95,9 @@ class Footprint:
     doubted: frozenset[str] = frozenset()
     """The paths of files that it may have read as well: that is up to Spark's optimizer."""
     wide: tuple[tuple[Expr, ...], ...] = ()
-    """Predicates on partitions in the place of which Spark's optimizer may have found narrower ones."""
+    """Predicates on partitions in the place of which Spark's optimizer may have found narrower
+    ones.
+    """
     adds: tuple[Row, ...] = ()
     """The partitions of the files that it adds."""
     removes: frozenset[str] = frozenset()
@@ -107,7 +109,9 @@ class Footprint:
     orders: bool = False
     """It rewrites rows in another order."""
     kinds: tuple[str, ...] = ()
-    """Of what kinds its statement is, as the sets of a frame are called (``checker.delta.statement_kinds``)."""
+    """Of what kinds its statement is, as the sets of a frame are called
+    (``checker.delta.statement_kinds``).
+    """
     whole_table: bool = False
     """It is marked as reading everything, which is not to read all files."""
     header: Header | None = None
@@ -115,7 +119,9 @@ class Footprint:
     looked_up: frozenset[str] = frozenset()
     """The ids of applications of which it read the version."""
     unbound: bool = False
-    """What it read of partitions is a subquery that cannot be evaluated once more, on an added file."""
+    """What it read of partitions is a subquery that cannot be evaluated once more, on an added
+    file.
+    """
     actions: Actions = FILES_ONLY
     """What it writes besides files."""
     settings: Settings = USUAL

@@ -128,7 +128,8 @@ CLUSTERING = "delta.clustering"
 
 
 def are_numbered(features: frozenset[str]) -> bool:
-    """Whether a protocol says these features by its number alone (TableFeatureSupport.scala, normalized).
+    """Whether a protocol says these features by its number alone (TableFeatureSupport.scala,
+    normalized).
 
     >>> are_numbered(frozenset(LEGACY)), are_numbered(frozenset((*LEGACY, "domainMetadata")))
     (True, False)
@@ -201,8 +202,8 @@ class Metadata:
     created: str = ""
     """It stands for when the table was made, of a clone for when its source was."""
     reached: Mapping[str, int] = field(default_factory=dict, hash=False)
-    """Of an identity column, by name, the last value that was generated (its high-water mark, also in the
-    schema string)."""
+    """Of an identity column, by name, the last value that was generated (its high-water mark, also
+    in the schema string)."""
 
     @property
     def mapped(self) -> bool:
@@ -225,8 +226,8 @@ class Header:
     def of(cls, schema: Schema) -> Header:
         """The header of a table that is as it was declared.
 
-        Where row tracking is supported, Delta names the columns for row ids as soon as metadata are written
-        (MaterializedRowTrackingColumn.scala, updateMaterializedColumnName).
+        Where row tracking is supported, Delta names the columns for row ids as soon as metadata are
+        written (MaterializedRowTrackingColumn.scala, updateMaterializedColumnName).
         """
         configuration = {
             key: value for key, value in schema.properties.items() if not key.startswith(SUPPORTED)

@@ -1,7 +1,8 @@
-"""What a Delta table's log says: commits with the files that they add and remove, and the claims beside.
+"""What a Delta table's log says: commits with the files that they add and remove, and the claims
+beside.
 
-One commit is one version of a table (Delta's PROTOCOL.md, "Delta Log Entries"). A field that a writer
-left out is None: not every writer says what it read.
+One commit is one version of a table (Delta's PROTOCOL.md, "Delta Log Entries"). A field that a
+writer left out is None: not every writer says what it read.
 """
 
 from __future__ import annotations
@@ -25,12 +26,16 @@ __all__ = [
 DEFAULT_LEVEL = "Serializable"
 """The level of a table that says nothing (DeltaConfig.scala, ISOLATION_LEVEL)."""
 LEVEL_KEY = "delta.isolationLevel"
-"""The key of a table's level; Delta reads it as it stands, capital L (DeltaConfig.scala, fromMap)."""
+"""The key of a table's level; Delta reads it as it stands, capital L (DeltaConfig.scala,
+fromMap).
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class LogFile:
-    """A data file as an ``add`` or ``remove`` names it; with its deletion vector it is one entry."""
+    """A data file as an ``add`` or ``remove`` names it; with its deletion vector it is one
+    entry.
+    """
 
     path: str
     """Where it is, from the table's folder or as a whole."""
@@ -57,9 +62,10 @@ class LogFile:
 class LogMetadata:
     """A table's metadata, as far as its conflicts depend on it.
 
-    ``types`` are the top-level columns by lower-case name, with the name in files (column mapping) and
-    the type as Delta writes it; a type that has parts is the word ``nested``, a string that compares in
-    another way ``special``. ``schema`` is all that it says of the columns, Spark's JSON.
+    ``types`` are the top-level columns by lower-case name, with the name in files (column mapping)
+    and the type as Delta writes it; a type that has parts is the word ``nested``, a string that
+    compares in another way ``special``. ``schema`` is all that it says of the columns, Spark's
+    JSON.
     """
 
     types: Mapping[str, tuple[str, str]] = field(default_factory=dict)
@@ -188,7 +194,8 @@ class LogCommit:
 
 
 def live_files(commits: Iterable[LogCommit], before: Iterable[LogFile] = ()) -> tuple[LogFile, ...]:
-    """The files that are in force after the commits, which begin with version 0, or where these were ``before``.
+    """The files that are in force after the commits, which begin with version 0, or where these
+    were ``before``.
 
     A file is its path together with its deletion vector: a commit that deletes rows by a vector
     removes the one and adds the other.

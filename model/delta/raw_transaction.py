@@ -1,4 +1,6 @@
-"""Raw transactions: reads and actions spelled out, for rules of the commit that SQL cannot reach."""
+"""Raw transactions: reads and actions spelled out, for rules of the commit that SQL cannot
+reach.
+"""
 
 from __future__ import annotations
 
@@ -33,8 +35,8 @@ __all__ = [
 @dataclass(frozen=True, slots=True)
 class LogOperation:
     """What a commit says that it is: its name in the log, whether such may change data
-    (DeltaOperations.scala, changesData), whether it is a backfill of row tracking, whether it may add a
-    file with a vector although none may be made (isInPlaceFileMetadataUpdate).
+    (DeltaOperations.scala, changesData), whether it is a backfill of row tracking, whether it may
+    add a file with a vector although none may be made (isInPlaceFileMetadataUpdate).
     """
 
     name: str
@@ -79,8 +81,8 @@ class Scan(Command):
 
 @dataclass(frozen=True, slots=True)
 class InPartitions:
-    """``txn.filterFiles(newFiles)``: a look at the partitions of some files, as a dynamic overwrite has
-    it; no file counts as read.
+    """``txn.filterFiles(newFiles)``: a look at the partitions of some files, as a dynamic overwrite
+    has it; no file counts as read.
     """
 
     partitions: tuple[Row, ...]
@@ -115,8 +117,9 @@ class MetadataChange:
 
 @dataclass(frozen=True, slots=True)
 class ProtocolChange:
-    """The features that a Protocol action has more than the snapshot's, with those that they require;
-    Delta lets none go by a commit of another kind than DROP FEATURE (ProtocolDowngradeException).
+    """The features that a Protocol action has more than the snapshot's, with those that they
+    require; Delta lets none go by a commit of another kind than DROP FEATURE
+    (ProtocolDowngradeException).
     """
 
     features: frozenset[str] = frozenset()

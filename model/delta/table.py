@@ -37,8 +37,8 @@ class TableState:
         return sort_rows(tuple(row[i] for i in shown) for row in rows)
 
     def replay(self, removes: frozenset[str | FileKey], adds: Iterable[File]) -> TableState:
-        """The state after a commit, as the log replays: files removed, by their paths or by their keys,
-        then files added.
+        """The state after a commit, as the log replays: files removed, by their paths or by their
+        keys, then files added.
         """
         kept = (f for f in self.files if f.path not in removes and f.key not in removes)
         return replace(self, files=(*kept, *adds))

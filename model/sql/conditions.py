@@ -3,22 +3,25 @@
 The normal form of a condition: what Spark's optimizer makes of it before Delta sees it.
 
 Delta splits a condition on its partition columns and builds its skipping filters after Spark has
-simplified it, also in DELETE, UPDATE and MERGE; so the footprint of a statement is that of the normal
-form. Seen on Spark 4.2 with EXPLAIN and modelled here: NOT pushed to the leaves, ``IN`` of one value,
-constants folded, ``x + 0`` and ``x * 1``, comparisons with TRUE and FALSE, one of two equal operands,
-and common factors taken out of AND and OR (optimizer/expressions.scala, BooleanSimplification,
-OptimizeIn, ConstantFolding, ReorderAssociativeOperator). ``surprise`` names what is not modelled.
+simplified it, also in DELETE, UPDATE and MERGE; so the footprint of a statement is that of the
+normal form. Seen on Spark 4.2 with EXPLAIN and modelled here: NOT pushed to the leaves, ``IN`` of
+one value, constants folded, ``x + 0`` and ``x * 1``, comparisons with TRUE and FALSE, one of two
+equal operands, and common factors taken out of AND and OR (optimizer/expressions.scala,
+BooleanSimplification, OptimizeIn, ConstantFolding, ReorderAssociativeOperator). ``surprise`` names
+what is not modelled.
 
-Comparisons of a cast column with a constant, as Spark's optimizer makes comparisons of the column of them.
+Comparisons of a cast column with a constant, as Spark's optimizer makes comparisons of the column
+of them.
 
-UnwrapCastInBinaryComparison.scala: the constant is cast to the column's type, rounded half up; where
-that changes it, ``<`` and ``<=`` change with it.
+UnwrapCastInBinaryComparison.scala: the constant is cast to the column's type, rounded half up;
+where that changes it, ``<`` and ``<=`` change with it.
 
 Whether a condition holds, where part of it may fail: arithmetic overflows.
 
-SQL does not say in which order the parts of a condition are computed, nor whether all are. A row that
-one part excludes while another fails on it is an error in one plan and none in the next (Spark: "Order of
-evaluation of subexpressions"). One thing is certain in Delta: of a partition that is pruned no row is read.
+SQL does not say in which order the parts of a condition are computed, nor whether all are. A row
+that one part excludes while another fails on it is an error in one plan and none in the next
+(Spark: "Order of evaluation of subexpressions"). One thing is certain in Delta: of a partition that
+is pruned no row is read.
 """
 
 from __future__ import annotations
@@ -72,8 +75,9 @@ def is_cast_removed(source: Type, target: Type) -> bool:
 
 
 def remove_cast(op: CompareOp, value: Value, source: Type) -> tuple[CompareOp, Value] | None:
-    """The comparison of a column of a type for one of its cast with a constant; None if the constant is no
-    value of the column's type and ``op`` asks for just that, or the type does not hold it.
+    """The comparison of a column of a type for one of its cast with a constant; None if the
+    constant is no value of the column's type and ``op`` asks for just that, or the type does not
+    hold it.
 
     >>> remove_cast(">", Decimal("1.555"), "DECIMAL(10,2)"), remove_cast(">", Decimal("1.5"), "INT")
     (('>=', Decimal('1.56')), ('>', 1))
@@ -154,8 +158,9 @@ def strict_columns(expr: ex.Expr) -> tuple[ex.ColumnRef, ...]:
 
 @memoize_by_identity
 def may_be_optimized(expr: ex.Expr) -> bool:
-    """Whether Spark's optimizer may make something of an expression that is not modelled: conditions of CASE
-    and COALESCE, and ranges of casts (SimplifyConditionals, PushFoldableIntoBranches, UnwrapCast…).
+    """Whether Spark's optimizer may make something of an expression that is not modelled:
+    conditions of CASE and COALESCE, and ranges of casts (SimplifyConditionals,
+    PushFoldableIntoBranches, UnwrapCast…).
     """
     return any(
         isinstance(part, ex.Opaque)
@@ -319,7 +324,9 @@ def _factored(left: ex.Expr, right: ex.Expr, outer: _Connective, inner: _Connect
 
 
 def _comparison(op: ex.CompareOp, left: ex.Expr, right: ex.Expr) -> ex.Expr:
-    """Constants to the right, parameters before them, columns in order, so that equal comparisons are equal."""
+    """Constants to the right, parameters before them, columns in order, so that equal comparisons
+    are equal.
+    """
     places = [
         (isinstance(side, ex.Const), isinstance(side, ex.Parameter), str(side))
         for side in (left, right)
@@ -375,11 +382,11 @@ def _value(expr: ex.Expr) -> ex.Expr:
 
 
 def holds(condition: ex.Expr | None, rows: Sequence[Row], first: Collection[int] = ()) -> bool:
-    """Whether a condition (None: TRUE) is TRUE of rows, one for each side. What it says of the columns
-    ``first`` of side 0 alone is computed before the rest.
+    """Whether a condition (None: TRUE) is TRUE of rows, one for each side. What it says of the
+    columns ``first`` of side 0 alone is computed before the rest.
 
-    EvaluationError if a part fails and all others are TRUE; UndeterminedError if whether it fails depends
-    on the order.
+    EvaluationError if a part fails and all others are TRUE; UndeterminedError if whether it fails
+    depends on the order.
 
     >>> from isolitmus.model.schema import Column, Schema
     >>> from isolitmus.specs.sql.statements import read_statement
@@ -442,8 +449,9 @@ def _settled(condition: ex.Expr, parts: Sequence[ex.Expr], rows: Sequence[Row]) 
         raise failure
     shown = " and ".join(show_row(row) for row in rows if row)
     raise UndeterminedError(
-        f"the condition {condition} fails on row {shown} and has another part that decides, too: whether an"
-        " engine computes the part that fails is up to its plan; write a condition that does not fail"
+        f"the condition {condition} fails on row {shown} and has another part that decides, too:"
+        " whether an engine computes the part that fails is up to its plan; write a condition that"
+        " does not fail"
     )
 
 

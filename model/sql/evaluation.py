@@ -2,13 +2,13 @@
 
 The three-valued meaning of expressions on rows.
 
-NULL is None throughout; a predicate that is None is not true. Overflow of INT and BIGINT is an error, and so
-is a remainder by zero, as in Spark's ANSI mode.
+NULL is None throughout; a predicate that is None is not true. Overflow of INT and BIGINT is an
+error, and so is a remainder by zero, as in Spark's ANSI mode.
 
 Scalar functions of SQL on values, with Spark's ANSI semantics.
 
-A function is strict if a NULL among its operands makes its value NULL. ``fails``: some operands make it
-fail. What no optimizer reasons about is ``plain``; the others it may turn into conditions.
+A function is strict if a NULL among its operands makes its value NULL. ``fails``: some operands
+make it fail. What no optimizer reasons about is ``plain``; the others it may turn into conditions.
 """
 
 from __future__ import annotations
@@ -100,9 +100,10 @@ def calculate(op: str, a: Value, b: Value, type_: Type) -> Value:
 
 
 def sum_values(values: Sequence[Value], type_: Type) -> Value:
-    """The sum of some numbers, of a type. Of no order that the rows may come in a part overflows if neither
-    what is positive does nor what is negative; some order is without overflow wherever the whole is. Nor is
-    anything rounded in any order where all parts are multiples of one power of two that DOUBLE holds.
+    """The sum of some numbers, of a type. Of no order that the rows may come in a part overflows if
+    neither what is positive does nor what is negative; some order is without overflow wherever the
+    whole is. Nor is anything rounded in any order where all parts are multiples of one power of two
+    that DOUBLE holds.
     """
     numbers = [value for value in values if isinstance(value, int | float | Decimal)]
     assert len(numbers) == len(values), "the SQL reader lets only numbers be summed"
@@ -114,15 +115,16 @@ def sum_values(values: Sequence[Value], type_: Type) -> Value:
         unit = max(part.denominator for part in exact)
         if sum(map(abs, exact)) * unit >= 2**53:
             raise UndeterminedError(
-                f"a sum of {len(values)} numbers is rounded, and where is up to the order of the rows"
+                f"a sum of {len(values)} numbers is rounded, and where is up to the order of the"
+                " rows"
             )
         return _finite(found)
     fit_integer(found, type_)
     low, high = RANGES[type_]
     if sum(v for v in numbers if v > 0) > high or sum(v for v in numbers if v < 0) < low:
         raise UndeterminedError(
-            f"a sum of {len(values)} values is {found}, which fits into BIGINT, but in some order of the"
-            " rows a part of it does not: whether an engine fails on that is up to its plan"
+            f"a sum of {len(values)} values is {found}, which fits into BIGINT, but in some order"
+            " of the rows a part of it does not: whether an engine fails on that is up to its plan"
         )
     return found
 
@@ -313,8 +315,8 @@ FUNCTIONS: Mapping[str, Function] = {
 
 
 def evaluate(expr: Expr, rows: Sequence[Row], group: Sequence[Sequence[Row]] = ()) -> Value:
-    """The value of an expression: ``rows[side]`` is the row of each side, ``group`` lists the rows, of
-    each side one, that an aggregate ranges over.
+    """The value of an expression: ``rows[side]`` is the row of each side, ``group`` lists the rows,
+    of each side one, that an aggregate ranges over.
 
     >>> from isolitmus.model.sql.expression import TRUE
     >>> evaluate(Compare("=", Const(None, "INT"), Const(1, "INT")), ()) is None
@@ -414,7 +416,9 @@ def kleene_or(a: Value, b: Value) -> bool | None:
 def _remainder(
     left: Expr, by: Value, rows: Sequence[Row], group: Sequence[Sequence[Row]]
 ) -> int | None:
-    """The remainder, with the sign of what is divided; where there is nothing to divide by, that is not computed."""
+    """The remainder, with the sign of what is divided; where there is nothing to divide by, that is
+    not computed.
+    """
     divided = None if by is None else evaluate(left, rows, group)
     if by is None or divided is None:
         return None
@@ -484,7 +488,8 @@ def _aggregate(
         if function != "count":
             raise
         raise UndeterminedError(
-            f"count({operand}) fails ({error}): whether an engine computes what it only counts is up to its plan"
+            f"count({operand}) fails ({error}): whether an engine computes what it only counts is"
+            " up to its plan"
         ) from None
     match function:
         case "count":

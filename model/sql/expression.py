@@ -99,8 +99,8 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A function of its operands: one of ``model.sql.evaluation``, ``case`` (conditions and values by turns,
-    what else at the end) or ``coalesce``. CAST is to its ``type``.
+    """A function of its operands: one of ``model.sql.evaluation``, ``case`` (conditions and values
+    by turns, what else at the end) or ``coalesce``. CAST is to its ``type``.
     """
 
     function: str
@@ -125,7 +125,9 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Opaque:
-    """What is not modelled, as it is written, and the columns that it names; of a ``type`` "" nothing is known."""
+    """What is not modelled, as it is written, and the columns that it names; of a ``type`` ""
+    nothing is known.
+    """
 
     text: str
     operands: tuple[Expr, ...]
@@ -241,7 +243,9 @@ class IsNull:
 
 @dataclass(frozen=True, slots=True)
 class Aggregate:
-    """``count(*)`` (operand None), ``count(x)``, ``sum``, ``min``, ``max`` over the selected rows."""
+    """``count(*)`` (operand None), ``count(x)``, ``sum``, ``min``, ``max`` over the selected
+    rows.
+    """
 
     function: AggregateName
     operand: Expr | None
@@ -253,8 +257,8 @@ class Aggregate:
 
 @dataclass(frozen=True, slots=True)
 class Subquery:
-    """A SELECT of one table inside an expression: ``EXISTS (…)``, ``operand IN (…)``, or the one value
-    of an aggregate.
+    """A SELECT of one table inside an expression: ``EXISTS (…)``, ``operand IN (…)``, or the one
+    value of an aggregate.
     """
 
     kind: Literal["exists", "in", "scalar"]
@@ -368,8 +372,8 @@ def map_columns(expr: Expr, change: Callable[[ColumnRef | Subquery], Expr]) -> E
 
 
 def walk(expr: Expr, *, certain: bool = False) -> Iterator[Expr]:
-    """The expression and all inside it; of a subquery only the columns of the query around it. ``certain``:
-    without what is computed only if a condition holds.
+    """The expression and all inside it; of a subquery only the columns of the query around it.
+    ``certain``: without what is computed only if a condition holds.
     """
     yield expr
     match expr:

@@ -1,6 +1,7 @@
 """Queries, what a statement was resolved from, and which of its parts are not modelled.
 
-Queries: the branches of a UNION ALL, each rows of constants or a SELECT from one table, or from several.
+Queries: the branches of a UNION ALL, each rows of constants or a SELECT from one table, or from
+several.
 
 What a statement was resolved from, so that it can be resolved again on tables that were altered.
 
@@ -40,8 +41,8 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Values:
-    """``VALUES (…), (…)`` or ``SELECT … [WHERE where]`` without FROM: rows of constants; what varies
-    in them is subqueries.
+    """``VALUES (…), (…)`` or ``SELECT … [WHERE where]`` without FROM: rows of constants; what
+    varies in them is subqueries.
     """
 
     rows: tuple[tuple[Expr, ...], ...]
@@ -126,8 +127,8 @@ def items_of(branch: Branch) -> tuple[Expr, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """The ``syntax`` of a statement, which is the business of those who read it, and the ``tables`` as
-    they were when its names were resolved.
+    """The ``syntax`` of a statement, which is the business of those who read it, and the ``tables``
+    as they were when its names were resolved.
     """
 
     syntax: Any
@@ -136,8 +137,8 @@ class Origin:
 
 @dataclass(frozen=True, slots=True, repr=False, kw_only=True)
 class Resolved(Command):
-    """A statement whose names have been resolved: two are the same if they do the same, wherever they
-    come from.
+    """A statement whose names have been resolved: two are the same if they do the same, wherever
+    they come from.
     """
 
     origin: Origin | None = field(default=None, compare=False)

@@ -82,8 +82,8 @@ class UnsetProperties:
 
 @dataclass(frozen=True, slots=True)
 class RemoveMapping:
-    """``SET TBLPROPERTIES ('delta.columnMapping.mode' = 'none')``, or ``UNSET`` of it: columns have the names in
-    the files that they have in the table, so every file is written anew.
+    """``SET TBLPROPERTIES ('delta.columnMapping.mode' = 'none')``, or ``UNSET`` of it: columns have
+    the names in the files that they have in the table, so every file is written anew.
     """
 
     unset: bool
@@ -162,8 +162,8 @@ class UpgradeUniform:
 
 @dataclass(frozen=True, slots=True)
 class SyncIdentity:
-    """``ALTER COLUMN name SYNC IDENTITY``: the values of an identity column go on after those that are
-    there.
+    """``ALTER COLUMN name SYNC IDENTITY``: the values of an identity column go on after those that
+    are there.
     """
 
     name: str
@@ -205,7 +205,9 @@ class Definition(Resolved):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Restore(Resolved):
-    """``RESTORE TABLE target TO VERSION AS OF {init[version]}``: what an init statement has left."""
+    """``RESTORE TABLE target TO VERSION AS OF {init[version]}``: what an init statement has
+    left.
+    """
 
     sql: str
     target: str
@@ -283,11 +285,17 @@ class Options:
     grows: tuple[Column, ...] | None = None
     """With mergeSchema: the columns that the query gives besides those that are declared."""
     stream: bool = False
-    """It is a micro-batch of the streaming sink, in output mode append or, overwriting, complete."""
+    """It is a micro-batch of the streaming sink, in output mode append or, overwriting,
+    complete.
+    """
     makes: bool = False
-    """It makes the table if that is not there, as the DataFrame writer does, and no INSERT of SQL."""
+    """It makes the table if that is not there, as the DataFrame writer does, and no INSERT of
+    SQL.
+    """
     using: tuple[int, ...] = ()
-    """The option replaceUsing: the columns in which a row that is replaced equals one that comes."""
+    """The option replaceUsing: the columns in which a row that is replaced equals one that
+    comes.
+    """
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -350,7 +358,9 @@ class NotMatchedClause:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Merge(Resolved):
-    """``MERGE INTO target USING source ON on WHEN …``; in expressions side 0 is the target, 1 the source."""
+    """``MERGE INTO target USING source ON on WHEN …``; in expressions side 0 is the target, 1 the
+    source.
+    """
 
     sql: str
     """As written."""
@@ -379,8 +389,8 @@ class Optimize(Resolved):
     where: Expr | None
     """Of which partitions; None: of all."""
     rewrite: Literal["several", "all", "vector"] = "several"
-    """Which files: those of partitions with ``several``, ``all`` (ZORDER BY), or those with a deletion
-    ``vector`` (``REORG TABLE target [WHERE where] APPLY (PURGE)``)."""
+    """Which files: those of partitions with ``several``, ``all`` (ZORDER BY), or those with a
+    deletion ``vector`` (``REORG TABLE target [WHERE where] APPLY (PURGE)``)."""
     zorder: tuple[str, ...] = ()
     """The columns of ZORDER BY."""
 
@@ -413,8 +423,9 @@ class Read(Resolved):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Block(Resolved):
-    """Several statements that are one transaction, in a format that has such; ``sql`` is all of them, and
-    the ``target`` none: each has its own. ``single``: it is one, and not written as a list.
+    """Several statements that are one transaction, in a format that has such; ``sql`` is all of
+    them, and the ``target`` none: each has its own. ``single``: it is one, and not written as a
+    list.
     """
 
     sql: str

@@ -3,7 +3,8 @@
 The types of columns and expressions, and what Spark makes of two that meet (ANSI mode).
 
 Spark 4.2.0, AnsiTypeCoercion.scala (``findTightestCommonType``, ``findWiderTypeForString``),
-DecimalPrecisionTypeCoercion.scala, and arithmetic.scala and DecimalType.scala (``adjustPrecisionScale``) for quotients.
+DecimalPrecisionTypeCoercion.scala, and arithmetic.scala and DecimalType.scala
+(``adjustPrecisionScale``) for quotients.
 
 What fails while a statement runs: values that their type does not hold.
 """
@@ -80,8 +81,8 @@ def type_named(text: str) -> Type | None:
 
 
 def column_type(text: str) -> Type | None:
-    """The type that a column may have: one that is modelled, or one of Spark's of whose values nothing is known; None
-    if there is none.
+    """The type that a column may have: one that is modelled, or one of Spark's of whose values
+    nothing is known; None if there is none.
 
     >>> column_type("decimal(10, 2)"), column_type("struct<a: INT>"), column_type("INTT")
     ('DECIMAL(10,2)', 'STRUCT<a: INT>', None)
@@ -105,7 +106,9 @@ def is_opaque(type_: Type) -> bool:
 
 
 def decimal_type(precision: int, scale: int) -> Type | None:
-    """The type of decimals with so many digits, ``scale`` of them behind the point; None above 38."""
+    """The type of decimals with so many digits, ``scale`` of them behind the point; None above
+    38.
+    """
     return f"DECIMAL({precision},{scale})" if 1 <= precision <= MOST_DIGITS else None
 
 
@@ -121,7 +124,8 @@ def decimal_of(type_: Type) -> tuple[int, int] | None:
 
 
 def quotient_type(dividend: Type, divisor: Type) -> Type | None:
-    """The type of a quotient of decimals; None where Spark would keep fewer than six digits behind the point.
+    """The type of a quotient of decimals; None where Spark would keep fewer than six digits behind
+    the point.
 
     >>> quotient_type("DECIMAL(10,2)", "DECIMAL(10,2)"), quotient_type("DECIMAL(20,2)", "DECIMAL(20,2)")
     ('DECIMAL(23,13)', 'DECIMAL(38,18)')
@@ -138,8 +142,8 @@ def is_number(type_: Type) -> bool:
 
 
 def common_type(types: Iterable[Type]) -> Type | None:
-    """The type to which values of these are cast where they meet; None where Spark refuses that, or the
-    decimals would need more than 38 digits.
+    """The type to which values of these are cast where they meet; None where Spark refuses that, or
+    the decimals would need more than 38 digits.
 
     >>> common_type(["INT", "BIGINT"]), common_type(["STRING", "INT"]), common_type(["STRING", "DATE"])
     ('BIGINT', 'BIGINT', 'DATE')
@@ -185,8 +189,8 @@ UNNAMED = "its own"
 
 
 class EvaluationError(IsolitmusError):
-    """A statement that fails while it runs; ``exception`` is the class that Spark raises, ``error_class``
-    its error class, where the model knows it.
+    """A statement that fails while it runs; ``exception`` is the class that Spark raises,
+    ``error_class`` its error class, where the model knows it.
     """
 
     def __init__(self, exception: str, text: str, error_class: str | None = None) -> None:

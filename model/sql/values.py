@@ -115,12 +115,15 @@ def _json(value: Value) -> object:
 
 
 NULL_PARTITIONS = ("", "__HIVE_DEFAULT_PARTITION__")
-"""Texts that are NULL in a partition column, by whatever command they are written (seen on Delta 4.4.0;
-TransactionalWrite.scala, convertEmptyToNullIfNeeded; DelayedCommitProtocol.scala, parsePartitions)."""
+"""Texts that are NULL in a partition column, by whatever command they are written (seen on Delta
+4.4.0; TransactionalWrite.scala, convertEmptyToNullIfNeeded; DelayedCommitProtocol.scala,
+parsePartitions)."""
 LONGEST_FOLDER = 255
 """So many bytes a file system lets a folder's name have."""
 ESCAPED = frozenset("\"#%'*/:=?\\\x7f{[]^" + "".join(map(chr, range(1, 32))))
-"""What Spark writes as three characters in the name of a partition's folder (ExternalCatalogUtils.scala)."""
+"""What Spark writes as three characters in the name of a partition's folder
+(ExternalCatalogUtils.scala).
+"""
 
 WHOLE = re.compile(r"[+-]?[0-9]{1,30}")
 NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,3})?")
@@ -190,8 +193,8 @@ def cast_value(value: Value, target: Type) -> Value:
 
 
 def store_value(value: Value, type_: Type, error: str) -> Value:
-    """The value as a column of a type keeps it (store assignment); ``error`` is what is raised for a number
-    that the column does not hold.
+    """The value as a column of a type keeps it (store assignment); ``error`` is what is raised for
+    a number that the column does not hold.
     """
     try:
         return value if isinstance(value, bool) and type_ == "BOOLEAN" else cast_value(value, type_)
@@ -202,9 +205,9 @@ def store_value(value: Value, type_: Type, error: str) -> Value:
 
 
 def partition_value(column: str, value: Value, *, empty_kept: bool = False) -> Value:
-    """What a partition column keeps of a value; UndeterminedError for a text that is up to the file system, for -0.0,
-    whose partition is another one than that of 0.0 though the two are equal, for NaN, and for a text that is NULL
-    (NULL_PARTITIONS) where the writer keeps it (``empty_kept``).
+    """What a partition column keeps of a value; UndeterminedError for a text that is up to the file
+    system, for -0.0, whose partition is another one than that of 0.0 though the two are equal, for
+    NaN, and for a text that is NULL (NULL_PARTITIONS) where the writer keeps it (``empty_kept``).
 
     >>> partition_value("region", ""), partition_value("region", " "), partition_value("n", 7)
     (None, ' ', 7)
@@ -214,8 +217,9 @@ def partition_value(column: str, value: Value, *, empty_kept: bool = False) -> V
     if value in NULL_PARTITIONS:
         if empty_kept:
             raise UndeterminedError(
-                f"'{value}' in partition column '{column}' is not modelled for delta-rs, which keeps the text, and which"
-                " reads '' as NULL after a compaction, as Spark does at once; write NULL, or another text"
+                f"'{value}' in partition column '{column}' is not modelled for delta-rs, which"
+                " keeps the text, and which reads '' as NULL after a compaction, as Spark does at"
+                " once; write NULL, or another text"
             )
         return None
     if not isinstance(value, str):
@@ -224,8 +228,9 @@ def partition_value(column: str, value: Value, *, empty_kept: bool = False) -> V
     escaped = len(text.encode()) + 2 * sum(sign in ESCAPED for sign in text)
     if "\0" in text or len(column.encode()) + 1 + escaped > LONGEST_FOLDER:
         raise UndeterminedError(
-            f"a text of {len(text)} characters in partition column '{column}' is more than the name of a folder holds"
-            " on many file systems, or has a character that none does; whether it is written is not modelled"
+            f"a text of {len(text)} characters in partition column '{column}' is more than the name"
+            " of a folder holds on many file systems, or has a character that none does; whether"
+            " it is written is not modelled"
         )
     return text
 
@@ -256,8 +261,9 @@ def _text(value: Value) -> str:
 
 
 def _text_of_double(value: float) -> str:
-    """As Java's Double.toString has it: the shortest digits that give the number again. Releases before 19 give
-    more of some numbers outside of these bounds; the sign of a zero is not followed here.
+    """As Java's Double.toString has it: the shortest digits that give the number again. Releases
+    before 19 give more of some numbers outside of these bounds; the sign of a zero is not followed
+    here.
     """
     if not SHORTEST[0] <= abs(value) < SHORTEST[1]:
         raise UndeterminedError(f"how the number {value!r} is written is up to the release of Java")
@@ -314,7 +320,8 @@ def _moment(text: str, target: Type) -> date:
         return found if target == "TIMESTAMP" else found.date()
     if DATE_LIKE.fullmatch(text):
         raise UndeterminedError(
-            f"'{text}' as a {target}: other spellings than YYYY-MM-DD and YYYY-MM-DD HH:MM:SS are not modelled"
+            f"'{text}' as a {target}: other spellings than YYYY-MM-DD and YYYY-MM-DD HH:MM:SS are"
+            " not modelled"
         )
     raise _no_value(text, target)
 

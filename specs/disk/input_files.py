@@ -2,15 +2,17 @@
 
 Files that a user names: whether they are there, and their text or one sentence that says why not.
 
-What is read is a regular file of bounded size: a pipe or a device may never end, and a file may be larger
-than memory.
+What is read is a regular file of bounded size: a pipe or a device may never end, and a file may be
+larger than memory.
 
-How much of anything a file may hold: what is beyond is refused with a sentence, before it takes time or memory.
+How much of anything a file may hold: what is beyond is refused with a sentence, before it takes
+time or memory.
 
 What ships in the package, names to files: below all that reads them.
 
-A level or protocol is one ``.cat`` file under ``levels/`` or ``protocols/``, a litmus test, a scope, a
-matrix or a part of the claims one ``.toml`` file, each called by its file name; nothing else registers it.
+A level or protocol is one ``.cat`` file under ``levels/`` or ``protocols/``, a litmus test, a
+scope, a matrix or a part of the claims one ``.toml`` file, each called by its file name; nothing
+else registers it.
 """
 
 from __future__ import annotations
@@ -79,9 +81,13 @@ TEXT = 2**20
 LINE = 2**24
 """The bytes of a line of a log: an action."""
 RECORDING = 2**29
-"""The bytes of a history that another tool recorded (a million transactions of 15 operations in dbcop's layout), or of an audit's evidence."""
+"""The bytes of a history that another tool recorded (a million transactions of 15 operations in
+dbcop's layout), or of an audit's evidence.
+"""
 DEEPEST = 100
-"""How deep values, expressions and statements are nested: what reads them goes down to their leaves."""
+"""How deep values, expressions and statements are nested: what reads them goes down to their
+leaves.
+"""
 ENTRIES = 1_000
 """The entries of a list or table in a file, where nothing below says less."""
 TRANSACTIONS = 100
@@ -116,8 +122,8 @@ def inner_values(value: Any) -> Iterable[Any]:
 
 
 def read_json(text: str, *, unique: bool = False) -> Any:
-    """The value that a text in JSON holds; ValueError for one that is no JSON or nested too deeply, or, if keys are
-    to be ``unique``, that has one twice.
+    """The value that a text in JSON holds; ValueError for one that is no JSON or nested too deeply,
+    or, if keys are to be ``unique``, that has one twice.
 
     >>> read_json("[" * 5000)
     Traceback (most recent call last):
@@ -170,8 +176,8 @@ def is_folder(path: Path) -> bool:
 
 
 def paths_below(folder: Path, ending: str = "") -> list[Path]:
-    """Return the files and folders in a folder, and in those, whose names end so, sorted; what cannot be looked into, or
-    is gone meanwhile, is passed over.
+    """Return the files and folders in a folder, and in those, whose names end so, sorted; what
+    cannot be looked into, or is gone meanwhile, is passed over.
     """
     found = (
         Path(parent, name)
@@ -183,8 +189,8 @@ def paths_below(folder: Path, ending: str = "") -> list[Path]:
 
 
 def real_path(path: Path) -> Path:
-    r"""Return a path without links; one that has none (a NUL, links that lead to themselves) as it is, for
-    whoever opens it says what is wrong with it.
+    r"""Return a path without links; one that has none (a NUL, links that lead to themselves) as it
+    is, for whoever opens it says what is wrong with it.
 
     >>> real_path(Path("a\0b"))
     PosixPath('a\x00b')
@@ -223,7 +229,9 @@ def _opened(path: Path | str, error: type[IsolitmusError]) -> tuple[int, int]:
 
 
 def read_text(path: Path, error: type[IsolitmusError], most: int = TEXT) -> str:
-    """The text of a file, so many bytes at most (as a person writes); the error says what is wrong with it."""
+    """The text of a file, so many bytes at most (as a person writes); the error says what is wrong
+    with it.
+    """
     found = read_bytes(path, error, most)
     return decode_bytes(found, path, error).replace("\r\n", "\n").replace("\r", "\n")
 
@@ -255,7 +263,9 @@ def read_if_there(path: Path, error: type[IsolitmusError], most: int = TEXT) -> 
 
 
 def read_lines(path: Path | str, error: type[IsolitmusError]) -> Iterator[str]:
-    """The lines of a file one at a time, without their ends: the file may be of any size, a line not."""
+    """The lines of a file one at a time, without their ends: the file may be of any size, a line
+    not.
+    """
     number, size = _opened(path, error)
     if size <= SMALL:  # at once, as nearly every commit is
         try:
@@ -288,7 +298,9 @@ def from_utf_16(data: bytes) -> str | None:
 
 
 def decode_bytes(text: bytes, path: Path | str, error: type[IsolitmusError], start: int = 0) -> str:
-    """The text that bytes of a file stand for, which begin at ``start`` in it; the error says where they are none."""
+    """The text that bytes of a file stand for, which begin at ``start`` in it; the error says where
+    they are none.
+    """
     try:
         return text.decode("utf-8")
     except UnicodeDecodeError as problem:

@@ -23,7 +23,8 @@ FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 
 def write_error(path: Path, problem: OSError | ValueError) -> IsolitmusError:
-    """That something cannot be written: Ended if the disk is full (or broken), else a name that is wrong.
+    """That something cannot be written: Ended if the disk is full (or broken), else a name that is
+    wrong.
 
     >>> write_error(Path("page.html"), OSError(errno.EACCES, "Permission denied"))
     IsolitmusError('cannot write page.html: Permission denied')
@@ -33,9 +34,9 @@ def write_error(path: Path, problem: OSError | ValueError) -> IsolitmusError:
 
 
 def write_whole(path: Path, text: str) -> None:
-    """Write a file so that whoever is stopped meanwhile leaves the old one or the new one, whole. A device or
-    a pipe is written as it is. What ``unwritten`` says, if that fails; then the old one is there. Half of a pair of
-    surrogates, which UTF-8 does not have, is escaped.
+    """Write a file so that whoever is stopped meanwhile leaves the old one or the new one, whole. A
+    device or a pipe is written as it is. What ``unwritten`` says, if that fails; then the old one
+    is there. Half of a pair of surrogates, which UTF-8 does not have, is escaped.
     """
     whole = text.encode("utf-8", "backslashreplace")
     try:
@@ -86,8 +87,9 @@ def _special(path: Path) -> bool:
 
 @contextmanager
 def only_writer(path: Path, *, folder: bool = False) -> Iterator[None]:
-    """While the block lasts, no other process may write a file, or in a ``folder``, which is made: IsolitmusError
-    for the second, and if nothing can be written there. A process that is killed keeps nobody out.
+    """While the block lasts, no other process may write a file, or in a ``folder``, which is made:
+    IsolitmusError for the second, and if nothing can be written there. A process that is killed
+    keeps nobody out.
     """
     if not folder and _special(path):
         yield
@@ -107,7 +109,8 @@ def only_writer(path: Path, *, folder: bool = False) -> Iterator[None]:
             number, mine = _beside(place)
     except BlockingIOError:
         raise IsolitmusError(
-            f"cannot write {path}: another isolitmus is writing there; wait for its end, or name another"
+            f"cannot write {path}: another isolitmus is writing there; wait for its end, or name"
+            " another"
         ) from None
     except (OSError, ValueError) as problem:
         raise write_error(path, problem) from None

@@ -1,7 +1,7 @@
 """The catalogue: names to the specs that they stand for, inside the package and outside.
 
-The names are those of ``specs.disk.input_files``. A path to a ``.cat`` file works wherever a name does, and the spec itself
-wherever either does.
+The names are those of ``specs.disk.input_files``. A path to a ``.cat`` file works wherever a name
+does, and the spec itself wherever either does.
 """
 
 from __future__ import annotations
@@ -67,7 +67,9 @@ def litmus_names(log: str = DELTA) -> list[str]:
 
 
 def history_names() -> list[str]:
-    """The names of the litmus tests in the package that are abstract histories, sorted; nothing else is read."""
+    """The names of the litmus tests in the package that are abstract histories, sorted; nothing
+    else is read.
+    """
     found = shipped_files("litmus").items()
     return [name for name, path in found if HISTORY.search(path.read_text("utf-8"))]
 

@@ -1,7 +1,8 @@
 """Read files of claims (TOML): what documents say, in which editions, and the evidence.
 
-A file is a part: a title, the ``engines`` on which its litmus tests are carried out if a piece of evidence does not say,
-and a table for each claim. Its recorded verdict has to be the one that its recorded answers give.
+A file is a part: a title, the ``engines`` on which its litmus tests are carried out if a piece of
+evidence does not say, and a table for each claim. Its recorded verdict has to be the one that its
+recorded answers give.
 """
 
 from __future__ import annotations
@@ -67,7 +68,8 @@ PAGES = "databricks"
 
 @cache
 def claims() -> Mapping[str, Claim]:
-    """The claims of the documents by their number: those of Databricks' page, of the article, and additions.
+    """The claims of the documents by their number: those of Databricks' page, of the article, and
+    additions.
 
     >>> claims()["D46"].verdict
     'confirmed'
@@ -163,7 +165,8 @@ def _claim(name: str, entry: Node, part: str, engines: tuple[str, ...], path: Pa
     recorded = found.derived((piece, piece.agrees) for piece in evidence)
     if evidence and recorded != verdict:
         entry.refuse(
-            f"{entry}.verdict is '{verdict}', and its evidence says '{recorded}': {_weighed(evidence)}"
+            f"{entry}.verdict is '{verdict}', and its evidence says '{recorded}':"
+            f" {_weighed(evidence)}"
         )
     if not evidence and verdict not in UNRUN:
         entry.refuse(
@@ -207,7 +210,8 @@ def _evidence(given: Node, engines: tuple[str, ...]) -> Iterator[ClaimEvidence]:
     kinds = [kind for kind in ASKED if kind in given.table()]
     if len(kinds) != 1:
         given.refuse(
-            f"{given} has {' and '.join(kinds) or 'no question'}; one of {', '.join(ASKED)} is wanted"
+            f"{given} has {' and '.join(kinds) or 'no question'}; one of {', '.join(ASKED)} is"
+            " wanted"
         )
     (kind,) = kinds
     given.keys((kind, *ASKED[kind], *ABOUT))
@@ -221,8 +225,8 @@ def _evidence(given: Node, engines: tuple[str, ...]) -> Iterator[ClaimEvidence]:
         for key in ("claimed", "found"):
             if key in given and given.value[key] in ([], {}, ""):
                 given.refuse(
-                    f"{given}.{key} is empty, so every run would agree with it; {EXAMPLES[isinstance(question, AskedRun)]}"
-                    " would say something"
+                    f"{given}.{key} is empty, so every run would agree with it;"
+                    f" {EXAMPLES[isinstance(question, AskedRun)]} would say something"
                 )
         claimed, found = (
             _answer(given.at(key), question) if key in given else None
@@ -317,12 +321,12 @@ def _protocols(given: Node) -> tuple[str, ...]:
 
 
 def _interleavings(given: Node) -> Iterator[AskedInterleavings]:
-    (found, *_) = asked = list(_run(given, "interleavings"))
+    found, *_ = asked = list(_run(given, "interleavings"))
     form = format_named(_test(found.litmus).format)
     if form.interleave is None:
         given.refuse(
-            f"{given}.interleavings names '{found.litmus}' of format {form.name}, whose transactions have no steps to be"
-            " interleaved"
+            f"{given}.interleavings names '{found.litmus}' of format {form.name}, whose"
+            " transactions have no steps to be interleaved"
         )
     return (AskedInterleavings(*each) for each in asked)
 
@@ -340,7 +344,8 @@ def _run(given: Node, key: str = "run") -> Iterator[AskedRun]:
         given.refuse(f"{given}.{key} names no litmus test: '{name}'{near(name, known)}")
     if not isinstance(catalogue.litmus(name), Litmus):
         given.refuse(
-            f"{given}.{key} names '{name}', which is an abstract history; a test on tables is wanted"
+            f"{given}.{key} names '{name}', which is an abstract history; a test on tables is"
+            " wanted"
         )
     return (AskedRun(name, protocol) for protocol in _protocols(given))
 
@@ -383,7 +388,8 @@ def _separate(given: Node) -> Iterator[AskedSeparation]:
     if universe not in (None, "abstract", *shipped_files("scopes")):
         assert universe is not None
         given.refuse(
-            f"{given}.universe is '{universe}'{near(universe, ('abstract', *shipped_files('scopes')))}"
+            f"{given}.universe is"
+            f" '{universe}'{near(universe, ('abstract', *shipped_files('scopes')))}"
         )
     size = given.get("transactions", int, 0) or None
     if size is not None and size < 1:

@@ -1,4 +1,5 @@
-"""Read what a client does around a transaction: ``before``, ``let``, ``conf``, ``session``, ``app``.
+"""Read what a client does around a transaction: ``before``, ``let``, ``conf``, ``session``,
+``app``.
 
 What a key is for stands in docs/transactions.md, "The keys of a transaction".
 """
@@ -92,8 +93,8 @@ def read_confs(given: Node) -> dict[str, str]:
 def apply_confs(
     statement: st.Statement, confs: Mapping[str, str], refuse: Callable[[str], NoReturn], at: str
 ) -> st.Statement:
-    """The statement as the confs of its session have it do what it does; refused, with the place, for what is not
-    modelled with them.
+    """The statement as the confs of its session have it do what it does; refused, with the place,
+    for what is not modelled with them.
     """
     changed = with_overwrite_mode(statement, confs)
     found: set[Feature] = set()

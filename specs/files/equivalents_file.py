@@ -1,5 +1,5 @@
-"""Read why mutants of a spec say the same as it: ``equivalent/NAME.toml``, or ``NAME.equivalent.toml`` beside a spec
-of one's own.
+"""Read why mutants of a spec say the same as it: ``equivalent/NAME.toml``, or
+``NAME.equivalent.toml`` beside a spec of one's own.
 
     like = ["delta"]            # the arguments of equivalent/delta.toml, too, where this spec has their statements
 
@@ -57,8 +57,8 @@ def equivalents(spec: Spec, mutants: Sequence[Mutant]) -> Mapping[int, str]:
 
 
 def read_equivalents(text: str, label: str, mutants: Sequence[Mutant]) -> Mapping[int, str]:
-    """The arguments in a file, by the numbers of the mutants that they are about; LitmusError says what is wrong
-    with it.
+    """The arguments in a file, by the numbers of the mutants that they are about; LitmusError says
+    what is wrong with it.
     """
     document = Source(label, text).node()
     document.keys(("like", "equivalent"))

@@ -2,15 +2,16 @@
 
 Evidence of a matrix: what an engine was seen to do, as grids of letters in a TOML file.
 
-A row is a statement that is parked, a column the winner, in the order of the matrix; a blank has not been
-asked. A file is of one text of the matrix and of one engine's version: another one begins anew.
+A row is a statement that is parked, a column the winner, in the order of the matrix; a blank has
+not been asked. A file is of one text of the matrix and of one engine's version: another one begins
+anew.
 
 Evidence of random tests: which batches an engine has carried out as predicted, in a TOML file.
 
 Evidence of an audit: what it knows of a log up to some commit, to go on from there.
 
-Two lines of JSON: whose file it is, with a digest of the other line; and what the audit knows. It is of one release: what
-another one looks for in a log may be something else.
+Two lines of JSON: whose file it is, with a digest of the other line; and what the audit knows. It
+is of one release: what another one looks for in a log may be something else.
 """
 
 from __future__ import annotations
@@ -48,8 +49,8 @@ CaseKey = tuple[str, MatrixPlace]
 
 
 class MatrixEvidence:
-    """What has been seen of a matrix: ``letters`` by protocol and place, ``differences`` where the engine
-    did not do what the model says. ``engine_version`` None: nobody has been asked yet.
+    """What has been seen of a matrix: ``letters`` by protocol and place, ``differences`` where the
+    engine did not do what the model says. ``engine_version`` None: nobody has been asked yet.
     """
 
     def __init__(self, matrix: Matrix, engine_version: str | None = None) -> None:
@@ -59,8 +60,8 @@ class MatrixEvidence:
 
     @classmethod
     def read(cls, path: Path, matrix: Matrix, protocols: list[str]) -> MatrixEvidence:
-        """The evidence in a file, none if there is no file; LitmusError if it is not of this matrix, or no
-        such thing.
+        """The evidence in a file, none if there is no file; LitmusError if it is not of this
+        matrix, or no such thing.
         """
         text = read_if_there(path, LitmusError)
         if text is None:
@@ -142,7 +143,9 @@ NUMBERS = ("seed", "count", "unsaid", "several")
 
 
 class ExplorationEvidence:
-    """The batches that were carried out, on one engine's version (None: nobody has been asked yet)."""
+    """The batches that were carried out, on one engine's version (None: nobody has been asked
+    yet).
+    """
 
     def __init__(self, engine_version: str | None = None) -> None:
         self.engine_version = engine_version
@@ -150,8 +153,8 @@ class ExplorationEvidence:
 
     @classmethod
     def read(cls, path: Path, kinds: Collection[str]) -> ExplorationEvidence:
-        """What a file tells of these kinds of tests, nothing if there is none; LitmusError if it is no such
-        file, or has others.
+        """What a file tells of these kinds of tests, nothing if there is none; LitmusError if it is
+        no such file, or has others.
         """
         text = read_if_there(path, LitmusError)
         if text is None:
@@ -199,8 +202,8 @@ WHAT = "evidence of an audit"
 
 
 def read_audit_file(path: Path) -> dict[str, Any] | None:
-    """What an audit has left in a file, None if there is none; LogError if it is no such file, another release's, or not
-    as it was written.
+    """What an audit has left in a file, None if there is none; LogError if it is no such file,
+    another release's, or not as it was written.
     """
     text = read_if_there(path, LogError, RECORDING)
     if text is None:
@@ -215,7 +218,8 @@ def read_audit_file(path: Path) -> dict[str, Any] | None:
         raise LogError(f"{path}: not an {WHAT}; name a file that is not there yet")
     if release != version("isolitmus"):
         raise LogError(
-            f"{path}: it is of isolitmus {release}, and this is {version('isolitmus')}; name a file that is not there yet"
+            f"{path}: it is of isolitmus {release}, and this is {version('isolitmus')}; name a file"
+            " that is not there yet"
         )
     if digest != text_digest(body):
         raise edited_evidence(path)
@@ -231,7 +235,8 @@ def edited_evidence(path: Path) -> LogError:
     LogError('seen.json: it was cut off or edited since an audit wrote it; without it the audit begins anew')
     """
     return LogError(
-        f"{path}: it was cut off or edited since an audit wrote it; without it the audit begins anew"
+        f"{path}: it was cut off or edited since an audit wrote it; without it the audit begins"
+        " anew"
     )
 
 
@@ -240,7 +245,8 @@ def write_audit_file(path: Path, said: dict[str, Any]) -> None:
     body = json.dumps(said, separators=(",", ":")) + "\n"
     if len(body) > RECORDING:
         raise Ended(
-            f"cannot write {path}: the table has so many files that {WHAT} is larger than {RECORDING:,} bytes"
+            f"cannot write {path}: the table has so many files that {WHAT} is larger than"
+            f" {RECORDING:,} bytes"
         )
     head = {"isolitmus": WHAT, "release": version("isolitmus"), "digest": text_digest(body)}
     write_whole(path, json.dumps(head) + "\n" + body)

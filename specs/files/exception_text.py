@@ -1,9 +1,11 @@
-r"""Read the text of an exception as somebody pastes it: of Delta, Databricks, Delta Kernel, Flink, delta-rs or Trino.
+r"""Read the text of an exception as somebody pastes it: of Delta, Databricks, Delta Kernel, Flink,
+delta-rs or Trino.
 
-The text may be a log, a notebook's output, a page, JSON with the message in it, or the answer to a mail; lines may be
-broken anywhere, between the signs of a word, too. Of several exceptions the first is read, and nothing of the others. What the
-message says of the winning commit (``Conflicting commit: {…}``) is almost JSON: Delta writes the texts among the
-operation's parameters without quotes. Which words belong to which exception, cause, engine and command is data
+The text may be a log, a notebook's output, a page, JSON with the message in it, or the answer to a
+mail; lines may be broken anywhere, between the signs of a word, too. Of several exceptions the
+first is read, and nothing of the others. What the message says of the winning commit (``Conflicting
+commit: {…}``) is almost JSON: Delta writes the texts among the operation's parameters without
+quotes. Which words belong to which exception, cause, engine and command is data
 (``exceptions.toml``).
 """
 
@@ -28,13 +30,19 @@ __all__ = ["NoConflict", "conflict_in", "read_pasted"]
 
 SHARED = {
     "DeltaConcurrentModificationException": "is the superclass of all conflicts",
-    "java.util.ConcurrentModificationException": "is the superclass of all conflicts, and also an error of Java's own collections",
+    "java.util.ConcurrentModificationException": (
+        "is the superclass of all conflicts, and also an error of Java's own collections"
+    ),
     "ConcurrentModificationException": "is the superclass of all conflicts",
-    "CommitFailedError": "is what delta-rs raises for every failed commit, with or without a conflict",
+    "CommitFailedError": (
+        "is what delta-rs raises for every failed commit, with or without a conflict"
+    ),
     "CommitFailedException": "is raised for every failed commit, with or without a conflict",
     "Transaction conflict detected": "is common to several conflicts",
     "2D521": "is the SQLSTATE of several conflicts",
-    "Failed to write Delta Lake transaction log entry": "is what Trino raises for every failed commit",
+    "Failed to write Delta Lake transaction log entry": (
+        "is what Trino raises for every failed commit"
+    ),
 }
 """Classes and words that do not identify a conflict."""
 ERROR_CLASS = re.compile(r"\bDELTA_[A-Z0-9_]+\b")
@@ -42,7 +50,9 @@ SOME_EXCEPTION = re.compile(r"\b[A-Z]\w*(?:Exception|Error)\b")
 PACKAGE = re.compile(r"(?:[\w$]+\.)+$")
 ELSEWHERE = re.compile(r"(?:com|net|org|javax?|software)\.|.*(?:iceberg|hudi|paimon)")
 OURS = re.compile(r"delta|databricks|tahoe|trino|unitycatalog")
-"""Of a class whose package is elsewhere and none of ours, something else than a conflict of Delta is said."""
+"""Of a class whose package is elsewhere and none of ours, something else than a conflict of Delta
+is said.
+"""
 CONTROL = re.compile(
     r"(?:\x1b|\\u001b|\\x1b|\\033|\^\[)(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]{0,300}(?:\x07|\x1b\\))",
     re.IGNORECASE,
@@ -58,11 +68,13 @@ TAG = re.compile(
     re.IGNORECASE,
 )
 TIME = (
-    r"[\[(]?(?:\d{2,4}[-/.]\d\d[-/.]\d{2,4}[T ,]?[ ]?|[A-Z][a-z]{2} [ \d]\d )?\d\d:\d\d:\d\d(?:[.,]\d{1,9})?"
+    r"[\[(]?(?:\d{2,4}[-/.]\d\d[-/.]\d{2,4}[T ,]?[ ]?|[A-Z][a-z]{2} [ \d]\d"
+    r" )?\d\d:\d\d:\d\d(?:[.,]\d{1,9})?"
     r"(?:Z|[ ]?[+-]\d\d:?\d\d)?[\])]?"
 )
 PREFIX = re.compile(
-    rf"^[ \t]*(?:(?:[>|#*]+|E(?=[ ]{{2}})|[\w.-]{{1,40}}[ ]+\||\[?(?:stdout|stderr|out|err)\]?:?)[ \t]+)*(?:{TIME}[ \t]*"
+    r"^[ \t]*(?:(?:[>|#*]+|E(?=[ ]{2})|[\w.-]{1,40}[ ]+\||\[?(?:stdout|stderr|out|err)\]?:?)["
+    rf" \t]+)*(?:{TIME}[ \t]*"
     r"(?:std(?:out|err) [FP] )?"
     r"(?:(?:\[[^\]\n]{1,60}\]|\(?(?:TRACE|DEBUG|INFO|WARN(?:ING)?|ERROR|FATAL|SEVERE)\)?:?)[ \t]*)*"
     r"(?:(?:[\w-]{1,40} )?(?![\w.$]*(?:Exception|Error)\b)[\w.$-]{1,80}(?:\[\d+\])?: (?=\S))?)?",
@@ -70,7 +82,8 @@ PREFIX = re.compile(
 )
 """What stands before each line of a log, of a test's output, of what a mail answers."""
 NEWER = re.compile(
-    r"concurrent (?P<operation>.{1,80}?) (?:added data to|deleted data from) table (?P<table>.{1,300}?)"
+    r"concurrent (?P<operation>.{1,80}?) (?:added data to|deleted data from) table"
+    r" (?P<table>.{1,300}?)"
     r" \(?committed at version (?P<version>\d{1,18})"
 )
 """Delta 4.1 and later, and Databricks."""
@@ -178,7 +191,9 @@ def read_pasted(text: str, label: str = "the text") -> PastedException:
 
 
 def _plain(text: str) -> str:
-    """A text on one line, without what a log, a terminal, a page or JSON has put around its words."""
+    """A text on one line, without what a log, a terminal, a page or JSON has put around its
+    words.
+    """
     text = CONTROL.sub("", _unescaped(text))
     if TAG.search(text) or re.search(
         r"&(?:lt|gt|quot|amp|nbsp|#\d{1,5}|#x[0-9a-fA-F]{1,4});", text
@@ -189,7 +204,9 @@ def _plain(text: str) -> str:
 
 
 def _first_alone(flat: str, found: Sequence[Mention]) -> tuple[str, tuple[str, ...]]:
-    """A text up to where it tells of another conflict than the first, and the further exceptions in it."""
+    """A text up to where it tells of another conflict than the first, and the further exceptions in
+    it.
+    """
     known, first = exception_table().exceptions, found[0]
     others = dict.fromkeys(each.name for each in found if each.name in known)
     others.pop(first.name, None)
@@ -230,7 +247,9 @@ def _squeezed(flat: str) -> Iterator[str]:
 
 
 def _unescaped(text: str) -> str:
-    """A message that stands in a text of JSON or CSV, as logs have it, without the signs for that."""
+    """A message that stands in a text of JSON or CSV, as logs have it, without the signs for
+    that.
+    """
     for _ in range(3):  # JSON may stand in JSON
         if '""operation""' in text:
             text = text.replace('""', '"')
@@ -304,8 +323,8 @@ def _classes(flat: str) -> Iterator[Mention]:
 def _instead(flat: str) -> str:
     """Return what a text without a known conflict is, and what to pass instead."""
     wanted = (
-        "pass the text of a conflict with its class, such as ConcurrentAppendException, or its error class,"
-        " such as DELTA_CONCURRENT_APPEND"
+        "pass the text of a conflict with its class, such as ConcurrentAppendException, or its"
+        " error class, such as DELTA_CONCURRENT_APPEND"
     )
     if not flat:
         return f"the text is empty; {wanted}"
@@ -336,7 +355,9 @@ def _engine(flat: str) -> str:
 
 
 def _condition(flat: str, name: str, engine: str, sub_condition: str) -> str | None:
-    """The cause of an exception: by the part of its error class after the dot, by words, or by the engine alone."""
+    """The cause of an exception: by the part of its error class after the dot, by words, or by the
+    engine alone.
+    """
     for known, one in exception_table().conditions.items():
         if name not in one.of or (one.engine and engine not in one.engine):
             continue
@@ -351,8 +372,8 @@ def _partition(flat: str, path: str | None) -> str | None:
 
 
 def _mine(flat: str, winner: str) -> tuple[str | None, str | None]:
-    """The command that failed, and what tells it: the first of its classes in the stack trace, or its statement. Of
-    several statements the first that is not the winner's, if there is one.
+    """The command that failed, and what tells it: the first of its classes in the stack trace, or
+    its statement. Of several statements the first that is not the winner's, if there is one.
     """
     table = exception_table()
     found = [
@@ -392,9 +413,10 @@ def _value(text: str, at: int, depth: int) -> tuple[Any, int]:
     scalar = SCALAR.match(text, at)
     if scalar is not None:
         word = scalar[0]
-        return KNOWN_VALUES.get(
-            word, int(word) if word.lstrip("-").isdigit() else word
-        ), scalar.end()
+        return (
+            KNOWN_VALUES.get(word, int(word) if word.lstrip("-").isdigit() else word),
+            scalar.end(),
+        )
     end = re.compile(r'(?=,"[\w.]+":)|(?=\})').search(text, at)
     stop = end.start() if end else len(text)
     return text[at:stop].strip(), stop

@@ -1,4 +1,6 @@
-"""Read the table of exceptions (``exceptions.toml``): of each its meaning, advice and examples, and of which engine it is."""
+"""Read the table of exceptions (``exceptions.toml``): of each its meaning, advice and examples, and
+of which engine it is.
+"""
 
 from __future__ import annotations
 
@@ -112,7 +114,8 @@ def exception_table() -> ExceptionTable:
 
 
 def exception_of(name: str) -> ConflictException | None:
-    """The exception of a class or an error class, with the cause after its dot if that is known; None if it is none.
+    """The exception of a class or an error class, with the cause after its dot if that is known;
+    None if it is none.
 
     >>> exception_of("DELTA_CONCURRENT_APPEND.WITHOUT_HINT")
     ConcurrentAppendException: A concurrent commit added a file to data that your job read

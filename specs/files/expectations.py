@@ -1,4 +1,6 @@
-"""Read the expectations of a litmus file; what can never come true is refused, near misses named."""
+"""Read the expectations of a litmus file; what can never come true is refused, near misses
+named.
+"""
 
 from __future__ import annotations
 
@@ -55,8 +57,8 @@ LIKE = 0.9
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """What expectations are of: transactions, and the tables as these may find them (``reached``, first
-    those that are declared); ``path`` is the file that they stand in.
+    """What expectations are of: transactions, and the tables as these may find them (``reached``,
+    first those that are declared); ``path`` is the file that they stand in.
     """
 
     transactions: Mapping[str, Statement]
@@ -72,8 +74,8 @@ def read_expectations(expect: Node, of: Expected) -> dict[str, Expectation]:
 
 
 def _each(expect: Node, of: Expected) -> Iterator[tuple[str, Node]]:
-    """Whose expectations are written where; those of all protocols that a pattern matches (``databricks-*``), but
-    for those that have their own.
+    """Whose expectations are written where; those of all protocols that a pattern matches
+    (``databricks-*``), but for those that have their own.
     """
     named = {who: _names(who, given, of.path) for who, given in expect.items()}
     own: dict[str, str] = {}
@@ -82,7 +84,8 @@ def _each(expect: Node, of: Expected) -> Iterator[tuple[str, Node]]:
             (name,) = names
             if name in own:
                 expect.at(who).refuse(
-                    f"[{expect.at(who)}] is of {name}, as [{expect.at(own[name])}]; leave one of the two out"
+                    f"[{expect.at(who)}] is of {name}, as [{expect.at(own[name])}]; leave one of"
+                    " the two out"
                 )
             own[name] = who
     for who, names in named.items():
@@ -92,7 +95,9 @@ def _each(expect: Node, of: Expected) -> Iterator[tuple[str, Node]]:
 
 
 def _names(who: str, given: Node, path: Path | None) -> tuple[str, ...]:
-    """The protocols or the release of an engine that expectations are of; others are refused, for no run is of them."""
+    """The protocols or the release of an engine that expectations are of; others are refused, for
+    no run is of them.
+    """
     known = shipped_files("protocols")
     of_release = any(
         who.startswith(f"{name}-") and RELEASE.fullmatch(who, len(name) + 1) for name in engines()
@@ -138,7 +143,8 @@ def _refuse_nothing(given: Node, of: Expected) -> None:
     if not any(node.value or key in SAID_BY_NONE for key, node in given.items()):
         name = next(iter(of.transactions), "NAME")
         given.refuse(
-            f"{f'[{given}]' if given.path else 'the file'} expects nothing, so no run could be otherwise; add"
+            f"{f'[{given}]' if given.path else 'the file'} expects nothing, so no run could be"
+            " otherwise; add"
             f' outcome = {{ {name} = "committed" }}, or what else is expected'
         )
 

@@ -1,4 +1,6 @@
-"""Reader of one job of a workload file: statements, parameters, queries of the client, conditions."""
+"""Reader of one job of a workload file: statements, parameters, queries of the client,
+conditions.
+"""
 
 from __future__ import annotations
 
@@ -69,7 +71,8 @@ def types_in(node: Node) -> dict[str, Type]:
             given.refuse(f"{given}: unknown type {show_value(given.value)}{meant}")
         if type_ == "BOOLEAN":
             given.refuse(
-                f"{given}: BOOLEAN parameters are unsupported; write one job for TRUE and one for FALSE"
+                f"{given}: BOOLEAN parameters are unsupported; write one job for TRUE and one for"
+                " FALSE"
             )
         found[name] = type_
     return found
@@ -119,7 +122,8 @@ class JobReader:
         for parameter in own:
             if parameter in self.shared:
                 node.refuse(
-                    f"{node}.parameters: '{parameter}' is declared as shared already; remove it here"
+                    f"{node}.parameters: '{parameter}' is declared as shared already; remove it"
+                    " here"
                 )
         sql = node.value.get("sql")
         texts = [sql] if isinstance(sql, str) else sql
@@ -169,7 +173,9 @@ class JobReader:
     def undeclared(
         self, node: Node, texts: Sequence[str], queries: Node, known: Container[str]
     ) -> dict[str, Type]:
-        """Return the parameters without declared type, with the types of the columns that determine them."""
+        """Return the parameters without declared type, with the types of the columns that determine
+        them.
+        """
         given = [(node, "sql", text, _label(node, text)) for text in texts]
         given += [
             (queries, name, one.value, _let_label(name, one))
@@ -213,12 +219,16 @@ class JobReader:
                 else f'parameters = {{ {parameter} = "DATE" }}'
             )
             node.refuse(
-                f"{node}: no single column determines the type of ':{parameter}'{near(parameter, types)}; write {written}, or one of {', '.join(NAMED_TYPES)}"
+                f"{node}: no single column determines the type of"
+                f" ':{parameter}'{near(parameter, types)}; write {written}, or one of"
+                f" {', '.join(NAMED_TYPES)}"
             )
         return Syntax(text, label).typed(types, opaque=True)
 
     def _refuse_names(self, syntax: Syntax) -> None:
-        """Refuse an unknown table or column: a parameter that is compared with it has no type for that reason."""
+        """Refuse an unknown table or column: a parameter that is compared with it has no type for
+        that reason.
+        """
         try:
             self.resolved(syntax)
         except SqlError as error:
@@ -240,7 +250,9 @@ class JobReader:
     def modelled(
         self, syntax: Syntax, confs: Mapping[str, str]
     ) -> tuple[Statement, UninterpretedSource | None]:
-        """Return the statement, with an uninterpreted source for an unsupported query if that suffices."""
+        """Return the statement, with an uninterpreted source for an unsupported query if that
+        suffices.
+        """
         problem: SqlError | None = None
         found: Statement | None = None
         try:
@@ -286,13 +298,14 @@ class JobReader:
             found, instead = self.modelled(self.typed(text, _label(node, text), node, types), confs)
         if not isinstance(found, STATEMENTS):
             node.refuse(
-                f"{node}.sql: unsupported statement '{text.split(maxsplit=1)[0]}'; jobs may have INSERT, UPDATE,"
-                " DELETE, MERGE, TRUNCATE, OPTIMIZE, VACUUM and SELECT"
+                f"{node}.sql: unsupported statement '{text.split(maxsplit=1)[0]}'; jobs may have"
+                " INSERT, UPDATE, DELETE, MERGE, TRUNCATE, OPTIMIZE, VACUUM and SELECT"
             )
         if not isinstance(found, Read) and found.target in self.formats:
             node.refuse(
-                f"{node}.sql: '{text.split(maxsplit=1)[0]}' writes to {found.target}, which has the format"
-                f" {self.formats[found.target]} and no commit protocol; jobs may only read such a table"
+                f"{node}.sql: '{text.split(maxsplit=1)[0]}' writes to {found.target}, which has the"
+                f" format {self.formats[found.target]} and no commit protocol; jobs may only read"
+                " such a table"
             )
         own = {name: query.read for name, query in let.items() if name in parameters(text)}
         named = dict.fromkeys(
@@ -309,7 +322,9 @@ class JobReader:
 
 
 def _confs(node: Node) -> dict[str, str]:
-    """``conf = { key = value }``, and the writer's option partitionOverwriteMode, which goes before it."""
+    """``conf = { key = value }``, and the writer's option partitionOverwriteMode, which goes before
+    it.
+    """
     given = node.inner("conf", {})
     confs = {key: _job_conf(given, key, value) for key, value in given.value.items()}
     options = node.inner("options", {})

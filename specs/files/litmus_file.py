@@ -29,8 +29,8 @@ WORD = re.compile(r"\w+")
 
 
 def read_litmus(text: str, name: str, path: Path | None = None) -> Litmus | HistoryTest:
-    """The test that a litmus file holds: on a table, or an abstract history. LitmusError for what is wrong
-    with it, NoLitmusTest if it is something else.
+    """The test that a litmus file holds: on a table, or an abstract history. LitmusError for what
+    is wrong with it, NoLitmusTest if it is something else.
 
     >>> test = read_litmus('''
     ... title = "Two appends"
@@ -72,6 +72,7 @@ def _history(document: Node, name: str, path: Path | None) -> HistoryTest:
     holds, fails = read_levels(expect)
     if "expect" in document and not (holds or fails):
         expect.refuse(
-            '[expect] expects nothing; add holds = ["read-committed"], fails = [...] or both, or leave it out'
+            '[expect] expects nothing; add holds = ["read-committed"], fails = [...] or both, or'
+            " leave it out"
         )
     return HistoryTest(name, title, source, history, holds, fails, tags, document.source.text, path)

@@ -1,7 +1,9 @@
-"""Tables as their logs have them: what a CREATE TABLE would say of each, and whether one that is given says so.
+"""Tables as their logs have them: what a CREATE TABLE would say of each, and whether one that is
+given says so.
 
-Columns, partitions, properties and level are those of the newest version. What no commit check looks at (comments,
-NOT NULL, defaults) is passed over, as in DDL; what the model does not have is refused with the reason.
+Columns, partitions, properties and level are those of the newest version. What no commit check
+looks at (comments, NOT NULL, defaults) is passed over, as in DDL; what the model does not have is
+refused with the reason.
 """
 
 from __future__ import annotations
@@ -44,7 +46,9 @@ LENGTH = "__CHAR_VARCHAR_TYPE_STRING"
 PASSED_OVER = ("comment", LENGTH, "CURRENT_DEFAULT", "EXISTS_DEFAULT", MAPPING, GENERATED)
 """How the keys begin that a column may have besides its type."""
 OF_DELTA = (f"{MAPPING}maxColumnId", *WITH_ROW_TRACKING)
-"""Properties that Delta sets itself; no conflict depends on them, but where a commit changes them."""
+"""Properties that Delta sets itself; no conflict depends on them, but where a commit changes
+them.
+"""
 NUMBERS = 7
 """From this version of writers on a protocol lists its features."""
 
@@ -67,7 +71,8 @@ class LoggedDeclaration(NamedTuple):
 def read_declared_table(given: str) -> LoggedDeclaration:
     """The table that ``FOLDER`` or ``NAME=FOLDER`` names, as its log declares it.
 
-    LogError for a log that is not there or does not read, LitmusError for a table that the model does not have.
+    LogError for a log that is not there or does not read, LitmusError for a table that the model
+    does not have.
     """
     name, sign, rest = given.partition("=")
     named = bool(sign and NAME.fullmatch(name)) and not is_there(Path(given))
@@ -161,8 +166,8 @@ def _column(column: Mapping[str, Any]) -> str:
 
 
 def declared_properties(given: Mapping[str, str], protocol: LogProtocol) -> dict[str, str]:
-    """The properties that a table would be made with to be as its log has it; NotModelled for one that the model
-    does not know.
+    """The properties that a table would be made with to be as its log has it; NotModelled for one
+    that the model does not know.
     """
     found = {}
     for key, value in given.items():
@@ -189,12 +194,15 @@ def _features(protocol: LogProtocol) -> list[str]:
 
 
 def refuse_differing(name: str, declared: Schema, logged: Schema, folder: Path) -> None:
-    """LitmusError for a table of a workload (by that name) that is declared otherwise than its log has it."""
+    """LitmusError for a table of a workload (by that name) that is declared otherwise than its log
+    has it.
+    """
     for what, ours, theirs in _compared(declared, logged):
         if ours.lower() != theirs.lower():
             raise LitmusError(
-                f"{name}: {declared.name} is declared with {what} {ours or 'none'}, and the log of {folder} has"
-                f" {theirs or 'none'}; declare what is there, or leave the declaration out"
+                f"{name}: {declared.name} is declared with {what} {ours or 'none'}, and the log of"
+                f" {folder} has {theirs or 'none'}; declare what is there, or leave the"
+                " declaration out"
             )
 
 

@@ -1,4 +1,6 @@
-"""Read matrix files (TOML): tables, layouts of one of them, and statements with places to fill in."""
+"""Read matrix files (TOML): tables, layouts of one of them, and statements with places to fill
+in.
+"""
 
 from __future__ import annotations
 

@@ -55,11 +55,16 @@ OTHER_KEYS = ("app", "table", "conf")
 PATH = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.=/-]*")
 VECTOR = re.compile(r"[A-Za-z0-9_]+")
 WHOLE = re.compile(r"-?[0-9]+")
-READS = '"condition", { whole_table = true }, { sql = "…" }, { partitions = [{ … }] } or { app_id = "…" }'
+READS = (
+    '"condition", { whole_table = true }, { sql = "…" }, { partitions = [{ … }] } or { app_id ='
+    ' "…" }'
+)
 
 VECTORS = "delta.enableDeletionVectors"
 BACKFILL = ("reads", "adds", "data_change", "operation", "blind", "table", "conf")
-"""What a backfill of row tracking may have: of anything else Delta's check asserts that it is not there."""
+"""What a backfill of row tracking may have: of anything else Delta's check asserts that it is not
+there.
+"""
 
 
 def read_raw_table(name: str, table: Node) -> Schema:

@@ -1,4 +1,6 @@
-"""The tables as the transactions of a litmus test may find them, whichever have altered columns before."""
+"""The tables as the transactions of a litmus test may find them, whichever have altered columns
+before.
+"""
 
 from __future__ import annotations
 
@@ -24,8 +26,8 @@ Tables = Mapping[str, Schema]
 
 
 def reachable_tables(syntaxes: Iterable[Syntax], schemas: Tables) -> tuple[Tables, ...]:
-    """The tables as declared; with every column that some transaction adds or gives another name; and
-    with all that transactions alter. What is the same as another is left out.
+    """The tables as declared; with every column that some transaction adds or gives another name;
+    and with all that transactions alter. What is the same as another is left out.
     """
     most, last = dict(schemas), dict(schemas)
     for syntax in syntaxes:
@@ -70,7 +72,9 @@ def _after(schema: Schema, change: AddColumns | DropColumn | RenameColumn) -> Sc
 
 
 def resolve_late(syntax: Syntax, found: Sequence[Tables]) -> Statement:
-    """The statement on the first of the tables on which it is one; the error is that of the last."""
+    """The statement on the first of the tables on which it is one; the error is that of the
+    last.
+    """
     *earlier, last = found
     for tables in earlier:
         with suppress(SqlError):

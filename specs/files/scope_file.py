@@ -56,8 +56,8 @@ def read_scope(text: str, name: str, path: Path | None = None) -> Scope:
     sizes = sizes if isinstance(sizes, list) else [sizes]
     if not sizes or not all(type(n) is int and 1 <= n <= LARGEST for n in sizes):
         document.refuse(
-            f"scope.transactions is {show_value(varied.value.get('transactions'))}; a whole number from 1 to"
-            f" {LARGEST}, or a list of them, is wanted"
+            f"scope.transactions is {show_value(varied.value.get('transactions'))}; a whole number"
+            f" from 1 to {LARGEST}, or a list of them, is wanted"
         )
     named, texts = _statements(varied)
     if not texts:
@@ -130,8 +130,8 @@ def _job(scope: Scope, job: str, text: str, at: int) -> Statement:
 
 
 def _everywhere(written: object, made: Callable[[int], Statement]) -> tuple[Statement, ...]:
-    """What is ``made`` of a transaction at each place in the log (from 1): the same everywhere, unless it was
-    ``written`` with ``{fresh}``.
+    """What is ``made`` of a transaction at each place in the log (from 1): the same everywhere,
+    unless it was ``written`` with ``{fresh}``.
     """
     if FRESH not in str(written):
         return (made(1),) * LARGEST
@@ -163,8 +163,8 @@ def _statements(varied: Node) -> tuple[tuple[str, ...], tuple[Node, ...]]:
     for job in jobs.value:
         if not NAME.fullmatch(job) or job[-1].isdigit():
             jobs.refuse(
-                f"job '{job}': a name is letters, digits and _, and ends with no digit: the second of"
-                " a kind gets one",
+                f"job '{job}': a name is letters, digits and _, and ends with no digit: the second"
+                " of a kind gets one",
                 f"scope.statements.{job}",
             )
     return tuple(jobs.value), tuple(jobs.nodes())

@@ -48,8 +48,9 @@ PUBLISHED = "published"
 EDITION = re.compile(
     r"databricks(?P<level>-(?:write-)?serializable)?(?P<edition>-(?:oldest|middle|newest))?(?P<matrix>-(?:rows|files))?"
 )
-"""Short names of the protocols that stand for Databricks' page: what is left out is its default, or its newest edition;
-``-files`` is the matrix without row-level concurrency, which is the one of every table that does not have it.
+"""Short names of the protocols that stand for Databricks' page: what is left out is its default, or
+its newest edition; ``-files`` is the matrix without row-level concurrency, which is the one of
+every table that does not have it.
 """
 RELEASE = re.compile(
     r"(?:dbr-?)?(\d+(?:\.\d+)?)(?:\.x)?[- ]?(?:lts)?(-preview)?(-photon)?(?:-scala[\d.]+)?",
@@ -65,14 +66,14 @@ RUNTIMES = {
     "13.3": "13.3", "14.0": "13.3", "14.1": "13.3",
     "14.0-preview": "14.1-preview", "14.1-preview": "14.1-preview", "14.2": "14.2",
 } | dict.fromkeys(LATER, "14.3")  # fmt: skip
-"""The releases that the page tells apart, each with the one in ``specs/runtimes`` that says the same; before 14.2 a
-preview has to be switched on.
+"""The releases that the page tells apart, each with the one in ``specs/runtimes`` that says the
+same; before 14.2 a preview has to be switched on.
 """
 
 
 def databricks_protocol(name: str) -> str:
-    """The protocol of a short name for Databricks' page, or of a full one with a release of Databricks Runtime;
-    any other name as it is.
+    """The protocol of a short name for Databricks' page, or of a full one with a release of
+    Databricks Runtime; any other name as it is.
 
     UnknownName for a release that the page does not know.
 
@@ -104,8 +105,9 @@ def databricks_protocol(name: str) -> str:
 
 
 def protocol_names(text: str) -> tuple[str, ...]:
-    """The names of the protocols that a text in a file stands for: its own, a short name for Databricks' page, either with a
-    release of Databricks Runtime, or all that a pattern matches, also with a release.
+    """The names of the protocols that a text in a file stands for: its own, a short name for
+    Databricks' page, either with a release of Databricks Runtime, or all that a pattern matches,
+    also with a release.
 
     UnknownName for none, and for a release of which a protocol says nothing.
 
@@ -127,8 +129,8 @@ def protocol_names(text: str) -> tuple[str, ...]:
 
 
 def levels(log: str = DELTA) -> list[str]:
-    """The names of the levels in the package that are asked of the histories of a format, or of those that
-    share its ``log``, where nobody says which; sorted.
+    """The names of the levels in the package that are asked of the histories of a format, or of
+    those that share its ``log``, where nobody says which; sorted.
 
     >>> "write-serializable" in levels(), "write-serializable" in levels("locking"), "pl-3" in levels()
     (True, True, False)
@@ -138,8 +140,8 @@ def levels(log: str = DELTA) -> list[str]:
 
 
 def every_level(log: str = DELTA) -> list[str]:
-    """The names of the levels in the package that can be asked of such histories: with the further definitions that
-    were published, sorted.
+    """The names of the levels in the package that can be asked of such histories: with the further
+    definitions that were published, sorted.
 
     >>> set(levels()) < set(every_level()), "pl-3" in every_level()
     (True, True)
@@ -160,8 +162,8 @@ def protocols(log: str = DELTA) -> list[str]:
 
 
 def format_of_file(path: Path) -> str | None:
-    """Whose commits a shipped file is about: what is in a folder called after a format is of that one, what is
-    in none of Delta; a level is then of any.
+    """Whose commits a shipped file is about: what is in a folder called after a format is of that
+    one, what is in none of Delta; a level is then of any.
     """
     folder, first, *_ = path.relative_to(HOME).parts
     if first in SHIPPED:
@@ -170,8 +172,9 @@ def format_of_file(path: Path) -> str | None:
 
 
 def related_protocols(*names: str, form: str = DELTA) -> list[str]:
-    """The protocols beside the protocols of these names, in the package's folders, sorted: those of one
-    engine share one. If no name is a protocol's, those beside what a format means where none is named.
+    """The protocols beside the protocols of these names, in the package's folders, sorted: those of
+    one engine share one. If no name is a protocol's, those beside what a format means where none is
+    named.
 
     >>> related_protocols("log-serializable") == related_protocols("delta-serializable") != protocols()
     True
@@ -196,7 +199,8 @@ def level(name: SpecLike) -> Spec:
 
 
 def protocol(name: SpecLike) -> Spec:
-    """The protocol with this name, or the spec in the ``.cat`` file with this path; a spec as it is.
+    """The protocol with this name, or the spec in the ``.cat`` file with this path; a spec as it
+    is.
 
     SpecError for one that is none: a commit is checked by axioms that are ``empty``.
 
@@ -209,12 +213,13 @@ def protocol(name: SpecLike) -> Spec:
     for axiom in found.axioms:
         if axiom.test != "empty":
             raise SpecError(
-                f"{name} is not a protocol: its axiom {axiom.name} is {axiom.test}, and what is checked"
-                " at a commit is that a relation is empty"
+                f"{name} is not a protocol: its axiom {axiom.name} is {axiom.test}, and what is"
+                " checked at a commit is that a relation is empty"
             )
     if found.format is not None and format_named(found.format).clauses and not found.clauses:
         raise SpecError(
-            f"{name} is not a protocol: of format {found.format} one says what is seen, and what is locked"
+            f"{name} is not a protocol: of format {found.format} one says what is seen, and what is"
+            " locked"
         )
     for promised in found.promises:
         if promised not in shipped_files("levels"):
@@ -224,8 +229,8 @@ def protocol(name: SpecLike) -> Spec:
 
 
 def spec(name: SpecLike) -> Spec:
-    """The level or protocol with this name, or the spec in the ``.cat`` file with this path; with ``@`` and a
-    runtime behind it, on that; a spec as it is.
+    """The level or protocol with this name, or the spec in the ``.cat`` file with this path; with
+    ``@`` and a runtime behind it, on that; a spec as it is.
 
     >>> spec("databricks-serializable-newest-rows@14.2").runtime
     '14.2'
@@ -240,7 +245,8 @@ def name_text(name: object) -> str:
     """A name or path as a text; IsolitmusError for anything else."""
     if not isinstance(name, (str, PathLike)):
         raise IsolitmusError(
-            f"{brief(repr(name))} is a {type(name).__name__}; a name such as 'serializable', or a path, would be right"
+            f"{brief(repr(name))} is a {type(name).__name__}; a name such as 'serializable', or a"
+            " path, would be right"
         )
     return str(fspath(name))
 

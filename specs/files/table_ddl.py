@@ -1,6 +1,7 @@
 """CREATE TABLE of a table that is there: read, and written for Spark.
 
-Read the CREATE TABLE of a table that is there, as its owner has it: columns, partitions, properties.
+Read the CREATE TABLE of a table that is there, as its owner has it: columns, partitions,
+properties.
 
 What says nothing of commits (comments, a location, NOT NULL, defaults) is passed over.
 
@@ -54,8 +55,8 @@ class TableDeclaration(NamedTuple):
 
 
 def read_ddl(text: str, label: str, *, source: bool = False) -> TableDeclaration:
-    """The table that a statement makes; SqlError with the place for what is no such statement. A ``source`` may be of
-    another format than Delta: its properties are passed over.
+    """The table that a statement makes; SqlError with the place for what is no such statement. A
+    ``source`` may be of another format than Delta: its properties are passed over.
 
     >>> found = read_ddl("CREATE TABLE shop.orders (id INT NOT NULL, day DATE) USING delta PARTITIONED BY (day)", "f")
     >>> found.name, found.table
@@ -102,7 +103,9 @@ def _declared(text: str, label: str, *, source: bool) -> TableDeclaration:
 
 
 def _checked(schema: exp.Schema, place: SqlText) -> Iterator[str]:
-    """NOT NULL and CHECK: a row that does not meet them fails its statement, and stops nobody else."""
+    """NOT NULL and CHECK: a row that does not meet them fails its statement, and stops nobody
+    else.
+    """
     for column in schema.expressions:
         for constraint in getattr(column, "constraints", ()):
             if isinstance(constraint.kind, exp.NotNullColumnConstraint):
@@ -129,9 +132,10 @@ def _columns(schema: exp.Schema, place: SqlText) -> Iterator[str]:
                 case exp.ComputedColumnConstraint():
                     place.refuse(
                         constraint,
-                        f"'{place.written(constraint)}' on a column is not modelled; declare it as {said}, which"
-                        " may hold anything, name its value wherever jobs write it (INSERT, SET, MERGE), and in a"
-                        " SELECT the condition on it that Delta adds",
+                        f"'{place.written(constraint)}' on a column is not modelled; declare it as"
+                        f" {said}, which may hold anything, name its value wherever jobs write it"
+                        " (INSERT, SET, MERGE), and in a SELECT the condition on it that Delta"
+                        " adds",
                     )
                 case kind if not isinstance(kind, SILENT):
                     place.refuse(

@@ -52,7 +52,8 @@ def _index(name: str, given: Node, columns: Sequence[Column]) -> Index:
         )
     if not isinstance(given.value, str):
         given.refuse(
-            f'{given} is {show_value(given.value)}; columns are wanted, as "k" or "unique k desc, id"'
+            f'{given} is {show_value(given.value)}; columns are wanted, as "k" or "unique k'
+            ' desc, id"'
         )
     first, _, rest = given.value.strip().partition(" ")
     known = [column.name.lower() for column in columns]
@@ -67,7 +68,8 @@ def _index(name: str, given: Node, columns: Sequence[Column]) -> Index:
             given.refuse(f"{given} names no column: '{words[0]}'{near(words[0], known)}")
         if words[1:] not in ([], ["asc"], ["desc"]):
             given.refuse(
-                f"{given}: '{part.strip()}' is not a column of an index; write COLUMN or COLUMN desc"
+                f"{given}: '{part.strip()}' is not a column of an index; write COLUMN or COLUMN"
+                " desc"
             )
         if known.index(words[0]) in places:
             given.refuse(f"{given} names column '{words[0]}' twice")
@@ -92,7 +94,8 @@ def read_scan(given: Node, schemas: Mapping[str, Schema]) -> str | tuple[str, ..
     names = [scan] if isinstance(scan, str) else scan
     if not isinstance(names, list | tuple) or not all(isinstance(name, str) for name in names):
         given.refuse(
-            f"{given}.scan is {show_value(scan)}; an index, or a list of one for each scan, is wanted"
+            f"{given}.scan is {show_value(scan)}; an index, or a list of one for each scan, is"
+            " wanted"
         )
     for name in names:
         if name not in (*indexes, HEAP):
@@ -174,8 +177,9 @@ def read_table(
     indexed: bool = False,
     any_level: bool = False,
 ) -> Schema:
-    """A table as it is declared; ``only_partitions``: every column may be one of partitions; ``indexed``: it
-    may have indexes, and is no table of files; ``any_level``: a run says which isolation levels it can declare.
+    """A table as it is declared; ``only_partitions``: every column may be one of partitions;
+    ``indexed``: it may have indexes, and is no table of files; ``any_level``: a run says which
+    isolation levels it can declare.
     """
     table.table()
     known = (
@@ -195,7 +199,8 @@ def read_table(
         column = columns[names.index(partition.lower())]
         if column.identity is not None:
             table.refuse(
-                f"{table}.partitioned_by names the identity column {column.name}, which Delta refuses"
+                f"{table}.partitioned_by names the identity column {column.name}, which Delta"
+                " refuses"
             )
     clusters = _some_columns(table, "clustered_by", names)
     if len(partitions) == len(columns) and not only_partitions:
@@ -251,8 +256,9 @@ def _property(properties: Node, key: str, value: object, *, any_level: bool) -> 
         return
     if key == LEVEL_KEY and not any_level and value.lower() != LEVELS[0].lower():
         properties.refuse(
-            f"{properties}: {key} is {show_value(value)}, and Delta takes only '{LEVELS[0]}' from a user;"
-            " leave it out, and the protocol of a run says the level, as delta-write-serializable does"
+            f"{properties}: {key} is {show_value(value)}, and Delta takes only '{LEVELS[0]}' from a"
+            " user; leave it out, and the protocol of a run says the level, as"
+            " delta-write-serializable does"
         )
     why = unmodelled_property(key, value, made=True)
     if why:

@@ -1,8 +1,10 @@
-"""Read the litmus tests that are on tables: their tables, transactions and schedule, and what goes with what.
+"""Read the litmus tests that are on tables: their tables, transactions and schedule, and what goes
+with what.
 
 Everything that a user can get wrong is one LitmusError with the file, the key and what would have
-been right; SQL errors point into the statement. The format is that of docs/interface.md, 2. The clock of a file,
-``clock = "2026-01-02 10:00:00"``, is what ``current_date()`` says in all of its statements.
+been right; SQL errors point into the statement. The format is that of docs/interface.md, 2. The
+clock of a file, ``clock = "2026-01-02 10:00:00"``, is what ``current_date()`` says in all of its
+statements.
 """
 
 from __future__ import annotations
@@ -55,7 +57,8 @@ STATED = ("table", "tables", "transactions", "postconditions")
 
 
 def set_clock(document: Node) -> Node:
-    r"""The document with the time that it says in the place of ``current_date()`` and ``current_timestamp()``.
+    r"""The document with the time that it says in the place of ``current_date()`` and
+    ``current_timestamp()``.
 
     >>> from isolitmus.specs.files.toml_reader import Source
     >>> text = 'clock = "2026-01-02 10:00:00"\n[transactions]\na = "DELETE FROM t WHERE day < current_date()"'
@@ -148,7 +151,8 @@ def _postconditions(document: Node, form: Format) -> dict[str, str]:
     given = document.inner("postconditions", {})
     if given.value and not form.steps:
         document.refuse(
-            f"postconditions are of a format whose statements are scans, and this is of format {form.name}"
+            "postconditions are of a format whose statements are scans, and this is of format"
+            f" {form.name}"
         )
     return {name: given.get(name, str) for name in given.value}
 

@@ -85,7 +85,9 @@ class Source:
     text: str = ""
 
     def refuse(self, problem: str, where: str = "") -> NoReturn:
-        """Raise a LitmusError; a problem begins with the key that it is about, or that is ``where``."""
+        """Raise a LitmusError; a problem begins with the key that it is about, or that is
+        ``where``.
+        """
         if not where:
             where = problem.lstrip("[").split(maxsplit=1)[0].rstrip("]:")
         raise LitmusError(f"{self.place(where)}: {brief(problem)}")
@@ -96,7 +98,9 @@ class Source:
         return f"{self.label}:{line}" if line else self.label
 
     def place_of(self, where: str, text: str) -> str:
-        """The file, and the line of a text in the list of a key; of the key if it is not told from it."""
+        """The file, and the line of a text in the list of a key; of the key if it is not told from
+        it.
+        """
         first = _line(self.text, where)
         lines = self.text.split("\n")
         for number in range(first, len(lines) + 1) if first else ():
@@ -105,7 +109,9 @@ class Source:
         return self.place(where)
 
     def offset(self, where: str, text: str) -> int | None:
-        """Where a text of a key begins in the file; None if it does not stand there as it was read."""
+        """Where a text of a key begins in the file; None if it does not stand there as it was
+        read.
+        """
         line = _line(self.text, where)
         start = sum(map(len, self.text.splitlines(keepends=True)[: max(line - 1, 0)]))
         found = self.text.find(text, start) if text else -1
@@ -118,7 +124,8 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    r"""A value in a file: where it stands there (its ``path``, such as ``table.columns``) and which file it is.
+    r"""A value in a file: where it stands there (its ``path``, such as ``table.columns``) and which
+    file it is.
 
     >>> table = Source("f.toml", "[table]\ncolumns = 'id INT'").node().inner("table")
     >>> table.get("columns", str), str(table)
@@ -144,7 +151,9 @@ class Node:
         return self.source.place(self.path)
 
     def refuse(self, problem: str, where: str = "") -> NoReturn:
-        """Raise a LitmusError; a problem begins with the key that it is about, or that is ``where``."""
+        """Raise a LitmusError; a problem begins with the key that it is about, or that is
+        ``where``.
+        """
         self.source.refuse(problem, where)
 
     # Shapes
@@ -204,7 +213,9 @@ class Node:
         known: Collection[str],
         meant: Callable[[str], tuple[str, ...]] | None = None,
     ) -> tuple[str, ...]:
-        """Names of specs in the catalogue, or paths of theirs; other names stand for those that are ``meant``."""
+        """Names of specs in the catalogue, or paths of theirs; other names stand for those that are
+        ``meant``.
+        """
         found: dict[str, None] = {}
         for name in self.strings(key):
             if name in known or name.endswith(".cat"):
@@ -221,7 +232,9 @@ class Node:
         known: Collection[str],
         meant: Callable[[str], tuple[str, ...]] | None,
     ) -> tuple[str, ...]:
-        """The names in the catalogue that another name stands for; refused if it stands for nothing."""
+        """The names in the catalogue that another name stands for; refused if it stands for
+        nothing.
+        """
         if meant is not None:
             try:
                 return meant(name)
@@ -309,7 +322,9 @@ def _python_types(type_: Type) -> tuple[type, ...]:
 
 
 def _fitting(row: list[Any], kinds: Sequence[Sequence[Type]]) -> Sequence[Type]:
-    """The kind that a row is of: the first that has as many values, of these types if there are several."""
+    """The kind that a row is of: the first that has as many values, of these types if there are
+    several.
+    """
     fits = [types for types in kinds if len(types) == len(row)] or list(kinds)
     for types in fits:
         pairs = zip(row, types, strict=False)

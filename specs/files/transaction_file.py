@@ -4,7 +4,8 @@ Read ``[transactions]`` of a litmus file: a statement each, and what its client 
 
 What a key is for stands in docs/transactions.md, "The keys of a transaction".
 
-Read the format of a file, and transactions as any format has them: a statement, or a sequence of them.
+Read the format of a file, and transactions as any format has them: a statement, or a sequence of
+them.
 
 Where the text of a transaction's statement becomes a statement, on the tables that it may find.
 
@@ -85,9 +86,9 @@ def read_format(document: Node) -> Format:
 def read_sequences(
     document: Node, schemas: Mapping[str, Schema], form: Format
 ) -> tuple[dict[str, Statement], dict[str, ClientSettings]]:
-    """The transactions of a test whose format knows of clients only their sessions: each is a text, a list
-    of texts, or a table with one of these as ``sql`` and a ``session``; where statements are scans, by which
-    indexes they go.
+    """The transactions of a test whose format knows of clients only their sessions: each is a text,
+    a list of texts, or a table with one of these as ``sql`` and a ``session``; where statements are
+    scans, by which indexes they go.
     """
     statements: dict[str, Statement] = {}
     clients: dict[str, ClientSettings] = {}
@@ -112,7 +113,9 @@ def read_sequences(
 
 
 def each_transaction(document: Node) -> Iterator[tuple[str, Node]]:
-    """What a file has as ``[transactions]``, by name; refused if that is none, or there are none."""
+    """What a file has as ``[transactions]``, by name; refused if that is none, or there are
+    none.
+    """
     transactions = document.inner("transactions", most=TRANSACTIONS)
     for name, given in transactions.items():
         if not NAME.fullmatch(name):
@@ -145,8 +148,8 @@ def refuse_sequence(given: Node, form: Format) -> None:
     """Refuse a list of statements in a format whose transactions are one each."""
     if form.sequences:
         given.refuse(
-            f"{given} is a list of statements, and {form.sequences}; write a transaction for each, in one"
-            " session"
+            f"{given} is a list of statements, and {form.sequences}; write a transaction for each,"
+            " in one session"
         )
 
 
@@ -164,8 +167,9 @@ EXAMPLES: Mapping[Type, Value] = {
 
 @dataclass(frozen=True, slots=True)
 class TransactionContext:
-    """What the transactions of a file are read against: the tables that they may find (``reached``, first
-    those that are declared), and their texts as they were parsed. ``alters``: a statement alters columns.
+    """What the transactions of a file are read against: the tables that they may find (``reached``,
+    first those that are declared), and their texts as they were parsed. ``alters``: a statement
+    alters columns.
     """
 
     reached: tuple[Tables, ...]
@@ -183,7 +187,9 @@ def _raised(problem: str) -> NoReturn:
 
 
 def _resolved(syntax: Syntax, reached: Sequence[Tables]) -> st.Statement:
-    """The statement; what is not modelled in an expression of it stays in it, and leaves a run undecided."""
+    """The statement; what is not modelled in an expression of it stays in it, and leaves a run
+    undecided.
+    """
     try:
         return resolve_late(syntax.typed({}, queried=True), reached)
     except SqlError as error:
@@ -201,7 +207,9 @@ def read_sql(
     *,
     parts: Sequence[TextPart] = (),
 ) -> st.Statement:
-    """The statement of an author's text, or of its ``parts``; parameters stand for a value of their type."""
+    """The statement of an author's text, or of its ``parts``; parameters stand for a value of their
+    type.
+    """
     syntax = context.syntaxes.get(name)
     if syntax is None or syntax.text != strip_end(text):
         syntax = Syntax(text, f"{given.place}, transaction {name}")
@@ -323,8 +331,8 @@ def _write(given: Node, schemas: Tables) -> DataFrameWrite:
     schema = schemas[target]
     if not schema.exists and (options.value or schema.partitioned_by or "app" in given):
         given.refuse(
-            f"{given} makes {target}, which is not there at the start; with options, partitions or an app"
-            " that is not modelled"
+            f"{given} makes {target}, which is not there at the start; with options, partitions or"
+            " an app that is not modelled"
         )
     found = features_of(client=ClientSettings(write=write)) - {"mergeSchema"}
     refuse_together(found, options.refuse, str(options))
@@ -428,8 +436,8 @@ SHUFFLING = (exp.Join, exp.Group, exp.Distinct, exp.Order, exp.Subquery, exp.Exi
 def read_transactions(
     document: Node, schemas: Mapping[str, Schema]
 ) -> tuple[dict[str, st.Statement], dict[str, ClientSettings], tuple[Tables, ...]]:
-    """The statements, the clients of those that are written as a table, and the tables as they may find
-    them.
+    """The statements, the clients of those that are written as a table, and the tables as they may
+    find them.
     """
     statements: dict[str, st.Statement] = {}
     clients: dict[str, ClientSettings] = {}
@@ -519,7 +527,9 @@ def _refuse_unnamed(
 
 
 def _shuffles(statement: st.Statement) -> bool:
-    """Whether Spark may write the rows of a statement after a shuffle: a MERGE, OPTIMIZE, and joined or grouped queries."""
+    """Whether Spark may write the rows of a statement after a shuffle: a MERGE, OPTIMIZE, and
+    joined or grouped queries.
+    """
     if isinstance(statement, st.Insert | st.Delete | st.Update):
         tree = syntax_of(statement).tree()
         return tree.find(*SHUFFLING) is not None

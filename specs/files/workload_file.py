@@ -1,7 +1,8 @@
 """Reader of workload files (TOML): tables, jobs by name, conditions on parameters.
 
-The format is described in docs/jobs.md. Tables come from DDL, from keys as in litmus files, or from Delta logs. Each
-error is one sentence with the file, the line, the problem and a fix; errors in SQL point into the statement.
+The format is described in docs/jobs.md. Tables come from DDL, from keys as in litmus files, or from
+Delta logs. Each error is one sentence with the file, the line, the problem and a fix; errors in SQL
+point into the statement.
 """
 
 from __future__ import annotations
@@ -35,7 +36,9 @@ __all__ = ["WorkloadTables", "build_workload", "read_workload", "workload_tables
 
 
 class WorkloadTables(NamedTuple):
-    """The tables of a workload, their isolation level, and the formats of tables that are not Delta tables."""
+    """The tables of a workload, their isolation level, and the formats of tables that are not Delta
+    tables.
+    """
 
     schemas: dict[str, Schema]
     level: str | None
@@ -62,18 +65,20 @@ def workload_tables(document: Node, logged: Sequence[LoggedDeclaration]) -> Work
         schemas = there
     else:
         document.refuse(
-            'no table is declared; write ddl = "CREATE TABLE …", or give a Delta table: --table FOLDER'
+            'no table is declared; write ddl = "CREATE TABLE …", or give a Delta table: --table'
+            " FOLDER"
         )
     said, levels = _level(document, level), {one.declared.level: one for one in logged}
     if len(levels) > 1:
         document.refuse(
-            f"the tables have different levels, {' and '.join(map(str, levels))}; a workload has one level"
+            f"the tables have different levels, {' and '.join(map(str, levels))}; a workload has"
+            " one level"
         )
     for other, one in levels.items():
         if said not in (None, other):
             document.refuse(
-                f"level is {said}, but the log of {one.folder} says {other}; remove the key (--level asks about"
-                " another level)",
+                f"level is {said}, but the log of {one.folder} says {other}; remove the key"
+                " (--level asks about another level)",
                 "level",
             )
     return WorkloadTables(schemas, said or next(iter(levels), None), formats, tuple(left_out))
@@ -85,7 +90,8 @@ def _logged(document: Node, logged: Sequence[LoggedDeclaration]) -> dict[str, Sc
     for folder, declared, _ in logged:
         if declared.name.lower() in {name.lower() for name in found}:
             document.refuse(
-                f"two tables have the name '{declared.name}'; write --table NAME={folder} for one of them"
+                f"two tables have the name '{declared.name}'; write --table NAME={folder} for one"
+                " of them"
             )
         node = Node(_without_layout(declared), "its log", Source(str(folder)))
         found[declared.name] = read_table(declared.name, node)
@@ -121,7 +127,9 @@ def _beside(
 
 
 def _declared(document: Node) -> WorkloadTables | None:
-    """Return the declared tables, with the level of their DDL; None if the document declares none."""
+    """Return the declared tables, with the level of their DDL; None if the document declares
+    none.
+    """
     ddl = document.value.get("ddl", [])
     texts = [ddl] if isinstance(ddl, str) else ddl
     if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
@@ -173,8 +181,8 @@ def _left_out(declared: TableDeclaration) -> Iterator[str]:
     silent = [f"{key} = {value}" for key, value in given.items() if not LAYOUT[key]]
     if silent:
         yield (
-            f"Conflicts do not depend on {' and '.join(silent)} of {declared.name}: every layout of its files is"
-            " considered."
+            f"Conflicts do not depend on {' and '.join(silent)} of {declared.name}: every layout of"
+            " its files is considered."
         )
 
 
@@ -218,8 +226,8 @@ def build_workload(
     sources: Mapping[str, Source] | None = None,
     logged: Sequence[LoggedDeclaration] = (),
 ) -> Workload:
-    """The workload that a document is; ``sources``: the files of jobs that have one each; ``logged``: tables
-    that are there.
+    """The workload that a document is; ``sources``: the files of jobs that have one each;
+    ``logged``: tables that are there.
     """
     if "jobs" not in document:
         raise NoLitmusTest(f"{document.source.label}: not a workload: it has no [jobs.NAME]")
@@ -266,7 +274,8 @@ def _refuse_one_name(jobs: Mapping[str, Job], given: Node) -> None:
             other = homes.setdefault(one.name, job.name)
             if other != job.name:
                 given.refuse(
-                    f"jobs.{job.name}: the statement {one.name} of job {other} has the same name; rename the job",
+                    f"jobs.{job.name}: the statement {one.name} of job {other} has the same name;"
+                    " rename the job",
                     f"jobs.{job.name}",
                 )
 
@@ -279,7 +288,8 @@ def _distinct(
         types = {job.parameters[name]: job for job in jobs.values() if name in job.parameters}
         if name in shared:
             document.refuse(
-                f"distinct names '{name}', but shared parameters have one value in all runs; remove it"
+                f"distinct names '{name}', but shared parameters have one value in all runs;"
+                " remove it"
             )
         if not types:
             known = [p for job in jobs.values() for p in job.parameters if p not in shared]

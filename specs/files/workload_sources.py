@@ -1,10 +1,11 @@
 """Workloads by name, from a workload file, or from one SQL file for each job.
 
-In an SQL file, ``-- :day DATE`` declares the type of a parameter, and ``-- where day < today`` a condition on parameters.
-Semicolons separate the statements of the job.
+In an SQL file, ``-- :day DATE`` declares the type of a parameter, and ``-- where day < today`` a
+condition on parameters. Semicolons separate the statements of the job.
 
-A template expression is a parameter, and a temporary view is a query that later statements name. SET of a supported conf
-is kept. Other session commands are ignored with an assumption, or refused if they may affect commits.
+A template expression is a parameter, and a temporary view is a query that later statements name.
+SET of a supported conf is kept. Other session commands are ignored with an assumption, or refused
+if they may affect commits.
 """
 
 from __future__ import annotations
@@ -65,7 +66,9 @@ WITH = re.compile(rf"{BLANK}WITH\b", re.IGNORECASE)
 
 
 class JobText(NamedTuple):
-    """The statements of a job, with SET of supported confs, and the session commands that are ignored."""
+    """The statements of a job, with SET of supported confs, and the session commands that are
+    ignored.
+    """
 
     statements: tuple[str, ...]
     passed_over: tuple[str, ...]
@@ -122,7 +125,8 @@ def _with_views(statement: str, views: dict[str, str]) -> str:
 
 
 def parametrize_templates(text: str) -> str:
-    """Return the text with a parameter for each template expression; all other positions are unchanged.
+    """Return the text with a parameter for each template expression; all other positions are
+    unchanged.
 
     >>> parametrize_templates("DELETE FROM t WHERE day = '{{ ds }}' AND id = ${id}")
     'DELETE FROM t WHERE day = :ds        AND id = :id  '
@@ -193,7 +197,8 @@ def workload(*names: str, ddl: Path | None = None, tables: Sequence[str] = ()) -
     path = Path(name) if name.endswith(".toml") else known.get(name)
     if path is None:
         raise UnknownName(
-            f"unknown workload '{name}'{near(name, known)}; give a name, a file NAME.toml or files NAME.sql"
+            f"unknown workload '{name}'{near(name, known)}; give a name, a file NAME.toml or files"
+            " NAME.sql"
         )
     return read_workload(read_text(path, LitmusError), path.stem, path, logged)
 
@@ -227,7 +232,8 @@ def _of_sql(
         name, text = _job_name(path), parametrize_templates(read_text(path, LitmusError))
         if name in jobs:
             raise LitmusError(
-                f"{path}: another file has the name {name} as well, and job names are file names; rename one of them"
+                f"{path}: another file has the name {name} as well, and job names are file names;"
+                " rename one of them"
             )
         sources[name] = Source(path.name, text)
         found = read_job_text(sources[name])

@@ -1,8 +1,9 @@
-"""AWDIT's text: ``r KEY VALUE`` and ``w KEY VALUE``, ``-----`` after a transaction, ``=====`` after a session.
+"""AWDIT's text: ``r KEY VALUE`` and ``w KEY VALUE``, ``-----`` after a transaction, ``=====`` after
+a session.
 
-The session that is one transaction which writes 0 to every key of the file is the initial transaction: it is no part of
-the history, and a read of 0 found nothing. Where there is none, 0 is a value like any other, as AWDIT has it; so is a
-negative number.
+The session that is one transaction which writes 0 to every key of the file is the initial
+transaction: it is no part of the history, and a read of 0 found nothing. Where there is none, 0 is
+a value like any other, as AWDIT has it; so is a negative number.
 """
 
 from __future__ import annotations
@@ -55,9 +56,9 @@ def read_awdit(text: str, file: str) -> RegisterHistory:
                 if line.value == 0 and initial is not None:
                     if line.is_write:
                         raise RecordingError(
-                            f"{file}:{line.number}: 0 is written to key {line.key}, as the initial transaction"
-                            f" (line {sessions[initial][0][0].number}) does: nothing says which of the two a read"
-                            " of 0 saw; another value would be right"
+                            f"{file}:{line.number}: 0 is written to key {line.key}, as the initial"
+                            f" transaction (line {sessions[initial][0][0].number}) does: nothing"
+                            " says which of the two a read of 0 saw; another value would be right"
                         )
                     recording.add(begun, False, line.key, INITIAL, line.number)
                 else:
@@ -84,7 +85,8 @@ def _sessions(text: str, file: str) -> list[list[list[_Line]]]:
             sessions[-1].append([])
         elif line:
             raise RecordingError(
-                f"{file}:{number}: '{line}' is not one of 'r KEY VALUE', 'w KEY VALUE', '-----' and '====='"
+                f"{file}:{number}: '{line}' is not one of 'r KEY VALUE', 'w KEY VALUE', '-----' and"
+                " '====='"
             )
     whole = [[transaction for transaction in session if transaction] for session in sessions]
     return [session for session in whole if session]

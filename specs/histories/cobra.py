@@ -1,9 +1,10 @@
 """Cobra's logs: a folder with a file ``NAME.log`` for each session, big-endian, numbers of 64 bits.
 
-``S`` begins a transaction and ``C`` commits it, each with its number; ``W`` has the number of the write, the hash of the
-key and that of the value; ``R`` the transaction and the number of the write that it read, the hash of the key and that of
-the value. The number of a write is its value here: Cobra has each once. What is aborted is in no log; of a transaction
-that is not committed at the end of its log nobody saw the end.
+``S`` begins a transaction and ``C`` commits it, each with its number; ``W`` has the number of the
+write, the hash of the key and that of the value; ``R`` the transaction and the number of the write
+that it read, the hash of the key and that of the value. The number of a write is its value here:
+Cobra has each once. What is aborted is in no log; of a transaction that is not committed at the end
+of its log nobody saw the end.
 """
 
 from __future__ import annotations
@@ -31,8 +32,8 @@ NOTHING = {0xBEBEEBEE, 0xDEADBEEF}
 
 
 def read_cobra(logs: Iterable[tuple[str, bytes]], folder: str) -> RegisterHistory:
-    r"""The history of a folder's logs, each with the name of its file; RecordingError says which byte of which does
-    not read, and why.
+    r"""The history of a folder's logs, each with the name of its file; RecordingError says which
+    byte of which does not read, and why.
 
     >>> log = b"S" + bytes(8) + b"W" + bytes(7) + b"\1" + bytes(16) + b"C" + bytes(8)
     >>> read_cobra([("T0.log", log)], "h")
@@ -57,14 +58,15 @@ def read_cobra(logs: Iterable[tuple[str, bytes]], folder: str) -> RegisterHistor
                 )
             if layout.size > len(data) - at - 1:
                 raise RecordingError(
-                    f"{place}: the file ends in a record {chr(kind)}, which has {1 + layout.size} bytes"
+                    f"{place}: the file ends in a record {chr(kind)}, which has {1 + layout.size}"
+                    " bytes"
                 )
             fields = layout.unpack_from(data, at + 1)
             at += 1 + layout.size
             if (kind == ord("S")) != (begun < 0):
                 raise RecordingError(
-                    f"{place}: {chr(kind)} stands {'inside' if begun >= 0 else 'outside'} a transaction;"
-                    f" {'C, W or R' if begun >= 0 else 'S'} would be right"
+                    f"{place}: {chr(kind)} stands {'inside' if begun >= 0 else 'outside'} a"
+                    f" transaction; {'C, W or R' if begun >= 0 else 'S'} would be right"
                 )
             match kind:
                 case 0x53:
@@ -72,7 +74,8 @@ def read_cobra(logs: Iterable[tuple[str, bytes]], folder: str) -> RegisterHistor
                 case 0x43:
                     if fields[0] != name:
                         raise RecordingError(
-                            f"{place}: transaction {fields[0]} is committed where transaction {name} began"
+                            f"{place}: transaction {fields[0]} is committed where transaction"
+                            f" {name} began"
                         )
                     recording.status[begun] = COMMITTED
                     begun = -1
@@ -80,7 +83,8 @@ def read_cobra(logs: Iterable[tuple[str, bytes]], folder: str) -> RegisterHistor
                     write, key, _ = fields
                     if write in writes or write in NOTHING:
                         raise RecordingError(
-                            f"{place}: {write} is the number of another write, too; one for each would be right"
+                            f"{place}: {write} is the number of another write, too; one for each"
+                            " would be right"
                         )
                     writes[write] = len(writes), name
                     recording.add(begun, True, f"{key:016x}", writes[write][0], record)
@@ -88,8 +92,9 @@ def read_cobra(logs: Iterable[tuple[str, bytes]], folder: str) -> RegisterHistor
                     writer, write, key, _ = fields
                     if (write in NOTHING) != (writer in NOTHING):
                         raise RecordingError(
-                            f"{place}: write {write:#x} is read as one of transaction {writer:#x}, and only one of the"
-                            " two is the initial one; a log without garbage collection would be right"
+                            f"{place}: write {write:#x} is read as one of transaction {writer:#x},"
+                            " and only one of the two is the initial one; a log without garbage"
+                            " collection would be right"
                         )
                     if write in NOTHING:
                         number = INITIAL
@@ -116,6 +121,7 @@ def _resolved(
         recording.value[i], home = writes[write]
         if home != writer:
             raise RecordingError(
-                f"{place}: write {write} is read as one of transaction {writer}, and transaction {home} wrote it"
+                f"{place}: write {write} is read as one of transaction {writer}, and transaction"
+                f" {home} wrote it"
             )
     return recording.history((*values, *unknown), unit="record")

@@ -2,20 +2,22 @@
 
 dbcop's bincode: little-endian, numbers and lengths of 64 bits, flags of a byte.
 
-Five numbers (id, nodes, variables, transactions, events), three texts (what it is, start, end), then the sessions: a list
-of lists of transactions; a transaction is a list of events and whether it succeeded; an event is whether it writes, a
-variable, a value and whether it succeeded. Every variable holds 0 before anybody writes it.
+Five numbers (id, nodes, variables, transactions, events), three texts (what it is, start, end),
+then the sessions: a list of lists of transactions; a transaction is a list of events and whether it
+succeeded; an event is whether it writes, a variable, a value and whether it succeeded. Every
+variable holds 0 before anybody writes it.
 
-What failed is aborted: a transaction with all that it did, and of one that succeeded the writes that did not, as a
-transaction of their own after it. A read that failed read nothing.
+What failed is aborted: a transaction with all that it did, and of one that succeeded the writes
+that did not, as a transaction of their own after it. A read that failed read nothing.
 
 dbcop's JSON: sessions as a list of lists of transactions, alone or as ``data`` of a table.
 
-A transaction has its ``events`` and whether it is ``committed``; an event is ``{"Read": {"variable": V, "version": N}}``,
-``{"Write": …}`` or, short, ``["r", V, N]`` and ``["w", V, N]``. Earlier releases, whose binary form has the same fields, have
-``success`` of a transaction, and events ``{"write": true, "variable": V, "value": N, "success": true}``, of which those without
-success did nothing. A read of the version null, and of 0 where nobody writes
-0 to that variable, found nothing.
+A transaction has its ``events`` and whether it is ``committed``; an event is ``{"Read":
+{"variable": V, "version": N}}``, ``{"Write": …}`` or, short, ``["r", V, N]`` and ``["w", V, N]``.
+Earlier releases, whose binary form has the same fields, have ``success`` of a transaction, and
+events ``{"write": true, "variable": V, "value": N, "success": true}``, of which those without
+success did nothing. A read of the version null, and of 0 where nobody writes 0 to that variable,
+found nothing.
 """
 
 from __future__ import annotations
@@ -57,14 +59,16 @@ class _Cursor:
         return int(found)
 
     def count(self, least: int, what: str) -> int:
-        """A length of a list whose elements have so many bytes at least, held against what is left."""
+        """A length of a list whose elements have so many bytes at least, held against what is
+        left.
+        """
         start = self.at
         length = self.number(f"the number of {what}")
         left = len(self.data) - self.at
         if length * least > left:
             raise RecordingError(
-                f"{self.file}: byte {start:,} says {length:,} for the number of {what}, at least {length * least:,} bytes;"
-                f" {left:,} are left"
+                f"{self.file}: byte {start:,} says {length:,} for the number of {what}, at least"
+                f" {length * least:,} bytes; {left:,} are left"
             )
         return length
 
@@ -120,8 +124,8 @@ what it is
             succeeded.append(cursor.flag("whether a transaction succeeded"))
     if cursor.at < len(data):
         raise RecordingError(
-            f"{file}: the history ends at byte {cursor.at:,}, and {len(data) - cursor.at:,} more are there; none would be"
-            " right"
+            f"{file}: the history ends at byte {cursor.at:,}, and {len(data) - cursor.at:,} more"
+            " are there; none would be right"
         )
     events = np.concatenate(parts) if parts else np.empty(0, EVENT)
     _refuse_events(events, file)
@@ -143,8 +147,9 @@ def _refuse_events(events: NDArray[np.void], file: str) -> None:
     (zero,) = np.nonzero((events["write"] == 1) & (events["value"] == 0))
     if zero.size:
         raise RecordingError(
-            f"{file}: record {zero[0] + 1:,}: 0 is written to variable {events['variable'][zero[0]]}, which holds 0"
-            " before anybody writes it: nothing says which of the two a read of 0 saw; another value would be right"
+            f"{file}: record {zero[0] + 1:,}: 0 is written to variable"
+            f" {events['variable'][zero[0]]}, which holds 0 before anybody writes it: nothing says"
+            " which of the two a read of 0 saw; another value would be right"
         )
 
 
@@ -154,7 +159,9 @@ def _columns(
     succeeded: NDArray[np.bool_],
     lengths: list[int],
 ) -> RegisterHistory:
-    """Twice the number of a transaction stands for what it did, one more for those of its writes that failed."""
+    """Twice the number of a transaction stands for what it did, one more for those of its writes
+    that failed.
+    """
     count = len(succeeded)
     whole = 2 * np.arange(count)
     owner = np.repeat(np.arange(count), lengths)
@@ -186,7 +193,8 @@ WORDS = {"r": False, "Read": False, "w": True, "Write": True}
 
 
 def read_dbcop_json(value: Any, file: str) -> RegisterHistory:
-    """The history that a value in JSON holds; RecordingError says which part of it does not read, and why.
+    """The history that a value in JSON holds; RecordingError says which part of it does not read,
+    and why.
 
     >>> read_dbcop_json([[{"events": [["w", 0, 1], ["r", 1, None]], "committed": True}]], "h.json")
     1 transaction in 1 session, 2 operations on 2 keys
@@ -207,8 +215,8 @@ expected a number from 0 to 9223372036854775807
             committed = ended.get("committed", ended.get("success"))
             if not isinstance(committed, bool):
                 raise RecordingError(
-                    f"{place}: '{_shown(transaction)}' does not say whether it is committed; a table with a list"
-                    " 'events' and true or false as 'committed' would be right"
+                    f"{place}: '{_shown(transaction)}' does not say whether it is committed; a"
+                    " table with a list 'events' and true or false as 'committed' would be right"
                 )
             begun = recording.begin(s, COMMITTED if committed else ABORTED)
             for e, event in enumerate(_list(transaction.get("events"), f"{place}, 'events'"), 1):
@@ -245,19 +253,22 @@ def _event(event: Any, place: str) -> tuple[bool, int | str, int | None]:
             pass
         case _:
             raise RecordingError(
-                f"{place}: '{_shown(event)}' is neither a Read nor a Write of a variable and a version"
+                f"{place}: '{_shown(event)}' is neither a Read nor a Write of a variable and a"
+                " version"
             )
     is_write = WORDS[word]
     if not (type(key) is str or (type(key) is int and 0 <= key <= GREATEST)):
         raise RecordingError(
-            f"{place}: '{_shown(key)}' is not a variable; expected a number from 0 to {GREATEST} or a text"
+            f"{place}: '{_shown(key)}' is not a variable; expected a number from 0 to {GREATEST} or"
+            " a text"
         )
     if not (type(version) is int and 0 <= version <= GREATEST) and (
         is_write or version is not None
     ):
         what = "a write" if is_write else "a read"
         raise RecordingError(
-            f"{place}: '{_shown(version)}' is not a version of {what}; expected a number from 0 to {GREATEST}"
+            f"{place}: '{_shown(version)}' is not a version of {what}; expected a number from 0 to"
+            f" {GREATEST}"
         )
     return is_write, key, version
 

@@ -1,8 +1,8 @@
 """EDN, as Jepsen writes its histories: the forms of a text, each with its line.
 
-A keyword, a text in quotes, a symbol, a number that is not whole and a character are the letters that stand in the file
-(``:ok``, ``"x"``), so that no two of them are one; lists, vectors and sets are tuples. What a tag says of a form is
-dropped.
+A keyword, a text in quotes, a symbol, a number that is not whole and a character are the letters
+that stand in the file (``:ok``, ``"x"``), so that no two of them are one; lists, vectors and sets
+are tuples. What a tag says of a form is dropped.
 """
 
 from __future__ import annotations
@@ -52,7 +52,8 @@ class _Form:
 
 
 def read_edn_forms(text: str, file: str) -> list[tuple[int, Any]]:
-    """The forms of a text with the line where each begins; of a text that is one vector or list, what is in it.
+    """The forms of a text with the line where each begins; of a text that is one vector or list,
+    what is in it.
 
     >>> read_edn_forms('{:f :txn, :value [[:r 3 nil]]} ; read', "h.edn")
     [(1, {':f': ':txn', ':value': ((':r', 3, None),)})]

@@ -1,11 +1,14 @@
-"""Elle's histories of transactions: what processes invoked, and how it ended; registers, or lists and appends to them.
+"""Elle's histories of transactions: what processes invoked, and how it ended; registers, or lists
+and appends to them.
 
-``:ok`` is committed, ``:fail`` aborted; after ``:info``, and where nothing follows an invocation, nobody saw the end. What
-those that are not committed read is not known: they have only writes. A process is a session; who is not numbered (the
-nemesis) is none. The order of the file is the order in time: the place of its invocation is when a transaction began.
+``:ok`` is committed, ``:fail`` aborted; after ``:info``, and where nothing follows an invocation,
+nobody saw the end. What those that are not committed read is not known: they have only writes. A
+process is a session; who is not numbered (the nemesis) is none. The order of the file is the order
+in time: the place of its invocation is when a transaction began.
 
-Real time is unknown in two kinds of files. A file may have ends alone, without an invocation; a transaction that names no
-process is then a session of its own. Or indexes begin anew for each process: they order each session, and nothing else.
+Real time is unknown in two kinds of files. A file may have ends alone, without an invocation; a
+transaction that names no process is then a session of its own. Or indexes begin anew for each
+process: they order each session, and nothing else.
 """
 
 from __future__ import annotations
@@ -59,7 +62,8 @@ class _Invocation:
 def read_elle(
     records: Iterable[tuple[int, Any]], file: str, mark: str = ""
 ) -> RegisterHistory | ListHistory:
-    """The history that operations make, each with its line; ``mark``: with what words begin (in EDN ``:``).
+    """The history that operations make, each with its line; ``mark``: with what words begin (in EDN
+    ``:``).
 
     RecordingError says which operation is wrong, and why.
 
@@ -89,14 +93,18 @@ class _Operations:
         self.going: dict[int | str, _Invocation] = {}
         self.crashed: dict[int | str, int] = {}
         self.first: tuple[bool, int] | None = None
-        """Whether the first transaction was invoked, and its line; if not, the file has ends alone."""
+        """Whether the first transaction was invoked, and its line; if not, the file has ends
+        alone.
+        """
         self.indexes: dict[int, int] = {}
         """The first line with each index."""
         self.latest: dict[int | str | None, tuple[int, int]] = {}
         """The last index of each process, and its line."""
         self.index: tuple[int, int] | None = None
         self.falls: tuple[int, str] | None = None
-        """The line of the first index that is not above the one before it, and what is wrong with it."""
+        """The line of the first index that is not above the one before it, and what is wrong with
+        it.
+        """
         self.is_index_repeated = False
         self.kinds: dict[str, int] = {}
         """The first line with each kind of write."""
@@ -106,7 +114,8 @@ class _Operations:
         if not isinstance(record, dict):
             self.refuse(
                 line,
-                f"'{self.shown(record)}' is not an operation; expected a map with a type and a value",
+                f"'{self.shown(record)}' is not an operation; expected a map with a type and a"
+                " value",
             )
         process = self._of(record, "process")
         self._take_index(line, process, record)
@@ -116,8 +125,8 @@ class _Operations:
         if function not in (None, f"{self.mark}txn"):
             self.refuse(
                 line,
-                f"'{self.shown(function)}' is not a transaction: operations {self.mark}txn on registers or on lists"
-                " are read",
+                f"'{self.shown(function)}' is not a transaction: operations {self.mark}txn on"
+                " registers or on lists are read",
             )
         kind = self._of(record, "type")
         invokes = kind == f"{self.mark}invoke"
@@ -135,8 +144,8 @@ class _Operations:
             if not self.first[0]:
                 self.refuse(
                     line,
-                    f"this invokes a transaction, and line {self.first[1]} ends one that was not invoked; all"
-                    " invocations, or ends alone, would be right",
+                    f"this invokes a transaction, and line {self.first[1]} ends one that was not"
+                    " invoked; all invocations, or ends alone, would be right",
                 )
             self._invoke(place, line, process, record)
             return
@@ -168,8 +177,8 @@ class _Operations:
         if len(self.kinds) > 1:
             self.refuse(
                 self.kinds["w"],
-                f"this writes a register, and line {self.kinds['append']} appends to a list; one of the two"
-                " throughout would be right",
+                f"this writes a register, and line {self.kinds['append']} appends to a list; one of"
+                " the two throughout would be right",
             )
         if self.kinds:
             return "append" in self.kinds
@@ -187,7 +196,9 @@ class _Operations:
         return record.get(self.mark + word)
 
     def timed(self) -> bool:
-        """Whether the order of the file is that of time: whole transactions, and indexes of the whole file."""
+        """Whether the order of the file is that of time: whole transactions, and indexes of the
+        whole file.
+        """
         if self.falls is not None and not self.is_index_repeated:
             self.refuse(*self.falls)
         return self.falls is None and (self.first is None or self.first[0])
@@ -209,22 +220,23 @@ class _Operations:
 
     def _falling(self, index: int, before: tuple[int, int]) -> str:
         return (
-            f"index {self.shown(index)} comes after index {self.shown(before[0])} (line {before[1]}); the operations in"
-            " the order of their indexes would be right"
+            f"index {self.shown(index)} comes after index {self.shown(before[0])} (line"
+            f" {before[1]}); the operations in the order of their indexes would be right"
         )
 
     def _invoke(self, place: int, line: int, process: int | str, record: dict[Any, Any]) -> None:
         if process in self.going:
             self.refuse(
                 line,
-                f"process {process} invokes a transaction while its last one (line {self.going[process].line}) goes"
-                " on; its end would be right",
+                f"process {process} invokes a transaction while its last one (line"
+                f" {self.going[process].line}) goes on; its end would be right",
             )
         if process in self.crashed:
             self.refuse(
                 line,
                 f"process {process} goes on after a transaction of which nobody saw the end (line"
-                f" {self.crashed[process]}): nothing says which of the two came first; another process would be right",
+                f" {self.crashed[process]}): nothing says which of the two came first; another"
+                " process would be right",
             )
         begun = _Invocation(process, place, line, self._steps(line, record))
         self.going[process] = begun
@@ -257,7 +269,8 @@ class _Operations:
             if type(each) not in (int, str) and (each is not None or word != "r" or whole is value):
                 self.refuse(
                     line,
-                    f"'{self.shown(each)}' is not a value of key {key}; expected a number or a word",
+                    f"'{self.shown(each)}' is not a value of key {key}; expected a number or a"
+                    " word",
                 )
         if word != "r":
             self.kinds.setdefault(word, line)
@@ -268,8 +281,8 @@ class _Operations:
         if [_asked(step) for step in steps] != [_asked(step) for step in begun.steps]:
             self.refuse(
                 line,
-                f"process {begun.process} ends another transaction than it invoked (line {begun.line}); the same keys"
-                " and writes would be right",
+                f"process {begun.process} ends another transaction than it invoked (line"
+                f" {begun.line}); the same keys and writes would be right",
             )
         return steps
 
@@ -307,8 +320,8 @@ def _lists(reader: _Operations, timed: bool) -> ListHistory:
             if not isinstance(elements, (list, tuple, type(None))):
                 reader.refuse(
                     transaction.line,
-                    f"this reads '{reader.shown(elements)}' of key {step.key} where others append to lists;"
-                    " expected a list",
+                    f"this reads '{reader.shown(elements)}' of key {step.key} where others append"
+                    " to lists; expected a list",
                 )
             found = [values.setdefault(each, len(values)) for each in elements or ()]
             last = found[-1] if found else INITIAL

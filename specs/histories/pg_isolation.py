@@ -2,10 +2,11 @@
 
 PostgreSQL's isolation tests: ``NAME.spec``, and what isolationtester printed of it, ``NAME.out``.
 
-The layout of a spec is that of src/test/isolation/README in PostgreSQL's sources. Which permutations there were is read
-from what was printed: a spec that lists none has all of them.
+The layout of a spec is that of src/test/isolation/README in PostgreSQL's sources. Which
+permutations there were is read from what was printed: a spec that lists none has all of them.
 
-What isolationtester prints: each permutation, its steps as they are sent and end, the rows of queries, errors.
+What isolationtester prints: each permutation, its steps as they are sent and end, the rows of
+queries, errors.
 """
 
 from __future__ import annotations
@@ -41,8 +42,8 @@ IDLE = re.compile(r"\S+: (NOTICE|WARNING):  .*")
 
 
 def read_pg_output(text: str, file: str, spec: IsolationSpec) -> tuple[Permutation, ...]:
-    r"""The permutations that a text reports; RecordingError for a text that is not of this spec. A line in a
-    permutation of which nobody knows what it says is that permutation's ``problem``.
+    r"""The permutations that a text reports; RecordingError for a text that is not of this spec. A
+    line in a permutation of which nobody knows what it says is that permutation's ``problem``.
 
     >>> from isolitmus.specs.histories.pg_isolation import read_pg_spec
     >>> spec = read_pg_spec("session a\nstep r { SELECT 1; }", "h.spec")
@@ -54,8 +55,8 @@ def read_pg_output(text: str, file: str, spec: IsolationSpec) -> tuple[Permutati
     first = BEGINNING.fullmatch(lines[0])
     if first is None or int(first[1]) != len(spec.sessions):
         raise RecordingError(
-            f"{file}:1: '{brief(lines[0], 60)}' stands where 'Parsed test spec with {len(spec.sessions)} sessions'"
-            f" would be right, as {spec.file} has them"
+            f"{file}:1: '{brief(lines[0], 60)}' stands where 'Parsed test spec with"
+            f" {len(spec.sessions)} sessions' would be right, as {spec.file} has them"
         )
     starts = [n for n, line in enumerate(lines) if line.startswith(PERMUTATION)]
     if not starts:
@@ -68,7 +69,8 @@ def read_pg_output(text: str, file: str, spec: IsolationSpec) -> tuple[Permutati
         for name in steps:
             if name not in spec.steps:
                 raise RecordingError(
-                    f"{file}:{start + 1}: there is no step '{name}' in {spec.file}{near(name, spec.steps)}"
+                    f"{file}:{start + 1}: there is no step '{name}' in"
+                    f" {spec.file}{near(name, spec.steps)}"
                 )
         found.append(_Report(spec, file, lines[:end], start + 1).permutation(number, steps))
     return tuple(found)
@@ -168,7 +170,8 @@ PARTS = ("setup", "teardown", "session", "step", "permutation")
 
 
 def pg_test(path: Path) -> tuple[IsolationSpec, tuple[Permutation, ...]]:
-    """A spec with the permutations that its expected output reports; that is beside it or in ``../expected``.
+    """A spec with the permutations that its expected output reports; that is beside it or in
+    ``../expected``.
 
     >>> from pathlib import Path
     >>> pg_test(Path("nowhere.spec"))
@@ -181,7 +184,8 @@ def pg_test(path: Path) -> tuple[IsolationSpec, tuple[Permutation, ...]]:
     output = beside if is_file(beside) else path.parent.parent / "expected" / name
     if not is_file(output):
         raise RecordingError(
-            f"{path}: what PostgreSQL printed is neither in {beside} nor in {output}; one of these files would be right"
+            f"{path}: what PostgreSQL printed is neither in {beside} nor in {output}; one of these"
+            " files would be right"
         )
     return spec, read_pg_output(read_text(output, RecordingError), str(output), spec)
 
@@ -221,7 +225,8 @@ class _SpecReader:
             if match is None:
                 rest = brief(text[at:].split("\n", 1)[0], 40)
                 raise RecordingError(
-                    f"{self.file}:{line}: '{rest}' is not one of a name, a comment and SQL between braces"
+                    f"{self.file}:{line}: '{rest}' is not one of a name, a comment and SQL between"
+                    " braces"
                 )
             kind, inside = str(match.lastgroup), match[match.lastgroup or 0]
             if kind != "blank":
@@ -259,8 +264,8 @@ class _SpecReader:
                 word = self._name("the name of a step")
                 if word.text in names:
                     raise RecordingError(
-                        f"{self.file}:{word.line}: '{word.text}' is the name of another step, too; one for each would"
-                        " be right"
+                        f"{self.file}:{word.line}: '{word.text}' is the name of another step, too;"
+                        " one for each would be right"
                     )
                 names.add(word.text)
                 steps.append(SpecStep(word.text, number, self._sql()))

@@ -1,7 +1,7 @@
 """Plume's and PolySI's text: ``r(KEY,VALUE,SESSION,TRANSACTION)`` and ``w(…)``, one a line.
 
-Every key holds 0 before anybody writes it. Transaction −1 says that a write was aborted, and not of which transaction it
-was: each is one of its own.
+Every key holds 0 before anybody writes it. Transaction −1 says that a write was aborted, and not of
+which transaction it was: each is one of its own.
 """
 
 from __future__ import annotations
@@ -40,7 +40,8 @@ def read_plume(text: str, file: str) -> RegisterHistory:
         found = OPERATION.fullmatch(line)
         if found is None:
             raise RecordingError(
-                f"{place}: '{line}' is not one of 'r(KEY,VALUE,SESSION,TRANSACTION)' and 'w(…)', all of them numbers"
+                f"{place}: '{line}' is not one of 'r(KEY,VALUE,SESSION,TRANSACTION)' and 'w(…)',"
+                " all of them numbers"
             )
         word, *digits, transaction = found.groups()
         key, value, session = (read_natural(each.removeprefix("-"), place) for each in digits)
@@ -49,8 +50,8 @@ def read_plume(text: str, file: str) -> RegisterHistory:
         is_write = word == "w"
         if is_write and value == 0:
             raise RecordingError(
-                f"{place}: 0 is written to key {key}, which holds 0 before anybody writes it: nothing says which of"
-                " the two a read of 0 saw; another value would be right"
+                f"{place}: 0 is written to key {key}, which holds 0 before anybody writes it:"
+                " nothing says which of the two a read of 0 saw; another value would be right"
             )
         if transaction == "-1":
             here = recording.begin(session, ABORTED)
@@ -62,13 +63,15 @@ def read_plume(text: str, file: str) -> RegisterHistory:
             here, home, first = begun[name]
             if home != session:
                 raise RecordingError(
-                    f"{place}: transaction {name} is of session {session} here and of session {home} in line {first};"
-                    " a number for each transaction of the file would be right"
+                    f"{place}: transaction {name} is of session {session} here and of session"
+                    f" {home} in line {first}; a number for each transaction of the file would be"
+                    " right"
                 )
             if latest[session] != name:
                 raise RecordingError(
-                    f"{place}: transaction {name} goes on after transaction {latest[session]} of its session began"
-                    f" (line {begun[latest[session]][2]}); its operations side by side would be right"
+                    f"{place}: transaction {name} goes on after transaction {latest[session]} of"
+                    f" its session began (line {begun[latest[session]][2]}); its operations side by"
+                    " side would be right"
                 )
         recording.add(here, is_write, key, numbers.get(value, value) if value else INITIAL, number)
     return recording.history(names)

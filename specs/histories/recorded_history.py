@@ -53,7 +53,8 @@ JSON_LINE = re.compile(r'\s*\{\s*"')
 
 
 def recorded_files(path: Path) -> list[Path]:
-    """The histories in a folder that is none itself, by the ends of their names; else the path alone.
+    """The histories in a folder that is none itself, by the ends of their names; else the path
+    alone.
 
     >>> recorded_files(Path("nowhere.edn"))
     [PosixPath('nowhere.edn')]
@@ -176,8 +177,8 @@ def _cobra(folder: Path) -> RegisterHistory:
         raise RecordingError(f"cannot read {folder}: {problem.strerror}") from None
     if not logs:
         raise RecordingError(
-            f"{folder}: this folder holds no history: it has neither a file history.bincode (dbcop) nor files NAME.log"
-            " (Cobra)"
+            f"{folder}: this folder holds no history: it has neither a file history.bincode (dbcop)"
+            " nor files NAME.log (Cobra)"
         )
     read = ((path.name, read_bytes(path, RecordingError, RECORDING)) for path in logs)
     return read_cobra(read, str(folder))

@@ -1,4 +1,6 @@
-"""What the readers have in common: operations as a file has them, in any order of sessions, become columns."""
+"""What the readers have in common: operations as a file has them, in any order of sessions, become
+columns.
+"""
 
 from __future__ import annotations
 
@@ -77,7 +79,9 @@ class Recording:
     def history(
         self, values: Sequence[object] = (), *, timed: bool = False, unit: str = "line"
     ) -> RegisterHistory:
-        """The columns; ``timed``: with when each transaction began and ended; ``unit``: what its lines are."""
+        """The columns; ``timed``: with when each transaction began and ended; ``unit``: what its
+        lines are.
+        """
         order, operations = self._order(), self.operations()
         counts = np.bincount(_column(self.transaction), minlength=len(order))[order]
         return RegisterHistory(

@@ -1,11 +1,13 @@
 r"""Mutants of specs: every spec that differs by one operator.
 
-The mutants of a spec: every other spec that one operator of its tree makes, each read back from its own text.
+The mutants of a spec: every other spec that one operator of its tree makes, each read back from its
+own text.
 
-A statement is dropped, of an engine with locks a clause; an acyclic, irreflexive or empty axiom asks for another of the three (not in a protocol, whose
-commits are checked by axioms that are empty); of ``|``, ``&`` and ``;`` one part is dropped, a bracket among them;
-``|`` becomes ``&`` and the other way round; what ``\`` takes away stays; ``+ * ? ^-1 ~`` are dropped. A ``let`` is
-changed in all places that use it.
+A statement is dropped, of an engine with locks a clause; an acyclic, irreflexive or empty axiom
+asks for another of the three (not in a protocol, whose commits are checked by axioms that are
+empty); of ``|``, ``&`` and ``;`` one part is dropped, a bracket among them; ``|`` becomes ``&`` and
+the other way round; what ``\`` takes away stays; ``+ * ? ^-1 ~`` are dropped. A ``let`` is changed
+in all places that use it.
 
 A mutant: a spec that is another one but for a single change of its text.
 """
@@ -84,8 +86,8 @@ def make_mutants(spec: Spec) -> tuple[Mutant, ...]:
 
 
 def is_commit_check(spec: Spec) -> bool:
-    """Whether a spec is a protocol whose axioms are asked at commits; a level, or one that judges what an engine
-    with locks has done, is none.
+    """Whether a spec is a protocol whose axioms are asked at commits; a level, or one that judges
+    what an engine with locks has done, is none.
 
     >>> from isolitmus.specs import level, protocol
     >>> is_commit_check(protocol("delta-serializable")), is_commit_check(level("row-once"))
@@ -160,7 +162,9 @@ def _changed_specs(spec: Spec) -> Iterator[tuple[str, str, str, Spec]]:
 
 
 def _clauses_hold(spec: Spec, clauses: tuple[Clause, ...]) -> bool:
-    """Whether a format takes these clauses for a protocol of it: it is one still, and lacks nothing."""
+    """Whether a format takes these clauses for a protocol of it: it is one still, and lacks
+    nothing.
+    """
     of = format_named(spec.format or DELTA).clauses
     if of is None or not (clauses or spec.axioms):
         return False

@@ -2,9 +2,10 @@
 
 The reader of specs: a text in the fragment of herd's cat that ``cat.lark`` defines, to a Spec.
 
-A name must be defined before it is used, or given by histories, once, and must not be one of the base vocabulary; what
-herd's cat has beyond the fragment is refused by its name. An included file may hold everything that
-a spec holds except that its title is optional; a file that was included already is not read again.
+A name must be defined before it is used, or given by histories, once, and must not be one of the
+base vocabulary; what herd's cat has beyond the fragment is refused by its name. An included file
+may hold everything that a spec holds except that its title is optional; a file that was included
+already is not read again.
 
 The text of a spec and its parse: tokens, places, and what to say where they go wrong.
 """
@@ -259,8 +260,8 @@ def read(text: str, name: str, path: Path | None = None, *, runtime: str | None 
     """The spec that a text defines.
 
     ``name`` is what the catalogue calls it; ``path`` the file it came from, if any: includes are
-    looked up beside it first and then in the package. ``runtime``: the one to read it with, instead of that which it
-    names itself. Raises SpecError, with the place.
+    looked up beside it first and then in the package. ``runtime``: the one to read it with, instead
+    of that which it names itself. Raises SpecError, with the place.
 
     >>> spec = read('"Mine" (* after Adya *) acyclic wr | ww as order', "mine")
     >>> spec.title, spec.source, str(spec.axioms[0]), sorted(spec.needs)
@@ -391,7 +392,10 @@ class _TextReader:
             raise source.error(*place, str(error)) from None
         if self.clauses and (form is None or form.clauses is None):
             words, source = self.clauses[0]
-            why = f"format {self.format or DELTA} has no clause '{words[0]}'; say the format of an engine that locks"
+            why = (
+                f"format {self.format or DELTA} has no clause '{words[0]}'; say the format of an"
+                " engine that locks"
+            )
             raise source.error(words[0].line or 1, words[0].column or 1, why)
 
     def _include(self, string: Token) -> None:

@@ -1,5 +1,5 @@
-"""Write a spec as the text that gives it back: expressions with no more brackets than they need, lets unfolded into
-the one file.
+"""Write a spec as the text that gives it back: expressions with no more brackets than they need,
+lets unfolded into the one file.
 """
 
 from __future__ import annotations
@@ -49,7 +49,8 @@ def _text(expr: CatExpr, least: int) -> str:
 
 
 def spec_text(spec: Spec) -> str:
-    """The whole spec in one file, without what else it shows of itself: its runtime's file is a part of it.
+    """The whole spec in one file, without what else it shows of itself: its runtime's file is a
+    part of it.
 
     >>> from isolitmus.specs import level
     >>> from isolitmus.specs.language.parser import read

@@ -2,14 +2,14 @@
 
 The actions of a Delta log, from JSON or from a checkpoint's rows, validated.
 
-Unknown *fields* are fine (Delta's PROTOCOL.md: readers ignore them); an unknown *action* is not, nor a
-feature that readers must know and we do not: either may change what the others mean.
+Unknown *fields* are fine (Delta's PROTOCOL.md: readers ignore them); an unknown *action* is not,
+nor a feature that readers must know and we do not: either may change what the others mean.
 
 Checkpoints of a Delta log: the table's files at one version, where older commits are gone.
 
-Three forms (PROTOCOL.md, "Checkpoints"): one Parquet file; several, whose names say how many; and the
-V2 form, a JSON or Parquet file with ``sidecar`` actions that name further files. Read by DuckDB, some
-thousand rows at a time.
+Three forms (PROTOCOL.md, "Checkpoints"): one Parquet file; several, whose names say how many; and
+the V2 form, a JSON or Parquet file with ``sidecar`` actions that name further files. Read by
+DuckDB, some thousand rows at a time.
 """
 
 from __future__ import annotations
@@ -89,8 +89,8 @@ def parse_action(line: str, where: str) -> tuple[str, dict[str, Any]]:
     except ValueError as error:
         reason = error.msg if isinstance(error, JSONDecodeError) else "no JSON"
         raise NotAnAction(
-            f"{where}: '{brief(line, 60)}' is not an action ({reason}); a line is one whole JSON object,"
-            " this one is cut off or damaged"
+            f"{where}: '{brief(line, 60)}' is not an action ({reason}); a line is one whole JSON"
+            " object, this one is cut off or damaged"
         ) from None
     if not isinstance(action, dict) or len(action) != 1:
         raise NotAnAction(
@@ -298,8 +298,8 @@ class Checkpoint:
                         yield read_protocol_action(fields, where)
                     case "checkpointMetadata" if fields.get("version") != self.version:
                         raise LogError(
-                            f"{path}: this is a checkpoint of version {fields.get('version')}; its name"
-                            f" says version {self.version}"
+                            f"{path}: this is a checkpoint of version {fields.get('version')}; its"
+                            f" name says version {self.version}"
                         )
                     case "sidecar":
                         todo.append(_sidecar(path, fields))

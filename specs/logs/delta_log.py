@@ -1,8 +1,8 @@
 """The log of a Delta table on a local path, read without Spark: commits in order, one at a time.
 
-What is there is listed once, at the beginning: a table may be written meanwhile, and the versions that
-come later are counted but not read. Where old commits were cleaned up, a checkpoint says which files
-the table had (``specs.logs.actions``), and the log is read from there.
+What is there is listed once, at the beginning: a table may be written meanwhile, and the versions
+that come later are counted but not read. Where old commits were cleaned up, a checkpoint says which
+files the table had (``specs.logs.actions``), and the log is read from there.
 """
 
 from __future__ import annotations
@@ -65,7 +65,9 @@ class DeltaLog:
     last: int
     """The newest version."""
     base: Checkpoint | None = None
-    """The checkpoint of version ``first − 1``, which has the files until then; None: ``first`` is 0."""
+    """The checkpoint of version ``first − 1``, which has the files until then; None: ``first`` is
+    0.
+    """
 
     def commits(self, since: int | None = None) -> Iterator[LogCommit]:
         """The commits from ``first`` on, or from another version, in order."""
@@ -123,8 +125,8 @@ def open_log(table: Path) -> DeltaLog:
     """The log of the table at a path; LogError if it is none, or has a gap."""
     if REMOTE.match(str(table)):
         raise LogError(
-            f"{table}: tables are read from folders of this machine; only its folder _delta_log is needed, without the"
-            " data: copy that"
+            f"{table}: tables are read from folders of this machine; only its folder _delta_log is"
+            " needed, without the data: copy that"
         )
     if not is_folder(table):
         raise LogError(f"{table}: there is no such folder; the folder of a Delta table is wanted")
@@ -166,7 +168,9 @@ def has_version(table: Path, version: int) -> bool:
 
 
 def commits_since(table: Path, version: int = -1) -> tuple[LogCommit, ...]:
-    """The commits after a version that are still there, oldest first; LogError for one that does not read."""
+    """The commits after a version that are still there, oldest first; LogError for one that does
+    not read.
+    """
     later = [v for v in _list(table)[0] if v > version] if is_delta_table(table) else []
     return tuple(_commit(table, v, newest=v == later[-1]) for v in later)
 
@@ -196,8 +200,8 @@ def _list(table: Path) -> tuple[list[int], list[str]]:
 
 
 def _last_checkpoint(table: Path, whole: list[Checkpoint], last: int) -> None:
-    """What the file ``_last_checkpoint`` says is there. One that does not read is no matter: it is a
-    hint, which Delta does without, too.
+    """What the file ``_last_checkpoint`` says is there. One that does not read is no matter: it is
+    a hint, which Delta does without, too.
     """
     path = table / "_delta_log" / "_last_checkpoint"
     hint = read_if_there(path, LogError)

@@ -1,4 +1,5 @@
-"""The engines by name: those that ship, those of installed packages, and those that a program offers.
+"""The engines by name: those that ship, those of installed packages, and those that a program
+offers.
 
 >>> engines()
 ('delta', 'deltalake', 'deltalake-1.6.3', 'derby', 'model', 'postgres')

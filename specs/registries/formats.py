@@ -1,4 +1,5 @@
-"""The formats by name: those that ship, those of installed packages, and those that a program offers.
+"""The formats by name: those that ship, those of installed packages, and those that a program
+offers.
 
 >>> format_named("delta").log, format_named("delta-rs").log
 ('delta', 'delta')

@@ -66,8 +66,8 @@ def bind_job_statement(
     tables: Mapping[str, Schema],
     read: Callable[[str], Statement],
 ) -> tuple[Statement, dict[str, Read]]:
-    """The statement, in which what its queries give stays a parameter, and these queries by parameter; ``read`` is
-    how a text without parameters is read.
+    """The statement, in which what its queries give stays a parameter, and these queries by
+    parameter; ``read`` is how a text without parameters is read.
 
     >>> from isolitmus.specs.sql.statements import read_statement
     >>> from isolitmus.specs.files.workload_file import read_workload

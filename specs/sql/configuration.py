@@ -2,15 +2,16 @@
 
 The confs of Spark and Delta that a transaction's client may set, with the values that are modelled.
 
-A conf is passed to the engine as it is written. What takes no part in what a commit reads, writes or conflicts with
-(ASIDE) may have any value; what does (CONFS) has those that are modelled; anything else is refused, with the reason
-where one is known (REASONS), for the model would not know what it does.
+A conf is passed to the engine as it is written. What takes no part in what a commit reads, writes
+or conflicts with (ASIDE) may have any value; what does (CONFS) has those that are modelled;
+anything else is refused, with the reason where one is known (REASONS), for the model would not know
+what it does.
 
 The properties of a table that are modelled, with the values: one list for litmus files and for SQL.
 
-What is here decides no conflict, or the model knows what it decides; what else Delta has (DeltaConfig.scala) is refused
-with the reason (REASONS), and what Delta has not as its own error says it. A property of another one's than Delta's says
-nothing to Delta.
+What is here decides no conflict, or the model knows what it decides; what else Delta has
+(DeltaConfig.scala) is refused with the reason (REASONS), and what Delta has not as its own error
+says it. A property of another one's than Delta's says nothing to Delta.
 """
 
 from __future__ import annotations
@@ -73,7 +74,9 @@ ATTEMPTS = f"{DELTA}maxCommitAttempts"
 VACUUM_LOGGING = f"{DELTA}vacuum.logging.enabled"
 AUTO_MERGE = f"{DELTA}schema.autoMerge.enabled"
 EMPTY_TEXTS = "isolitmus.emptyPartitionTexts"
-"""No conf of Spark's, and nobody sets it: ``kept`` for a writer to whom an empty text in a partition column is no NULL."""
+"""No conf of Spark's, and nobody sets it: ``kept`` for a writer to whom an empty text in a
+partition column is no NULL.
+"""
 SWITCH = ("true", "false")
 
 
@@ -93,7 +96,8 @@ CONFS: Mapping[str, tuple[str, ...]] = {
     EMPTY_COMMITS: SWITCH,
     SKIPPING: SWITCH,
     VACUUM_LOGGING: SWITCH,
-    # no statement that is read names a column that its table lacks; of MERGE see ``apply_session_confs``
+    # no statement that is read names a column that its table lacks; of MERGE see
+    # ``apply_session_confs``
     AUTO_MERGE: SWITCH,
     **{deletion_vectors_conf(verb): SWITCH for verb in ("delete", "update", "merge")},
     # a second attempt has every winner to check: one more or less of them makes no difference
@@ -145,23 +149,33 @@ ASIDE = (
         )
     ),
 )  # fmt: skip
-"""Confs of a session, as patterns, that take no part: of Spark's SQL, and of Delta's own (DeltaSQLConf.scala)."""
+"""Confs of a session, as patterns, that take no part: of Spark's SQL, and of Delta's own
+(DeltaSQLConf.scala).
+"""
 UNMODELLED_CONFS: Mapping[str, str] = {
     SHUFFLES: "known: a whole number from 1",
     "spark.sql.ansi.enabled": "expressions are those of ANSI mode; known: true",
     "spark.sql.storeAssignmentPolicy": "what is written is cast as ANSI has it; known: ANSI",
     "spark.sql.session.timeZone": "timestamps are those of UTC; known: UTC",
     "spark.sql.caseSensitive": "names of columns ignore case; known: false",
-    f"{DELTA}autoCompact.*": "an automatic compaction is a commit of its own; a transaction that does OPTIMIZE stands for it",
+    f"{DELTA}autoCompact.*": (
+        "an automatic compaction is a commit of its own; a transaction that does OPTIMIZE stands"
+        " for it"
+    ),
     f"{DELTA}optimizeWrite.*": "it decides how many files a write has, and files decide conflicts",
     f"{DELTA}optimize.*": "it decides which files are compacted together",
     f"{DELTA}stats.*": "statistics decide which files a statement reads",
     f"{DELTA}skipping.*": "it decides which files a statement reads",
     "spark.databricks.io.skipping.*": "statistics decide which files a statement reads",
-    f"{DELTA}properties.defaults.*": "it is a property of tables that are made later; say it in TBLPROPERTIES",
+    f"{DELTA}properties.defaults.*": (
+        "it is a property of tables that are made later; say it in TBLPROPERTIES"
+    ),
     f"{DELTA}stalenessLimit": "with it a snapshot may be an older one",
     f"{DELTA}merge.*": "it decides what a MERGE reads or writes",
-    f"{DELTA}rowLevelConcurrencyPreview": "releases 14.0 and 14.1 of Databricks have it; name one, as databricks-serializable-newest-rows@14.1-preview",
+    f"{DELTA}rowLevelConcurrencyPreview": (
+        "releases 14.0 and 14.1 of Databricks have it; name one, as"
+        " databricks-serializable-newest-rows@14.1-preview"
+    ),
     f"{DELTA}conflictDetection.*": "it decides what a statement conflicts with",
     **{
         f"{DELTA}{key}": why
@@ -171,10 +185,12 @@ UNMODELLED_CONFS: Mapping[str, str] = {
             "it decides how CONVERT TO DELTA reads what it converts": "convert.*",
             "it decides what RESTORE, CLONE or REPLACE may write": "clone.* restore.* replace.*",
             "it decides which features a table may have, or how one is dropped": (
-                "tableFeatures.* adaptiveMetadataTree.* amt.* inCommitTimestamp.* geo.* variant* *RedirectFeature"
-                " checkpointV2.exposeTableFeatureForTesting typeWidening.*"
+                "tableFeatures.* adaptiveMetadataTree.* amt.* inCommitTimestamp.* geo.* variant*"
+                " *RedirectFeature checkpointV2.exposeTableFeatureForTesting typeWidening.*"
             ),
-            "it decides how, and in how many commits, row tracking is switched on": "rowTracking.* backfill.*",
+            "it decides how, and in how many commits, row tracking is switched on": (
+                "rowTracking.* backfill.*"
+            ),
             "it decides what a change of column mapping writes": "columnMapping.*",
             "it decides what a stream reads, or when it is refused": "streaming.*",
             "it decides what is read of a change data feed": "changeDataFeed.* changelogV2.*",
@@ -182,25 +198,29 @@ UNMODELLED_CONFS: Mapping[str, str] = {
                 "generatedColumn.partitionFilterOptimization.*"
             ),
             "it decides which writes are refused": (
-                "generatedColumn.* checkConstraints.* constraints.* commitValidation.* *.throwEnabled schema.*"
-                " numRecordsValidation.* commandInvariant* duplicateActionCheck.* partitionColumn*"
-                " tablePropertyConstraintsCheck.* allowArbitraryProperties.* command.*"
+                "generatedColumn.* checkConstraints.* constraints.* commitValidation.*"
+                " *.throwEnabled schema.* numRecordsValidation.* commandInvariant*"
+                " duplicateActionCheck.* partitionColumn* tablePropertyConstraintsCheck.*"
+                " allowArbitraryProperties.* command.*"
             ),
             "it decides what an INSERT that replaces rows reads or writes": (
                 "replaceOn.* replaceUsing.* replaceWhere.* insert* dynamicPartitionOverwrite.*"
             ),
             "it decides how values are cast, or which columns a write has": (
-                "dml.* updateAndMergeCasting* resolveMerge* schemaEvolution.* checkLatestSchemaOnRead createDataFrame.*"
+                "dml.* updateAndMergeCasting* resolveMerge* schemaEvolution.*"
+                " checkLatestSchemaOnRead createDataFrame.*"
             ),
             "it decides what a partition column keeps of a value": (
-                "convertEmptyToNull* normalizePartitionValues* failOnPartitionValue* write.utcTimestampPartitionValues"
+                "convertEmptyToNull* normalizePartitionValues* failOnPartitionValue*"
+                " write.utcTimestampPartitionValues"
             ),
             "it decides which values an identity column has": "identityColumn.*",
             "it decides how rows are marked as deleted": "deletionVectors.*",
             "it decides which DELETE is taken": "delete.*",
             "it decides which files VACUUM removes": "vacuum.* retentionDurationCheck.*",
             "it decides which changes of a table are taken": (
-                "alter* changeColumn.* liquid.* clusteredTable.* hms.* legacy.* createEmptySchemaTable.*"
+                "alter* changeColumn.* liquid.* clusteredTable.* hms.* legacy.*"
+                " createEmptySchemaTable.*"
             ),
             "commits by a coordinator are not modelled": "coordinatedCommits.*",
             "it decides which code of Delta executes a statement": "v2.* catalog.*",
@@ -225,8 +245,8 @@ TAILS = {key.removeprefix(DELTA): key for key in (*CONFS, *ASIDE, *USUAL)}
 
 
 def conf_problem(key: str, value: str, known: Iterable[str] = CONFS) -> str:
-    """Return why a conf with this value is not modelled; empty if it is, or takes no part. ``known``: those
-    of CONFS that may be said.
+    """Return why a conf with this value is not modelled; empty if it is, or takes no part.
+    ``known``: those of CONFS that may be said.
 
     >>> conf_problem("spark.sql.adaptive.enabled", "true"), conf_problem("team", "eu")
     ('', '')
@@ -260,7 +280,10 @@ def conf_problem(key: str, value: str, known: Iterable[str] = CONFS) -> str:
     ):
         return f"'{key}' is not modelled: {why}"
     if key.startswith(("spark.sql.", "spark.databricks.")):
-        return f"'{key}' is not modelled: whether it takes part in conflicts is not known; leave it out"
+        return (
+            f"'{key}' is not modelled: whether it takes part in conflicts is not known; leave"
+            " it out"
+        )
     return f"'{key}' is said when an application starts, and no session can set it; leave it out"
 
 
@@ -270,7 +293,8 @@ def is_dynamic_overwrite(confs: Mapping[str, str]) -> bool:
 
 
 def with_overwrite_mode(statement: Statement, confs: Mapping[str, str]) -> Statement:
-    """The statement as the overwrite mode of its session has it; only an INSERT OVERWRITE depends on it.
+    """The statement as the overwrite mode of its session has it; only an INSERT OVERWRITE depends
+    on it.
 
     >>> from isolitmus.model.schema import Column, Schema
     >>> from isolitmus.specs.sql.statements import read_statement
@@ -286,7 +310,9 @@ def with_overwrite_mode(statement: Statement, confs: Mapping[str, str]) -> State
 
 
 class AllowedValues(NamedTuple):
-    """What a property may be: as a pattern, which ignores case, and in words; and what it is where nobody says it."""
+    """What a property may be: as a pattern, which ignores case, and in words; and what it is where
+    nobody says it.
+    """
 
     pattern: str
     words: str
@@ -314,7 +340,9 @@ def _span(usual: str) -> AllowedValues:
 
 
 LEVELS = ("Serializable", "WriteSerializable", "SnapshotIsolation")
-"""What Delta reads as an isolation level (isolationLevels.scala, fromString); it takes the first from a user."""
+"""What Delta reads as an isolation level (isolationLevels.scala, fromString); it takes the first
+from a user.
+"""
 MADE = {
     "delta.appendOnly": SWITCH_VALUES,
     "delta.autoOptimize.autoCompact": _one("false", usual="false"),
@@ -341,7 +369,9 @@ MADE = {
     "delta.sampleRetentionDuration": _span("interval 7 days"),
     "delta.setTransactionRetentionDuration": _span("interval 30 days"),
 }
-"""The properties of a table when it is made. An isolation level that Delta does not take is its own error."""
+"""The properties of a table when it is made. An isolation level that Delta does not take is its own
+error.
+"""
 SETTABLE = MADE | {
     "delta.checkpointPolicy": _one("classic", "v2", usual="classic"),
     "delta.enableInCommitTimestamps": SWITCH_VALUES,
@@ -352,7 +382,9 @@ UNMODELLED_PROPERTIES: Mapping[str, str] = {
     "delta.autoOptimize": "an automatic compaction is a commit of its own",
     "delta.castIcebergTimeType": "it is for tables of Iceberg that are converted",
     "delta.columnMapping.maxColumnId": "Delta counts it itself",
-    "delta.compatibility.symlinkFormatManifest.enabled": "each commit then writes manifests beside the log",
+    "delta.compatibility.symlinkFormatManifest.enabled": (
+        "each commit then writes manifests beside the log"
+    ),
     "delta.coordinatedCommits.*": "another service then decides who commits",
     "delta.dataSkipping*": "statistics decide which files a statement reads",
     "delta.enableChangeDataCapture": "Delta calls it delta.enableChangeDataFeed",
@@ -373,7 +405,9 @@ UNMODELLED_PROPERTIES: Mapping[str, str] = {
 """Why other properties of Delta's are not modelled, by pattern."""
 
 LAYOUT: dict[str, str] = {
-    "delta.autoOptimize.autoCompact": "commits of automatic compactions are left out; add a job with OPTIMIZE to include them",
+    "delta.autoOptimize.autoCompact": (
+        "commits of automatic compactions are left out; add a job with OPTIMIZE to include them"
+    ),
     "delta.autoOptimize.optimizeWrite": "",
     "delta.deletedFileRetentionDuration": "",
     "delta.enableRowLevelConcurrency": "",
@@ -383,8 +417,8 @@ LAYOUT: dict[str, str] = {
     "delta.targetFileSize": "",
     "delta.tuneFileSizesForRewrites": "",
 }
-"""Properties that say how files are laid out and kept and which releases read them, and what is taken for granted of
-them where only statements and conditions are looked at."""
+"""Properties that say how files are laid out and kept and which releases read them, and what is
+taken for granted of them where only statements and conditions are looked at."""
 
 
 SEVERAL: Mapping[str, str] = {
@@ -401,8 +435,8 @@ UPGRADED = "columns are mapped, files rewritten and a property set"
 
 
 def misspelled_property(key: str) -> str:
-    """What is wrong with a property of Delta's in other letters than Delta's, which puts it right, but not
-    everywhere; empty if nothing is.
+    """What is wrong with a property of Delta's in other letters than Delta's, which puts it right,
+    but not everywhere; empty if nothing is.
 
     >>> misspelled_property("delta.appendonly"), misspelled_property("delta.appendOnly")
     ("'delta.appendonly' is written delta.appendOnly", '')
@@ -412,7 +446,8 @@ def misspelled_property(key: str) -> str:
 
 
 def retention_problem(given: Mapping[str, str]) -> str:
-    """Return why Delta refuses the retentions among properties that are said together; empty if it does not.
+    """Return why Delta refuses the retentions among properties that are said together; empty if it
+    does not.
 
     >>> retention_problem({"delta.deletedFileRetentionDuration": "interval 60 days"})
     'delta.logRetentionDuration (interval 30 days) is shorter than delta.deletedFileRetentionDuration (interval 60 days)'

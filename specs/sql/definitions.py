@@ -91,7 +91,9 @@ PAIR = re.compile(
     rf"\s*(?:{TEXT}|(\w+(?:\.\w+)*))(?:\s*=\s*|\s+)(?:{TEXT}|(true|false|[+-]?\d+(?:\.\d+)?))\s*",
     re.IGNORECASE,
 )
-"""A property: a name, in quotes or not, and a text, a number, TRUE or FALSE, with or without a = between."""
+"""A property: a name, in quotes or not, and a text, a number, TRUE or FALSE, with or without a =
+between.
+"""
 DECLARED = re.compile(r"\s*`?(\w+)`?\s+(\w+(?:\s*\([\d\s,]*\))?)\s*")
 BETWEEN = re.compile(r",(?![^()]*\))")
 """The commas between columns."""
@@ -101,8 +103,8 @@ WRITE_ALTER = (
 )
 FORMS = (
     "SET TBLPROPERTIES, UNSET TBLPROPERTIES, ADD COLUMNS, ADD CONSTRAINT … CHECK, DROP CONSTRAINT,"
-    " DROP COLUMN, RENAME COLUMN, DROP FEATURE, ALTER COLUMN … COMMENT, ALTER COLUMN … DROP NOT NULL, ALTER COLUMN … SYNC IDENTITY,"
-    " CLUSTER BY"
+    " DROP COLUMN, RENAME COLUMN, DROP FEATURE, ALTER COLUMN … COMMENT, ALTER COLUMN … DROP NOT"
+    " NULL, ALTER COLUMN … SYNC IDENTITY, CLUSTER BY"
 )
 
 
@@ -198,8 +200,9 @@ class DefinitionReader(QueryReader):
             named = tuple(str(key[key.lastindex or 0]) for key in keys if key)
             if LEVEL_KEY in named:
                 self.outside(
-                    f"whether {LEVEL_KEY} is set depends on the protocol of the run; SET TBLPROPERTIES"
-                    f" ('{LEVEL_KEY}' = 'Serializable') has the effect of unsetting it"
+                    f"whether {LEVEL_KEY} is set depends on the protocol of the run; SET"
+                    f" TBLPROPERTIES ('{LEVEL_KEY}' = 'Serializable') has the effect of"
+                    " unsetting it"
                 )
             for why in filter(None, map(misspelled_property, named)):
                 self.outside(why)
@@ -242,7 +245,9 @@ class DefinitionReader(QueryReader):
         self.outside(f"ALTER TABLE … {rest.split(maxsplit=1)[0].upper()} {OUTSIDE}: {FORMS}")
 
     def unmapped(self, given: Mapping[str, str], *, unset: bool) -> df.RemoveMapping:
-        """The end of column mapping, which is a commit of its own; of another spelling Delta takes no notice."""
+        """The end of column mapping, which is a commit of its own; of another spelling Delta takes
+        no notice.
+        """
         if not unset and given[MAPPING_MODE] != "none":
             self.outside(f"'{given[MAPPING_MODE]}' is written none")
         if len(given) > 1:
@@ -346,7 +351,9 @@ HOW: dict[tuple[str, bool], df.How] = {
 
 
 RESERVED = ("comment", "external", "is_managed_location", "location", "owner", "provider")
-"""The properties that Spark does not let one set in this way (AstBuilder.scala, cleanTableProperties)."""
+"""The properties that Spark does not let one set in this way (AstBuilder.scala,
+cleanTableProperties).
+"""
 
 
 def select_of(syntax: Syntax) -> exp.Expr:

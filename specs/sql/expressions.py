@@ -1,7 +1,8 @@
 """Read a sqlglot expression into the model's own tree, columns resolved and types checked.
 
 White-listed: a node, or an argument of a node, that is not handled here is refused with its place
-in the author's text. Implicit casts are those of Spark's ANSI mode (``model.sql.types.common_type``).
+in the author's text. Implicit casts are those of Spark's ANSI mode
+(``model.sql.types.common_type``).
 """
 
 from __future__ import annotations
@@ -199,7 +200,8 @@ class _ExpressionReader:
         if operand.type != found.item.type and not {operand.type, found.item.type} <= set(INTEGERS):
             self.scope.place.refuse(
                 subject,
-                f"'{self.scope.place.written(subject)}' is {operand.type}, the subquery gives {found.item.type}",
+                f"'{self.scope.place.written(subject)}' is {operand.type}, the subquery gives"
+                f" {found.item.type}",
             )
         return replace(found, operand=operand)
 
@@ -295,8 +297,8 @@ class _ExpressionReader:
     def _comparable(
         self, node: exp.Expr, parts: Sequence[exp.Expr], values: Sequence[ex.Expr]
     ) -> list[ex.Expr]:
-        """Values in the type in which Spark compares them; of an integer that is written out beside a
-        decimal, its digits count.
+        """Values in the type in which Spark compares them; of an integer that is written out beside
+        a decimal, its digits count.
         """
         if any(decimal_of(value.type) for value in values):
             values = [

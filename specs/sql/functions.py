@@ -4,8 +4,8 @@ Read scalar functions, CASE, COALESCE and LIKE, each by the class that sqlglot g
 
 Read the constants of an expression, and what Spark makes of a value where another type is wanted.
 
-Every implicit cast is written into the tree that sqlglot has made (``CAST_OF``), so that whoever translates
-the author's text for an engine with other rules has it, too.
+Every implicit cast is written into the tree that sqlglot has made (``CAST_OF``), so that whoever
+translates the author's text for an engine with other rules has it, too.
 """
 
 from __future__ import annotations
@@ -119,7 +119,9 @@ def coerce(place: SqlText, node: exp.Expr, value: ex.Expr, target: Type) -> ex.E
 
 
 def operand_type(node: exp.Expr, value: ex.Expr) -> Type:
-    """The type of an operand beside decimals: an integer that is written out, and is no CAST, has just its digits."""
+    """The type of an operand beside decimals: an integer that is written out, and is no CAST, has
+    just its digits.
+    """
     bare = node.unnest()
     written = isinstance(bare.this if isinstance(bare, exp.Neg) else bare, exp.Literal)
     if written and isinstance(value, ex.Const) and type(value.value) is int:
@@ -162,7 +164,9 @@ def _moment(place: SqlText, node: exp.Expr, text: str, target: Type) -> ex.Const
 
 
 STRUCTURED = (exp.Bracket, exp.Dot, exp.Lambda, exp.Struct, exp.Array, exp.Explode, exp.FromJson)
-"""The nodes of expressions on structures, arrays and maps, besides functions that are called after these."""
+"""The nodes of expressions on structures, arrays and maps, besides functions that are called after
+these.
+"""
 NAMED_AFTER = re.compile(r"(?:\w+_)?(?:ARRAY|MAP|STRUCT)(?:S|_\w+)?|TRANSFORM|FLATTEN|CARDINALITY")
 RANDOM = {
     "RAND", "RANDOM", "RANDN", "RANDSTR", "UUID", "SHUFFLE", "UNIFORM", "MONOTONICALLY_INCREASING_ID",
@@ -176,7 +180,8 @@ CALLED = re.compile(r"\w+(?=\s*\()")
 
 @cache
 def is_random(text: str) -> bool:
-    """Whether an expression may give another value for the same values of its columns, or names where a row is stored.
+    """Whether an expression may give another value for the same values of its columns, or names
+    where a row is stored.
 
     >>> is_random("rand() < 0.5"), is_random("_metadata.file_name = 'a'"), is_random("brand = 'a'")
     (True, True, False)
@@ -191,7 +196,8 @@ def is_random(text: str) -> bool:
 
 @cache
 def is_nondeterministic(text: str) -> bool:
-    """Whether Spark finds an expression not deterministic for certain: it calls such a function, and none of a user.
+    """Whether Spark finds an expression not deterministic for certain: it calls such a function,
+    and none of a user.
 
     >>> [is_nondeterministic(text) for text in ("round(id * rand())", "mine(rand())", "_metadata.file_name = 'a'")]
     [True, False, False]
@@ -204,7 +210,8 @@ def is_nondeterministic(text: str) -> bool:
 
 @cache
 def is_complex(text: str) -> bool:
-    """Whether an expression is on structures, arrays or maps, or is not deterministic, by its syntax.
+    """Whether an expression is on structures, arrays or maps, or is not deterministic, by its
+    syntax.
 
     >>> [is_complex(text) for text in ("map('a', v)['a'] = 1", "s.t.u = 1 AND uuid() = n", "mine(v) = 1", "LIMIT 3")]
     [True, True, False, True]
@@ -272,7 +279,9 @@ SIGNATURES: Mapping[type[exp.Expr], Signature] = {
 
 
 SECONDS = {"DAY": 86_400, "HOUR": 3_600, "MINUTE": 60, "SECOND": 1}
-"""How long the units of intervals are, whose days have 24 hours (the session's time zone is UTC)."""
+"""How long the units of intervals are, whose days have 24 hours (the session's time zone is
+UTC).
+"""
 LONGEST = (2**63 - 1) // 1_000_000
 """The longest interval that Spark has, in seconds."""
 DIGESTS = {"256": "sha256", "0": "sha256"}
@@ -292,7 +301,8 @@ def unify_types(
         named = " with ".join(dict.fromkeys(types))
         place.refuse(
             node,
-            f"'{place.written(node)}' compares {named}; what Spark makes of the two is not modelled",
+            f"'{place.written(node)}' compares {named}; what Spark makes of the two is not"
+            " modelled",
             "type",
         )
     return target, [
@@ -457,7 +467,9 @@ class FunctionReader:
         return value
 
     def within(self, node: exp.Expr) -> ex.Expr:
-        """Whether a text begins with another, which Spark's optimizer has as LIKE, ends with it or has it in it."""
+        """Whether a text begins with another, which Spark's optimizer has as LIKE, ends with it or
+        has it in it.
+        """
         texts = [self.text(part) for part in (node.this, node.expression)]
         if not isinstance(node, exp.StartsWith):
             return ex.Call(type(node).__name__.lower(), tuple(texts), "BOOLEAN")

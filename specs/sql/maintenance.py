@@ -1,4 +1,6 @@
-"""Resolve OPTIMIZE, REORG and VACUUM, Delta's own verbs: they have a grammar of their own, delta.lark."""
+"""Resolve OPTIMIZE, REORG and VACUUM, Delta's own verbs: they have a grammar of their own,
+delta.lark.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,9 @@ if TYPE_CHECKING:
 __all__ = ["VerbReader", "verb_condition"]
 
 RETENTION = 168
-"""The hours for which VACUUM keeps files if a table says nothing (delta.deletedFileRetentionDuration)."""
+"""The hours for which VACUUM keeps files if a table says nothing
+(delta.deletedFileRetentionDuration).
+"""
 
 
 @cache
@@ -34,7 +38,9 @@ def _grammar() -> Lark:
 
 
 def verb_condition(syntax: Syntax) -> tuple[str, exp.Expr] | None:
-    """The table and the condition of a statement of Delta's own verbs; None if it is none, or has none."""
+    """The table and the condition of a statement of Delta's own verbs; None if it is none, or has
+    none.
+    """
     try:
         parts = _parts(_grammar().parse(syntax.text).children[0])
     except LarkError:
@@ -105,8 +111,9 @@ class VerbReader(QueryReader):
         if any(number < RETENTION for number in hours):
             self.place.refuse(
                 None,
-                f"VACUUM RETAIN {hours[0]} HOURS removes files that others may be about to commit, which"
-                f" no check of theirs finds out; what is modelled retains {RETENTION} hours or more",
+                f"VACUUM RETAIN {hours[0]} HOURS removes files that others may be about to commit,"
+                f" which no check of theirs finds out; what is modelled retains {RETENTION} hours"
+                " or more",
             )
         return st.Vacuum(self.sql, schema.name)
 

@@ -2,12 +2,13 @@
 
 The types of parameters that nobody declares: those of the columns that they meet.
 
-``day = :day`` compares the two, ``INSERT INTO t VALUES (:day)`` puts the one into the other. ``CAST(:day AS DATE)``
-says the type of what it takes: a text that is no date makes the statement fail, which then writes nothing. In the rows of
-``(SELECT :day AS day) AS s`` a parameter is the column ``s.day``, and meets what that meets.
+``day = :day`` compares the two, ``INSERT INTO t VALUES (:day)`` puts the one into the other.
+``CAST(:day AS DATE)`` says the type of what it takes: a text that is no date makes the statement
+fail, which then writes nothing. In the rows of ``(SELECT :day AS day) AS s`` a parameter is the
+column ``s.day``, and meets what that meets.
 
-What a statement's text says of values by the names of columns: the rows of a nested query, what a MERGE's INSERT
-puts where.
+What a statement's text says of values by the names of columns: the rows of a nested query, what a
+MERGE's INSERT puts where.
 """
 
 from __future__ import annotations
@@ -31,7 +32,8 @@ __all__ = ["column_contents", "infer_types", "merge_assignments", "single_row"]
 
 
 def column_contents(node: exp.Expr) -> dict[str, list[exp.Expr]]:
-    """By the name of a column, in lower case, what stands in it in the rows of a nested query, or of VALUES.
+    """By the name of a column, in lower case, what stands in it in the rows of a nested query, or
+    of VALUES.
 
     >>> import sqlglot
     >>> made = sqlglot.parse_one("SELECT * FROM (SELECT :n AS id, max(x) AS x FROM s)").find(exp.Subquery)
@@ -58,7 +60,8 @@ def column_contents(node: exp.Expr) -> dict[str, list[exp.Expr]]:
 
 
 def single_row(node: exp.Expr) -> dict[str, exp.Expr] | None:
-    """The values of a source that is one row, whatever there is, by name; None if it is anything else.
+    """The values of a source that is one row, whatever there is, by name; None if it is anything
+    else.
 
     >>> import sqlglot
     >>> made = sqlglot.parse_one("SELECT * FROM (SELECT :n AS id)").find(exp.Subquery)
@@ -78,7 +81,8 @@ def _given(node: exp.Expr) -> list[str]:
 def merge_assignments(
     clause: exp.Expr, starred: Iterable[str], source: str
 ) -> list[tuple[str, exp.Expr]]:
-    """By column, what a MERGE's INSERT or UPDATE SET * puts there; ``*`` is the columns ``starred`` of the ``source``.
+    """By column, what a MERGE's INSERT or UPDATE SET * puts there; ``*`` is the columns ``starred``
+    of the ``source``.
 
     >>> import sqlglot
     >>> merge = "MERGE INTO t USING s ON t.id = s.id WHEN NOT MATCHED THEN INSERT "
@@ -131,7 +135,9 @@ def infer_types(statements: Iterable[Syntax], schemas: Mapping[str, Schema]) -> 
 def _conditioned(
     syntax: Syntax, schemas: Mapping[str, Schema]
 ) -> tuple[exp.Expr, dict[str, Schema]]:
-    """Where parameters meet columns, and the tables that these are of; of OPTIMIZE and REORG that is the condition."""
+    """Where parameters meet columns, and the tables that these are of; of OPTIMIZE and REORG that
+    is the condition.
+    """
     verb = verb_condition(syntax)
     if verb is None:
         tree = syntax.tree()
@@ -160,7 +166,9 @@ def _made(tree: exp.Expr) -> Contents:
 
 
 def _parameters(value: exp.Expr, made: Contents) -> Iterator[str]:
-    """The parameters that a value is, or one of which it is: itself, or as a column of what is made."""
+    """The parameters that a value is, or one of which it is: itself, or as a column of what is
+    made.
+    """
     if isinstance(value, exp.Placeholder):
         yield value.name
     elif isinstance(value, exp.Coalesce | exp.Greatest | exp.Least):

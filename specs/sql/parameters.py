@@ -62,7 +62,8 @@ def parameters(sql: str) -> tuple[str, ...]:
 
 
 def bind_text(sql: str, values: Mapping[str, Value]) -> str:
-    """The text with literals in the place of its parameters, and of ``current_date()`` if it has a value.
+    """The text with literals in the place of its parameters, and of ``current_date()`` if it has a
+    value.
 
     >>> bind_text("UPDATE t SET x = :seen - 1, s = ':seen'", {"seen": -2})
     "UPDATE t SET x = (-2) - 1, s = ':seen'"
@@ -147,8 +148,8 @@ def with_markers(sql: str) -> str:
 
 
 def place_versions(sql: str, versions: Sequence[int], alias: Callable[[str | None], object]) -> str:
-    """The text with an engine's own number in the place of each ``{init[n]}``, and another path to a
-    table (None: to the only one) in the place of each ``{alias}``.
+    """The text with an engine's own number in the place of each ``{init[n]}``, and another path to
+    a table (None: to the only one) in the place of each ``{alias}``.
 
     >>> place_versions("SELECT * FROM t VERSION AS OF {init[1]}", [2], str)
     'SELECT * FROM t VERSION AS OF 2'

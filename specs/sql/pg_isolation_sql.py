@@ -1,8 +1,9 @@
-"""The SQL of isolation tests: what is read of it, as little trees; the rest is refused, with its words.
+"""The SQL of isolation tests: what is read of it, as little trees; the rest is refused, with its
+words.
 
-Choices. What reads or writes rows is a query or change of what sqlglot parses and ``KNOWN`` lists: of anything else nobody
-here says which rows it reads. A condition on rows is known where it stands alone over one table; a query of several
-tables reads all of each.
+Choices. What reads or writes rows is a query or change of what sqlglot parses and ``KNOWN`` lists:
+of anything else nobody here says which rows it reads. A condition on rows is known where it stands
+alone over one table; a query of several tables reads all of each.
 """
 
 from __future__ import annotations
@@ -40,7 +41,9 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class PgBegin:
-    """BEGIN: the level as it is written, in capitals; ``deferrable`` if the snapshot waits until it is safe."""
+    """BEGIN: the level as it is written, in capitals; ``deferrable`` if the snapshot waits until it
+    is safe.
+    """
 
     level: str
     deferrable: bool
@@ -48,7 +51,9 @@ class PgBegin:
 
 @dataclass(frozen=True, slots=True)
 class PgEnd:
-    """The end of a transaction, or of the one that was ``prepared`` under a name; ``PREPARE`` gives it that name."""
+    """The end of a transaction, or of the one that was ``prepared`` under a name; ``PREPARE`` gives
+    it that name.
+    """
 
     verb: str
     prepared: str = ""
@@ -96,7 +101,9 @@ PgStatement = PgBegin | PgEnd | MadeTable | Drops | Idle | OfRows
 
 @dataclass(frozen=True, slots=True)
 class TableScan:
-    """That a statement reads a table: the node of its name, and the condition on its rows, None for all of them."""
+    """That a statement reads a table: the node of its name, and the condition on its rows, None for
+    all of them.
+    """
 
     table: exp.Table
     condition: exp.Expr | None
@@ -105,14 +112,16 @@ class TableScan:
 BLANK = r"\s+"
 LEVEL = r"ISOLATION LEVEL (SERIALIZABLE|REPEATABLE READ|READ COMMITTED|READ UNCOMMITTED)"
 BEGIN = re.compile(
-    rf"(?:BEGIN|START)(?: TRANSACTION| WORK)?(?:,? {LEVEL}|,? READ (?:ONLY|WRITE)|,?(?P<not> NOT)? (?P<wait>DEFERRABLE))*"
+    rf"(?:BEGIN|START)(?: TRANSACTION| WORK)?(?:,? {LEVEL}|,? READ (?:ONLY|WRITE)|,?(?P<not> NOT)?"
+    r" (?P<wait>DEFERRABLE))*"
 )
 END = re.compile(r"(COMMIT|END|ROLLBACK|ABORT)(?: TRANSACTION| WORK)?")
 PREPARED = re.compile(
     r"(PREPARE TRANSACTION|COMMIT PREPARED|ROLLBACK PREPARED) '([^']*)'", re.IGNORECASE
 )
 IDLE = re.compile(
-    r"SET (?!TRANSACTION\b|SESSION CHARACTERISTICS\b|\S*TRANSACTION_ISOLATION\b).*|VACUUM\b.*|ANALYZE\b.*"
+    r"SET (?!TRANSACTION\b|SESSION"
+    r" CHARACTERISTICS\b|\S*TRANSACTION_ISOLATION\b).*|VACUUM\b.*|ANALYZE\b.*"
 )
 OPERATORS = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.Add, exp.Sub, exp.Mul, exp.Neg)
 LOGIC = (exp.And, exp.Or, exp.Not, exp.Paren, exp.In, exp.Between, exp.Is, exp.Null, exp.Boolean)
@@ -173,7 +182,8 @@ def pg_statements(block: SqlBlock, file: str) -> tuple[PgStatement, ...]:
 
 
 def table_scans(tree: exp.Expr) -> Iterator[TableScan]:
-    """The tables that a statement reads, with what it asks of their rows; of a change that which is changed, too.
+    """The tables that a statement reads, with what it asks of their rows; of a change that which is
+    changed, too.
 
     >>> [one] = table_scans(sqlglot.parse_one("UPDATE t SET a = 1 WHERE b = 2"))
     >>> one.condition.sql()

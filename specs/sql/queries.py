@@ -51,11 +51,14 @@ if TYPE_CHECKING:
 __all__ = ["REFUSED", "JoinReader", "QueryReader", "aggregates"]
 
 VAGUE = ("distinct", "having", "qualify", "limit", "offset")
-"""What may leave out some of the rows that a query gives, each of them a row that it would give otherwise."""
+"""What may leave out some of the rows that a query gives, each of them a row that it would give
+otherwise.
+"""
 UNMODELLED = "in a query plan is not modelled"
 REFUSED = (
-    "open-source Delta refuses a subquery in this condition (DELTA_UNSUPPORTED_SUBQUERY), and for Databricks it is not"
-    " modelled; subqueries stand in INSERT … SELECT and in SET, and in the source of a MERGE … WHEN MATCHED THEN DELETE"
+    "open-source Delta refuses a subquery in this condition (DELTA_UNSUPPORTED_SUBQUERY), and for"
+    " Databricks it is not modelled; subqueries stand in INSERT … SELECT and in SET, and in the"
+    " source of a MERGE … WHEN MATCHED THEN DELETE"
 )
 
 
@@ -138,7 +141,9 @@ class QueryReader:
         return reduce(ex.And, [*vague, *([] if where is None else [where])]) if vague else where
 
     def vague_groups(self, node: exp.Select) -> tuple[ex.Expr, ...] | None:
-        """The items of a query by groups that are not modelled: values of which nothing is known."""
+        """The items of a query by groups that are not modelled: values of which nothing is
+        known.
+        """
         group = node.args.get("group")
         if group is None or not self.place.opaque:
             return None
@@ -266,7 +271,8 @@ class QueryReader:
 
     def evaluated(self, schema: Schema, where: ex.Expr | None, node: exp.Expr | None) -> None:
         """Refuse a condition on partition columns with an aggregate that Delta may answer from
-        metadata: it then counts as TRUE in the check of conflicts (widenNonDeterministicPredicates).
+        metadata: it then counts as TRUE in the check of conflicts
+        (widenNonDeterministicPredicates).
         """
         parts = schema.partition_indexes
         for condition in ex.conjuncts(where) if parts else ():
@@ -328,7 +334,9 @@ class QueryReader:
         *,
         plain: bool = False,
     ) -> tuple[ex.Expr, bool]:
-        """What a subquery selects, and whether that is an aggregate; ``plain``: one value may be none."""
+        """What a subquery selects, and whether that is an aggregate; ``plain``: one value may be
+        none.
+        """
         if kind == "exists":
             return ex.TRUE, False
         if len(node.expressions) != 1 or isinstance(node.expressions[0], exp.Star):
@@ -401,7 +409,9 @@ class JoinReader(QueryReader):
         return super().query(node, types)
 
     def name(self, node: exp.Expr) -> None:
-        """Take note of what a WITH names; each name stands for one query in all of the statement."""
+        """Take note of what a WITH names; each name stands for one query in all of the
+        statement.
+        """
         given = node.args.get("with_")
         if given is None:
             return
@@ -515,8 +525,8 @@ class JoinReader(QueryReader):
         return reduce(ex.And, equal)
 
     def side(self, node: exp.Expr, *, several: bool = False) -> tuple[qu.Query, Side]:
-        """What a FROM or a JOIN names: a table, a query in parentheses, VALUES, or a name that WITH gives; it may
-        be of ``several`` branches.
+        """What a FROM or a JOIN names: a table, a query in parentheses, VALUES, or a name that WITH
+        gives; it may be of ``several`` branches.
         """
         if isinstance(node, exp.Values):
             return self.listed(node)

@@ -1,5 +1,6 @@
-"""sqlglot without its warnings, and with one error: that it falls back to a Command is no news for whoever reads the tree,
-and of some texts its parser does not say that they do not parse, but trips over them.
+"""sqlglot without its warnings, and with one error: that it falls back to a Command is no news for
+whoever reads the tree, and of some texts its parser does not say that they do not parse, but trips
+over them.
 """
 
 from __future__ import annotations
@@ -21,7 +22,9 @@ LITERAL = re.compile(
     r"""|(?P<text>'(?:[^'\\]|\\.|'')*'|"(?:[^"\\]|\\.|"")*")""",
     re.DOTALL | re.IGNORECASE,
 )
-"""What has no text literal in it though there are quotes; and a text literal, doubled quotes among it."""
+"""What has no text literal in it though there are quotes; and a text literal, doubled quotes among
+it.
+"""
 TRIPPED = (AssertionError, AttributeError, LookupError, TypeError)
 """What parsing ends in besides an error of sqlglot's own."""
 
@@ -43,7 +46,8 @@ def quiet_logging() -> Iterator[None]:
 
 
 def parse_sql(text: str, dialect: str) -> list[Expr | None]:
-    """The trees of some statements; sqlglot's ParseError for whatever does not parse, RecursionError for what is too deep.
+    """The trees of some statements; sqlglot's ParseError for whatever does not parse,
+    RecursionError for what is too deep.
 
     >>> parse_sql("SELECT map('a')", "databricks")
     Traceback (most recent call last):
@@ -62,8 +66,8 @@ def parse_sql(text: str, dialect: str) -> list[Expr | None]:
 
 
 def _escaped(text: str) -> str:
-    r"""The text with a backslash for the first of two quotes in a literal: to Spark 4 they are one quote, to sqlglot two
-    literals side by side. What follows stays where it is.
+    r"""The text with a backslash for the first of two quotes in a literal: to Spark 4 they are one
+    quote, to sqlglot two literals side by side. What follows stays where it is.
 
     >>> print(_escaped("SELECT 'it''s', 'a' 'b', '' -- isn''t"))
     SELECT 'it\'s', 'a' 'b', '' -- isn''t

@@ -82,7 +82,9 @@ class StoringReader(JoinReader):
         return tuple(order)
 
     def stored(self, node: exp.Expr, column: Column, value: ex.Expr) -> ex.Expr:
-        """What a column gets of a value; of a type that is not modelled nothing is known of what Spark makes of it."""
+        """What a column gets of a value; of a type that is not modelled nothing is known of what
+        Spark makes of it.
+        """
         if isinstance(value, ex.Opaque) or (isinstance(value, ex.Const) and value.value is None):
             return value
         unknown = value.type == "" or is_opaque(column.type) or is_opaque(value.type)
@@ -95,7 +97,8 @@ class StoringReader(JoinReader):
         if not is_castable(value.type, column.type):
             self.place.refuse(
                 node,
-                f"'{value}' is {value.type} and column {column.name} is {column.type}: no implicit cast",
+                f"'{value}' is {value.type} and column {column.name} is {column.type}: no implicit"
+                " cast",
                 "type",
             )
         if not self.place.opaque or value.type == column.type:
@@ -186,8 +189,8 @@ class InsertReader(StoringReader):
         return where
 
     def fixed(self, schema: Schema, node: exp.Expr | None) -> dict[int, ex.Expr]:
-        """The partition columns that ``PARTITION (part = 1)`` gives a value; one that is only named has its values
-        from the query, as without PARTITION (Spark's ResolveInsertInto).
+        """The partition columns that ``PARTITION (part = 1)`` gives a value; one that is only named
+        has its values from the query, as without PARTITION (Spark's ResolveInsertInto).
         """
         fixed: dict[int, ex.Expr] = {}
         for part in node.expressions if node is not None else ():
@@ -210,7 +213,8 @@ class InsertReader(StoringReader):
             if not isinstance(fixed[index], ex.Const | ex.Parameter):
                 self.place.refuse(
                     part,
-                    f"'{self.place.written(part.expression)}' is not of type {schema.columns[index].type}",
+                    f"'{self.place.written(part.expression)}' is not of type"
+                    f" {schema.columns[index].type}",
                 )
         return fixed
 
@@ -235,7 +239,8 @@ class InsertReader(StoringReader):
             if len(items) != len(order):
                 self.place.refuse(
                     node,
-                    f"table {schema.name} has {count_of(len(order), 'column')}, the query gives {len(items)}",
+                    f"table {schema.name} has {count_of(len(order), 'column')}, the query gives"
+                    f" {len(items)}",
                     "arity",
                 )
             given = {
@@ -257,7 +262,9 @@ def _ordered(query: qu.Query) -> bool:
 
 
 def complete_row(schema: Schema, values: Mapping[int, ex.Expr]) -> tuple[ex.Expr, ...]:
-    """A row of a table from the values of the columns that are there; NULL where one was dropped."""
+    """A row of a table from the values of the columns that are there; NULL where one was
+    dropped.
+    """
     return tuple(values.get(i, ex.Const(None, c.type)) for i, c in enumerate(schema.columns))
 
 
@@ -311,7 +318,9 @@ class MergeReader(StoringReader):
     def matched(
         self, schema: Schema, target: Side, source: Side | None, when: exp.Expr
     ) -> st.MatchedClause:
-        """A clause on a target row and the source row that it matches; or none, without a source."""
+        """A clause on a target row and the source row that it matches; or none, without a
+        source.
+        """
         scope = NameScope(self.place, (target, source), REFUSED)
         condition, then = when.args.get("condition"), when.args["then"]
         guard = None if condition is None else self.condition(scope, condition)
@@ -341,7 +350,8 @@ class MergeReader(StoringReader):
         if isinstance(alias, exp.TableAlias) and alias.args.get("columns"):
             self.place.refuse(
                 node,
-                "Spark takes no names of columns here; write (SELECT * FROM VALUES … AS v(a, b)) AS name",
+                "Spark takes no names of columns here; write (SELECT * FROM VALUES … AS v(a, b)) AS"
+                " name",
             )
         if isinstance(node, exp.Values) and node.alias:
             query, side = self.listed(node)

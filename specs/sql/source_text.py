@@ -83,8 +83,8 @@ def errors_as_written(error: SqlError, parts: Sequence[TextPart]) -> SqlError:
 
 @contextmanager
 def errors_in_file(label: str, file: str, start: int | None) -> Iterator[None]:
-    """Let an error in a text of SQL point into the file in which the text begins there; None: it is not there as it
-    was read.
+    """Let an error in a text of SQL point into the file in which the text begins there; None: it is
+    not there as it was read.
 
     >>> with errors_in_file("jobs.toml", 'sql = "DELETE FROM t"', 7):
     ...     raise locate_error("SQL", "DELETE FROM t", 12, "unknown table 't'")
@@ -115,7 +115,9 @@ DIALECT = "databricks"
 NESTED = ("STRUCT", "ARRAY", "MAP", "VARIANT")
 """How the types begin whose values have fields."""
 LOOK_BACK, LOOK_AHEAD = 4, 100
-"""So many words before the first place that a node remembers, and from there on, what it was is looked for."""
+"""So many words before the first place that a node remembers, and from there on, what it was is
+looked for.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +187,9 @@ class NameScope:
     outer: int = 0
 
     def holder(self, node: exp.Expr) -> ex.ColumnRef | None:
-        """The column, of a type that is not modelled, of which a name denotes a field; None if it denotes none."""
+        """The column, of a type that is not modelled, of which a name denotes a field; None if it
+        denotes none.
+        """
         parts = [part.name.lower() for part in getattr(node, "parts", ())]
         for known in filter(None, self.sides):
             if parts[:-1] == [known.name.lower()] and parts[-1] in _folded(known):

@@ -69,9 +69,10 @@ def read_statement(
 ) -> st.Statement:
     """The statement of a text, its tables and columns resolved against the schemas (by table name).
 
-    ``label`` says in messages where the text stands, ``types`` of which type each of its parameters is: they
-    stay in it (``Parameter``). ``opaque``: so does what is not modelled in an expression (``Opaque``), and
-    ``current_date()`` and ``current_timestamp()`` are parameters of these names. Raises SqlError with line, column and caret.
+    ``label`` says in messages where the text stands, ``types`` of which type each of its parameters
+    is: they stay in it (``Parameter``). ``opaque``: so does what is not modelled in an expression
+    (``Opaque``), and ``current_date()`` and ``current_timestamp()`` are parameters of these names.
+    Raises SqlError with line, column and caret.
 
     >>> from isolitmus.model.schema import Column, Schema
     >>> t = Schema("t", (Column("id", "INT"), Column("part", "INT")), ("part",))
@@ -163,9 +164,9 @@ class RefusedPart(NamedTuple):
 
 
 def refused_part(statement: st.Statement) -> RefusedPart | None:
-    """The part of an UPDATE or DELETE that Spark refuses, since it is not deterministic (CheckAnalysis.scala), or the
-    condition of a MERGE that Delta does (PreprocessTableMerge.scala); None where there is none, or where a function may be
-    unknown, which fails before.
+    """The part of an UPDATE or DELETE that Spark refuses, since it is not deterministic
+    (CheckAnalysis.scala), or the condition of a MERGE that Delta does (PreprocessTableMerge.scala);
+    None where there is none, or where a function may be unknown, which fails before.
 
     >>> from isolitmus.model.schema import Column, Schema
     >>> t = {"t": Schema("t", (Column("id", "INT"),))}

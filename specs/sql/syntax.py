@@ -2,8 +2,8 @@
 
 The syntax of a statement: what its author wrote, parsed once, with names that mean nothing yet.
 
-sqlglot parses. What a name is of, ``specs.sql.statements.resolve`` finds out, as often as tables change; the
-values of parameters (``:name``) come into a copy of the tree.
+sqlglot parses. What a name is of, ``specs.sql.statements.resolve`` finds out, as often as tables
+change; the values of parameters (``:name``) come into a copy of the tree.
 
 What is only another way to write something: a parsed tree in the forms that the readers know.
 
@@ -56,8 +56,8 @@ __all__ = [
 
 
 def desugar(tree: exp.Expr) -> exp.Expr:
-    """The tree with BETWEEN as two comparisons, CASE x WHEN, IF and NULLIF as CASE WHEN, and SELECT DISTINCT of
-    columns (and of literals beside them) as GROUP BY, in place.
+    """The tree with BETWEEN as two comparisons, CASE x WHEN, IF and NULLIF as CASE WHEN, and SELECT
+    DISTINCT of columns (and of literals beside them) as GROUP BY, in place.
 
     >>> import sqlglot
     >>> print(desugar(sqlglot.parse_one("SELECT IF(x BETWEEN 1 AND 2, NULLIF(a, b), 0)")).sql())
@@ -79,7 +79,9 @@ def desugar(tree: exp.Expr) -> exp.Expr:
 
 
 def _grouped(select: exp.Select) -> None:
-    """Make a SELECT DISTINCT of columns a GROUP BY, as Spark does (ReplaceDistinctWithAggregate)."""
+    """Make a SELECT DISTINCT of columns a GROUP BY, as Spark does
+    (ReplaceDistinctWithAggregate).
+    """
     distinct = select.args.get("distinct")
     items = [item.unalias() for item in select.expressions]
     columns = [item for item in items if isinstance(item, exp.Column) and not item.is_star]
@@ -157,7 +159,9 @@ TRANSACT = re.compile(
 )
 """What only Transact-SQL writes so, of what is read."""
 PARSED: dict[str, exp.Expr] = {}
-"""Texts that were parsed, with their trees: cases of a matrix or a search say the same few statements again and again."""
+"""Texts that were parsed, with their trees: cases of a matrix or a search say the same few
+statements again and again.
+"""
 KEPT, SHORT = 1_000, 1_000
 """So many texts are kept at most, of so many characters."""
 DEEP = f"is nested more than {DEEPEST} deep"
@@ -183,7 +187,9 @@ class Syntax:
     opaque: bool = False
     """Whether what is not modelled in an expression is read all the same (``Opaque``)."""
     queried: bool = False
-    """Whether the conditions of DELETE and UPDATE may have subqueries, which Databricks takes and Delta refuses."""
+    """Whether the conditions of DELETE and UPDATE may have subqueries, which Databricks takes and
+    Delta refuses.
+    """
     _trees: Trees = field(default_factory=dict)
     _bound: Trees = field(default_factory=dict)
 
@@ -192,8 +198,8 @@ class Syntax:
 
     @property
     def sql(self) -> str:
-        """The text with values for its parameters, and tables by their last names: those of a test are in a
-        database of their own.
+        """The text with values for its parameters, and tables by their last names: those of a test
+        are in a database of their own.
         """
         return bind_text(self._unqualified(), self.values)
 
@@ -223,8 +229,8 @@ class Syntax:
         return replace(self, types=types, opaque=opaque, queried=queried)
 
     def tree(self, start: int = 0, end: int | None = None) -> exp.Expr:
-        """The tree of the text, or of a part of it that is SQL of its own; it is to be copied before it is
-        changed. SqlError for what does not parse.
+        """The tree of the text, or of a part of it that is SQL of its own; it is to be copied
+        before it is changed. SqlError for what does not parse.
         """
         if (start, end) not in self._trees:
             blank = re.sub(r"\S", " ", self.text[:start])
@@ -244,8 +250,8 @@ class Syntax:
 
 @contextmanager
 def well_formed(text: str, label: str) -> Iterator[None]:
-    """Refuse a statement whose tree lacks what its reader looks for: sqlglot builds one of statements that are cut
-    short, and of some that mean nothing, too.
+    """Refuse a statement whose tree lacks what its reader looks for: sqlglot builds one of
+    statements that are cut short, and of some that mean nothing, too.
 
     >>> with well_formed("MERGE INTO t", "SQL"):
     ...     Syntax("SELECT 1").tree().args["using"]
@@ -267,8 +273,8 @@ def _beginning(text: str) -> int:
 
 
 def to_portable_sql(text: str) -> str:
-    """A statement of Transact-SQL as other engines have it: TOP as LIMIT, COUNT_BIG as COUNT, names without brackets, no
-    table hints; one with OPTION (…) stays as it is.
+    """A statement of Transact-SQL as other engines have it: TOP as LIMIT, COUNT_BIG as COUNT, names
+    without brackets, no table hints; one with OPTION (…) stays as it is.
 
     >>> to_portable_sql("SELECT TOP (1) id FROM cases WHERE [worker] IS NULL ORDER BY created")
     'SELECT id FROM cases WHERE `worker` IS NULL ORDER BY created LIMIT 1'
@@ -285,7 +291,9 @@ def to_portable_sql(text: str) -> str:
 
 
 def _parsed(text: str, of: Syntax) -> exp.Expr:
-    """The tree of a text, a copy of its own for each syntax: whoever reads it notes types at its nodes."""
+    """The tree of a text, a copy of its own for each syntax: whoever reads it notes types at its
+    nodes.
+    """
     tree = PARSED.get(text)
     if tree is None:
         tree = _tree(text, of)
@@ -383,8 +391,8 @@ class StatementReader(NamedTuple):
 
 
 def resolves(*heads: Head) -> Callable[[Method], Method]:
-    """Say of a reader's method that it resolves these statements, by the class of their tree or, for what
-    sqlglot hides in a Command or cannot parse, by their first word.
+    """Say of a reader's method that it resolves these statements, by the class of their tree or,
+    for what sqlglot hides in a Command or cannot parse, by their first word.
 
     >>> class Reader:
     ...     @resolves("GENERATE")

@@ -1,13 +1,13 @@
 """Stand-ins: tables that hold what a query may give of which only the columns are known.
 
-``MERGE … USING (SELECT *, row_number() OVER (…) AS rn FROM updates) s``: whatever the window gives, what the MERGE
-reads and writes of its own table depends on the rows that come out, and these may be any rows. So the query is
-replaced by ``(SELECT order_id, …, rn FROM updates_rows WHERE run = :run)``, a table of which nothing is known. Each run
-has rows of its own: its parameters may be others, the clock says something else, and of rows that a window finds equal
-it takes another one.
+``MERGE … USING (SELECT *, row_number() OVER (…) AS rn FROM updates) s``: whatever the window gives,
+what the MERGE reads and writes of its own table depends on the rows that come out, and these may be
+any rows. So the query is replaced by ``(SELECT order_id, …, rn FROM updates_rows WHERE run =
+:run)``, a table of which nothing is known. Each run has rows of its own: its parameters may be
+others, the clock says something else, and of rows that a window finds equal it takes another one.
 
-That is more than the query can give. So what is "never" or "always" is so for what it gives as well; an example
-shows the rows that it has to give.
+That is more than the query can give. So what is "never" or "always" is so for what it gives as
+well; an example shows the rows that it has to give.
 """
 
 from __future__ import annotations
@@ -36,7 +36,9 @@ DIALECT = "databricks"
 RUN = "BIGINT"
 """The type of what tells runs apart."""
 SURE = ("STRING", "DATE", "TIMESTAMP", "BOOLEAN", "INT", "BIGINT")
-"""Types of expressions that are taken as sqlglot finds them; of numbers with digits Spark has rules of its own."""
+"""Types of expressions that are taken as sqlglot finds them; of numbers with digits Spark has rules
+of its own.
+"""
 PASSING = (exp.Min, exp.Max, exp.First, exp.Last, exp.AnyValue, exp.Lag, exp.Lead, exp.FirstValue, exp.LastValue)  # fmt: skip
 """What gives a value of its operand's type."""
 
@@ -58,8 +60,8 @@ class UninterpretedSource:
 
     def __str__(self) -> str:
         return (
-            f"An uninterpreted source, the table {self.schema.name}, stands for the query ({self.query}): it may return any"
-            " rows, and other rows in each run."
+            f"An uninterpreted source, the table {self.schema.name}, stands for the query"
+            f" ({self.query}): it may return any rows, and other rows in each run."
         )
 
 
@@ -89,10 +91,11 @@ def _target(tree: exp.Expr) -> str:
 def find_uninterpreted_sources(
     text: str, schemas: Mapping[str, Schema], taken: Collection[str] = (), *, dynamic: bool = False
 ) -> Iterator[UninterpretedSource]:
-    """The ways to put a table in the place of a query that a MERGE or an INSERT reads from, those first that leave
-    most of the query as it is. The query does not read the table that the statement writes to, for what is recorded of
-    that depends on it; unless the statement overwrites that table as a whole, and so reads it all. ``taken``: the names
-    of parameters that there are; ``dynamic``: an overwrite replaces only the partitions that it writes to.
+    """The ways to put a table in the place of a query that a MERGE or an INSERT reads from, those
+    first that leave most of the query as it is. The query does not read the table that the
+    statement writes to, for what is recorded of that depends on it; unless the statement overwrites
+    that table as a whole, and so reads it all. ``taken``: the names of parameters that there are;
+    ``dynamic``: an overwrite replaces only the partitions that it writes to.
 
     >>> from isolitmus.model.schema import Column, Schema
     >>> tables = {n: Schema(n, (Column("id", "BIGINT"), Column("day", "DATE"))) for n in ("t", "s")}
@@ -145,7 +148,9 @@ def _tree(text: str) -> exp.Expr | None:
 
 
 def _of_distinct(query: exp.Expr) -> bool:
-    """Whether a query is a branch of a UNION that leaves out what is there twice, which is to be seen whole."""
+    """Whether a query is a branch of a UNION that leaves out what is there twice, which is to be
+    seen whole.
+    """
     above = query.parent
     return isinstance(above, exp.SetOperation) and bool(above.args.get("distinct"))
 
@@ -182,8 +187,8 @@ def _made(
     stored: tuple[Column, ...] | None,
     taken: Collection[str],
 ) -> tuple[Schema, exp.Select, str] | None:
-    """The table in a query's place, the query of that table, and the parameter that says whose rows it gives; None
-    if a column's type is not known.
+    """The table in a query's place, the query of that table, and the parameter that says whose rows
+    it gives; None if a column's type is not known.
     """
     items = _items(query, schemas)
     if items is None or (stored is not None and len(stored) != len(items)):
@@ -231,7 +236,9 @@ def _constant(value: exp.Expr) -> bool:
 
 
 def _items(query: exp.Expr, schemas: Mapping[str, Schema]) -> list[exp.Expr] | None:
-    """The columns that a query gives, each with its type as sqlglot finds it; None if it does not find them."""
+    """The columns that a query gives, each with its type as sqlglot finds it; None if it does not
+    find them.
+    """
     known: dict[str, object] = {
         name: {column.name: str(column.type) for column in schema.columns}
         for name, schema in schemas.items()

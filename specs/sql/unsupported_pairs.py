@@ -2,8 +2,8 @@
 
 Pairs of features that are each modelled, but not together, and why.
 
-``specs.sql.unsupported_pairs`` says which of them a test has. What the readers then say is here, and so is the list in
-docs/statements.md.
+``specs.sql.unsupported_pairs`` says which of them a test has. What the readers then say is here,
+and so is the list in docs/statements.md.
 
 Which features a part of a litmus test has: of those that are not modelled beside some other one.
 """
@@ -34,21 +34,25 @@ OUTSIDE = "is outside the SQL that isolitmus models"
 UNMADE = ", and exists = false; leave one of the two out"
 
 APART: Mapping[tuple[Feature, Feature], str] = {
-    ("REPLACE TABLE", "a table that is cached"): (
-        " replaces a table that is cached: what becomes of the cache is not modelled"
-    ),
+    (
+        "REPLACE TABLE",
+        "a table that is cached",
+    ): " replaces a table that is cached: what becomes of the cache is not modelled",
     ("a table that is made or replaced", "DROP or RENAME COLUMN"): (
-        " makes or replaces a table beside a statement that drops or renames columns, which is not modelled"
+        " makes or replaces a table beside a statement that drops or renames columns, which is not"
+        " modelled"
     ),
-    ("CACHE TABLE", "a statement that fills no cache anew"): (
-        ": '{sql}' beside CACHE TABLE, which it does not fill anew, is not modelled"
-    ),
-    ("CACHE TABLE", "a table that is not there at the start"): (
-        ": {table} is not there at the start, and so not cached"
-    ),
+    (
+        "CACHE TABLE",
+        "a statement that fills no cache anew",
+    ): ": '{sql}' beside CACHE TABLE, which it does not fill anew, is not modelled",
+    (
+        "CACHE TABLE",
+        "a table that is not there at the start",
+    ): ": {table} is not there at the start, and so not cached",
     ("a Parquet table", "a statement other than CONVERT TO DELTA"): (
-        " names {table}, a Parquet table: until it is converted no check of Delta's sees what is done"
-        " to it; only CONVERT TO DELTA is modelled"
+        " names {table}, a Parquet table: until it is converted no check of Delta's sees what is"
+        " done to it; only CONVERT TO DELTA is modelled"
     ),
     (
         "columns that a transaction adds or renames",
@@ -57,26 +61,30 @@ APART: Mapping[tuple[Feature, Feature], str] = {
         ": a query of columns that a transaction adds or renames is not modelled,"
         " nor is a table made or replaced with them"
     ),
-    ("app", "a statement other than INSERT, DELETE, UPDATE and MERGE"): (
-        ".app is for INSERT, DELETE, UPDATE and MERGE only"
-    ),
+    (
+        "app",
+        "a statement other than INSERT, DELETE, UPDATE and MERGE",
+    ): ".app is for INSERT, DELETE, UPDATE and MERGE only",
     ("the conf schema.autoMerge.enabled", "the * of a MERGE"): (
-        ": with spark.databricks.delta.schema.autoMerge.enabled the * of a MERGE may add columns to its"
-        " table, which is not modelled; name the columns"
+        ": with spark.databricks.delta.schema.autoMerge.enabled the * of a MERGE may add columns to"
+        " its table, which is not modelled; name the columns"
     ),
     ("the conf shuffle.partitions above 1", "a statement that shuffles rows"): (
-        ": with spark.sql.shuffle.partitions above 1 Spark may write several files for a partition, which"
-        " decide conflicts and are not modelled; leave it out, or say 1"
+        ": with spark.sql.shuffle.partitions above 1 Spark may write several files for a partition,"
+        " which decide conflicts and are not modelled; leave it out, or say 1"
     ),
-    ("a dynamic partition overwrite", "PARTITION or REPLACE WHERE"): (
-        ": a dynamic partition overwrite that names what it replaces is not modelled"
-    ),
-    ("mergeSchema", "DROP or RENAME COLUMN"): (
-        ": mergeSchema beside DROP or RENAME COLUMN is not modelled"
-    ),
-    ("mergeSchema", "an overwrite, or dataChange = false"): (
-        ": mergeSchema is modelled for appends that change data"
-    ),
+    (
+        "a dynamic partition overwrite",
+        "PARTITION or REPLACE WHERE",
+    ): ": a dynamic partition overwrite that names what it replaces is not modelled",
+    (
+        "mergeSchema",
+        "DROP or RENAME COLUMN",
+    ): ": mergeSchema beside DROP or RENAME COLUMN is not modelled",
+    (
+        "mergeSchema",
+        "an overwrite, or dataChange = false",
+    ): ": mergeSchema is modelled for appends that change data",
     ("mergeSchema", "let"): ": mergeSchema with a let is not modelled",
     ("a write without mergeSchema", "a statement that alters columns"): (
         " writes beside a statement that alters columns, which is modelled for"
@@ -88,111 +96,131 @@ APART: Mapping[tuple[Feature, Feature], str] = {
         " order Delta asks what was read is not determined"
     ),
     ("a raw transaction or a micro-batch", "a table that is not there at the start"): (
-        " writes {table}, which is not there at the start; only SQL and a DataFrame write find that out"
+        " writes {table}, which is not there at the start; only SQL and a DataFrame write find"
+        " that out"
     ),
-    ("a statement of SQL", "a table that a DataFrame write makes"): (
-        " names {table}, which a DataFrame write makes: SQL does not know it by that name"
-    ),
-    ("a raw transaction, a DataFrame write or a micro-batch", "identity columns"): (
-        ": {table} has identity columns, which only SQL writes here"
-    ),
-    ("large", "reads, app or blind"): (
-        ".large: commitLarge checks no reads and takes files and domains only"
-    ),
+    (
+        "a statement of SQL",
+        "a table that a DataFrame write makes",
+    ): " names {table}, which a DataFrame write makes: SQL does not know it by that name",
+    (
+        "a raw transaction, a DataFrame write or a micro-batch",
+        "identity columns",
+    ): ": {table} has identity columns, which only SQL writes here",
+    (
+        "large",
+        "reads, app or blind",
+    ): ".large: commitLarge checks no reads and takes files and domains only",
     ("a protocol of its own", "more than sql and let"): (
-        " has a protocol of its own and '{key}'; a transaction of another writer is its 'sql', and a 'let'"
+        " has a protocol of its own and '{key}'; a transaction of another writer is its 'sql', and"
+        " a 'let'"
     ),
-    ("a transaction that is not raw", "every column of a table in partitioned_by"): (
-        " is not a raw one, and in {table} every column is one of partitions"
-    ),
-    ("a table by SQL", "the property delta.feature.clustering"): (
-        ".properties: delta.feature.clustering comes by clustered_by, not by a property"
-    ),
-    ("a statement that reads rows", "files"): (
-        " reads rows of {table}, of which files are only said to be there"
-    ),
-    ("a file without stats", "a deletion vector"): (
-        ": '{file}' has a deletion vector, and needs stats"
-    ),
-    ("a file without stats", "row tracking"): (
-        ": '{file}' needs stats, for there rows may get ids"
-    ),
-    ("a deletion vector", "a table without deletion vectors"): (
-        ".files has a deletion vector, and {table} has not delta.enableDeletionVectors = 'true'"
-    ),
+    (
+        "a transaction that is not raw",
+        "every column of a table in partitioned_by",
+    ): " is not a raw one, and in {table} every column is one of partitions",
+    (
+        "a table by SQL",
+        "the property delta.feature.clustering",
+    ): ".properties: delta.feature.clustering comes by clustered_by, not by a property",
+    (
+        "a statement that reads rows",
+        "files",
+    ): " reads rows of {table}, of which files are only said to be there",
+    (
+        "a file without stats",
+        "a deletion vector",
+    ): ": '{file}' has a deletion vector, and needs stats",
+    ("a file without stats", "row tracking"): ": '{file}' needs stats, for there rows may get ids",
+    (
+        "a deletion vector",
+        "a table without deletion vectors",
+    ): ".files has a deletion vector, and {table} has not delta.enableDeletionVectors = 'true'",
     ("a backfill", "a table without row tracking"): (
-        ".operation is {operation}, and {table} has not delta.feature.rowTracking: of such a table Delta's"
-        " check asserts that nobody does that"
+        ".operation is {operation}, and {table} has not delta.feature.rowTracking: of such a table"
+        " Delta's check asserts that nobody does that"
     ),
-    ("files", "init"): (" has files and init: files that are only said to be there, or real ones"),
+    ("files", "init"): " has files and init: files that are only said to be there, or real ones",
     ("a step park-…", "a query"): ": {name} only reads, and so has no commit to park at",
     ("a step park-init", "a table that is not there at the start"): (
         ": whether {table} is there is settled before, when"
         " {name} is analysed, which is not modelled; use {name}.start"
     ),
-    ("a step park-init", "OPTIMIZE"): (
-        ": OPTIMIZE has its snapshot when it comes there; use {name}.start"
-    ),
+    (
+        "a step park-init",
+        "OPTIMIZE",
+    ): ": OPTIMIZE has its snapshot when it comes there; use {name}.start",
     ("a step before or park-…", "a format other than Delta's"): " is one of format delta only",
-    ("an init statement", "VERSION AS OF or another path"): (
-        ": init statements read what there is, no version"
-    ),
-    ("partitioned_by", "clustered_by"): (
-        ".clustered_by: {table} has partitions, and Delta allows only one of both"
-    ),
+    (
+        "an init statement",
+        "VERSION AS OF or another path",
+    ): ": init statements read what there is, no version",
+    (
+        "partitioned_by",
+        "clustered_by",
+    ): ".clustered_by: {table} has partitions, and Delta allows only one of both",
     ("exists = false", "init"): f".init is of a table that is there{UNMADE}",
     ("exists = false", "files"): f".files is of a table that is there{UNMADE}",
     ("exists = false", "properties"): (
-        ".properties is of a table that is there, and exists = false; the statement that makes the table"
-        " says TBLPROPERTIES"
+        ".properties is of a table that is there, and exists = false; the statement that makes the"
+        " table says TBLPROPERTIES"
     ),
     ("exists = false", "clustered_by"): f".clustered_by is of a table that is there{UNMADE}",
     ("parquet", "init"): ".init is of a Delta table, and parquet tells of another one",
     ("parquet", "files"): ".files is of a Delta table, and parquet tells of another one",
     ("parquet", "exists"): ".exists is of a Delta table, and parquet tells of another one",
-    ("parquet", "clustered_by"): (
-        ".clustered_by is of a Delta table, and parquet tells of another one"
-    ),
-    ("parquet", "a property that is no switch"): (
-        ".properties: {key} is not modelled for a Parquet table"
-    ),
-    ("parquet", "identity columns"): (
-        ".columns has identity columns, which a Parquet table has not"
-    ),
-    ("a statement that cannot write generated values", "identity columns"): (
-        f"'{{verb}}' on a table with identity columns {OUTSIDE}"
-    ),
+    (
+        "parquet",
+        "clustered_by",
+    ): ".clustered_by is of a Delta table, and parquet tells of another one",
+    (
+        "parquet",
+        "a property that is no switch",
+    ): ".properties: {key} is not modelled for a Parquet table",
+    ("parquet", "identity columns"): ".columns has identity columns, which a Parquet table has not",
+    (
+        "a statement that cannot write generated values",
+        "identity columns",
+    ): f"'{{verb}}' on a table with identity columns {OUTSIDE}",
     ("rows that come in no certain order", "identity columns"): (
         "which row gets which value of an identity column is modelled for VALUES, a SELECT"
         " without FROM, and aggregates without GROUP BY"
     ),
-    ("GROUP BY in an INSERT", "rows_per_file above 1"): (
-        "which groups of a GROUP BY share a file is not modelled"
-    ),
-    ("ZORDER BY", "rows_per_file above 1"): (
-        "which rows share a file after ZORDER BY is not modelled"
-    ),
-    ("OPTIMIZE", "a clustered table"): (
-        " is on a table that is clustered by then: which files it rewrites is not modelled"
-    ),
+    (
+        "GROUP BY in an INSERT",
+        "rows_per_file above 1",
+    ): "which groups of a GROUP BY share a file is not modelled",
+    (
+        "ZORDER BY",
+        "rows_per_file above 1",
+    ): "which rows share a file after ZORDER BY is not modelled",
+    (
+        "OPTIMIZE",
+        "a clustered table",
+    ): " is on a table that is clustered by then: which files it rewrites is not modelled",
     ("REPLACE WHERE", "a list of columns"): f"REPLACE WHERE with a list of columns {OUTSIDE}",
     ("SHALLOW CLONE", "files"): "{table} has files that are only said to be there: no clone",
     ("a correlated subquery", "an aggregate"): f"an aggregate in a correlated subquery {OUTSIDE}",
-    ("a lone WHEN MATCHED THEN DELETE", "WHEN NOT MATCHED BY SOURCE"): (
-        f"a lone WHEN MATCHED THEN DELETE beside WHEN NOT MATCHED BY SOURCE {OUTSIDE}"
-    ),
-    ("a scope", "a table that is not there at the start"): (
-        " is a table that is not there, which is for litmus tests"
-    ),
-    ("a scope", "VACUUM"): (
-        ".statements holds '{sql}', which is two commits; those that are one are counted"
-    ),
-    ("a scope", "VERSION AS OF or another path"): (
-        " holds '{sql}'; a table's older versions and other paths are for litmus tests"
-    ),
-    ("a scope", "identity columns"): (
-        " has table {table}, and identity columns are for litmus tests"
-    ),
+    (
+        "a lone WHEN MATCHED THEN DELETE",
+        "WHEN NOT MATCHED BY SOURCE",
+    ): f"a lone WHEN MATCHED THEN DELETE beside WHEN NOT MATCHED BY SOURCE {OUTSIDE}",
+    (
+        "a scope",
+        "a table that is not there at the start",
+    ): " is a table that is not there, which is for litmus tests",
+    (
+        "a scope",
+        "VACUUM",
+    ): ".statements holds '{sql}', which is two commits; those that are one are counted",
+    (
+        "a scope",
+        "VERSION AS OF or another path",
+    ): " holds '{sql}'; a table's older versions and other paths are for litmus tests",
+    (
+        "a scope",
+        "identity columns",
+    ): " has table {table}, and identity columns are for litmus tests",
 }
 """What is said after the place of what has both; words in braces are given by whoever asks."""
 

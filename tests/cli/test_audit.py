@@ -6,8 +6,8 @@ import shutil
 import pytest
 
 CHECKED = (
-    "Each commit was checked for 12 kinds of findings (docs/auditing.md). Anomalies that the log does not record"
-    " are not found."
+    "Each commit was checked for 12 kinds of findings (docs/auditing.md). Anomalies that the log"
+    " does not record are not found."
 )
 
 
@@ -20,31 +20,23 @@ def test_lines(call, reordered, delta):
     quiet = delta.table(delta.append(0, "f"), name="quiet")
     status, out, err = call("audit", reordered, quiet)
     assert (status, err) == (1, "")
-    assert out == (
-        f"1 finding in table {reordered}, versions 0–3 (4 commits): 1 certain, 0 possible.\n"
-        "  reorder, certain (1): commits that did not see a concurrent change to their read set, as their level"
-        " permits\n"
-        "    versions 2, 3: version 3 (DELETE) read version 1 and did not see version 2 (WRITE), a blind append,"
-        " which changed rows in its read set (all rows): its reads place version 3 before version 2,"
-        " but the log has it after\n"
-        "Overview:\n"
-        "  operations: 2 WRITE, 1 CREATE TABLE, 1 DELETE\n"
-        "  levels: 4 WriteSerializable\n"
-        "  writers: 4 Apache-Spark/4.2.0 Delta-Lake/4.4.0\n"
-        "  overlaps: 1 commit did not see a concurrent commit (1 DELETE concurrent with WRITE)\n"
-        "  near misses: none (with another timing, none of these pairs would have conflicted or been reordered)\n"
-        "Assumptions:\n"
-        "- Certain: the log shows the finding, provided that the commits record the truth about themselves.\n"
-        f"- {CHECKED}\n"
-        "\n"
-        f"No anomaly found in table {quiet}, versions 0–1 (2 commits).\n"
-        "Overview:\n"
-        "  operations: 1 CREATE TABLE, 1 WRITE\n"
-        "  levels: 2 WriteSerializable\n"
-        "  writers: 2 Apache-Spark/4.2.0 Delta-Lake/4.4.0\n"
-        "  overlaps: none (each commit saw all commits before it)\n"
-        "Assumptions:\n"
-        f"- {CHECKED}\n"
+    assert (
+        out
+        == f"1 finding in table {reordered}, versions 0–3 (4 commits): 1 certain, 0 possible.\n "
+        " reorder, certain (1): commits that did not see a concurrent change to their read set,"
+        " as their level permits\n    versions 2, 3: version 3 (DELETE) read version 1 and did"
+        " not see version 2 (WRITE), a blind append, which changed rows in its read set (all"
+        " rows): its reads place version 3 before version 2, but the log has it"
+        " after\nOverview:\n  operations: 2 WRITE, 1 CREATE TABLE, 1 DELETE\n  levels: 4"
+        " WriteSerializable\n  writers: 4 Apache-Spark/4.2.0 Delta-Lake/4.4.0\n  overlaps: 1"
+        " commit did not see a concurrent commit (1 DELETE concurrent with WRITE)\n  near"
+        " misses: none (with another timing, none of these pairs would have conflicted or been"
+        " reordered)\nAssumptions:\n- Certain: the log shows the finding, provided that the"
+        f" commits record the truth about themselves.\n- {CHECKED}\n\nNo anomaly found in table"
+        f" {quiet}, versions 0–1 (2 commits).\nOverview:\n  operations: 1 CREATE TABLE, 1"
+        " WRITE\n  levels: 2 WriteSerializable\n  writers: 2 Apache-Spark/4.2.0"
+        " Delta-Lake/4.4.0\n  overlaps: none (each commit saw all commits before"
+        f" it)\nAssumptions:\n- {CHECKED}\n"
     )
 
 
@@ -128,7 +120,9 @@ def test_a_damaged_log_is_one_sentence(call, reordered):
 
 @pytest.fixture
 def arriving(monkeypatch, delta):
-    """A function: while a followed audit waits, the next of some commits is written; after the last, a Ctrl-C."""
+    """A function: while a followed audit waits, the next of some commits is written; after the
+    last, a Ctrl-C.
+    """
 
     def arrive(table, *commits):
         left = list(enumerate(commits, 1 + len(list((table / "_delta_log").iterdir())) - 1))
@@ -154,9 +148,9 @@ def test_follow(call, delta, arriving):
         "version 3 (DELETE: 1 file removed in part=0)",
         "  read version 1, so it did not see 1 commit",
         (
-            "  reorder, certain: version 3 (DELETE) read version 1 and did not see version 2 (WRITE), a blind append,"
-            " which changed rows in its read set (all rows): its reads place version 3 before version 2, but the log"
-            " has it after"
+            "  reorder, certain: version 3 (DELETE) read version 1 and did not see version 2"
+            " (WRITE), a blind append, which changed rows in its read set (all rows): its reads"
+            " place version 3 before version 2, but the log has it after"
         ),
         f"1 finding in table {table}, versions 0–3 (4 commits): 1 certain, 0 possible.",
     ]

@@ -1,4 +1,5 @@
-"""Everything that a user can get wrong: one message with the place and a remedy, and the exit status.
+"""Everything that a user can get wrong: one message with the place and a remedy, and the exit
+status.
 
 Each case goes through the entry point, with the files that it needs in the current folder.
 """
@@ -141,7 +142,8 @@ def test_an_internal_error_is_no_finding(call, monkeypatch):
     status, out, err = call("run", "reorder", "--protocol", "delta-serializable")
     assert (status, out) == (70, "")
     assert re.fullmatch(
-        r"isolitmus: internal error: KeyError in isolitmus\.cli\.run:\d+ \(.*\); please report it, .* ISOLITMUS_TRACEBACK=1"
+        r"isolitmus: internal error: KeyError in isolitmus\.cli\.run:\d+ \(.*\); please report it,"
+        r" .* ISOLITMUS_TRACEBACK=1"
         r" prints\n",
         err,
     )
@@ -345,16 +347,18 @@ def test_protocols_that_no_commit_can_be_checked_by(refusal, axiom, message):
 def test_a_protocol_that_an_engine_does_not_implement(refusal):
     """Said before anything is started."""
     Path("delta-mine.cat").write_text('"Mine" empty unseen as x')
-    assert refusal("run", "reorder", "--engine", "delta", "--protocol", "delta-mine.cat") == (
-        "PySpark with Delta does not implement the protocol 'delta-mine'; known: delta-serializable,"
-        " delta-snapshot-isolation, delta-write-serializable"
+    assert (
+        refusal("run", "reorder", "--engine", "delta", "--protocol", "delta-mine.cat")
+        == "PySpark with Delta does not implement the protocol 'delta-mine'; known:"
+        " delta-serializable, delta-snapshot-isolation, delta-write-serializable"
     )
 
 
 def test_a_level_that_a_history_has_no_names_for(refusal):
     Path("mine.cat").write_text('"Mine" empty unseen as x')
-    assert refusal("check", "history-write-skew", "--level", "mine.cat") == (
-        "history-write-skew.toml: mine needs unseen, which this history does not have"
+    assert (
+        refusal("check", "history-write-skew", "--level", "mine.cat")
+        == "history-write-skew.toml: mine needs unseen, which this history does not have"
     )
 
 
@@ -593,14 +597,17 @@ def test_an_init_statement_that_fails(refusal):
     text = changed(LITMUS, '(1, 0)"]', '(2147483647, 0)", "UPDATE t SET id = id + 1"]')
     Path("bad.toml").write_text(text)
     for words in (RUN, CHECK):
-        assert refusal(*words) == (
-            "bad: init statement 'UPDATE t SET id = id + 1' fails with SparkArithmeticException:"
+        assert (
+            refusal(*words)
+            == "bad: init statement 'UPDATE t SET id = id + 1' fails with SparkArithmeticException:"
             " 2147483648 does not fit into INT"
         )
 
 
 def test_a_column_may_have_a_reserved_name(call):
-    """One that the reader of SQL lets through; DuckDB, which checks the serial orders, minds more."""
+    """One that the reader of SQL lets through; DuckDB, which checks the serial orders, minds
+    more.
+    """
     Path("bad.toml").write_text(LITMUS.replace("id", "desc"))
     assert call(*RUN)[0] == 0
 

@@ -1,6 +1,8 @@
 import pytest
 
-"""``check`` of PostgreSQL's isolation tests: each permutation, a folder with other histories, what is not read."""
+"""``check`` of PostgreSQL's isolation tests: each permutation, a folder with other histories, what
+is not read.
+"""
 
 SPEC = """\
 setup { CREATE TABLE t (k int); }

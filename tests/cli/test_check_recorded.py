@@ -1,4 +1,6 @@
-"""``check`` of histories that other tools recorded: each format, folders, levels, exit status, and what is refused."""
+"""``check`` of histories that other tools recorded: each format, folders, levels, exit status, and
+what is refused.
+"""
 
 import json
 import struct
@@ -132,9 +134,10 @@ def test_what_cannot_be_read_is_one_sentence_each_and_stops_nothing(call):
     assert status == 2
     assert out.startswith("all/b.txt: 2 transactions in 2 sessions")
     first = err
-    assert first == (
-        "isolitmus: all/a.txt: the file begins with 'x(1)', and no recorded history does that; known: awdit, cobra,"
-        " dbcop, elle, plume\n"
+    assert (
+        first
+        == "isolitmus: all/a.txt: the file begins with 'x(1)', and no recorded history does that;"
+        " known: awdit, cobra, dbcop, elle, plume\n"
     )
     not_plume = (
         "'w(0,1)' is not one of 'r(KEY,VALUE,SESSION,TRANSACTION)' and 'w(…)', all of them numbers"
@@ -161,7 +164,10 @@ def test_a_history_that_lacks_what_a_level_needs_stops_nothing(call):
     assert (status, out.count("\n  Log-serializable"), err) == (
         2,
         1,
-        "isolitmus: history-write-skew.toml: log-serializable needs log, which this history does not have\n",
+        (
+            "isolitmus: history-write-skew.toml: log-serializable needs log, which this history"
+            " does not have\n"
+        ),
     )
 
 
@@ -175,8 +181,8 @@ def test_several_kinds_of_histories_are_checked_together(call):
     path = written(LOST["plume"])
     status, out, _ = call("check", path, "history-lost-update", "--level", "causal", "--as", "csv")
     assert status == 0
-    assert out == (
-        "history,level,verdict,axiom,serial\n"
+    assert (
+        out == "history,level,verdict,axiom,serial\n"
         "h.txt,causal,allowed,,\n"
         f"history-lost-update,causal,allowed,,{out.rstrip().rpartition(',')[2]}\n"
     )
@@ -301,7 +307,7 @@ def test_a_length_that_lies_takes_no_memory(refusal):
 @pytest.mark.slow
 @pytest.mark.parametrize("form", ["dbcop", "elle", "awdit", "plume", "cobra"])
 def test_wherever_a_file_ends_it_is_a_history_or_a_sentence(call, form):
-    ((name, content), *_) = LOST[form].items()
+    (name, content), *_ = LOST[form].items()
     content = content if isinstance(content, bytes) else content.encode()
     for size in range(0, len(content), 7):
         path = written({name: content[:size]})
@@ -338,7 +344,7 @@ def test_lists(call, tmp_path, monkeypatch):
     status, out, err = call("check", "torn.edn")
     assert (status, err) == (1, "")
     assert (
-        "Weakest levels that fail: read-committed (incompatible orders) and read-committed-biswas-enea"
-        " (incompatible orders);"
-    ) in out
+        "Weakest levels that fail: read-committed (incompatible orders) and"
+        " read-committed-biswas-enea (incompatible orders);" in out
+    )
     assert "neither list begins the other: transaction 4" in out

@@ -89,7 +89,10 @@ def test_a_run_that_contradicts_an_entry_is_told_with_both_values(call, tmp_path
     assert status == 1
     assert out.splitlines() == [
         "D46: 'confirmed' is recorded, 'differs in open-source Delta' came out:",
-        "  run reorder --protocol delta-write-serializable on model: delete: expected aborted, got committed",
+        (
+            "  run reorder --protocol delta-write-serializable on model: delete: expected aborted,"
+            " got committed"
+        ),
         "1 claim: 1 contradicted.",
     ]
     (done,) = json.loads(call("claims", "verify", str(path), "--json")[1])

@@ -411,16 +411,13 @@ def test_bad_input_is_one_message_and_status_2(call, words, message):
 @pytest.mark.slow
 def test_help_imports_no_verb():
     script = (
-        "import sys; sys.argv = ['isolitmus', '--help']\n"
-        "from isolitmus.cli.main import main\n"
-        "try: main()\n"
-        "except SystemExit: pass\n"
-        "mine = {name for name in sys.modules if name.startswith('isolitmus.')}\n"
-        "mine -= {'isolitmus.cli', *('isolitmus.cli.' + name for name in ('main', 'given', 'usage'))}\n"
-        "mine -= {'isolitmus.model', 'isolitmus.model.lazy_exports', 'isolitmus.model.errors'}\n"
-        "assert not mine, mine\n"
-        "heavy = {'pyspark', 'sqlglot', 'duckdb', 'lark', 'networkx', 'z3', 'rich', 'jinja2'}\n"
-        "assert not heavy & set(sys.modules), heavy & set(sys.modules)\n"
+        "import sys; sys.argv = ['isolitmus', '--help']\nfrom isolitmus.cli.main import main\ntry:"
+        " main()\nexcept SystemExit: pass\nmine = {name for name in sys.modules if"
+        " name.startswith('isolitmus.')}\nmine -= {'isolitmus.cli', *('isolitmus.cli.' + name for"
+        " name in ('main', 'given', 'usage'))}\nmine -= {'isolitmus.model',"
+        " 'isolitmus.model.lazy_exports', 'isolitmus.model.errors'}\nassert not mine, mine\nheavy ="
+        " {'pyspark', 'sqlglot', 'duckdb', 'lark', 'networkx', 'z3', 'rich', 'jinja2'}\nassert not"
+        " heavy & set(sys.modules), heavy & set(sys.modules)\n"
     )
     done = subprocess.run(
         [sys.executable, "-c", script], check=False, capture_output=True, text=True
@@ -501,7 +498,7 @@ def test_a_sweep_s_smallest_are_carried_out(call):
     assert status == 1
     assert out.endswith("5 of 5 runs passed.\n")
     status, out, _ = call(*words, "--json")
-    ((carried),) = json.loads(out)["replays"]
+    (carried,) = json.loads(out)["replays"]
     assert carried["litmus"] == "two-partitions-2-delta-write-serializable-not-log-serializable"
 
 

@@ -45,8 +45,8 @@ def test_without_names_all_levels_are_compared(call):
 def test_two_specs_say_the_same_by_both_commands(call):
     names = ("write-serializable", "snapshot-isolation")
     sentence = (
-        "write-serializable is incomparable with snapshot-isolation in search space 'abstract', and stronger"
-        " than it in search space 'table' (proved for any statements on one Delta table, "
+        "write-serializable is incomparable with snapshot-isolation in search space 'abstract', and"
+        " stronger than it in search space 'table' (proved for any statements on one Delta table, "
     )
     assert sentence in call("separate", *names, "--both")[1]
     assert sentence in call("compare", *names)[1]

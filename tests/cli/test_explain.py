@@ -15,10 +15,11 @@ from isolitmus.model.errors import TimeLimit
 from isolitmus.specs.files.exceptions_file import exception_table
 
 MESSAGE = (
-    "delta.exceptions.ConcurrentAppendException: [DELTA_CONCURRENT_APPEND.WITH_PARTITION_HINT] Transaction conflict"
-    " detected. a concurrent {operation} added data to table t committed at version {version}. The concurrent operation"
-    " modified data in the partition [part={part}] that should have been read by this operation.\n"
-    "\tat org.apache.spark.sql.delta.commands.DeleteCommand.run(DeleteCommand.scala:1)\n"
+    "delta.exceptions.ConcurrentAppendException: [DELTA_CONCURRENT_APPEND.WITH_PARTITION_HINT]"
+    " Transaction conflict detected. a concurrent {operation} added data to table t committed at"
+    " version {version}. The concurrent operation modified data in the partition [part={part}] that"
+    " should have been read by this operation.\n\tat"
+    " org.apache.spark.sql.delta.commands.DeleteCommand.run(DeleteCommand.scala:1)\n"
 )
 
 
@@ -61,8 +62,10 @@ def test_a_text_alone(call, pasted):
     answer, cause, change, retry, empty, details, error_class, engine, check, where, mine, *_ = (
         out.splitlines()
     )
-    assert answer == (
-        "ConcurrentAppendException: a concurrent commit added a file to data that your job read. Retry: yes."
+    assert (
+        answer
+        == "ConcurrentAppendException: a concurrent commit added a file to data that your job read."
+        " Retry: yes."
     )
     assert cause == "Cause: version 2 of t (WRITE), in partition part=0."
     assert change.startswith(
@@ -72,8 +75,8 @@ def test_a_text_alone(call, pasted):
     assert (empty, details) == ("", "Details:")
     assert error_class == "  Error class: DELTA_CONCURRENT_APPEND.WITH_PARTITION_HINT"
     assert engine == "  Engine: Delta"
-    assert check == (
-        "  Check: the winning commit added a file that matches the read set of your commit"
+    assert (
+        check == "  Check: the winning commit added a file that matches the read set of your commit"
         " (docs/delta.md, 2.3; ConflictChecker.scala 1134-1161 in Delta 4.4.0)."
     )
     assert (where, mine) == (
@@ -92,7 +95,10 @@ def test_a_text_alone(call, pasted):
 
 
 def test_what_delta_rs_says_is_not_taken_for_deltas(call, pasted):
-    text = "Failed to commit transaction: 15\nCaused by: a concurrent transaction deleted data this operation read"
+    text = (
+        "Failed to commit transaction: 15\nCaused by: a concurrent transaction deleted data this"
+        " operation read"
+    )
     _, out, _ = call("explain", pasted(text))
     assert "Engine: delta-rs, whose check of this name may compare other files" in out
     assert "by the rules of open-source Delta on Spark" in out
@@ -102,25 +108,30 @@ def test_what_delta_rs_says_is_not_taken_for_deltas(call, pasted):
 
 
 def test_a_sub_condition_by_row_says_nothing_of_files(call, pasted):
-    """Case k5: rows were compared, so no remedy by partitions, no row-level concurrency to turn on, no example by file."""
+    """Case k5: rows were compared, so no remedy by partitions, no row-level concurrency to turn on,
+    no example by file.
+    """
     text = (
-        "[DELTA_CONCURRENT_APPEND.ROW_LEVEL_CHANGES] Transaction conflict detected. A concurrent MERGE added data to table"
-        " shop.orders committed at version 412. The concurrent operation modified the same rows that this transaction"
-        " attempted to modify. Please retry the operation. SQLSTATE: 2D521"
+        "[DELTA_CONCURRENT_APPEND.ROW_LEVEL_CHANGES] Transaction conflict detected. A concurrent"
+        " MERGE added data to table shop.orders committed at version 412. The concurrent operation"
+        " modified the same rows that this transaction attempted to modify. Please retry the"
+        " operation. SQLSTATE: 2D521"
     )
     status, out, _ = call("explain", pasted(text))
     assert status == 0
     answer, cause, change, *_ = out.splitlines()
-    assert answer == (
-        "ConcurrentAppendException: a concurrent commit wrote the same rows as your job. Retry: yes."
+    assert (
+        answer
+        == "ConcurrentAppendException: a concurrent commit wrote the same rows as your job. Retry:"
+        " yes."
     )
     assert cause == "Cause: version 412 of shop.orders (MERGE)."
     assert "its own keys" in change
     assert "Row-level concurrency is on" in out
     assert "INSERT" not in out
     assert (
-        "Example with other commands (by the rules of open-source Delta on Spark, which compares files): litmus test two-updates"
-        in out
+        "Example with other commands (by the rules of open-source Delta on Spark, which compares"
+        " files): litmus test two-updates" in out
     )
     for wrong in ("does not check whether", "deletion vectors", "Partition:", "predict"):
         assert wrong not in out
@@ -135,7 +146,10 @@ BY_ROWS = ("ROW_LEVEL_CHANGES", "ALLOTTED_TIME_EXCEEDED")
 
 
 def answers_in_agreement(error_class, hint, winner):
-    text = f"[{error_class}.{hint}] Transaction conflict detected. A concurrent {winner} added data to table t committed at version 4."
+    text = (
+        f"[{error_class}.{hint}] Transaction conflict detected. A concurrent {winner} added data to"
+        " table t committed at version 4."
+    )
     found = explain(text)
     out = "\n".join(diagnosis_lines(found))
     first = [line.partition(":")[0] for line in out.splitlines()[:5]]
@@ -172,8 +186,9 @@ def test_no_line_of_an_answer_contradicts_another_one_whatever_the_sub_condition
 
 def test_a_compaction_that_lost_by_rows_is_told_to_wait(call, pasted):
     text = (
-        "[DELTA_CONCURRENT_DELETE_READ.ROW_LEVEL_CHANGES] Transaction conflict detected, a concurrent DELETE deleted data"
-        " from table a.b.c (committed at version 5) that this transaction read. SQL: OPTIMIZE a.b.c ZORDER BY (id);"
+        "[DELTA_CONCURRENT_DELETE_READ.ROW_LEVEL_CHANGES] Transaction conflict detected, a"
+        " concurrent DELETE deleted data from table a.b.c (committed at version 5) that this"
+        " transaction read. SQL: OPTIMIZE a.b.c ZORDER BY (id);"
     )
     _, out, _ = call("explain", pasted(text))
     assert "Change: Your job is a compaction: postpone it" in out
@@ -183,9 +198,10 @@ def test_a_compaction_that_lost_by_rows_is_told_to_wait(call, pasted):
 
 def test_a_level_that_open_source_delta_does_not_set_is_no_contradiction(call, pasted):
     text = (
-        "io.delta.exceptions.ConcurrentAppendException: Files were added to the root of the table by a concurrent update."
-        ' Conflicting commit: {"operation":"MERGE","isolationLevel":"WriteSerializable"}\n'
-        " at org.apache.spark.sql.delta.commands.UpdateCommand.run"
+        "io.delta.exceptions.ConcurrentAppendException: Files were added to the root of the table"
+        " by a concurrent update. Conflicting commit:"
+        ' {"operation":"MERGE","isolationLevel":"WriteSerializable"}\n at'
+        " org.apache.spark.sql.delta.commands.UpdateCommand.run"
     )
     _, out, _ = call("explain", pasted(text))
     assert (
@@ -198,7 +214,10 @@ def test_a_level_that_open_source_delta_does_not_set_is_no_contradiction(call, p
 
 
 def test_of_two_conflicts_of_one_class_the_second_is_named(call, pasted):
-    one = "[DELTA_CONCURRENT_APPEND.WITHOUT_HINT] x a concurrent MERGE added data to table t committed at version {}. x"
+    one = (
+        "[DELTA_CONCURRENT_APPEND.WITHOUT_HINT] x a concurrent MERGE added data to table t"
+        " committed at version {}. x"
+    )
     _, out, _ = call("explain", pasted(f"{one.format(12)}\n{'at x ' * 40}\n{one.format(40)}"))
     assert "version 12 of t (MERGE)" in out
     assert "version 40" not in out
@@ -207,11 +226,15 @@ def test_of_two_conflicts_of_one_class_the_second_is_named(call, pasted):
 
 def test_a_metadata_domain_is_no_query_that_was_started_twice(call, pasted):
     """Case k3."""
-    text = "io.delta.exceptions.ConcurrentTransactionException: A conflicting metadata domain delta.clustering is added."
+    text = (
+        "io.delta.exceptions.ConcurrentTransactionException: A conflicting metadata domain"
+        " delta.clustering is added."
+    )
     _, out, _ = call("explain", pasted(text))
     answer, cause, change, retry, *_ = out.splitlines()
-    assert answer == (
-        "ConcurrentTransactionException: two jobs set the same metadata domain of the table."
+    assert (
+        answer
+        == "ConcurrentTransactionException: two jobs set the same metadata domain of the table."
         " Retry: only after a check."
     )
     assert cause == "Cause: a concurrent commit that sets delta.clustering."
@@ -223,12 +246,15 @@ def test_a_metadata_domain_is_no_query_that_was_started_twice(call, pasted):
 
 def test_what_another_engine_says_is_a_conflict_too(call, pasted):
     """Case k4; of what Delta on Spark has no class for there is no example."""
-    text = "deltalake.exceptions.CommitFailedError: Delta transaction failed, version 0 already exists."
+    text = (
+        "deltalake.exceptions.CommitFailedError: Delta transaction failed, version 0 already"
+        " exists."
+    )
     status, out, err = call("explain", pasted(text))
     assert (status, err) == (0, "")
     answer, cause, change, retry, *_ = out.splitlines()
-    assert answer == (
-        "VersionAlreadyExists: two writers created the table at the same time."
+    assert (
+        answer == "VersionAlreadyExists: two writers created the table at the same time."
         " Retry: only after a check."
     )
     assert cause == "Cause: version 0."
@@ -249,8 +275,8 @@ def test_what_another_engine_says_is_a_conflict_too(call, pasted):
 def test_a_sub_condition_that_is_not_known_is_said_to_be_none(call, pasted):
     _, out, _ = call("explain", pasted("[DELTA_CONCURRENT_APPEND.SOMETHING_NEW] x"))
     assert (
-        "Unknown part of the error class: SOMETHING_NEW. The following is about ConcurrentAppendException in general."
-        in out
+        "Unknown part of the error class: SOMETHING_NEW. The following is about"
+        " ConcurrentAppendException in general." in out
     )
     _, out, _ = call("explain", pasted(message()))
     assert "Unknown part" not in out
@@ -265,7 +291,10 @@ def test_few_transactions_of_a_long_example_are_shown(call, pasted):
 
 def test_the_example_says_of_what_it_is_one(call, pasted):
     other = message(operation="MERGE").replace("DeleteCommand", "UpdateCommand")
-    beside = "ConcurrentAppendException: a concurrent OPTIMIZE added data to table t committed at version 3."
+    beside = (
+        "ConcurrentAppendException: a concurrent OPTIMIZE added data to table t committed at"
+        " version 3."
+    )
     unlike = message(operation="CLONE").replace("DeleteCommand", "RestoreTableCommand")
     for text, said in (
         (other, "with other commands: "),
@@ -313,12 +342,18 @@ def test_with_the_table_the_commit_is_named(call, pasted, table):
     lines = out.splitlines()
     assert lines[1] == "Cause: version 2 (WRITE: 1 file added in part=0, a blind append)."
     assert lines[9:15] == [
-        "  Winning commit: read version 1, checked at WriteSerializable, by Apache-Spark/4.2.0 Delta-Lake/4.4.0",
+        (
+            "  Winning commit: read version 1, checked at WriteSerializable, by Apache-Spark/4.2.0"
+            " Delta-Lake/4.4.0"
+        ),
         "  Parameters: mode: Append",
         "  Partition: part=0",
         "  File: f2",
         "  Your job: DELETE (according to the stack trace)",
-        "  Later commit: version 4 (DELETE: 2 files removed in part=0); perhaps a retry of your job",
+        (
+            "  Later commit: version 4 (DELETE: 2 files removed in part=0); perhaps a retry of"
+            " your job"
+        ),
     ]
     assert "Next: isolitmus explain" not in out
 
@@ -353,8 +388,8 @@ def test_a_message_without_a_version_is_found_by_what_it_says_of_the_commit(call
     info[0]["commitInfo"] |= {"timestamp": 17, "txnId": "abc"}
     path = delta.table(delta.append(0, "f1"), info, delta.append(2, "f3"))
     old = (
-        "ConcurrentAppendException: Files were added to partition [part=0] by a concurrent update.\n"
-        'Conflicting commit: {"timestamp":17,"operation":"WRITE","txnId":"abc"}'
+        "ConcurrentAppendException: Files were added to partition [part=0] by a concurrent"
+        ' update.\nConflicting commit: {"timestamp":17,"operation":"WRITE","txnId":"abc"}'
     )
     status, out, _ = call("explain", pasted(old), "--table", path, "--json")
     assert (status, json.loads(out)["winner"]["version"]) == (0, 2)
@@ -372,8 +407,8 @@ def test_a_file_that_is_named_is_the_file(call, pasted, delta):
         one[0]["commitInfo"]["timestamp"] = 17
     path = delta.table(delta.append(0, "f1"), delta.append(1, "f2"), delete, other)
     said = (
-        "This transaction attempted to read one or more files that were deleted (for example {}) by a concurrent update."
-        'Conflicting commit: {{"timestamp":17,"operation":"DELETE"}}'
+        "This transaction attempted to read one or more files that were deleted (for example {}) by"
+        ' a concurrent update.Conflicting commit: {{"timestamp":17,"operation":"DELETE"}}'
     )
     status, out, _ = call("explain", pasted(said.format("f1")), "--table", path, "--json")
     found = json.loads(out)
@@ -404,10 +439,19 @@ def test_a_table_without_a_text_says_whom_its_commits_stop(call, table):
     assert out.splitlines() == [
         f"{table}: concurrent transactions that version 4 can make abort:",
         "version 4 (DELETE: 2 files removed in part=0)",
-        "  Commit: read version 3, checked at WriteSerializable, by Apache-Spark/4.2.0 Delta-Lake/4.4.0",
+        (
+            "  Commit: read version 3, checked at WriteSerializable, by Apache-Spark/4.2.0"
+            " Delta-Lake/4.4.0"
+        ),
         '  Parameters: predicate: ["(part#1 = 0)"]',
-        "  ConcurrentDeleteReadException: any that read one of its removed files in partition part=0 (at every level)",
-        "  ConcurrentDeleteDeleteException: any that removes one of the same files without having read it",
+        (
+            "  ConcurrentDeleteReadException: any that read one of its removed files in partition"
+            " part=0 (at every level)"
+        ),
+        (
+            "  ConcurrentDeleteDeleteException: any that removes one of the same files without"
+            " having read it"
+        ),
         "  ConcurrentWriteException: a concurrent RESTORE, CLONE or CONVERT TO DELTA",
     ]
     status, out, _ = call("explain", "--table", table, "--failed-after", "2", "--json")

@@ -1,4 +1,6 @@
-"""``isolitmus export``: what is written is Python that says what the litmus test says; what cannot be is refused."""
+"""``isolitmus export``: what is written is Python that says what the litmus test says; what cannot
+be is refused.
+"""
 
 import ast
 import builtins

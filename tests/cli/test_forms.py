@@ -31,7 +31,9 @@ TABLES = {
 
 @pytest.fixture
 def say(monkeypatch, capsys):
-    """A function that runs a command, and gives its exit status and what it printed on both streams."""
+    """A function that runs a command, and gives its exit status and what it printed on both
+    streams.
+    """
 
     def said(*words):
         monkeypatch.setattr(sys, "argv", ["isolitmus", *words])

@@ -1,4 +1,6 @@
-"""Files that never end, are too large or too deep, or speak to the terminal: refused with a sentence, soon."""
+"""Files that never end, are too large or too deep, or speak to the terminal: refused with a
+sentence, soon.
+"""
 
 import io
 import json
@@ -19,7 +21,10 @@ from isolitmus.specs.files.catalogue import matrix, protocols, spec
 from isolitmus.specs.files.evidence_files import ExplorationEvidence, MatrixEvidence
 from isolitmus.specs.language.parser import read
 
-PAIR = 'title = "T"\nschedule = "{schedule}"\n[table]\ncolumns = "{columns}"\ninit = {init}\n[transactions]\n{text}\n'
+PAIR = (
+    'title = "T"\nschedule = "{schedule}"\n[table]\ncolumns = "{columns}"\ninit ='
+    " {init}\n[transactions]\n{text}\n"
+)
 ROW = ["INSERT INTO t VALUES (1)"]
 
 

@@ -240,7 +240,9 @@ def test_robust_in_json(call):
 
 @pytest.mark.slow
 def test_several_tables_are_an_assumption(jobs, call):
-    """Each counts the other's rows: no table's check sees both, and that they are read at one moment is said."""
+    """Each counts the other's rows: no table's check sees both, and that they are read at one
+    moment is said.
+    """
     text = "".join(
         f'[tables.{name}]\ncolumns = "id INT"\n[jobs.to_{name}]\n'
         f'sql = "INSERT INTO {name} SELECT count(*) FROM {other}"\n'
@@ -262,7 +264,9 @@ def test_a_promise_that_is_none(call):
 
 @pytest.mark.slow
 def test_a_page_of_which_level_jobs_need(jobs, call):
-    """Each promise and level, the smallest schedule as a picture, proofs and repairs, all of it escaped."""
+    """Each promise and level, the smallest schedule as a picture, proofs and repairs, all of it
+    escaped.
+    """
     text = JOBS.replace("Two jobs", "<Two> jobs")
     (jobs / "jobs.toml").write_text(text, "utf-8")
     promise = "log-serializable"

@@ -1,5 +1,6 @@
-"""``isolitmus run`` on many files: what cannot be read or carried out is passed over and told, and no result is
-lost. The engine here is the model behind a thin mask, which fails, ends, lies or is slow where a test says so.
+"""``isolitmus run`` on many files: what cannot be read or carried out is passed over and told, and
+no result is lost. The engine here is the model behind a thin mask, which fails, ends, lies or is
+slow where a test says so.
 """
 
 import json
@@ -47,7 +48,9 @@ def files(tmp_path, monkeypatch):
 
 @pytest.fixture
 def delta(monkeypatch):
-    """delta(carry): the engine delta is carry(test, protocol, how often it was started), which may ask the model."""
+    """delta(carry): the engine delta is carry(test, protocol, how often it was started), which may
+    ask the model.
+    """
     starts = []
 
     def masked(carry):

@@ -1,5 +1,5 @@
-"""Files of every kind that users give, damaged: a command succeeds, or says one sentence; it never ends in
-a traceback, hangs, or lets a file speak to the terminal.
+"""Files of every kind that users give, damaged: a command succeeds, or says one sentence; it never
+ends in a traceback, hangs, or lets a file speak to the terminal.
 
 As many of each kind are tried as Hypothesis tries examples, drawn by the seed of the run.
 """
@@ -48,12 +48,19 @@ STATEMENTS = [
     "INSERT INTO t (id, part, x) VALUES (:id, :part, 1), (2, 0, NULL)",
     "INSERT INTO t REPLACE WHERE part = 1 SELECT * FROM t WHERE part = 0",
     "UPDATE t SET x = x + 1, id = :id WHERE id BETWEEN 1 AND 2 OR x IS NULL",
-    "WITH a AS (SELECT id FROM t) SELECT count(*), max(t.x) FROM t JOIN a ON a.id = t.id GROUP BY part HAVING count(*) > 1",
     (
-        "MERGE INTO t USING (SELECT :id AS id, 0 AS part, 1 AS x) s ON t.id = s.id WHEN MATCHED AND s.x > 1 THEN UPDATE SET x = s.x"
-        " WHEN MATCHED THEN DELETE WHEN NOT MATCHED THEN INSERT (id, part, x) VALUES (s.id, s.part, s.x)"
+        "WITH a AS (SELECT id FROM t) SELECT count(*), max(t.x) FROM t JOIN a ON a.id = t.id GROUP"
+        " BY part HAVING count(*) > 1"
     ),
-    "SELECT map('a', id)['a'], struct(id).col1, CASE id WHEN 1 THEN 2 ELSE 3 END, CAST(x AS STRING), id::INT FROM t AS b",
+    (
+        "MERGE INTO t USING (SELECT :id AS id, 0 AS part, 1 AS x) s ON t.id = s.id WHEN MATCHED AND"
+        " s.x > 1 THEN UPDATE SET x = s.x WHEN MATCHED THEN DELETE WHEN NOT MATCHED THEN INSERT"
+        " (id, part, x) VALUES (s.id, s.part, s.x)"
+    ),
+    (
+        "SELECT map('a', id)['a'], struct(id).col1, CASE id WHEN 1 THEN 2 ELSE 3 END, CAST(x AS"
+        " STRING), id::INT FROM t AS b"
+    ),
     "OPTIMIZE t WHERE part = 0 ZORDER BY (id)",
 ]
 WORDS = [

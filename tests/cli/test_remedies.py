@@ -1,4 +1,6 @@
-"""What the demo advises: each remedy is asked of the same search, and tried on the history that was found."""
+"""What the demo advises: each remedy is asked of the same search, and tried on the history that was
+found.
+"""
 
 import pytest
 

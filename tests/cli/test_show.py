@@ -45,7 +45,7 @@ def test_a_matrix_in_full(call):
 def test_a_limit_ends_a_list(call):
     status, out, err = call("show", "litmus", "--time", "0")
     assert (status, out) == (3, "")
-    assert err == ("isolitmus: the time limit of 0 s ended it; the list is incomplete\n")
+    assert err == "isolitmus: the time limit of 0 s ended it; the list is incomplete\n"
 
 
 def test_a_test_in_full_ends_with_its_frame(call):

@@ -5,7 +5,10 @@ import json
 import pytest
 
 ROWS = "databricks-serializable-newest-rows@14.2"
-LIMIT = "under load the writer may give up resolving row by row, so that what commits here may fail (D30)"
+LIMIT = (
+    "under load the writer may give up resolving row by row, so that what commits here may fail"
+    " (D30)"
+)
 PAGE = """\
 "A page"
 let missed = unseen & removes-meets-reads

@@ -75,9 +75,10 @@ def test_the_second_writer_is_refused(call, tmp_path, monkeypatch, command, opti
     with only_writer(Path("there"), folder=folder):
         status, out, err = call(*words)
     assert (status, out) == (2, "")
-    assert err == (
-        "isolitmus: cannot write there: another isolitmus is writing there; wait for its end, or name"
-        " another\n"
+    assert (
+        err
+        == "isolitmus: cannot write there: another isolitmus is writing there; wait for its end, or"
+        " name another\n"
     )
     assert list(tmp_path.iterdir()) == []
 
@@ -173,7 +174,8 @@ PROGRAM = Path(sys.executable).with_name("isolitmus")
 def test_a_disk_that_fills_ends_the_work_in_one_sentence(tmp_path, words):
     """A limit on the size of files stands for it: the kernel refuses to write on.
 
-    Python, too, would compile up to that limit, and leave modules cut short for everybody: here it must not.
+    Python, too, would compile up to that limit, and leave modules cut short for everybody: here it
+    must not.
     """
     done = subprocess.run(
         [PROGRAM, *words],

@@ -1,4 +1,5 @@
-"""The catalogue on real Delta: what is expected, what the model predicts, what is recorded and what happens are one.
+"""The catalogue on real Delta: what is expected, what the model predicts, what is recorded and what
+happens are one.
 
 A run replays a sample (``catalogue_runs``), with ``--whole`` everything.
 """
@@ -85,8 +86,8 @@ SAID = ("read_version", "blind", "isolation_level", "operation")
 def log_differences(known, case, seen, folder):
     """Return where the log that a replay leaves is not as the model says, a sentence each.
 
-    What each commit says of itself is compared; and no level allows or forbids by the log what it does not by the rows,
-    unless reads were untracked, as the litmus test says.
+    What each commit says of itself is compared; and no level allows or forbids by the log what it
+    does not by the rows, unless reads were untracked, as the litmus test says.
     """
     name, under = case
     test, judged = known.tests[case], known.predict(*case)

@@ -35,7 +35,9 @@ def test_no_java_is_status_4(call, monkeypatch, tmp_path):
 @pytest.mark.spark
 @pytest.mark.slow
 def test_no_jar_and_no_network_is_status_4_and_says_what_to_fetch(call, monkeypatch, tmp_path):
-    """Ivy has an empty cache and looks where there is nothing; what it prints stays off the terminal."""
+    """Ivy has an empty cache and looks where there is nothing; what it prints stays off the
+    terminal.
+    """
     settings = tmp_path / "ivysettings.xml"
     settings.write_text(
         "<ivysettings><settings defaultResolver='none'/>"
@@ -57,7 +59,9 @@ def test_no_jar_and_no_network_is_status_4_and_says_what_to_fetch(call, monkeypa
 
 @pytest.mark.spark
 def test_a_statement_that_hangs_is_status_3_and_the_session_lives_on(call, monkeypatch, session):
-    """No statement comes to its commit within no time at all, which is as good as one that hangs."""
+    """No statement comes to its commit within no time at all, which is as good as one that
+    hangs.
+    """
     session.kept.clear()  # so that the init statement is carried out
     replay = engine.replay
     monkeypatch.setattr(engine, "replay", partial(replay, seconds=0))
@@ -85,7 +89,9 @@ def children(process):
 
 
 def writes(directory):
-    """How many commits of INSERT the table of the litmus test has, in the directory of a session."""
+    """How many commits of INSERT the table of the litmus test has, in the directory of a
+    session.
+    """
     found = 0
     for entry in directory.glob("litmus_*/t/_delta_log/*.json"):
         actions = [json.loads(line) for line in entry.read_text().splitlines()]
@@ -102,7 +108,9 @@ def wait_for(condition, seconds=300):
 
 
 def run_as_a_process(folder):
-    """The replay, as one starts it, with its temporary files in a folder; and the JVM that it has started."""
+    """The replay, as one starts it, with its temporary files in a folder; and the JVM that it has
+    started.
+    """
     process = subprocess.Popen(
         [Path(sys.executable).with_name("isolitmus"), *RUN],
         stdout=subprocess.PIPE,
@@ -126,7 +134,9 @@ def nothing_stays(folder, started):
 @pytest.mark.spark
 @pytest.mark.slow
 def test_a_replay_as_a_process_says_how_it_went_and_leaves_nothing(tmp_path):
-    """The replay that starts a JVM of its own on every change: what is printed beside the result, and what stays."""
+    """The replay that starts a JVM of its own on every change: what is printed beside the result,
+    and what stays.
+    """
     process, started = run_as_a_process(tmp_path)
     out, err = process.communicate(timeout=300)
     assert (process.returncode, err) == (0, "")
@@ -154,8 +164,9 @@ WAITING = {run_interruptibly.__code__, run_together.__code__}
 
 @contextmanager
 def interrupted_once(condition):
-    """A Ctrl-C in this process, once the condition holds, while the main thread waits for replays: there it makes no
-    call to the JVM, whose answer the next call would get (``conformance.workers``).
+    """A Ctrl-C in this process, once the condition holds, while the main thread waits for replays:
+    there it makes no call to the JVM, whose answer the next call would get
+    (``conformance.workers``).
     """
     over = threading.Event()
 
@@ -190,8 +201,9 @@ EXPLORE = ("explore", "raw", "--count", "100", "--evidence", "seen.toml")
 def test_a_ctrl_c_is_silent_and_leaves_nothing_in_the_session(
     call, monkeypatch, session, tmp_path, stopped
 ):
-    """Of the replay the delete is parked from its start to the end, and the second write is that of the append. That
-    the JVM ends, too, is for processes: the test before, and the sweep of tests/pipeline/test_pipeline.py.
+    """Of the replay the delete is parked from its start to the end, and the second write is that of
+    the append. That the JVM ends, too, is for processes: the test before, and the sweep of
+    tests/pipeline/test_pipeline.py.
     """
     monkeypatch.chdir(tmp_path)
     words, commits = stopped

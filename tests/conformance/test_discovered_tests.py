@@ -1,5 +1,5 @@
-"""What searches and sweeps find happens on the engine, as the model says, in every respect: the serial orders
-are worked out anew from the rows that were observed.
+"""What searches and sweeps find happens on the engine, as the model says, in every respect: the
+serial orders are worked out anew from the rows that were observed.
 """
 
 from itertools import product

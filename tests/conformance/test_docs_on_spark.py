@@ -1,4 +1,6 @@
-"""The blocks of README and docs that need Spark, run in the shared session and compared (``pages``)."""
+"""The blocks of README and docs that need Spark, run in the shared session and compared
+(``pages``).
+"""
 
 import pytest
 from pages import check_console, of_kind

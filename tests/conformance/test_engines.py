@@ -19,7 +19,9 @@ REORDER, UNDER = litmus("reorder"), protocol("delta-serializable")
 
 @pytest.fixture
 def other():
-    """A litmus test of a format of its own, and an engine of that format; ``starts`` are its starts."""
+    """A litmus test of a format of its own, and an engine of that format; ``starts`` are its
+    starts.
+    """
     paper = replace(format_named("delta"), name="paper", log="paper")
     starts = []
 

@@ -1,4 +1,6 @@
-"""Exceptions of real Delta, explained: two statements race, the message of the one that is refused is the text."""
+"""Exceptions of real Delta, explained: two statements race, the message of the one that is refused
+is the text.
+"""
 
 from pathlib import Path
 from typing import NamedTuple
@@ -128,7 +130,9 @@ EXAMPLES = {
 @pytest.mark.drawn
 @pytest.mark.parametrize("test", EXAMPLES)
 def test_the_example_of_an_exception_ends_in_it_on_delta(session, test):
-    """What is said there of the job after the others, too; and what Delta says of the first is explained by that name."""
+    """What is said there of the job after the others, too; and what Delta says of the first is
+    explained by that name.
+    """
     name, example = EXAMPLES[test]
     under = example.under[0]
     shown = run_example(example, under, name)
@@ -140,7 +144,9 @@ def test_the_example_of_an_exception_ends_in_it_on_delta(session, test):
 
 
 def test_two_settings_of_one_metadata_domain(session):
-    """Its message is the one that is explained as that, and not as a query that was started twice."""
+    """Its message is the one that is explained as that, and not as a query that was started
+    twice.
+    """
     (example,) = exception_table().conditions["METADATA_DOMAIN"].instead["examples"]
     shown = run_example(example, example.under[0], "ConcurrentTransactionException")
     seen = replay(shown.judged.litmus, example.under[0], session).transactions[example.loser]

@@ -1,4 +1,6 @@
-"""Expressions on Spark: what they give, and what Delta records of the conditions that are made of them."""
+"""Expressions on Spark: what they give, and what Delta records of the conditions that are made of
+them.
+"""
 
 from contextlib import closing
 from dataclasses import replace
@@ -63,7 +65,9 @@ def drawn_expressions():
 
 
 def computed(expression, rows):
-    """The model's values on some rows; None where it knows none, an error where that is what comes."""
+    """The model's values on some rows; None where it knows none, an error where that is what
+    comes.
+    """
     try:
         item = read_statement(f"SELECT {expression} FROM t", {"t": TABLE}).query[0].items[0]
         return [evaluate(item, (row,)) for row in rows]
@@ -115,8 +119,9 @@ CLOCKED = [
     (
         "d",
         (
-            "MERGE INTO t USING (SELECT 9 AS id) k ON t.id = k.id AND t.d > current_date()"
-            " WHEN MATCHED THEN DELETE WHEN NOT MATCHED THEN INSERT (id, s, d, ts, m, x) VALUES (k.id, NULL, current_date(), NULL, NULL, NULL)"
+            "MERGE INTO t USING (SELECT 9 AS id) k ON t.id = k.id AND t.d > current_date() WHEN"
+            " MATCHED THEN DELETE WHEN NOT MATCHED THEN INSERT (id, s, d, ts, m, x) VALUES (k.id,"
+            " NULL, current_date(), NULL, NULL, NULL)"
         ),
         ADDED,
     ),

@@ -1,4 +1,6 @@
-"""A table with a generated partition column on Delta: where the advice to declare it as a plain one holds, and where not."""
+"""A table with a generated partition column on Delta: where the advice to declare it as a plain one
+holds, and where not.
+"""
 
 from dataclasses import replace
 
@@ -50,7 +52,10 @@ LATER = "ts >= TIMESTAMP '2026-01-02 00:00:00'"
     [
         f"DELETE FROM t WHERE {LATER} AND id > 0",
         f"UPDATE t SET id = 9 WHERE {LATER}",
-        f"MERGE INTO t USING (SELECT 2 AS id) s ON t.id = s.id AND t.{LATER} WHEN MATCHED THEN DELETE",
+        (
+            f"MERGE INTO t USING (SELECT 2 AS id) s ON t.id = s.id AND t.{LATER} WHEN MATCHED THEN"
+            " DELETE"
+        ),
         f"INSERT INTO t SELECT id, ts, day FROM t WHERE {LATER} AND day >= DATE '2026-01-02'",
     ],
 )
@@ -59,6 +64,8 @@ def test_declared_as_plain_it_does_what_delta_does(session, sql):
 
 
 def test_a_query_records_the_partitions_that_delta_derives(session):
-    """GeneratedColumn.generatePartitionFilters: the model, without them, has a conflict where Delta has none."""
+    """GeneratedColumn.generatePartitionFilters: the model, without them, has a conflict where Delta
+    has none.
+    """
     found = raced(session, f"INSERT INTO t SELECT id, ts, day FROM t WHERE {LATER}")
     assert any("ConcurrentAppendException" in str(one) for one in found), found

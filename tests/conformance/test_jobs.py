@@ -17,7 +17,9 @@ from isolitmus.specs.files.workload_sources import workload
 @pytest.mark.spark
 @pytest.mark.parametrize("under", ["delta-serializable", "delta-write-serializable"])
 def test_the_examples_of_the_shop_happen(session, seed, pytestconfig, under):
-    """Of the workload that ships, at both levels: a fifth of its examples, drawn by the seed; with ``--whole`` all."""
+    """Of the workload that ships, at both levels: a fifth of its examples, drawn by the seed; with
+    ``--whole`` all.
+    """
     spec = protocol(under)
     examples = predict_workload(workload("shop"), spec).examples
     assert len(examples) > 10
@@ -34,7 +36,9 @@ EVIDENCE = Path(__file__).parents[2] / "conformance" / "evidence" / "jobs.toml"
 @pytest.mark.spark
 @pytest.mark.parametrize("many", [8, pytest.param(100, marks=pytest.mark.wide)])
 def test_counterexamples_happen(session, many):
-    """What breaks a promise of small jobs does so on the engine; the evidence says of which it was seen."""
+    """What breaks a promise of small jobs does so on the engine; the evidence says of which it was
+    seen.
+    """
     spec = protocol("delta-write-serializable")
     cases = [(test, spec) for test in witnesses(many)]
     assert len(cases) == many
@@ -52,8 +56,9 @@ def test_the_log_of_a_real_table_says_what_its_ddl_does(session, tmp_path):
     """What Delta makes of a DDL is, by its log, the same table; so the same is predicted of it."""
     properties = "'delta.enableDeletionVectors' = 'true', 'delta.columnMapping.mode' = 'name'"
     ddl = (
-        "CREATE TABLE {} (id BIGINT NOT NULL COMMENT 'key', n BIGINT GENERATED ALWAYS AS IDENTITY (START WITH 3),"
-        f" amount DECIMAL(9,2), day DATE) USING delta PARTITIONED BY (day) TBLPROPERTIES ({properties})"
+        "CREATE TABLE {} (id BIGINT NOT NULL COMMENT 'key', n BIGINT GENERATED ALWAYS AS"
+        " IDENTITY (START WITH 3), amount DECIMAL(9,2), day DATE) USING delta PARTITIONED BY (day)"
+        f" TBLPROPERTIES ({properties})"
     )
     folder = tmp_path / "orders"
     session.spark.sql(ddl.format(f"delta.`{folder}`"))

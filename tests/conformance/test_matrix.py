@@ -1,4 +1,5 @@
-"""The matrix of statements on real Delta, drawn by the seed: in two runs every statement parked once and winning once.
+"""The matrix of statements on real Delta, drawn by the seed: in two runs every statement parked
+once and winning once.
 
 Of all its cases ``test_recorded_catalogue`` compares what is recorded.
 """
@@ -27,10 +28,11 @@ FACTORS = {
 
 
 def sample(seed):
-    """Cases by factor: with two seeds, an even one first, each statement is parked once and winning once, and places,
-    vectors and levels come as often as the others.
+    """Cases by factor: with two seeds, an even one first, each statement is parked once and winning
+    once, and places, vectors and levels come as often as the others.
 
-    Seeds in a row park a statement beside every other one, in every place, with and without vectors, at both levels.
+    Seeds in a row park a statement beside every other one, in every place, with and without
+    vectors, at both levels.
     """
     statements = FACTORS["a"]
     seed, half = divmod(seed, 2)

@@ -1,4 +1,6 @@
-"""What no litmus test can say, on real Delta: each observation shows what it is expected to show."""
+"""What no litmus test can say, on real Delta: each observation shows what it is expected to
+show.
+"""
 
 from dataclasses import replace
 from types import SimpleNamespace

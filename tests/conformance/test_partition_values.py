@@ -1,4 +1,6 @@
-"""What a partition column keeps of odd values: the model, DuckDB and real Delta agree, by whatever command they come."""
+"""What a partition column keeps of odd values: the model, DuckDB and real Delta agree, by whatever
+command they come.
+"""
 
 from contextlib import closing
 
@@ -45,8 +47,10 @@ CASES = [(type_, value) for type_, values in VALUES.items() for value in values]
 WRITES = {
     "insert": "INSERT INTO t VALUES (1, {})",
     "update": "UPDATE t SET p = {} WHERE id = 0",
-    "merge": "MERGE INTO t USING (SELECT 2 AS id, CAST({} AS {type}) AS p) AS s ON t.id = s.id"
-    " WHEN NOT MATCHED THEN INSERT (id, p) VALUES (s.id, s.p)",
+    "merge": (
+        "MERGE INTO t USING (SELECT 2 AS id, CAST({} AS {type}) AS p) AS s ON t.id = s.id"
+        " WHEN NOT MATCHED THEN INSERT (id, p) VALUES (s.id, s.p)"
+    ),
 }
 READS = {
     "found": "DELETE FROM t WHERE p = {} AND id = 1",
@@ -96,7 +100,9 @@ def test_two_executors_agree(seed, whole):
 @pytest.mark.spark
 @sampled
 def test_delta_keeps_what_the_model_does(session, seed, whole):
-    """Every value, by SQL and by a DataFrame: the tables, the logs and the outcomes. A sample is a tenth."""
+    """Every value, by SQL and by a DataFrame: the tables, the logs and the outcomes. A sample is a
+    tenth.
+    """
     spec = protocol("delta-serializable")
     every = [(t, spec) for case in CASES for t in _tests(*case)]
     cases = sample(every, seed, whole, parts=2 * PARTS)
@@ -171,6 +177,8 @@ def test_delta_rs_keeps_an_empty_text_until_it_compacts():
     ],
 )
 def test_other_values_are_not_modelled(type_, value):
-    """A text that no folder is called is up to the file system; -0.0 has a partition of its own, and is 0.0."""
+    """A text that no folder is called is up to the file system; -0.0 has a partition of its own,
+    and is 0.0.
+    """
     with pytest.raises(IsolitmusError, match=r"not modelled|NaN"):
         execute(next(_tests(type_, value)), protocol("delta-serializable"))

@@ -1,9 +1,9 @@
 """Schedules that nobody here wrote: Hermitage's, and PostgreSQL's own isolation tests.
 
-They lie beside the repository, in ``shared/datasets``, and are never copied into it: the folder of each has its
-source and licence. Those whose SQL is that of the format ``locking`` are predicted by the model and carried out on
-PostgreSQL at each level that has a protocol, whatever level they were written for. Where they are not, these tests
-are skipped.
+They lie beside the repository, in ``shared/datasets``, and are never copied into it: the folder of
+each has its source and licence. Those whose SQL is that of the format ``locking`` are predicted by
+the model and carried out on PostgreSQL at each level that has a protocol, whatever level they were
+written for. Where they are not, these tests are skipped.
 """
 
 import re
@@ -69,7 +69,9 @@ WHY = {
     "a function": (r"pg_advisory|current_setting|COALESCE", 6),
     "a subquery in VALUES, or one of several rows": ("subquery", 2),
 }
-"""What the format has not, how the reader says it, and how many scripts have it, each for the first such thing."""
+"""What the format has not, how the reader says it, and how many scripts have it, each for the first
+such thing.
+"""
 HERMITAGE = (
     "create table test (id int primary key, value int)",
     "insert into test (id, value) values (1, 10), (2, 20)",
@@ -125,7 +127,9 @@ def scripts():
 
 
 def isolation_test(path):
-    """A specification of PostgreSQL's isolationtester; without permutations, all orders of its sessions' steps."""
+    """A specification of PostgreSQL's isolationtester; without permutations, all orders of its
+    sessions' steps.
+    """
     text = re.sub(r"(?m)#.*$", "", path.read_text("utf-8"))
     setup, begun, sessions, steps = [], [], {}, {}
     for kind, name, body in BLOCK.findall(text):
@@ -256,7 +260,9 @@ def test_which_fit_the_format_and_why_the_others_do_not():
 
 @pytest.mark.slow
 def test_the_model_says_of_postgresql_what_hermitage_saw():
-    """Who waits, who ends with an error and what is read, at the levels that there are protocols for."""
+    """Who waits, who ends with an error and what is read, at the levels that there are protocols
+    for.
+    """
     compared = Counter()
     for script, lines in schedules(PAGES[0]):
         level = re.search(

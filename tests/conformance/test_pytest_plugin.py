@@ -1,4 +1,6 @@
-"""The pytest plugin: litmus files are tests, and what fails says why; with Spark, fixtures and exported files."""
+"""The pytest plugin: litmus files are tests, and what fails says why; with Spark, fixtures and
+exported files.
+"""
 
 import subprocess
 import sys
@@ -59,7 +61,9 @@ def write(files, folder):
 
 @pytest.fixture
 def tried(pytester):
-    """tried(FILES, *words): what pytest says of a folder with litmus files by name, in a process of its own."""
+    """tried(FILES, *words): what pytest says of a folder with litmus files by name, in a process of
+    its own.
+    """
 
     def run(files, *words):
         write(files, pytester.path)
@@ -70,8 +74,8 @@ def tried(pytester):
 
 @pytest.mark.slow
 def test_litmus_files_are_tests_and_what_fails_is_said_in_sentences(tried):
-    """One for each protocol of which something is expected, one for the levels of an abstract history; what cannot be
-    one is an error.
+    """One for each protocol of which something is expected, one for the levels of an abstract
+    history; what cannot be one is an error.
     """
     result = tried(FILES, "-v", "--continue-on-collection-errors")
     result.assert_outcomes(passed=2, failed=3, errors=3)
@@ -206,15 +210,24 @@ SAID = [
     "  *Transaction conflict detected*",
     "*ConcurrentAppendException: *",
     "*- interleaving totals -*",
-    "update and delete on totals: 4 interleavings, each leaves a table that some serial order gives; in 2 of them a job fails",
+    (
+        "update and delete on totals: 4 interleavings, each leaves a table that some serial order"
+        " gives; in 2 of them a job fails"
+    ),
     "update.start delete update.commit",
 ]
 REFUSED = [
     "on delta (*) under delta-serializable:",
     "  delete: expected committed, got ConcurrentAppendException*",
     "  delete *├───────┤ *reads version 0, aborts with ConcurrentAppendException",
-    "  delete conflicts with insert, because delete read version 0, before insert committed version 1, *",
-    "  delete failed with ConcurrentAppendException: *DELTA_CONCURRENT_APPEND.WITH_PARTITION_HINT* Transaction conflict detected.*",
+    (
+        "  delete conflicts with insert, because delete read version 0, before insert committed"
+        " version 1, *"
+    ),
+    (
+        "  delete failed with ConcurrentAppendException:"
+        " *DELTA_CONCURRENT_APPEND.WITH_PARTITION_HINT* Transaction conflict detected.*"
+    ),
 ]
 
 
@@ -275,7 +288,8 @@ def test_a_second_session_is_refused_with_what_to_do(tmp_path, monkeypatch):
     result = run_pytest(tmp_path, "-p", "no:cacheprovider")
     result.stdout.fnmatch_lines(
         [
-            "*another Spark session is open in this Python process;*define a fixture delta_spark that returns it*"
+            "*another Spark session is open in this Python process;*define a fixture delta_spark"
+            " that returns it*"
         ]
     )
     result.assert_outcomes(errors=1)
@@ -293,8 +307,8 @@ def script(tmp_path):
 
 @pytest.mark.spark
 def test_an_exported_script_races_as_expected(script, session, monkeypatch):
-    """In the session of all tests, which its builder gets and its end must not stop. That the builder makes one of
-    PySpark and Delta alone is the next test's.
+    """In the session of all tests, which its builder gets and its end must not stop. That the
+    builder makes one of PySpark and Delta alone is the next test's.
     """
     monkeypatch.setattr(type(session.spark), "stop", lambda _: None)
     before = {name for (name,) in session.spark.sql("SHOW DATABASES").collect()}

@@ -1,7 +1,8 @@
-"""The catalogue on engines as it was observed: every record is what the model predicts and the tests expect.
+"""The catalogue on engines as it was observed: every record is what the model predicts and the
+tests expect.
 
-No engine is needed for that. Afterwards delta-rs, Derby and PostgreSQL are asked again about a sample; for Delta that is
-``test_catalogue``.
+No engine is needed for that. Afterwards delta-rs, Derby and PostgreSQL are asked again about a
+sample; for Delta that is ``test_catalogue``.
 """
 
 from contextlib import closing
@@ -24,7 +25,9 @@ from isolitmus.specs.files.catalogue import matrix, protocols
 from isolitmus.specs.files.evidence_files import MatrixEvidence
 
 NOT_EXECUTED = (Refused, UndeterminedError)
-"""A statement that the engine does not have, or for which it takes another index than the test says."""
+"""A statement that the engine does not have, or for which it takes another index than the test
+says.
+"""
 OTHERS = [
     pytest.param("deltalake", marks=pytest.mark.deltalake),
     pytest.param("deltalake-1.6.3", marks=pytest.mark.deltalake),

@@ -1,5 +1,6 @@
-"""Appends of what was read of the table itself, which Delta takes for blind ones, in two ways that no litmus
-test can say: the table's files read as Parquet, and the function that a streaming query calls.
+"""Appends of what was read of the table itself, which Delta takes for blind ones, in two ways that
+no litmus test can say: the table's files read as Parquet, and the function that a streaming query
+calls.
 """
 
 from itertools import permutations

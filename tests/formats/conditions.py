@@ -1,4 +1,5 @@
-"""Litmus tests of conditions, and of queries that join: what Delta notes of them decides what stops them.
+"""Litmus tests of conditions, and of queries that join: what Delta notes of them decides what stops
+them.
 
 What it was observed to do with them is recorded (``catalogue_runs``).
 """
@@ -102,7 +103,10 @@ init    = ["INSERT INTO u VALUES (2, 1), (3, NULL)"]
 a = "{}"
 b = "{}"
 """
-UPSERT = "ON t.id = k.id WHEN MATCHED THEN UPDATE SET x = k.x WHEN NOT MATCHED THEN INSERT (id, x) VALUES (k.id, k.x)"
+UPSERT = (
+    "ON t.id = k.id WHEN MATCHED THEN UPDATE SET x = k.x WHEN NOT MATCHED THEN INSERT (id, x)"
+    " VALUES (k.id, k.x)"
+)
 JOINED = [
     ("INSERT INTO t SELECT s.id, u.y FROM s JOIN u ON s.id = u.id", "DELETE FROM t WHERE x = 1"),
     ("INSERT INTO t SELECT s.id, s.x FROM s LEFT ANTI JOIN u ON s.id = u.id", "INSERT INTO u VALUES (NULL, 0)"),

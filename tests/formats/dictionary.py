@@ -1,4 +1,6 @@
-"""An engine for the store: a dictionary that carries litmus tests out, first committer wins on keys."""
+"""An engine for the store: a dictionary that carries litmus tests out, first committer wins on
+keys.
+"""
 
 from contextlib import nullcontext
 

@@ -1,4 +1,6 @@
-"""Queries in which the table that is written to is joined, and statements that meet them; for Hypothesis."""
+"""Queries in which the table that is written to is joined, and statements that meet them; for
+Hypothesis.
+"""
 
 from hypothesis import strategies as st
 
@@ -76,11 +78,9 @@ def joins(draw):
     sql = f"INSERT INTO t SELECT {items} {query}"
     if draw(st.integers(0, 3)) == 0:
         sql = (
-            (
-                f"MERGE INTO t USING (SELECT {first}.id + 2 AS id, {first}.x, 5 AS y {query}) k ON t.id = k.id AND t.x = 2"
-                " WHEN MATCHED THEN UPDATE SET y = k.y WHEN NOT MATCHED THEN INSERT *"
-            )
-            .replace("FROM t ", "FROM t AS r ")
+            f"MERGE INTO t USING (SELECT {first}.id + 2 AS id, {first}.x, 5 AS y {query}) k ON t.id"
+            " = k.id AND t.x = 2 WHEN MATCHED THEN UPDATE SET y = k.y WHEN NOT MATCHED THEN"
+            " INSERT *".replace("FROM t ", "FROM t AS r ")
             .replace("JOIN t ON", "JOIN t AS r ON")
             .replace("t.", "r.")
             .replace("ON r.id = k.id AND r.x", "ON t.id = k.id AND t.x")

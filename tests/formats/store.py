@@ -1,9 +1,10 @@
-"""A key–value store as a format: transactions of several statements, reads of a snapshot, writes on keys.
+"""A key–value store as a format: transactions of several statements, reads of a snapshot, writes on
+keys.
 
-``GET k`` reads a key, ``PUT k v`` writes it, ``PUT k a + 1`` writes what was read of ``a`` and one more, ``DEL k``
-deletes it. A transaction reads the snapshot of its start and its own writes; which writers a commit
-refuses is the business of its protocol (first committer wins: ``empty unseen & ww``). The table has the columns
-``key STRING, value INT``; a row is called after its key.
+``GET k`` reads a key, ``PUT k v`` writes it, ``PUT k a + 1`` writes what was read of ``a`` and one
+more, ``DEL k`` deletes it. A transaction reads the snapshot of its start and its own writes; which
+writers a commit refuses is the business of its protocol (first committer wins: ``empty unseen &
+ww``). The table has the columns ``key STRING, value INT``; a row is called after its key.
 """
 
 from collections import Counter
@@ -41,12 +42,16 @@ class Put:
     key: str
     value: int | None = None
     of: str | None = None
-    """The key whose value it adds to, None where it adds to nothing; no value and no such key: a DEL."""
+    """The key whose value it adds to, None where it adds to nothing; no value and no such key: a
+    DEL.
+    """
 
 
 @dataclass(frozen=True)
 class Keys:
-    """What others may know of a commit: the keys that it read and wrote, and whether it deleted one."""
+    """What others may know of a commit: the keys that it read and wrote, and whether it deleted
+    one.
+    """
 
     table: str
     read: frozenset

@@ -1,4 +1,6 @@
-"""An engine of the second format: offered, it carries the store's tests out, and is compared with the model."""
+"""An engine of the second format: offered, it carries the store's tests out, and is compared with
+the model.
+"""
 
 import pytest
 from formats.dictionary import DICTIONARY, carry

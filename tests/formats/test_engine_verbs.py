@@ -1,4 +1,6 @@
-"""``explore`` and ``matrix`` of an engine that they have never heard of: the dictionary, as it is and lying."""
+"""``explore`` and ``matrix`` of an engine that they have never heard of: the dictionary, as it is
+and lying.
+"""
 
 import json
 import re
@@ -24,7 +26,9 @@ SO_MANY = 40
 
 @pytest.fixture(autouse=True)
 def offered(monkeypatch, tmp_path):
-    """A folder with the protocol and a matrix; ``offered(engine)`` is another engine in the dictionary's place."""
+    """A folder with the protocol and a matrix; ``offered(engine)`` is another engine in the
+    dictionary's place.
+    """
     monkeypatch.chdir(tmp_path)
     (tmp_path / "first.cat").write_text(FIRST)
     (tmp_path / "keys.toml").write_text(MATRIX)
@@ -96,7 +100,9 @@ def test_explore_finds_the_smallest_test_that_an_engine_lies_about(call, offered
 
 
 def interrupted(when):
-    """A forgetful dictionary, and a Ctrl-C while it carries out a test: the first after it has lied, or the first of all."""
+    """A forgetful dictionary, and a Ctrl-C while it carries out a test: the first after it has
+    lied, or the first of all.
+    """
     lied = []
 
     def asked(litmus, spec):
@@ -121,7 +127,9 @@ def test_an_interrupted_explore_tells_what_it_has_found(call, offered):
 
 
 def test_what_has_come_out_of_its_turn_is_told_when_it_is_interrupted():
-    """The first of two tests that are carried out at a time is under way when the second has differed."""
+    """The first of two tests that are carried out at a time is under way when the second has
+    differed.
+    """
     drawn, seen = store_tests(), Event()
 
     def asked(litmus, spec):
@@ -182,7 +190,7 @@ def test_a_matrix_is_observed(call, offered):
     status, out, _ = call(*words)
     assert status == 1
     assert (
-        "set, with add committing in between, one, first:\n  a: outcome predicted WriteConflict, observed committed"
-        in out
+        "set, with add committing in between, one, first:\n  a: outcome predicted WriteConflict,"
+        " observed committed" in out
     )
     assert out.endswith("5 of 9 cases as predicted.\n")

@@ -165,7 +165,10 @@ def test_delta_has_no_sequences_and_says_so():
     text = SKEW.replace('format   = "store"\n', "").replace('"PUT x 0", "PUT y 0"', "")
     with pytest.raises(
         LitmusError,
-        match=r"transactions\.a is a list of statements, and Delta has no transactions of several statements",
+        match=(
+            r"transactions\.a is a list of statements, and Delta has no transactions of several"
+            r" statements"
+        ),
     ):
         read_litmus(text, "skew")
 

@@ -1,4 +1,6 @@
-"""A format has terms of its own: its protocols use them, and what people see says them in its words."""
+"""A format has terms of its own: its protocols use them, and what people see says them in its
+words.
+"""
 
 import pytest
 from formats.store import DELETES, WRITES_READ
@@ -31,7 +33,10 @@ def test_a_protocol_uses_them_and_a_conflict_says_them():
     done = run(test, CHECKED)
     assert [t.outcome for t in done.run.transactions.values()] == ["committed", "ReadConflict"]
     assert refusal_words(abort_violations(execute(test, CHECKED), CHECKED)["b"]) == [
-        "b conflicts with a, because b read version 0, before a committed version 1, and a wrote y, which b read; a deletes no key",
+        (
+            "b conflicts with a, because b read version 0, before a committed version 1, and a"
+            " wrote y, which b read; a deletes no key"
+        ),
         "b aborts with ReadConflict",
     ]
 

@@ -1,4 +1,6 @@
-"""Limits of time and memory end every search, count and audit in good order: unknown, with what was done."""
+"""Limits of time and memory end every search, count and audit in good order: unknown, with what was
+done.
+"""
 
 import signal
 import subprocess
@@ -200,7 +202,9 @@ def test_ctrl_c_ends_a_solver_at_work():
 
 @pytest.mark.slow
 def test_a_wait_after_a_solver_hears_ctrl_c():
-    """Z3 leaves a handler behind after which a wait is begun again, and a Ctrl-C would wait with it."""
+    """Z3 leaves a handler behind after which a wait is begun again, and a Ctrl-C would wait with
+    it.
+    """
     assert solver.ask_solver(pigeons(2)) == "unsat"
     threading.Timer(
         0.2, signal.pthread_kill, (threading.main_thread().ident, signal.SIGINT)

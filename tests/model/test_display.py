@@ -1,4 +1,6 @@
-"""What objects print: a few lines that a person reads, also where IPython and Hypothesis print them."""
+"""What objects print: a few lines that a person reads, also where IPython and Hypothesis print
+them.
+"""
 
 import re
 from dataclasses import replace

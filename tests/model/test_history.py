@@ -95,7 +95,9 @@ def test_a_table_reads_as_it_prints(table):
 
 
 def in_turn(history):
-    """Its operations on one line, each version written before another transaction reads it; None if that cannot be."""
+    """Its operations on one line, each version written before another transaction reads it; None if
+    that cannot be.
+    """
     left = {t.number: list(t.operations) for t in history.transactions}
     written, words = set(), []
     while any(left.values()):
@@ -366,8 +368,9 @@ def test_completions_in_a_fixed_order():
         "nobody observed the order of x2 and x3",
     )
     first = next(frames(history))
-    assert str(first.reasons["ww", 1, 0]) == (
-        "T1 wrote x1, the next version after x2 of T2, in a version order that was not observed"
+    assert (
+        str(first.reasons["ww", 1, 0])
+        == "T1 wrote x1, the next version after x2 of T2, in a version order that was not observed"
     )
 
 
@@ -436,10 +439,10 @@ def test_errors_in_the_linear_notation_show_the_place(text, column, message):
 def test_errors_in_a_table_show_the_place():
     with pytest.raises(HistoryError) as error:
         History.from_table({"T1": "r(x0) r2(x0)"})
-    assert str(error.value) == (
-        "T1, column 7: 'r2(x0)' is not an operation; use r(x0), w(x1), d(x1) or r(P: x0*, y0 | x1)\n"
-        "  r(x0) r2(x0)\n"
-        "        ^"
+    assert (
+        str(error.value)
+        == "T1, column 7: 'r2(x0)' is not an operation; use r(x0), w(x1), d(x1) or r(P: x0*, y0 |"
+        " x1)\n  r(x0) r2(x0)\n        ^"
     )
 
 
@@ -483,7 +486,7 @@ def test_of_what_aborted_only_that_is_said():
 def test_names_with_digits_are_told_from_numbers(name):
     version = Version(name, 12, 3)
     text = f"w12({Version(name, 12, 1)}) w12({Version(name, 12)}) r3({Version(name, 12, 1)})"
-    (reader, writer) = History.parse(text.replace("r3", "c12 r3")).transactions
+    reader, writer = History.parse(text.replace("r3", "c12 r3")).transactions
     assert reader.operations[0].version == Version(name, 12, 1)
     assert writer.writes == (Version(name, 12),)
     assert str(version).startswith(name)

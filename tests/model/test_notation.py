@@ -53,7 +53,9 @@ def test_what_comes_before_what_is_dead(text, order):
 
 
 def deletable(history):
-    """Return the transactions and versions that may be deletes: of a key that one alone wrote, matched by nobody."""
+    """Return the transactions and versions that may be deletes: of a key that one alone wrote,
+    matched by nobody.
+    """
     keys = [version.object for version in history.versions()]
     return [
         (transaction.name, version)

@@ -1,4 +1,6 @@
-"""A Python as executors on other machines may have it: what workers need is there, the package is not."""
+"""A Python as executors on other machines may have it: what workers need is there, the package is
+not.
+"""
 
 import re
 import venv
@@ -28,8 +30,8 @@ def is_installed(name):
 
 @pytest.fixture(scope="session")
 def bare_python():
-    """bare_python(folder): make a Python there that has PySpark and what workers need, and nothing else; where its
-    packages are.
+    """bare_python(folder): make a Python there that has PySpark and what workers need, and nothing
+    else; where its packages are.
     """
 
     def make(folder):

@@ -14,7 +14,9 @@ pa = pytest.importorskip("pyarrow", reason="the extra spark is not installed")
 
 @pytest.fixture
 def tables(delta):
-    """A table with a reorder, one with claims that cannot be, one where nothing is found, and none."""
+    """A table with a reorder, one with claims that cannot be, one where nothing is found, and
+    none.
+    """
     reordered = delta.table(
         delta.append(0, "f1"), delta.append(1, "f2"), delta.delete(1, None, "f1"), name="reordered"
     )

@@ -1,4 +1,6 @@
-"""Histories judged in bulk: a row for each and level, also for what does not read, and none twice."""
+"""Histories judged in bulk: a row for each and level, also for what does not read, and none
+twice.
+"""
 
 import json
 from pathlib import Path

@@ -1,4 +1,6 @@
-"""Sweeps on a cluster of Spark's own: a master and two workers in processes of their own, on the loopback interface."""
+"""Sweeps on a cluster of Spark's own: a master and two workers in processes of their own, on the
+loopback interface.
+"""
 
 import json
 import os
@@ -128,7 +130,9 @@ def wait_for(condition, process, seconds=240):
 @pytest.mark.slow
 @pytest.mark.wide
 def test_an_executor_and_then_the_driver_are_killed(cluster, tmp_path):
-    """The job goes on without the executor; the next one goes on where the driver was; the counts are exact."""
+    """The job goes on without the executor; the next one goes on where the driver was; the counts
+    are exact.
+    """
     master, folder = cluster
     out = tmp_path / "data"
     words = [ISOLITMUS, "sweep", "two-partitions", "--transactions", "4", "--spark", "--json"]
@@ -194,7 +198,9 @@ def server(session):
 @pytest.mark.spark
 @pytest.mark.slow
 def test_a_client_of_spark_connect_counts_and_keeps_the_same(server, tmp_path):
-    """The client is a process without a JVM, and sends its package; the server's Python has one, too."""
+    """The client is a process without a JVM, and sends its package; the server's Python has one,
+    too.
+    """
     counted_and_kept(server, 2, tmp_path / "data")
 
 
@@ -256,7 +262,9 @@ with open_spark("local[1]") as spark:
 @pytest.mark.slow
 @pytest.mark.wide
 def test_two_drivers_on_one_folder_count_nothing_twice(tmp_path):
-    """Each is right, or says that there is another; what is left is what one of them alone leaves."""
+    """Each is right, or says that there is another; what is left is what one of them alone
+    leaves.
+    """
     out = tmp_path / "data"
     both = [
         subprocess.Popen(

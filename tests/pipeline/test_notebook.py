@@ -18,7 +18,9 @@ NOTEBOOK = Path(__file__).parents[2] / "docs" / "sweep-tables.ipynb"
 
 
 def run_cells(sources):
-    """Run cells one after another, as a notebook does: what each prints, and what its last expression is."""
+    """Run cells one after another, as a notebook does: what each prints, and what its last
+    expression is.
+    """
     names = {}
     for source in sources:
         tree = ast.parse(source)

@@ -80,8 +80,8 @@ def command(*words):
 @pytest.mark.slow
 @pytest.mark.parametrize("how", ["SIGINT", pytest.param("SIGKILL", marks=pytest.mark.wide)])
 def test_a_stopped_sweep_goes_on_and_counts_nothing_twice(tmp_path, how):
-    """The two sweeps that start a JVM of their own on every change: one is stopped at work, and leaves nothing but its
-    tables; the other goes on, as one starts it.
+    """The two sweeps that start a JVM of their own on every change: one is stopped at work, and
+    leaves nothing but its tables; the other goes on, as one starts it.
     """
     out, temporary = tmp_path / "counts", tmp_path / "temporary"
     temporary.mkdir()
@@ -168,7 +168,10 @@ def test_a_full_disk_is_one_sentence_and_the_same_command_goes_on(tmp_path):
         full = subprocess.run(words, capture_output=True, text=True, check=False)
         assert (full.returncode, full.stderr) == (
             4,
-            "isolitmus: the disk is full: what was written until then is whole, and the same command goes on\n",
+            (
+                "isolitmus: the disk is full: what was written until then is whole, and the same"
+                " command goes on\n"
+            ),
         )
         subprocess.run(["mount", "-o", "remount,size=64m", small], check=True)
         done = subprocess.run(words, capture_output=True, text=True, check=False)
@@ -183,8 +186,8 @@ def test_a_full_disk_is_one_sentence_and_the_same_command_goes_on(tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize("out", ["viewfs://isolitmus/data/sweep", "spark_catalog.sweep"])
 def test_tables_lie_wherever_spark_has_tables(session, tmp_path, out):
-    """By an address that is no folder of this machine, where Delta writes its log as it does in HDFS; and by names of a
-    catalog.
+    """By an address that is no folder of this machine, where Delta writes its log as it does in
+    HDFS; and by names of a catalog.
     """
     place, one = tmp_path / "sweep", scope("two-partitions")
     conf = session.spark.sparkContext._jsc.hadoopConfiguration()

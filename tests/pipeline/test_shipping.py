@@ -1,4 +1,6 @@
-"""Executors that have what the package needs, and not the package, are sent it; what they lack is one sentence."""
+"""Executors that have what the package needs, and not the package, are sent it; what they lack is
+one sentence.
+"""
 
 import json
 import subprocess

@@ -26,7 +26,11 @@ from isolitmus.pipeline.sweep_job import (  # noqa: E402
     rank_within_size,
     refuse_unlisted,
 )
-from isolitmus.pipeline.sweep_shards import ShardTask, count_function, tallies_from_rows  # noqa: E402
+from isolitmus.pipeline.sweep_shards import (
+    ShardTask,
+    count_function,
+    tallies_from_rows,
+)  # noqa: E402
 from isolitmus.pipeline.sweep_tables import KEEP, VERSION, kept_tables, sweep_tables  # noqa: E402
 
 QUIET = read('"Quiet" format delta empty unseen & ww as lost silent unseen & rw as missed', "quiet")
@@ -231,7 +235,9 @@ def rows_there(spark, out):
 @pytest.mark.spark
 @pytest.mark.slow
 def test_what_is_there_is_gone_on_with_or_refused(session, tmp_path):
-    """Another scope, another --keep, another version of the columns, a row that somebody took out."""
+    """Another scope, another --keep, another version of the columns, a row that somebody took
+    out.
+    """
     out, one = tmp_path / "data", scope("two-partitions")
     done = on_spark(session.spark, one, 2, out=out, keep="executions")
     expected = without_seconds(sweep(one, 2).to_json())

@@ -54,7 +54,9 @@ def value_of(reader, *arguments):
 
 
 def pieces(tokens):
-    """What a mutation puts into a text: a token, any text, or a token so often that it is too deep."""
+    """What a mutation puts into a text: a token, any text, or a token so often that it is too
+    deep.
+    """
     return st.one_of(
         st.sampled_from(tokens),
         st.text(max_size=3),

@@ -127,7 +127,10 @@ def test_a_log_that_was_cleaned_up_meanwhile(delta):
     assert (done.first, done.last) == (0, 6)
     assert [f.versions for f in done.findings] == [(4, 5, 6)]
     assert done.notes == (
-        "1 commit read a version before 4: concurrent commits before that version are no longer in the log.",
+        (
+            "1 commit read a version before 4: concurrent commits before that version are no longer"
+            " in the log."
+        ),
     )
     same(audit(table, evidence=evidence), done)
 

@@ -47,7 +47,9 @@ FILE = LogFile(
     "f",
     marked=1,
     partition={"part": "0", "name": "a", "day": "2024-01-05", "odd": "a"},
-    stats='{"numRecords": 3, "minValues": {"id": 5}, "maxValues": {"id": 7}, "nullCount": {"id": 0}}',
+    stats=(
+        '{"numRecords": 3, "minValues": {"id": 5}, "maxValues": {"id": 7}, "nullCount": {"id": 0}}'
+    ),
 )
 
 
@@ -115,8 +117,10 @@ def test_a_delete_that_passed_by_a_blind_append(delta):
     )
     (finding,) = audit(table).findings
     assert (finding.kind, finding.certainty, finding.versions) == ("reorder", "certain", (2, 3))
-    assert finding.why == (
-        "version 3 (DELETE) read version 1 and did not see version 2 (WRITE), a blind append, which"
+    assert (
+        finding.why
+        == "version 3 (DELETE) read version 1 and did not see version 2 (WRITE), a blind append,"
+        " which"
         " changed rows in its read set ((part = 0)): its reads place version 3 before version 2,"
         " but the log has it after"
     )
@@ -269,7 +273,9 @@ def test_a_bridge_may_be_one(delta):
 
 
 def test_a_bridge_that_is_certain(delta):
-    """hole-unpartitioned: A sets id 5 where id is 1, I appends 5 and 1, X deletes id 5: I's first file."""
+    """hole-unpartitioned: A sets id 5 where id is 1, I appends 5 and 1, X deletes id 5: I's first
+    file.
+    """
     appended = [
         delta.info("WRITE", 1, True, mode="Append"),
         delta.add("i5", ids=(5,)),
@@ -370,7 +376,10 @@ def test_files_that_were_forgotten_are_said(delta, monkeypatch):
     gone = delete(delta, 1, delta.remove("f"), delta.remove("f"), delta.remove("g"))
     table = delta.table([*delta.append(0, "f"), delta.add("g")], gone)
     assert audit(table).notes == (
-        "1 removed file is no longer remembered: if it was added again, the audit does not find that.",
+        (
+            "1 removed file is no longer remembered: if it was added again, the audit does not find"
+            " that."
+        ),
     )
 
 
@@ -425,9 +434,10 @@ def test_writers_that_record_nothing(delta):
     table = delta.table(*([*silent, delta.add(f"f{k}")] for k in range(30)), level=WS)
     (finding,) = audit(table).findings
     assert (finding.kind, finding.versions) == ("records-nothing", tuple(range(1, 21)))
-    assert finding.why == (
-        "30 commits by delta-rs:1.6.6 do not record which version they read or whether they are blind"
-        " appends: the log does not show which concurrent changes they did not see"
+    assert (
+        finding.why
+        == "30 commits by delta-rs:1.6.6 do not record which version they read or whether they are"
+        " blind appends: the log does not show which concurrent changes they did not see"
     )
 
 
@@ -442,7 +452,10 @@ def test_long_windows_are_read_again_and_very_long_ones_cut(delta, monkeypatch):
     monkeypatch.setattr(windows, "LONGEST", 3)
     assert found(table) == {("reorder", "certain", (4, 5, 6, 7))}
     assert audit(table).notes == (
-        "1 commit with more than 1,000 concurrent commits: only the newest 1,000 of these were checked.",
+        (
+            "1 commit with more than 1,000 concurrent commits: only the newest 1,000 of these were"
+            " checked."
+        ),
     )
 
 
@@ -507,7 +520,8 @@ def test_an_audit_that_begins_with_a_checkpoint(delta):
     )
     assert (
         before
-        == "1 commit read a version before 2: concurrent commits before that version are no longer in the log."
+        == "1 commit read a version before 2: concurrent commits before that version are no longer"
+        " in the log."
     )
     unknown = check_log(table, [level("write-serializable")]).levels["write-serializable"]
     assert "read a version so old that not all between was looked at" in unknown.reason

@@ -1,4 +1,6 @@
-"""What an audit says of a clean table: who overlapped whom, and what another timing would have done."""
+"""What an audit says of a clean table: who overlapped whom, and what another timing would have
+done.
+"""
 
 import json
 
@@ -34,7 +36,9 @@ def test_a_clean_table_without_overlaps(delta):
     ],
 )
 def test_an_insert_that_could_have_come_before_a_delete(delta, level, part, near):
-    """The delete was quicker. The other order is what `reorder` has, which is refused or reordered by its level."""
+    """The delete was quicker. The other order is what `reorder` has, which is refused or reordered
+    by its level.
+    """
     delete = delta.delete(1, "(part#1 = 0)", "f1", level=level)
     seen = overview(
         delta, delta.append(0, "f1"), delete, delta.append(1, "f2", part=part), level=level
@@ -67,8 +71,8 @@ def test_what_no_log_shows_is_possible(delta):
     assert seen.near == (NearMiss(2, 3, "reorder", "possible"),)
     text = "\n".join(overview_lines(seen))
     assert (
-        "if version 3 (WRITE) had committed first, version 2 (MERGE) might have committed without seeing it"
-        in text
+        "if version 3 (WRITE) had committed first, version 2 (MERGE) might have committed without"
+        " seeing it" in text
     )
 
 

@@ -37,8 +37,8 @@ def parse(text):
     """AWDIT's text: sessions between ``=====``, transactions between ``-----``, operations a line.
 
     ``w K V`` writes a value that no other write of K has, ``r K V`` reads it. The session that only
-    writes 0 is T0. A version of ours is the last that its transaction wrote; these files have no read
-    of an earlier one.
+    writes 0 is T0. A version of ours is the last that its transaction wrote; these files have no
+    read of an earlier one.
     """
     sessions = [
         [[line.split() for line in part.strip().splitlines()] for part in session.split("-----")]

@@ -1,4 +1,6 @@
-"""Recorded histories in which several wrote a value, against every choice of the write that each read saw."""
+"""Recorded histories in which several wrote a value, against every choice of the write that each
+read saw.
+"""
 
 from dataclasses import replace
 from itertools import product
@@ -32,8 +34,8 @@ CHOICES = 150
 
 @st.composite
 def drawn(draw, ends=(COMMITTED, COMMITTED, COMMITTED, ABORTED, UNKNOWN), transactions=6):
-    """A history with few values, the initial one among them, in which a read sees, but for a few, its own write, or
-    what some transaction left, or nothing.
+    """A history with few values, the initial one among them, in which a read sees, but for a few,
+    its own write, or what some transaction left, or nothing.
     """
     many = draw(st.integers(2, transactions))
     values = st.sampled_from([0, 0, 0, 1, 1, INITIAL])
@@ -65,7 +67,9 @@ def drawn(draw, ends=(COMMITTED, COMMITTED, COMMITTED, ABORTED, UNKNOWN), transa
 
 
 def choices(history):
-    """The same with another value for each write, in each way in which reads may have seen writes of their value."""
+    """The same with another value for each write, in each way in which reads may have seen writes
+    of their value.
+    """
     of = {}
     for one in np.flatnonzero(history.is_write).tolist():
         of.setdefault((history.key[one], history.value[one]), []).append(one)
@@ -170,8 +174,8 @@ HARD = [
     (("w(x1) | w(x2) w(y1) | r(x1) w(z1)", "r(z1) w(x1)", "w(y1)", "r(y1)"), (C, U, C, C, U, C)),
     (("w(y1)", "w(x1) | w(x2) w(y1) | r(x1) w(z1)", "r(z1) w(x1)", "r(y1)"), (U, C, U, C, C, C)),
 ]  # fmt: skip
-"""Histories that tell a checker from one that is wrong about transactions that may have committed, or about what
-follows from two things together; most were found by breaking it.
+"""Histories that tell a checker from one that is wrong about transactions that may have committed,
+or about what follows from two things together; most were found by breaking it.
 """
 
 
@@ -210,8 +214,10 @@ def test_a_transaction_that_may_have_committed_must_be_explained_if_it_is_read_f
     sessions = "w(x1) r(y8)", "w(x1) r(y9)", "r(x1)"
     ends = [UNKNOWN, UNKNOWN, COMMITTED]
     judged = judge_recorded(recorded(*sessions, ends=ends), "read-committed")
-    assert judged.reason == (
-        "none of those who wrote it can have been read from: transaction 3 (session u, line 5) read x = 1"
+    assert (
+        judged.reason
+        == "none of those who wrote it can have been read from: transaction 3 (session u, line 5)"
+        " read x = 1"
     )
     lines = repr(explain_record(judged, Budget()))
     assert lines.count("not thin-air read, if T3 (session u, line 5) read x = 1 of T") == 2
@@ -219,8 +225,9 @@ def test_a_transaction_that_may_have_committed_must_be_explained_if_it_is_read_f
     ends[0] = ABORTED
     assert judge_recorded(recorded(*sessions, ends=ends), "read-committed").flaws
     sessions = sessions[0].replace(" r(y8)", ""), *sessions[1:]
-    assert judge_recorded(recorded(*sessions, ends=[UNKNOWN] * 3), "read-committed").verdict == (
-        "allowed"
+    assert (
+        judge_recorded(recorded(*sessions, ends=[UNKNOWN] * 3), "read-committed").verdict
+        == "allowed"
     )
 
 
@@ -230,8 +237,9 @@ def test_who_is_read_from_is_told_for_each_way():
     assert repr(explain_record(judged, Budget())).splitlines()[1:4] == [
         "  not fractured read, if T3 (session u, line 5) read x = 1 of T1 (session s, line 1):",
         (
-            "    co  T1 → T0  T3 (session u, line 6) read y = nothing although T3 sees T1, and T1 (session s, line 2)"
-            " wrote y = 1: T3 (session u, line 5) read x = 1, which T1 (session s, line 1) wrote"
+            "    co  T1 → T0  T3 (session u, line 6) read y = nothing although T3 sees T1, and T1"
+            " (session s, line 2) wrote y = 1: T3 (session u, line 5) read x = 1, which T1 (session"
+            " s, line 1) wrote"
         ),
         "    so  T0 → T1  T0 is the state before T1",
     ]

@@ -1,5 +1,5 @@
-"""Explanations of recorded histories: each step is looked up in the history, nothing of the part can be left out, every
-order of versions is covered, and the catalogue's levels say the same.
+"""Explanations of recorded histories: each step is looked up in the history, nothing of the part
+can be left out, every order of versions is covered, and the catalogue's levels say the same.
 """
 
 import re
@@ -36,7 +36,9 @@ from isolitmus.specs.histories.recorded_history import read_recorded
 
 
 def plume(*sessions):
-    """A history from texts: sessions of transactions between bars, ``w(x1) r(y2) | r(x0)``; 0 is nothing."""
+    """A history from texts: sessions of transactions between bars, ``w(x1) r(y2) | r(x0)``; 0 is
+    nothing.
+    """
     lines, transaction = [], 0
     for number, session in enumerate(sessions):
         for part in session.split("|"):
@@ -48,7 +50,9 @@ def plume(*sessions):
 
 @st.composite
 def drawn(draw):
-    """A history in which each read of a transaction that has not written the key sees what somebody left of it."""
+    """A history in which each read of a transaction that has not written the key sees what somebody
+    left of it.
+    """
     many = draw(st.integers(1, 6))
     sessions = [draw(st.integers(0, 2)) for _ in range(many)]
     reads = st.tuples(st.just("r"), st.sampled_from("xyz"), st.integers(0, many))
@@ -71,7 +75,9 @@ def drawn(draw):
 
 @st.composite
 def wild(draw):
-    """Any columns: values that several wrote or nobody, own writes, transactions that did not commit."""
+    """Any columns: values that several wrote or nobody, own writes, transactions that did not
+    commit.
+    """
     many = draw(st.integers(1, 5))
     operation = st.tuples(st.booleans(), st.integers(0, 1), st.integers(-1, 3))
     plans = [draw(st.lists(operation, max_size=4)) for _ in range(many)]
@@ -210,7 +216,9 @@ def test_no_level_holds_where_a_weaker_one_fails(history):
 
 @pytest.mark.slow
 def test_what_implies_what_is_what_compare_finds():
-    """Between neighbours of the catalogue's own levels: of abstract histories, and of log-serializable on tables."""
+    """Between neighbours of the catalogue's own levels: of abstract histories, and of
+    log-serializable on tables.
+    """
     abstract, tables = compare([level(name) for name in levels()]).lattices
     found = {
         (edge.stronger[0], edge.weaker[0])
@@ -301,23 +309,35 @@ def test_the_words_of_a_lost_update():
     lines = list(check_lines(check_recorded("h", plume("r(x0) w(x1)", "r(x0) w(x2)")), every=True))
     assert lines == [
         (
-            "Strongest level that holds: prefix-consistency; read-committed, read-committed-biswas-enea,"
-            " read-atomic and causal hold, too."
+            "Strongest level that holds: prefix-consistency; read-committed,"
+            " read-committed-biswas-enea, read-atomic and causal hold, too."
         ),
         "Weakest level that fails: snapshot-isolation (lost update); serializable fails, too.",
         (
-            "Snapshot isolation forbids it if key 0 = 1 of T1 (session 0, line 2) came before key 0 = 2 of T2"
-            " (session 1, line 4) (lost update):"
+            "Snapshot isolation forbids it if key 0 = 1 of T1 (session 0, line 2) came before key 0"
+            " = 2 of T2 (session 1, line 4) (lost update):"
         ),
-        "  T1 before T2, because T2 (session 1, line 4) overwrote key 0 = 1 of T1 (session 0, line 2) with 2",
-        "  T2 before T1, because T2 (session 1, line 3) read nothing of key 0, and T1 (session 0, line 2) wrote key 0 = 1",
+        (
+            "  T1 before T2, because T2 (session 1, line 4) overwrote key 0 = 1 of T1 (session 0,"
+            " line 2) with 2"
+        ),
+        (
+            "  T2 before T1, because T2 (session 1, line 3) read nothing of key 0, and T1 (session"
+            " 0, line 2) wrote key 0 = 1"
+        ),
         "  cycle T1 → T2 → T1: no serial order satisfies these dependencies",
         (
-            "Snapshot isolation forbids it if key 0 = 2 of T2 (session 1, line 4) came before key 0 = 1 of T1"
-            " (session 0, line 2) (lost update):"
+            "Snapshot isolation forbids it if key 0 = 2 of T2 (session 1, line 4) came before key 0"
+            " = 1 of T1 (session 0, line 2) (lost update):"
         ),
-        "  T2 before T1, because T1 (session 0, line 2) overwrote key 0 = 2 of T2 (session 1, line 4) with 1",
-        "  T1 before T2, because T1 (session 0, line 1) read nothing of key 0, and T2 (session 1, line 4) wrote key 0 = 2",
+        (
+            "  T2 before T1, because T1 (session 0, line 2) overwrote key 0 = 2 of T2 (session 1,"
+            " line 4) with 1"
+        ),
+        (
+            "  T1 before T2, because T1 (session 0, line 1) read nothing of key 0, and T2 (session"
+            " 1, line 4) wrote key 0 = 2"
+        ),
         "  cycle T2 → T1 → T2: no serial order satisfies these dependencies",
         "Assumptions, because the history does not say:",
         "- versions came in an order that suits the level, if there is one",
@@ -335,8 +355,10 @@ def test_whatever_was_recorded_is_explained(history, name):
 def test_flaws_are_counted_by_kind():
     checked = check_recorded("h", plume("r(x7) r(y8)", "r(y9) w(z1) | r(z0)"))
     (line,) = [line for line in check_lines(checked, every=True) if "nobody wrote" in line]
-    assert line == (
-        "  transaction 1 (session 0, line 1) read key 0 = 7, which nobody wrote (the first of 3 such reads)"
+    assert (
+        line
+        == "  transaction 1 (session 0, line 1) read key 0 = 7, which nobody wrote (the first of 3"
+        " such reads)"
     )
 
 

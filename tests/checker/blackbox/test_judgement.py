@@ -1,4 +1,6 @@
-"""Recorded histories of registers: verdicts against the definitions, tried order by order, and against the levels."""
+"""Recorded histories of registers: verdicts against the definitions, tried order by order, and
+against the levels.
+"""
 
 from dataclasses import replace
 from itertools import pairwise, permutations
@@ -39,7 +41,9 @@ def verdicts(history):
 
 @st.composite
 def drawn(draw, transactions=5, ends=(COMMITTED, COMMITTED, COMMITTED, ABORTED, UNKNOWN), keys=2):
-    """A history in which each read sees what some transaction left, or nothing, or its own write."""
+    """A history in which each read sees what some transaction left, or nothing, or its own
+    write.
+    """
     many = draw(st.integers(1, transactions))
     sessions = sorted(draw(st.lists(st.integers(0, 2), min_size=many, max_size=many)))
     ops = st.tuples(st.booleans(), st.integers(0, keys - 1), st.integers(0, many))
@@ -117,7 +121,9 @@ def test_the_levels_of_the_catalogue_say_the_same(history):
 
 @st.composite
 def drawn_in_time(draw):
-    """A history with times: those of one session one after another; nobody saw the end of one that may have aborted."""
+    """A history with times: those of one session one after another; nobody saw the end of one that
+    may have aborted.
+    """
     history = draw(drawn())
     many = len(history.session)
     slots = draw(st.permutations(range(2 * many)))
@@ -151,7 +157,7 @@ def test_who_asks_for_real_time_needs_it():
     timely = replace(stale, started=np.array([0, 2]), ended=np.array([1, 3]))
     for name, base in TIMED.items():
         assert judge_recorded(timely, base).verdict == "allowed"
-        (miss, time) = judge_recorded(timely, name).cycle
+        miss, time = judge_recorded(timely, name).cycle
         assert {miss.kind, time.kind} == {"rw", "rt"}
         late = replace(timely, started=np.array([0, 1]))  # not after, but at the same moment
         assert judge_recorded(late, name).verdict == "allowed"
@@ -164,7 +170,9 @@ def test_who_asks_for_real_time_needs_it():
 
 
 def by_definition(history, name):
-    """Whether some commit order has what Biswas and Enea's axiom says, or is serial; all have committed."""
+    """Whether some commit order has what Biswas and Enea's axiom says, or is serial; all have
+    committed.
+    """
     many = len(history.session)
     owner = np.repeat(np.arange(many), np.diff(history.first)).tolist()
     wrote = {(owner[o], history.key[o]): history.value[o] for o in np.flatnonzero(history.is_write)}
@@ -326,9 +334,10 @@ def test_a_cycle_reads_as_a_chain():
     chain = [
         "read-atomic: forbidden",
         (
-            "transaction 1 (session s) before the initial transaction (co): transaction 2 (session t, line 4) read"
-            " y = nothing, and sees who wrote the key, too (transaction 1 (session s) before transaction 2"
-            " (session t) (wr): transaction 2 (session t, line 3) read x = 1)"
+            "transaction 1 (session s) before the initial transaction (co): transaction 2 (session"
+            " t, line 4) read y = nothing, and sees who wrote the key, too (transaction 1 (session"
+            " s) before transaction 2 (session t) (wr): transaction 2 (session t, line 3) read x"
+            " = 1)"
         ),
         "the initial transaction before transaction 1 (session s) (so): session order",
     ]
@@ -336,7 +345,9 @@ def test_a_cycle_reads_as_a_chain():
 
 
 def awdit(text):
-    """AWDIT's text (test_datasets.py); every session is one like the others, the one that writes 0, too."""
+    """AWDIT's text (test_datasets.py); every session is one like the others, the one that writes 0,
+    too.
+    """
     sessions = [session.split("-----") for session in text.split("=====")]
     rows = [[line.split() for line in t.split("\n") if line.strip()] for s in sessions for t in s]
     done = [row for each in rows for row in each]
@@ -357,7 +368,9 @@ def awdit(text):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", FILES or [ABSENT])
 def test_awdit_s_histories(name):
-    """The folder says which of three levels hold; of these files one is serializable, or reads snapshots."""
+    """The folder says which of three levels hold; of these files one is serializable, or reads
+    snapshots.
+    """
     found = verdicts(awdit((AWDIT / name).read_text("utf-8")))
     holds = ("none", "read-committed", "read-atomic", "causal").index(name.split("/")[0])
     asked = [found[name] == "allowed" for name in POLYNOMIAL[1:]]

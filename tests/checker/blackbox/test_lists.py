@@ -1,4 +1,6 @@
-"""Recorded lists at every level, against every order of whole transactions' appends tried by the catalogue's levels."""
+"""Recorded lists at every level, against every order of whole transactions' appends tried by the
+catalogue's levels.
+"""
 
 from itertools import pairwise, permutations, product
 
@@ -34,7 +36,9 @@ KEYS = "xy"
 
 
 def listed(sessions, transactions, status=None):
-    """A history of transactions of operations: a key, and an element that is appended or a list that is read."""
+    """A history of transactions of operations: a key, and an element that is appended or a list
+    that is read.
+    """
     every = [step for steps in transactions for step in steps]
     last = [x if isinstance(x, int) else x[-1] if x else INITIAL for _, x in every]
     lists = [() if isinstance(x, int) else x for _, x in every]
@@ -58,8 +62,8 @@ def appended(steps, key):
 
 
 def written_out(sessions, transactions, orders):
-    """The history of some transactions in which versions came as whole transactions in these orders; None: it does not
-    give the lists that were read.
+    """The history of some transactions in which versions came as whole transactions in these
+    orders; None: it does not give the lists that were read.
     """
     version = [{(): Version(name, UNBORN)} for name in KEYS]
     for key, order in enumerate(orders):
@@ -98,7 +102,9 @@ def written_out(sessions, transactions, orders):
 
 
 def allowed_by_the_catalogue(sessions, transactions, status, names):
-    """The levels at which it holds with some ends of those unknown and some order of the transactions' appends."""
+    """The levels at which it holds with some ends of those unknown and some order of the
+    transactions' appends.
+    """
     held = set()
     unclear = [n for n, end in enumerate(status) if end == UNKNOWN]
     for left_out in product((False, True), repeat=len(unclear)):
@@ -123,7 +129,9 @@ SELDOM = st.sampled_from([False] * 7 + [True])
 
 @st.composite
 def drawn(draw, ends=(COMMITTED, COMMITTED, COMMITTED, ABORTED, UNKNOWN), most=4):
-    """Reads see what is there after some of the appends, after their own where they have any; some see anything."""
+    """Reads see what is there after some of the appends, after their own where they have any; some
+    see anything.
+    """
     count = draw(st.integers(1, most))
     sessions = sorted(draw(st.lists(st.integers(0, 2), min_size=count, max_size=count)))
     status = draw(st.lists(st.sampled_from(ends), min_size=count, max_size=count))
@@ -222,8 +230,8 @@ FLAWED = {
         [ABORTED, COMMITTED, COMMITTED],
         "aborted read (G1a)",
         (
-            "transaction 3 (session u, line 3) read x = 2 after 1, which an aborted transaction wrote: "
-            "transaction 1 (session s, line 1) wrote x = 1"
+            "transaction 3 (session u, line 3) read x = 2 after 1, which an aborted transaction"
+            " wrote: transaction 1 (session s, line 1) wrote x = 1"
         ),
     ),
     "an aborted append at the end": (
@@ -249,8 +257,8 @@ FLAWED = {
         None,
         "dirty write (G0)",
         (
-            "transaction 3 (session u, line 4) read x = 2 after 2, and between two writes of one transaction another's: "
-            "transaction 1 (session s, line 1) wrote x = 1"
+            "transaction 3 (session u, line 4) read x = 2 after 2, and between two writes of one"
+            " transaction another's: transaction 1 (session s, line 1) wrote x = 1"
         ),
     ),
     "an append after the first of two": (
@@ -258,8 +266,8 @@ FLAWED = {
         None,
         "dirty write (G0)",
         (
-            "transaction 3 (session u, line 4) read x = 3 after 1, and between two writes of one transaction another's: "
-            "transaction 1 (session s, line 2) wrote x = 2"
+            "transaction 3 (session u, line 4) read x = 3 after 1, and between two writes of one"
+            " transaction another's: transaction 1 (session s, line 2) wrote x = 2"
         ),
     ),
     "the second of two alone": (
@@ -267,8 +275,8 @@ FLAWED = {
         None,
         "lost append",
         (
-            "transaction 2 (session t, line 3) read x = 2 with 2 and without what its writer wrote before: "
-            "transaction 1 (session s, line 1) wrote x = 1"
+            "transaction 2 (session t, line 3) read x = 2 with 2 and without what its writer wrote"
+            " before: transaction 1 (session s, line 1) wrote x = 1"
         ),
     ),
     "an element twice": (
@@ -276,8 +284,8 @@ FLAWED = {
         None,
         "duplicate element",
         (
-            "transaction 2 (session t, line 2) read x = 1 with 1 more often than somebody wrote it: "
-            "transaction 1 (session s, line 1) wrote x = 1"
+            "transaction 2 (session t, line 2) read x = 1 with 1 more often than somebody wrote it:"
+            " transaction 1 (session s, line 1) wrote x = 1"
         ),
     ),
     "lists of which neither begins the other": (
@@ -285,8 +293,8 @@ FLAWED = {
         None,
         "incompatible orders",
         (
-            "neither list begins the other: transaction 4 (session v, line 4) read x = 2, and transaction 3 "
-            "(session u, line 3) read x = 2"
+            "neither list begins the other: transaction 4 (session v, line 4) read x = 2, and"
+            " transaction 3 (session u, line 3) read x = 2"
         ),
     ),
     "an element of nobody": (
@@ -358,9 +366,9 @@ def test_a_list_is_the_reason_of_an_order():
     judged = judge_recorded(listed(range(4), steps), "read-committed")
     lines = repr(explain_record(judged, Budget()))
     assert (
-        "T3 (session u, line 5) read a list of x that has 1 of T1 (session s, line 1) before 3 of T2"
-        " (session t, line 3)"
-    ) in lines
+        "T3 (session u, line 5) read a list of x that has 1 of T1 (session s, line 1) before 3 of"
+        " T2 (session t, line 3)" in lines
+    )
 
 
 def test_an_element_that_two_append_is_unknown_where_somebody_reads_it():
@@ -373,8 +381,8 @@ def test_an_element_that_two_append_is_unknown_where_somebody_reads_it():
     assert (judged.verdict, judged.reason) == (
         "unknown",
         (
-            "transaction 4 (session v, line 4) read x = 2, a list with 1, which is written twice: a list does not tell"
-            " whose it is"
+            "transaction 4 (session v, line 4) read x = 2, a list with 1, which is written twice: a"
+            " list does not tell whose it is"
         ),
     )
     more = [*twice, [(0, 2)], [(0, (1, 2))], [(0, (2, 1))]]

@@ -41,10 +41,11 @@ def test_what_the_log_does_not_say_is_unknown(delta):
     merge = [delta.info("MERGE", 1, False), delta.add("f3")]
     table = delta.table(delta.append(0, "f1"), delta.append(1, "f2"), merge)
     assert verdicts(table, LOG, WRITES) == ["unknown", "allowed"]
-    assert why(table, LOG).reason == (
-        "in one place the log does not exclude a violation: version 2 before version 3, because it is"
-        " earlier in the log, version 3 before version 2, because version 3 read version 1, and version"
-        " 2 may have changed rows that it read"
+    assert (
+        why(table, LOG).reason
+        == "in one place the log does not exclude a violation: version 2 before version 3, because"
+        " it is earlier in the log, version 3 before version 2, because version 3 read version"
+        " 1, and version 2 may have changed rows that it read"
     )
 
 

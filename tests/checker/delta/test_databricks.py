@@ -1,4 +1,6 @@
-"""Databricks' matrices of conflicts, cell by cell, edition by edition; and what the editions are worth."""
+"""Databricks' matrices of conflicts, cell by cell, edition by edition; and what the editions are
+worth.
+"""
 
 from itertools import product
 
@@ -156,7 +158,10 @@ def test_a_change_of_metadata_fails_what_it_overtakes(name):
 
 # The runtime
 
-MERGE = "MERGE INTO t USING (SELECT 1 AS id, 9 AS x) AS s ON t.id = s.id{} WHEN MATCHED THEN UPDATE SET x = s.x"
+MERGE = (
+    "MERGE INTO t USING (SELECT 1 AS id, 9 AS x) AS s ON t.id = s.id{} WHEN MATCHED THEN UPDATE SET"
+    " x = s.x"
+)
 FILTERED, UNFILTERED = MERGE.format(" AND t.id = 1"), MERGE.format("")
 COPY = "INSERT INTO t SELECT 9, x FROM t WHERE id = 1"
 QUERIED = "INSERT INTO t SELECT 9, 10 WHERE NOT EXISTS (SELECT 1 FROM t WHERE id = 7)"
@@ -237,7 +242,9 @@ def test_row_by_row_admits_what_goes_by_file_does_not():
 
 @pytest.mark.slow
 def test_the_warning_of_the_newer_editions_closes_the_hole_of_the_oldest():
-    """Row by row, blind appends bridge as in open-source Delta; what D35 warns of is what is needed."""
+    """Row by row, blind appends bridge as in open-source Delta; what D35 warns of is what is
+    needed.
+    """
     level = "write-serializable"
     hole = found(f"databricks-{level}-oldest-rows", level, unexplained=True)
     assert hole.transactions == 3
@@ -464,8 +471,9 @@ def test_subqueries_in_delete_and_update_run_and_go_by_file(sql):
     test = read_litmus(
         TABLE.format(loser=sql, winner=INSERT, vectors="true", partitions="[]"), "pair"
     )
-    assert run(test, protocol("delta-serializable")).run.transactions["loser"].outcome == (
-        "error:DeltaAnalysisException"
+    assert (
+        run(test, protocol("delta-serializable")).run.transactions["loser"].outcome
+        == "error:DeltaAnalysisException"
     )
     for edition in EDITIONS:
         name = f"databricks-write-serializable-{edition}-rows"

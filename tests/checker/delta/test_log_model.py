@@ -1,5 +1,5 @@
-"""Logs as Delta would write them of what the model does: what a level says of the log is never more than
-what it says of the rows.
+"""Logs as Delta would write them of what the model does: what a level says of the log is never more
+than what it says of the rows.
 """
 
 import json

@@ -97,7 +97,10 @@ MAPPED = [
     ),
     "RESTORE TABLE t TO VERSION AS OF {init[1]}",
 ]
-APPEND = '{ write = "append", query = "SELECT 70 AS id, 0 AS part%s", options = { mergeSchema = "true" } }'
+APPEND = (
+    '{ write = "append", query = "SELECT 70 AS id, 0 AS part%s", options = { mergeSchema ='
+    ' "true" } }'
+)
 REPLACE = "CREATE OR REPLACE TABLE t %sUSING delta %s"
 NAMES = "abc"
 
@@ -165,7 +168,9 @@ schedule = "{" ".join(words)}"
     ],
 )
 def test_both_executors_know_whether_columns_are_mapped(first, orders):
-    """Without it none can be dropped; switched off, every file is written anew and holds its rows."""
+    """Without it none can be dropped; switched off, every file is written anew and holds its
+    rows.
+    """
     test = read_litmus(
         f"""
 title = "T"
@@ -204,7 +209,9 @@ def test_the_checks_keep_their_promises(test):
 
 
 def test_a_definition_is_an_item_that_everybody_reads():
-    """An insert that misses a new column comes before it; one that misses a comment is nothing to it."""
+    """An insert that misses a new column comes before it; one that misses a comment is nothing to
+    it.
+    """
     for sql, edges in (("ADD COLUMNS (x INT)", [(1, 0)]), ("SET TBLPROPERTIES ('a' = '1')", [])):
         test = read_litmus(
             f"""

@@ -1,4 +1,6 @@
-"""Raw transactions on the model: what Delta prepares no commit of, files by path and vector, confs."""
+"""Raw transactions on the model: what Delta prepares no commit of, files by path and vector,
+confs.
+"""
 
 import pytest
 
@@ -104,11 +106,13 @@ def test_domains_need_their_feature_and_come_once():
 def test_the_conf_of_one_attempt_is_not_for_large_commits():
     conf = 'conf = { "spark.databricks.delta.maxCommitAttempts" = "0" }'
     adds, winner = 'adds = [{ path = "f9" }]', 'adds = [{ path = "f8" }]'
-    assert outcomes("a.start b a.commit", f"{adds}\n{conf}", winner)[0] == (
-        "error:DeltaIllegalStateException"
+    assert (
+        outcomes("a.start b a.commit", f"{adds}\n{conf}", winner)[0]
+        == "error:DeltaIllegalStateException"
     )
-    assert outcomes("a.start b a.commit", f"{adds}\n{conf}\nlarge = true", winner)[0] == (
-        "ConcurrentWriteException"
+    assert (
+        outcomes("a.start b a.commit", f"{adds}\n{conf}\nlarge = true", winner)[0]
+        == "ConcurrentWriteException"
     )
 
 

@@ -91,8 +91,8 @@ def test_an_audit_takes_a_log_to_tell_what_the_statement_reads(sql, parameters):
 
 
 def read(statement, done, schemas):
-    """The tables that an effect read and those that it might, in order: no files that are only moved,
-    no constants, and values of subqueries only where rows change.
+    """The tables that an effect read and those that it might, in order: no files that are only
+    moved, no constants, and values of subqueries only where rows change.
     """
     found = [a for a in accesses(statement, schemas) if a.role != "compact" and a.version is None]
     if not done.writes:

@@ -1,4 +1,6 @@
-"""Commits that replace a file which is no longer what they read: the rows count (S_i = S_{i-1} + W_i)."""
+"""Commits that replace a file which is no longer what they read: the rows count (S_i = S_{i-1} +
+W_i).
+"""
 
 from itertools import pairwise
 

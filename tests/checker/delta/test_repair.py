@@ -1,4 +1,6 @@
-"""The repair of WriteSerializable: what it keeps, what it costs (docs/semantics.md, Corollary 6b)."""
+"""The repair of WriteSerializable: what it keeps, what it costs (docs/semantics.md, Corollary
+6b).
+"""
 
 import pytest
 
@@ -52,7 +54,9 @@ def test_its_cost_has_a_smallest_example():
 
 @pytest.mark.slow
 def test_removals_without_data_change_may_not_be_ignored():
-    """A compaction moves what was read to another file, whose removal then tells nobody anything."""
+    """A compaction moves what was read to another file, whose removal then tells nobody
+    anything.
+    """
     ignoring, level = spec("delta-serializable-1305"), spec("log-serializable")
     table = scope("table")
     assert separate(ignoring, level, table).bound.startswith("up to 3 transactions")

@@ -1,4 +1,6 @@
-"""The footprint of every statement that changes data, as docs/statements.md has it (Delta 4.4.0)."""
+"""The footprint of every statement that changes data, as docs/statements.md has it (Delta
+4.4.0).
+"""
 
 import pytest
 

@@ -180,8 +180,10 @@ def test_a_table_has_the_properties_that_it_is_made_with():
         a=f"{CREATE} {vectors}",
         fill="INSERT INTO t VALUES (1), (2)",
         b="DELETE FROM t WHERE id = 1",
-        c="CREATE OR REPLACE TABLE t (id INT) USING delta"
-        " TBLPROPERTIES ('delta.enableChangeDataFeed' = 'true', 'delta.feature.clustering' = 'supported')",
+        c=(
+            "CREATE OR REPLACE TABLE t (id INT) USING delta TBLPROPERTIES"
+            " ('delta.enableChangeDataFeed' = 'true', 'delta.feature.clustering' = 'supported')"
+        ),
         d="CREATE TABLE v SHALLOW CLONE t",
     )
     made, _, marked, replaced, cloned = execute(done.litmus, protocol("delta-serializable")).events
@@ -225,7 +227,9 @@ def test_a_clone_has_the_constraints_of_its_source():
 
 
 def test_a_clone_takes_its_source_as_it_was_when_it_was_analysed():
-    """Seen on Delta 4.4.0, like all of this; nobody else does without looking at the snapshot again."""
+    """Seen on Delta 4.4.0, like all of this; nobody else does without looking at the snapshot
+    again.
+    """
     text = TEXT.format("a.park-init b a.commit").replace("exists = false", "")
     text = text.replace("parquet = [[1], [1], [-5]]", "")
     lines = 'a = "CREATE OR REPLACE TABLE t SHALLOW CLONE s"\nb = "DELETE FROM s WHERE id = 1"'

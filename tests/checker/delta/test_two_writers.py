@@ -46,7 +46,9 @@ def test_an_append_of_delta_rs_is_blind_to_nobody_but_itself():
 
 
 def test_what_it_reads_is_what_its_own_writer_records():
-    """Without a condition delta-rs has read no file that somebody adds, and passes over compactions."""
+    """Without a condition delta-rs has read no file that somebody adds, and passes over
+    compactions.
+    """
     assert outcome(of("DELETE FROM t", "OPTIMIZE t", rs="")) == "ConcurrentAppendException"
     assert outcome(of("DELETE FROM t", "OPTIMIZE t", rs="b")) == "ConcurrentAppendException"
     assert outcome(of("DELETE FROM t", "OPTIMIZE t", rs="a")) == "committed"
@@ -89,7 +91,9 @@ a = { sql = "UPDATE t SET id = 5 WHERE id = 2", protocol = "delta-rs-serializabl
 
 
 def test_it_writes_no_deletion_vectors():
-    """Neither beside Spark, on a file with a vector of Spark's, nor in a run of its own, from the start on."""
+    """Neither beside Spark, on a file with a vector of Spark's, nor in a run of its own, from the
+    start on.
+    """
     test = read_litmus(MARKED, "marked")
 
     def dead(under, clients):
@@ -102,7 +106,9 @@ def test_it_writes_no_deletion_vectors():
 
 
 def test_a_table_of_both_declares_a_level_that_both_can_have():
-    """Whoever it is whose protocol the run is under; and a level that a statement sets is Spark's only."""
+    """Whoever it is whose protocol the run is under; and a level that a statement sets is Spark's
+    only.
+    """
     level = 'properties = {{ "delta.isolationLevel" = "writeSerializable" }}\ninit'
     declared = TEST.replace("init", level).format
     under = protocol("delta-rs-serializable")
@@ -131,7 +137,10 @@ def test_its_file_is_written_as_it_was_read():
     [
         (
             ', protocol = "delta-rs-serialisable"',
-            "transactions.a.protocol: unknown protocol 'delta-rs-serialisable'; did you mean 'delta-rs-serializable'?",
+            (
+                "transactions.a.protocol: unknown protocol 'delta-rs-serialisable'; did you mean"
+                " 'delta-rs-serializable'?"
+            ),
         ),
         (', protocol = 1, session = "s"', "transactions.a.protocol is 1"),
         (f'{RS}, session = "s"', "transactions.a has a protocol of its own and 'session'"),

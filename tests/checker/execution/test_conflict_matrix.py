@@ -1,4 +1,6 @@
-"""The matrix of statements: predictions, the evidence file, what is wrong with either, the command."""
+"""The matrix of statements: predictions, the evidence file, what is wrong with either, the
+command.
+"""
 
 import json
 import re

@@ -252,7 +252,11 @@ def test_they_agree_where_integers_end(sql, rows):
 def test_duckdb_misses_no_row_of_its_own_transaction():
     """Without the setting, an UPDATE of a MERGE missed one in every fourth run."""
     insert = "INSERT INTO t SELECT max(id), 0, 1 FROM t UNION ALL SELECT 0, 0, 0"
-    merge = "MERGE INTO t USING (SELECT 1 AS id, 0 AS part, 0 AS x) AS s ON t.id = s.id AND t.part = 0 WHEN MATCHED AND t.x > 0 THEN DELETE WHEN NOT MATCHED THEN INSERT * WHEN NOT MATCHED BY SOURCE THEN UPDATE SET x = t.x + 1"
+    merge = (
+        "MERGE INTO t USING (SELECT 1 AS id, 0 AS part, 0 AS x) AS s ON t.id = s.id AND t.part = 0"
+        " WHEN MATCHED AND t.x > 0 THEN DELETE WHEN NOT MATCHED THEN INSERT * WHEN NOT MATCHED BY"
+        " SOURCE THEN UPDATE SET x = t.x + 1"
+    )
     named = {"a": read_statement(insert, T), "b": read_statement(merge, T)}
     init = tuple(
         read_statement(f"INSERT INTO t VALUES ({row})", T) for row in ("0, 0, 0", "1, 1, 0")

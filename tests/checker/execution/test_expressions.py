@@ -1,4 +1,6 @@
-"""Expressions of all types: the model computes what DuckDB computes, where Spark and DuckDB agree."""
+"""Expressions of all types: the model computes what DuckDB computes, where Spark and DuckDB
+agree.
+"""
 
 from collections import Counter
 

@@ -1,4 +1,6 @@
-"""Queries of several tables: the model and DuckDB give the same rows, and Delta records nothing of them."""
+"""Queries of several tables: the model and DuckDB give the same rows, and Delta records nothing of
+them.
+"""
 
 import pytest
 from hypothesis import given
@@ -47,7 +49,10 @@ def after(sql, inits=INITS):
     return one["t"]
 
 
-MERGED = "ON t.id = s.id WHEN MATCHED THEN UPDATE SET x = s.x WHEN NOT MATCHED THEN INSERT (id, x) VALUES (s.id, s.x)"
+MERGED = (
+    "ON t.id = s.id WHEN MATCHED THEN UPDATE SET x = s.x WHEN NOT MATCHED THEN INSERT (id, x)"
+    " VALUES (s.id, s.x)"
+)
 
 
 @pytest.mark.slow

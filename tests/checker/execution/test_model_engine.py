@@ -127,8 +127,8 @@ def test_footprints_are_sound(schema, template, predicate, rows):
 
 
 RECORDED = [name for name in protocols() if not name.startswith("delta-rs-")]
-"""The protocols that judge what is in every frame; delta-rs' judge what a statement asks for, which is
-there only under them, and two commits of it may remove one file."""
+"""The protocols that judge what is in every frame; delta-rs' judge what a statement asks for, which
+is there only under them, and two commits of it may remove one file."""
 
 
 @pytest.mark.slow

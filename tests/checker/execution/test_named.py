@@ -1,4 +1,6 @@
-"""Names and paths stand for specs, litmus tests and scopes in the verbs; what is neither is refused in a sentence."""
+"""Names and paths stand for specs, litmus tests and scopes in the verbs; what is neither is refused
+in a sentence.
+"""
 
 import ast
 import inspect
@@ -138,8 +140,7 @@ def _is_all(node):
 
 def test_jobs_and_cells_take_names_too(tmp_path):
     jobs = tmp_path / "jobs.toml"
-    jobs.write_text(
-        """
+    jobs.write_text("""
 ddl = "CREATE TABLE t (id INT, day INT) USING delta PARTITIONED BY (day)"
 [jobs.ingest]
 sql = "INSERT INTO t VALUES (:id, :day)"
@@ -147,8 +148,7 @@ parameters = { id = "INT", day = "INT" }
 [jobs.cleanup]
 sql = "DELETE FROM t WHERE day = :day"
 parameters = { day = "INT" }
-"""
-    )
+""")
     predicted = predict_workload(jobs, "databricks-serializable@15.4", examples=False)
     assert predicted.protocol == "databricks-serializable-newest-rows@14.3"
     assert (
@@ -204,8 +204,9 @@ def test_what_is_no_name_is_refused():
 
 def test_nouns_show_themselves_in_a_notebook():
     skew = History.parse("r1(x0) w1(x1) r2(x1) [x0 < x1]")
-    assert skew._repr_html_() == (
-        "<table><tr><th>T1</th><td>r(x0) w(x1)</td></tr><tr><th>T2</th><td>r(x1)</td></tr>"
+    assert (
+        skew._repr_html_()
+        == "<table><tr><th>T1</th><td>r(x0) w(x1)</td></tr><tr><th>T2</th><td>r(x1)</td></tr>"
         "<tr><th>order</th><td>x0 &lt; x1</td></tr></table>"
     )
     assert "<pre>causal: Causal" in level("causal")._repr_html_()

@@ -1,4 +1,6 @@
-"""A schedule is carried out once for each protocol that is asked about: who needs the execution is given it."""
+"""A schedule is carried out once for each protocol that is asked about: who needs the execution is
+given it.
+"""
 
 import sys
 from dataclasses import replace

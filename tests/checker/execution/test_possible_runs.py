@@ -191,7 +191,9 @@ MERGED = "MERGE INTO t USING (SELECT 1 AS k, rand() AS r) AS s ON t.id = s.k"
     ],
 )  # fmt: skip
 def test_what_is_not_deterministic_is_refused_where_spark_or_delta_does(sql, error):
-    """Observed on Delta 4.4.0 (complex-conditions); of Databricks, whose page speaks of such conditions, it is not known."""
+    """Observed on Delta 4.4.0 (complex-conditions); of Databricks, whose page speaks of such
+    conditions, it is not known.
+    """
     test = read_litmus(TEST.format("a b", "", sql, OTHERS[0], ""), "random")
     done = run(test, protocol("delta-serializable")).run.transactions["a"]
     subquery = error == "DELTA_UNSUPPORTED_SUBQUERY"
@@ -208,7 +210,10 @@ def test_what_is_not_deterministic_is_refused_where_spark_or_delta_does(sql, err
     [
         "DELETE FROM t WHERE mine(id) AND rand() < 2",
         f"{MERGED} WHEN MATCHED THEN DELETE",
-        f"{MERGED.replace(', rand() AS r', '')} WHEN MATCHED THEN UPDATE SET x = CAST(rand() AS INT)",
+        (
+            f"{MERGED.replace(', rand() AS r', '')} WHEN MATCHED THEN UPDATE SET x = CAST(rand() AS"
+            " INT)"
+        ),
     ],
 )
 def test_a_function_that_may_be_unknown_and_what_a_merge_writes_are_not_refused(sql):

@@ -1,8 +1,9 @@
-"""Every reason of every pair of a frame is true of the tables of the run, and its words have its nouns.
+"""Every reason of every pair of a frame is true of the tables of the run, and its words have its
+nouns.
 
-Nothing here asks where a frame had its reasons from. A row is looked for in the files that the table
-has at the version in question; who put it in, changed it or took it out, in the two versions around a
-commit. A reason of no known kind is a failure, too.
+Nothing here asks where a frame had its reasons from. A row is looked for in the files that the
+table has at the version in question; who put it in, changed it or took it out, in the two versions
+around a commit. A reason of no known kind is a failure, too.
 """
 
 import pytest
@@ -55,7 +56,9 @@ class Tables:
         return [r for r in reads if r.words == predicate and r.table == table]
 
     def read_row(self, reader, item):
-        """Whether a transaction used an item as it was in the version that it read, and whose that was."""
+        """Whether a transaction used an item as it was in the version that it read, and whose that
+        was.
+        """
         event = self.events[reader]
         for read in event.effect.reads:
             there = self.rows(read.table, event.seen_by(read)).get(item.id)
@@ -211,7 +214,9 @@ def overwritten(t, reader, item, writer, after):
 
 
 def overwrote(t, *, writer, item, before, deleted, was_deleted):
-    """Where commits were not checked, several may delete one row, as it last was: each had seen it."""
+    """Where commits were not checked, several may delete one row, as it last was: each had seen
+    it.
+    """
     first, second = t.events[before].version, t.events[writer].version
     if item.named:
         return described(t, item.id, first) == item.values and second > first
@@ -222,7 +227,9 @@ def overwrote(t, *, writer, item, before, deleted, was_deleted):
 
 
 def described(t, name, version):
-    """An item that is no row as values, from what the log says of the table; () if there is no table yet."""
+    """An item that is no row as values, from what the log says of the table; () if there is no
+    table yet.
+    """
     table = name.rpartition(" ")[2]
     header = t.header(table, version) or (
         t.states[version].get(table) and Header.of(t.schemas[table])
@@ -257,9 +264,9 @@ def had_item(t, *, reader, predicate, version, item, writer):
 
 
 def new_files(t, x, table):
-    """The files that a version has and the one before has not, or not with the same rows. Where commits
-    were not checked, or row by row on files that others had changed since, what a commit said to add may
-    not have come.
+    """The files that a version has and the one before has not, or not with the same rows. Where
+    commits were not checked, or row by row on files that others had changed since, what a commit
+    said to add may not have come.
     """
     event = t.events[x]
     read, before, now = (
@@ -273,7 +280,9 @@ def new_files(t, x, table):
 
 
 def removed(t, winner, file, table):
-    """Whether a commit removes a file of a table that was there, or that raw transactions talk of."""
+    """Whether a commit removes a file of a table that was there, or that raw transactions talk
+    of.
+    """
     event = t.events[winner]
     footprint = event.effect.footprint
     there = {f.path for f in t.states[event.read_version][table].files} | t.unmade
@@ -312,7 +321,9 @@ def looked_up(t, winner, app, loser):
 
 
 def clash(t, winner, clash, loser):
-    """What a commit made of the header is other than what the loser, or whoever was before, knew."""
+    """What a commit made of the header is other than what the loser, or whoever was before,
+    knew.
+    """
     event = t.events[winner]
     table = event.effect.footprint.schema.name
     now = t.header(table, event.version)
@@ -350,7 +361,9 @@ def had_row(life, at, writer):
 
 @of_a_row
 def row_was_gone(life, at, writer):
-    """As the commit found the table, or had seen it: two that were not checked may take out one row."""
+    """As the commit found the table, or had seen it: two that were not checked may take out one
+    row.
+    """
     before, after = life.by(writer)
     had = life.same(before) or life.same(life.tables.events[writer].read_version)
     return after <= at and had and life.at(after) is None and life.at(at) is None
@@ -368,7 +381,9 @@ def reads(t, reader, predicate):
 
 
 def rival(t, *, writer, item, before, after, last, first):
-    """What a commit did, or what was there at the start; who deletes what is gone knew it to be there."""
+    """What a commit did, or what was there at the start; who deletes what is gone knew it to be
+    there.
+    """
     version = 0 if first else t.events[writer].version
     if first != (writer == "init"):
         return False
@@ -431,8 +446,9 @@ OF_ONE = ("vis", "rf", "in", "rival")
 
 
 def untrue(test, under=None, kinds=None):
-    """Yield the reasons of a test's frame that are not true of its tables, or of no known form; executed under a
-    protocol, or with every commit as it stands. ``kinds``, a set, collects the kinds that were looked at.
+    """Yield the reasons of a test's frame that are not true of its tables, or of no known form;
+    executed under a protocol, or with every commit as it stands. ``kinds``, a set, collects the
+    kinds that were looked at.
     """
     kinds = set() if kinds is None else kinds
     execution = execute(test, under)
@@ -476,7 +492,9 @@ def told(reason):
 
 
 NEVER = {("rw", "went"), ("rw", "went and came")}
-"""What no test of the catalogue has: who misses that a row goes has read it, and then its item says so first."""
+"""What no test of the catalogue has: who misses that a row goes has read it, and then its item says
+so first.
+"""
 
 
 @pytest.mark.slow

@@ -1,4 +1,6 @@
-"""Reads as nodes on tables, and what holds of every execution, whatever was checked at its commits."""
+"""Reads as nodes on tables, and what holds of every execution, whatever was checked at its
+commits.
+"""
 
 import pytest
 from hypothesis import given
@@ -104,8 +106,8 @@ def test_a_cycle_by_way_of_a_read_says_why():
 @pytest.mark.parametrize("name", OF_SNAPSHOTS)
 @given(test=litmus_tests(most=4))
 def test_whoever_reads_snapshots_of_one_log_is_prefix_consistent_unchecked(test, name):
-    """The log is the commit order and every snapshot a prefix of it. Nothing is checked at a commit,
-    so two may overwrite one row unseen: snapshot isolation does not follow."""
+    """The log is the commit order and every snapshot a prefix of it. Nothing is checked at a
+    commit, so two may overwrite one row unseen: snapshot isolation does not follow."""
     assert judge_execution(execute(test), level(name))
 
 

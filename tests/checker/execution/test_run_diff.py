@@ -1,5 +1,5 @@
-"""A comparison that cannot fail is a defect: whatever a run or an expectation says is changed, field by field, and
-each change is seen.
+"""A comparison that cannot fail is a defect: whatever a run or an expectation says is changed,
+field by field, and each change is seen.
 """
 
 from dataclasses import fields, replace
@@ -186,7 +186,9 @@ ALL = {
 
 
 def falsified(name, value, other):
-    """Expectations of a field that its run does not meet; ``other`` is a name of the other verdict."""
+    """Expectations of a field that its run does not meet; ``other`` is a name of the other
+    verdict.
+    """
     match name:
         case "serial" | "breaks":
             yield from () if value is None else ((*value, "?"), value[1:] if value else ("?",))

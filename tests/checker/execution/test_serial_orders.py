@@ -1,4 +1,6 @@
-"""Conflict, view and state: what is said beside a verdict of a history that has a serial order all the same."""
+"""Conflict, view and state: what is said beside a verdict of a history that has a serial order all
+the same.
+"""
 
 from dataclasses import replace
 
@@ -37,7 +39,9 @@ LEVELS = [level(name) for name in CONFLICT]
     [("writers-unpartitioned", 4, 4), ("writers-partitioned", 12, 4), ("two-partitions", 4, 0)],
 )
 def test_what_conflicts_alone_forbid_is_told_so(name, forbidden, explained):
-    """Issue 16: 4 and 12 histories of three writers are forbidden, and 0 and 8 lack a serial order."""
+    """Issue 16: 4 and 12 histories of three writers are forbidden, and 0 and 8 lack a serial
+    order.
+    """
     admits, permits = compile_spec(DELTA), compile_spec(level("write-serializable"))
     found = [
         one.litmus("found", "t", "s")
@@ -110,7 +114,9 @@ STRICTER = [
 @pytest.mark.slow
 @given(litmus_tests(most=3))
 def test_forms_asked_by_name_are_those_of_the_theorems(test):
-    """Of writers, by an executor that knows nothing of the other; and what implies what (3.2 of the semantics)."""
+    """Of writers, by an executor that knows nothing of the other; and what implies what (3.2 of the
+    semantics).
+    """
     execution = execute(test)
     said = {name: str(v) for name, v in form_verdicts(test, execution, [*NAMED_FORMS]).items()}
     said |= {spec.name: str(judge_execution(execution, spec)) for spec in LEVELS}
@@ -145,7 +151,9 @@ def test_a_form_is_asked_as_a_level_is(call):
 
 @pytest.mark.slow
 def test_the_forms_are_those_of_the_theorems():
-    """In the scope of the theorems: what Delta admits of three writers, and write-serializable forbids."""
+    """In the scope of the theorems: what Delta admits of three writers, and write-serializable
+    forbids.
+    """
     lattice, memory = scope("lattice"), StepMemory()
     admits, permits = compile_spec(DELTA), compile_spec(level("write-serializable"))
     names = []
@@ -193,7 +201,8 @@ def read(event):
 
 
 def follow(test):
-    """Check that what a level allows has an order that explains all, and execute each order that is named.
+    """Check that what a level allows has an order that explains all, and execute each order that is
+    named.
 
     Returns how many levels and orders were looked at.
     """

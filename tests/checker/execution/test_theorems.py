@@ -1,6 +1,6 @@
-"""The theorems on conflict, view and state forms, and how these compare (docs/semantics.md, 3.4 and 3.5):
-exhaustively for up to three writers in the scope "lattice", among the histories in which the first
-committer wins.
+"""The theorems on conflict, view and state forms, and how these compare (docs/semantics.md, 3.4 and
+3.5): exhaustively for up to three writers in the scope "lattice", among the histories in which the
+first committer wins.
 """
 
 import re

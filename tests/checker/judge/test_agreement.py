@@ -1,4 +1,6 @@
-"""Three readings and two searches check each other: graph, bits, circuit; solver and enumeration."""
+"""Three readings and two searches check each other: graph, bits, circuit; solver and
+enumeration.
+"""
 
 import operator
 import random
@@ -204,7 +206,9 @@ def test_solver_and_enumeration_agree_on_a_spec_of_mine(name):
 @pytest.mark.slow
 @sampled
 def test_solver_and_enumeration_agree_on_pairs_of_levels(seed, whole):
-    """Up to three transactions over three keys, of a sample two levels with three; found or none, the smallest size."""
+    """Up to three transactions over three keys, of a sample two levels with three; found or none,
+    the smallest size.
+    """
     two = random.Random(seed).sample(ABSTRACT, 2)
     for n in SIZES:
         pairs = [*permutations(two if n == 3 and not whole else ABSTRACT, 2)]
@@ -323,8 +327,8 @@ def test_writers_alone_allow_the_read_only_anomaly():
 @pytest.mark.slow
 @pytest.mark.wide
 def test_solver_and_enumeration_agree_on_every_pair_in_the_table_universe():
-    """Up to three transactions: the same answer to the letter, or none in the universe both times; then
-    what ships may have one (``ships``).
+    """Up to three transactions: the same answer to the letter, or none in the universe both times;
+    then what ships may have one (``ships``).
     """
     table = scope("table")
     first = {}

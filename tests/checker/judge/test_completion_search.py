@@ -1,4 +1,6 @@
-"""Histories with more completions than anybody tries: a solver's proposals against trying every one."""
+"""Histories with more completions than anybody tries: a solver's proposals against trying every
+one.
+"""
 
 from dataclasses import replace
 

@@ -1,4 +1,6 @@
-"""What no level allows: reads that nothing explains, by the definitions, and as recorded histories have them."""
+"""What no level allows: reads that nothing explains, by the definitions, and as recorded histories
+have them.
+"""
 
 from itertools import product
 
@@ -114,7 +116,9 @@ def test_what_grows_between_levels_has_none(history):
 
 @st.composite
 def said_twice(draw):
-    """Transactions that read anything, as versions and as recorded values; 0 is the state before."""
+    """Transactions that read anything, as versions and as recorded values; 0 is the state
+    before.
+    """
     numbers = range(1, draw(st.integers(1, 3)) + 1)
     steps = st.tuples(st.sampled_from("rrw"), st.sampled_from("xy"), st.integers(0, 4))
     versions, values = {f"T{n}": "" for n in numbers}, []

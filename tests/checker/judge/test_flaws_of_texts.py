@@ -1,4 +1,6 @@
-"""Reads that nothing explains: which they are, what a frame has of them, and that texts of histories may have them."""
+"""Reads that nothing explains: which they are, what a frame has of them, and that texts of
+histories may have them.
+"""
 
 import pytest
 

@@ -33,13 +33,15 @@ SHIPPED = [
     for name in every_level() + protocols()
     if "co" not in spec(name).bound and not spec(name).given
 ]
-"""Those that need no order of commits and no set that a history names, which a frame alone does not have."""
+"""Those that need no order of commits and no set that a history names, which a frame alone does not
+have.
+"""
 
 
 @st.composite
 def frames(draw, least=1, thinnings=1, ordered=()):
-    """Frames of any relations: of all pairs a half for each thinning and once more; those ``ordered`` lead forward in
-    one order of the nodes, which is drawn.
+    """Frames of any relations: of all pairs a half for each thinning and once more; those
+    ``ordered`` lead forward in one order of the nodes, which is drawn.
     """
     n = draw(st.integers(least, 5))
     every = st.integers(0, 2 ** (n * n) - 1)
@@ -274,7 +276,12 @@ def test_labels_of_the_shipped_protocols():
         ("insert", "optimize", "nothing", "idle"),
         dict.fromkeys(RELATIONS, none),
         dict.fromkeys(SETS, 0)
-        | {"Blind": 0b0001, "NoData": 0b1110, "ChangesData": 0b0101, "Empty": 0b1100},
+        | {
+            "Blind": 0b0001,
+            "NoData": 0b1110,
+            "ChangesData": 0b0101,
+            "Empty": 0b1100,
+        },
     )
     assert label_members(frame, spec("delta-serializable")) == {
         "no-op": 0b1100,

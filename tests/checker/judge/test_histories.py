@@ -1,4 +1,6 @@
-"""Levels on histories: the literature's examples, and what was not observed (laws: test_levels.py)."""
+"""Levels on histories: the literature's examples, and what was not observed (laws:
+test_levels.py).
+"""
 
 import re
 

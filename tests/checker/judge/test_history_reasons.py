@@ -1,4 +1,6 @@
-"""Every reason of every pair of an abstract history's frame is true of its operations and version orders."""
+"""Every reason of every pair of an abstract history's frame is true of its operations and version
+orders.
+"""
 
 import re
 from collections import Counter
@@ -44,7 +46,9 @@ class Told:
                 yield named[0] if named else f"{name}0"
 
     def when(self):
-        """The places in time of operations, as their nodes are called, and of transactions, where they ended."""
+        """The places in time of operations, as their nodes are called, and of transactions, where
+        they ended.
+        """
         counts, called = Counter(), {}
         for t, operations in self.operations.items():
             for k, op in enumerate(operations, 1):
@@ -216,7 +220,9 @@ LAWS = {
 
 
 def untrue(history, kinds=None):
-    """Yield the reasons that are not true of a history; ``kinds``, a set, collects the kinds that were looked at."""
+    """Yield the reasons that are not true of a history; ``kinds``, a set, collects the kinds that
+    were looked at.
+    """
     kinds = set() if kinds is None else kinds
     for completion in islice(completions(history), 20):
         told = Told(completion)

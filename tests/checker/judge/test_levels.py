@@ -1,8 +1,8 @@
 """Levels against second definitions of them, and the lattice: laws over random abstract histories.
 
-The levels are dependency graphs, or axioms over single reads. Here they are compared with what is no
-graph: orders of the transactions, and what each of them saw (Cerone, Bernardi and Gotsman, CONCUR
-2015), and with dependency graphs that follow from those.
+The levels are dependency graphs, or axioms over single reads. Here they are compared with what is
+no graph: orders of the transactions, and what each of them saw (Cerone, Bernardi and Gotsman,
+CONCUR 2015), and with dependency graphs that follow from those.
 """
 
 from functools import cache
@@ -128,7 +128,9 @@ READ_BEFORE_SEVERAL = [
         {"T1": "r(x3) w(x1) w(y1)", "T2": "w(x2) w(y2)", "T3": "w(x3) w(y3)", "T4": "r(x1) w(x4) w(y4)"},
     )
 ]  # fmt: skip
-"""T3 T1 T4 T2 explains both; versions have so many orders that a solver proposes them, and reads miss several."""
+"""T3 T1 T4 T2 explains both; versions have so many orders that a solver proposes them, and reads
+miss several.
+"""
 SECOND = {
     SER: some_serial_order,
     SI: lambda h: some_prefixes(h, conflicts=False),
@@ -164,8 +166,8 @@ GRAPHS = {
 @cache
 def graph(name):
     """Cerone and Gotsman's form: some version order that agrees with sessions and reads, and no one
-    missed what they saw. ``missed`` leads from a reader to each who wrote what it read later, next or
-    not: with Adya's ``rw``, which leads to the next one only, these would not be the levels.
+    missed what they saw. ``missed`` leads from a reader to each who wrote what it read later, next
+    or not: with Adya's ``rw``, which leads to the next one only, these would not be the levels.
     """
     acyclic = "acyclic so | wr | ww as order"
     return read(f'"Graph" with ww from versions {MISSED} {acyclic} {GRAPHS[name]}', "graph")
@@ -186,8 +188,8 @@ SHAPES = [*((*wrote, []) for wrote in APART), *((*wrote, ["T1 T2"]) for wrote in
 
 
 def small():
-    """Every history of two transactions and two keys: reads of each key, or none, before writes; of those that differ
-    by the names of keys, and without a session of transactions, one.
+    """Every history of two transactions and two keys: reads of each key, or none, before writes; of
+    those that differ by the names of keys, and without a session of transactions, one.
     """
     for mine, theirs, sessions in SHAPES:
         texts = []
@@ -251,8 +253,8 @@ PER_READ = read(
 def test_read_committed_of_items_follows_from_orders_of_what_was_read(history):
     """Biswas and Enea's levels order who was read from, and that order is a version order of which
     nobody observed another one. Where one was observed they do not look at it (the write cycle of
-    the catalogue is atomic and not read committed), and what a predicate read depends on differs from
-    one version order to the other."""
+    the catalogue is atomic and not read committed), and what a predicate read depends on differs
+    from one version order to the other."""
     if holds(history, "read-atomic"):
         assert check_history(history, PER_READ)
     if check_history(history, PER_READ):
@@ -285,7 +287,9 @@ def test_what_does_not_follow(first, second):
 
 
 def test_read_committed_read_by_read_is_stronger():
-    """Adya's lets a transaction read an older version after a newer one; Biswas and Enea's does not."""
+    """Adya's lets a transaction read an older version after a newer one; Biswas and Enea's does
+    not.
+    """
     backwards = History.parse("w1(x1) r2(x1) r2(x0)")
     assert holds(backwards, "read-committed")
     assert not check_history(backwards, PER_READ)
@@ -316,8 +320,8 @@ def test_a_witness_lists_the_transactions(name, history):
 
 @given(history=histories(keys="xyz"))
 def test_each_reader_of_update_serializable_has_an_order_of_its_own_that_explains_it(history):
-    """An order of the writers by which what they read is the last write; and for each reader such an
-    order, perhaps another one, in which it has a place."""
+    """An order of the writers by which what they read is the last write; and for each reader such
+    an order, perhaps another one, in which it has a place."""
     verdict = check_history(history, level("update-serializable"))
     if isinstance(verdict, Allowed):
         by_name = {t.name: t for t in history.transactions}

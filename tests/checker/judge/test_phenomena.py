@@ -1,5 +1,5 @@
-"""Phenomena of operations in time: the levels against the formulas of the paper, and against Adya's levels where there
-is one version of each object.
+"""Phenomena of operations in time: the levels against the formulas of the paper, and against Adya's
+levels where there is one version of each object.
 """
 
 from itertools import combinations, permutations, product
@@ -20,13 +20,15 @@ from isolitmus.model.history import History
 from isolitmus.model.verdict import Allowed, Forbidden
 from isolitmus.specs import level
 
-# A run: (transaction, kind, key, version or versions seen) in the order in which it was; kinds r, w, p, c, a.
+# A run: (transaction, kind, key, version or versions seen) in the order in which it was; kinds r,
+# w, p, c, a.
 
 
 @st.composite
 def runs(draw):
-    """What transactions did one after another to the one version that there is of each object, as events with what
-    each saw, the match bits of the one predicate, and the history in which that is written down.
+    """What transactions did one after another to the one version that there is of each object, as
+    events with what each saw, the match bits of the one predicate, and the history in which that is
+    written down.
     """
     twice = draw(st.booleans())
     todo = {}
@@ -84,8 +86,9 @@ def carried_out(todo, turns, matching):
 
 
 def found(run, shape):
-    """Whether events come in the order of a formula, ``r1x w2x c2 r1x c1``; c1 and a1 stand for the end, e1 for either. A
-    predicate is read, P, and written to, by what changes its matches; keys are different if they are called so.
+    """Whether events come in the order of a formula, ``r1x w2x c2 r1x c1``; c1 and a1 stand for the
+    end, e1 for either. A predicate is read, P, and written to, by what changes its matches; keys
+    are different if they are called so.
     """
     events, matching, _ = run
     steps = shape.split()
@@ -140,7 +143,9 @@ FORMULAS = {
 @settings(deadline=None)
 @given(runs())
 def test_each_level_forbids_what_the_formulas_of_its_phenomena_say(run):
-    """Where the formulas have a read of an item, a read by predicate is dirty, too: see ``dirty``."""
+    """Where the formulas have a read of an item, a read by predicate is dirty, too: see
+    ``dirty``.
+    """
     events, _, history = run
     frame = next(frames(history, operations=True))
     for name, forbidden in LEVELS.items():
@@ -175,7 +180,9 @@ def occurs(run, name):
 
 
 def dirty(run, *, aborts):
-    """Reads by predicate between a write that they saw, or that changes what they match, and the end of its transaction."""
+    """Reads by predicate between a write that they saw, or that changes what they match, and the
+    end of its transaction.
+    """
     events, matching, _ = run
     ends = {t: (k, kind) for k, (t, kind, _, _) in enumerate(events) if kind in "ca"}
     for (_, (t, w, x, version)), (j, (u, p, _, saw)) in combinations(enumerate(events), 2):
@@ -193,7 +200,9 @@ WHAT_LOCKS_GIVE = {
     "repeatable-read-berenson": ["pl-2-99"],
     "serializable-berenson": ["strict-serializable", "pl-3"],
 }
-"""Adya, Liskov and O'Neil, ICDE 2000, section 5: what the levels of locks promise where there is one version of each object."""
+"""Adya, Liskov and O'Neil, ICDE 2000, section 5: what the levels of locks promise where there is
+one version of each object.
+"""
 
 
 @pytest.mark.slow
@@ -227,8 +236,9 @@ def test_without_moments_of_operations_there_is_no_verdict(name):
 
 
 def small():
-    """The frames of all histories of two transactions with up to four operations on two keys, each read and written at most
-    once, reads first, in every order in time in which what is read was written.
+    """The frames of all histories of two transactions with up to four operations on two keys, each
+    read and written at most once, reads first, in every order in time in which what is read was
+    written.
     """
     sides = [
         [*reads, *writes]
@@ -253,7 +263,9 @@ def permutations_of(turns):
 
 
 def written(steps, turns):
-    """Every history with these steps in this order: each read of what was there before, or of what the other wrote by then."""
+    """Every history with these steps in this order: each read of what was there before, or of what
+    the other wrote by then.
+    """
     rows = [[]]
     left, wrote = {t: [*side] for t, side in steps.items()}, set()
     for t in turns:

@@ -1,4 +1,6 @@
-"""The levels that are asked only by their names, against second definitions of them, and where they stand among the others."""
+"""The levels that are asked only by their names, against second definitions of them, and where they
+stand among the others.
+"""
 
 import re
 from itertools import permutations
@@ -41,8 +43,9 @@ def reads_of(transaction):
 
 
 def some_order(history, *, sees, first):
-    """One order of the transactions in which those pairs that ``first`` names come so, and each read returns no
-    older version than those which, as ``sees`` has it, its transaction sees. T0 comes first of all.
+    """One order of the transactions in which those pairs that ``first`` names come so, and each
+    read returns no older version than those which, as ``sees`` has it, its transaction sees. T0
+    comes first of all.
     """
     so = {(a, b) for s in history.sessions for k, a in enumerate(s) for b in s[k + 1 :]}
     wr = {(v.writer, t.number) for t in history.transactions for v in reads_of(t)}
@@ -178,7 +181,9 @@ def test_what_tells_them_apart(weaker, stronger):
 
 PUBLISHED = sorted({*every_level()} - {*levels()})
 LISTED = [name for name in PUBLISHED if "time" not in level(name).needs and not level(name).given]
-"""Without those that look at time, which test_phenomena.py enumerates, and that of named sets: test_mixed_levels.py."""
+"""Without those that look at time, which test_phenomena.py enumerates, and that of named sets:
+test_mixed_levels.py.
+"""
 
 
 @pytest.mark.slow

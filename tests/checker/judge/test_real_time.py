@@ -58,7 +58,9 @@ def timed(draw):
 
 
 def in_some_order(table):
-    """Whether the transactions, one after another in an order that keeps real time, read what they read: executed."""
+    """Whether the transactions, one after another in an order that keeps real time, read what they
+    read: executed.
+    """
     names = [name for name in table if name != "schedule"]
     words = table["schedule"].split()
     place = {word: k for k, word in enumerate(words)}
@@ -110,7 +112,9 @@ def test_real_time_is_an_order_of_intervals(table):
 
 
 def by_snapshots(table):
-    """Whether each reads the state in which it begins, and nobody wrote, while it ran, what it writes: executed."""
+    """Whether each reads the state in which it begins, and nobody wrote, while it ran, what it
+    writes: executed.
+    """
     state, at_start = {"x": "x0", "y": "y0"}, {}
     for moment in table["schedule"].split():
         name, what = moment.split(".")
@@ -215,7 +219,9 @@ TIMED = [
 @pytest.mark.slow
 @pytest.mark.parametrize(("a", "b"), TIMED, ids="/".join)
 def test_both_searches_agree_on_what_time_tells(a, b):
-    """What they find is judged anew from its text; the smallest has as many links, operations and keys."""
+    """What they find is judged anew from its text; the smallest has as many links, operations and
+    keys.
+    """
     found = [
         separate(level(a), level(b), "abstract", transactions=[1, 2], by=by, shipped=False)
         for by in ("symbolic", "exhaustive")
@@ -259,7 +265,9 @@ def pairs_of(frame, name):
 @pytest.mark.slow
 @given(litmus_tests(sessions=True))
 def test_a_schedule_says_what_was_when(test):
-    """Readers, too; and on one table what had ended before somebody began is what that sees, and comes first in the log."""
+    """Readers, too; and on one table what had ended before somebody began is what that sees, and
+    comes first in the log.
+    """
     try:
         execution = execute(test)
     except UndeterminedError:
@@ -320,7 +328,7 @@ def test_an_observed_run_has_the_times_of_its_schedule(name):
 
 @pytest.mark.slow
 def test_where_transactions_wait_nobody_knows_when_they_ended():
-    (name, *_) = [n for n in litmus_names("locking") if litmus(n).format == "locking"]
+    name, *_ = [n for n in litmus_names("locking") if litmus(n).format == "locking"]
     assert str(judge_execution(execute(litmus(name)), STRICT)) == "needs rt"
 
 

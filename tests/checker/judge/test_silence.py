@@ -1,4 +1,6 @@
-"""What a spec is silent on is neither admitted nor forbidden, counted apart, and never a witness."""
+"""What a spec is silent on is neither admitted nor forbidden, counted apart, and never a
+witness.
+"""
 
 from dataclasses import replace
 
@@ -25,7 +27,8 @@ from isolitmus.specs.language.parser import read
 
 MISSED = "let missed = unseen & (removes-meets-reads | removes-meets-removes)"
 QUIET = read(
-    f'"Quiet" {MISSED} empty missed as Conflict silent unseen & adds-meets-reads as adds show Writer as WriteSerializable',
+    f'"Quiet" {MISSED} empty missed as Conflict silent unseen & adds-meets-reads as adds show'
+    " Writer as WriteSerializable",
     "quiet",
 )
 """It says nothing of what was added."""
@@ -181,7 +184,9 @@ def test_no_engine_differs_from_a_silence():
 
 @pytest.mark.slow
 def test_a_proof_supposes_that_nothing_is_left_unsaid():
-    """What the silent protocol admits is what delta-serializable does; without the silence it fails."""
+    """What the silent protocol admits is what delta-serializable does; without the silence it
+    fails.
+    """
     text = protocol("delta-serializable").text
     append = "empty added ; [~Downgraded] as ConcurrentAppendException"
     assert append in text

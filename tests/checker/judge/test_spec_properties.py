@@ -94,7 +94,9 @@ def reached(space, n, choose):
     "name", ["fourteen-writers", "two-partitions", "writers-unpartitioned", "lattice", "rows"]
 )
 def test_what_statements_do_to_rows_does_not_depend_on_files(name, seed):
-    """The rows that are left, whether there is an error, and whether a file changes: of random states."""
+    """The rows that are left, whether there is an error, and whether a file changes: of random
+    states.
+    """
     space = Space(scope(name))
     assert RowContents.known(space)
     contents, choose = RowContents(space), random.Random(seed)

@@ -1,4 +1,6 @@
-"""Orders of commits that binders suppose: what levels by them say against what levels by dependencies say."""
+"""Orders of commits that binders suppose: what levels by them say against what levels by
+dependencies say.
+"""
 
 from itertools import pairwise
 

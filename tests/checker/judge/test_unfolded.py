@@ -1,4 +1,6 @@
-"""PL-CS and PL-2L against the graphs of Adya's thesis: the labelled one, and the one unfolded at one transaction."""
+"""PL-CS and PL-2L against the graphs of Adya's thesis: the labelled one, and the one unfolded at
+one transaction.
+"""
 
 from itertools import pairwise
 
@@ -18,7 +20,9 @@ from isolitmus.specs import level
 
 @st.composite
 def shuffled(draw):
-    """Histories in which transactions read and write in any order, each its own writes once it has them."""
+    """Histories in which transactions read and write in any order, each its own writes once it has
+    them.
+    """
     history = draw(histories(most=3, predicates=draw(st.booleans()), observed=True))
     table = history.to_table()
     for t in history.transactions:
@@ -45,8 +49,8 @@ def objects(operation, history):
 
 
 class Graph:
-    """The dependencies of a completion, by the operations that make them: (kind, object, from, to), each end a
-    transaction and the place of its operation.
+    """The dependencies of a completion, by the operations that make them: (kind, object, from, to),
+    each end a transaction and the place of its operation.
     """
 
     def __init__(self, completion):
@@ -107,7 +111,9 @@ class Graph:
         return not nx.is_directed_acyclic_graph(flow)
 
     def cursor(self):
-        """G-cursor: a cycle of an anti-dependency and one or more write dependencies, all on one object."""
+        """G-cursor: a cycle of an anti-dependency and one or more write dependencies, all on one
+        object.
+        """
         for x in self.orders:
             of = [(kind, i, j) for kind, key, (i, _), (j, _) in self.edges if key == x]
             writes = nx.DiGraph([(i, j) for kind, i, j in of if kind == "ww"])
@@ -117,7 +123,9 @@ class Graph:
         return False
 
     def monotonic(self):
-        """G-monotonic, of some transaction: in the graph unfolded there, a cycle with one anti-dependency, from a read."""
+        """G-monotonic, of some transaction: in the graph unfolded there, a cycle with one
+        anti-dependency, from a read.
+        """
         return any(self.unfolded(t) for t in self.committed)
 
     def unfolded(self, t):

@@ -1,4 +1,6 @@
-"""Every list of base names is whole: a name that the vocabulary has is known wherever it has to be."""
+"""Every list of base names is whole: a name that the vocabulary has is known wherever it has to
+be.
+"""
 
 import pytest
 

@@ -29,7 +29,9 @@ TESTS = litmus_names("locking")
 
 @pytest.fixture(scope="module", autouse=True)
 def shared_executors():
-    """What the independent executor found of an order of a litmus test serves under each protocol."""
+    """What the independent executor found of an order of a litmus test serves under each
+    protocol.
+    """
     made = {}
 
     def independent(test):

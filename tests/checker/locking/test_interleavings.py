@@ -1,4 +1,6 @@
-"""All interleavings of a litmus test's steps: counted exactly, and what the worked examples come to."""
+"""All interleavings of a litmus test's steps: counted exactly, and what the worked examples come
+to.
+"""
 
 import json
 import re

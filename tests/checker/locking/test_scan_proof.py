@@ -1,4 +1,6 @@
-"""Proofs about scans: what they take of protocols and statements, and that nothing that ships refutes them."""
+"""Proofs about scans: what they take of protocols and statements, and that nothing that ships
+refutes them.
+"""
 
 import pytest
 

@@ -1,4 +1,6 @@
-"""What the search finds by itself, what it does not find, and that a scan that is written once more gives the same."""
+"""What the search finds by itself, what it does not find, and that a scan that is written once more
+gives the same.
+"""
 
 from collections import Counter
 
@@ -94,7 +96,9 @@ def test_a_row_is_read_three_times_by_two_moves_and_no_fewer():
 
 @pytest.mark.slow
 def test_a_reader_that_is_over_is_stopped_no_more(tmp_path):
-    """A row that goes leaves fewer steps: such a schedule is none, whatever it was reckoned to have."""
+    """A row that goes leaves fewer steps: such a schedule is none, whatever it was reckoned to
+    have.
+    """
     text = scope("moving-keys").path.read_text().replace("k + 20 WHERE id = 1", "k - 90")
     file = tmp_path / "gone.toml"
     file.write_text(text.replace("[2, 3]", "[2]"))
@@ -194,7 +198,9 @@ START = {1: 10, 2: 20, 3: 30}
 
 
 def naive(order, texts, *, snapshot):
-    """The rows that a scan by k gives that takes a step at each R of an order, and a write is made at each number."""
+    """The rows that a scan by k gives that takes a step at each R of an order, and a write is made
+    at each number.
+    """
     rows, cursor, gave, begun = dict(START), None, [], None
     for step in (*order, *"R" * 9):
         if step != "R":

@@ -1,4 +1,6 @@
-"""PostgreSQL's SERIALIZABLE: which structures end somebody, whom, and when; what is remembered of what was read."""
+"""PostgreSQL's SERIALIZABLE: which structures end somebody, whom, and when; what is remembered of
+what was read.
+"""
 
 from contextlib import ExitStack
 from dataclasses import replace
@@ -37,7 +39,9 @@ REFUSED = "SerializationFailure"
 
 
 def client(name, *sql):
-    """A transaction that goes by by_id where its statements say id, by by_k where they say k, else by no index."""
+    """A transaction that goes by by_id where its statements say id, by by_k where they say k, else
+    by no index.
+    """
     scans = [one for one in sql if not one.startswith("INSERT")]
     by = ["by_id" if "id " in one.partition("WHERE")[2] else "by_k" if "k " in one.partition("WHERE")[2] else "heap" for one in scans]  # fmt: skip
     return f"{name} = {{ sql = {list(sql)}, scan = {by} }}".replace("'", '"')
@@ -82,7 +86,8 @@ CASES = [
     (SKEW, "a[1] a[2] b[1] b[2] b.commit a.commit", "a"),
     (SKEW, "a[1] a[2] b[1] b[2] b.rollback a.commit", ""),
     (SKEW, "a[1] a[2] a.commit b[1] b[2] b.commit", ""),
-    # look only reads, and has committed: if its snapshot is older than the commit of out, it can come before all
+    # look only reads, and has committed: if its snapshot is older than the commit of out, it can
+    # come before all
     (REPORT, "look[1] pivot[1] out look.commit pivot[2] pivot.commit", ""),
     (REPORT, "pivot[1] out look[1] look.commit pivot[2] pivot.commit", "pivot"),
     (REPORT, "pivot[1] out pivot[2] look[1] look.commit pivot.commit", "pivot"),  # doomed

@@ -195,8 +195,8 @@ def test_what_is_wrong_is_one_sentence(old, new, message):
 
 @pytest.mark.parametrize(("first", "second"), [("move", "put"), ("put", "move")])
 def test_two_that_wait_for_one_key_do_not_both_have_it(first, second):
-    """Who waits for a row with the key asks again whether another has taken it meanwhile. On PostgreSQL either may be
-    faster, and the model says both runs.
+    """Who waits for a row with the key asks again whether another has taken it meanwhile. On
+    PostgreSQL either may be faster, and the model says both runs.
     """
     three = """
 gone = ["DELETE FROM t WHERE id = 3"]
@@ -402,8 +402,8 @@ def test_a_statement_that_scans_again_does_not_go_on_alone_over_heaps():
 
 def test_over_heaps_a_subquery_with_an_order_reads_all_its_rows():
     one = (
-        'a = { sql = "UPDATE t SET v = 9 WHERE id = (SELECT id FROM t WHERE k > 0 ORDER BY k LIMIT 1)",'
-        ' scan = ["by_id", "by_k"] }\n'
+        'a = { sql = "UPDATE t SET v = 9 WHERE id = (SELECT id FROM t WHERE k > 0 ORDER BY k LIMIT'
+        ' 1)", scan = ["by_id", "by_k"] }\n'
     )
     assert told(carried("a", one, "derby-read-committed"), "a")[1] == [1, 2, 3, 1]
     assert told(carried("a", one), "a")[1] == [1, 1]

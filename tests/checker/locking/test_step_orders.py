@@ -1,4 +1,6 @@
-"""Derby's threads: what depends on which of two is faster, all the ways in which it may end, and what does not depend."""
+"""Derby's threads: what depends on which of two is faster, all the ways in which it may end, and
+what does not depend.
+"""
 
 from dataclasses import replace
 from itertools import count
@@ -37,22 +39,30 @@ def built(schedule, *transactions, down=""):
 
 OVERTAKES = built(
     "c[1] a[1] a[2] b.scan[1] b c.commit a.commit",
-    'a = { sql = ["SELECT v FROM t WHERE id = 1", "SELECT v FROM t WHERE id = 2"], scan = "by_id" }',
+    'a = { sql = ["SELECT v FROM t WHERE id = 1", "SELECT v FROM t WHERE id = 2"], scan ='
+    ' "by_id" }',
     'b = { sql = "DELETE FROM t WHERE k > 0", scan = "by_k" }',
     'c = { sql = ["DELETE FROM t WHERE id = 1"], scan = "by_id" }',
 )
-"""The end of c lets both go on; b, which waits for what is before the first key, comes to the row for which a waits."""
+"""The end of c lets both go on; b, which waits for what is before the first key, comes to the row
+for which a waits.
+"""
 ILLUSION = built(
     "c[1] b[1] a[1] b[2] c.commit a.commit b.commit",
     'a = { sql = ["SELECT COUNT(*) FROM t WHERE k > 20"], scan = "by_k" }',
-    'b = { sql = ["DELETE FROM t WHERE id = 3", "UPDATE t SET v = 5 WHERE v = 2"], scan = ["by_id", "heap"] }',
+    'b = { sql = ["DELETE FROM t WHERE id = 3", "UPDATE t SET v = 5 WHERE v = 2"], scan = ["by_id",'
+    ' "heap"] }',
     'c = ["INSERT INTO t VALUES (4, 25, 0)"]',
 )
-"""Both wait for the row of c; a then waits for b, and looks whether b waits for it while b has not seen that it need not."""
+"""Both wait for the row of c; a then waits for b, and looks whether b waits for it while b has not
+seen that it need not.
+"""
 
 
 def outcomes(test, under):
-    """What each transaction may come to, and what those that commit read; no two of the runs are alike."""
+    """What each transaction may come to, and what those that commit read; no two of the runs are
+    alike.
+    """
     with pytest.raises(SeveralRuns) as several:
         run(test, protocol(under))
     assert "a and b go on at once, and who of them is faster makes a difference" in str(
@@ -100,12 +110,15 @@ def test_what_is_left_out_since_it_was_come_to_before_has_no_other_end(test, und
 
 @pytest.mark.slow
 def test_a_transaction_that_need_not_wait_any_more_stops_at_the_row_that_it_was_asked_for():
-    """b stands at its row when c begins its second statement, which has waited longer; then b moves the row."""
+    """b stands at its row when c begins its second statement, which has waited longer; then b moves
+    the row.
+    """
     test = built(
         "a[1] c[1] b.scan[1] c[2] b[1] a.commit b.commit c.commit",
         'a = { sql = ["SELECT v FROM t WHERE id <= 2"], scan = "by_id" }',
         'b = { sql = ["UPDATE t SET k = 35 WHERE id = 1"], scan = "by_id" }',
-        'c = { sql = ["UPDATE t SET v = 35 WHERE id = 2", "DELETE FROM t WHERE k > 0"], scan = ["by_id", "by_k"] }',
+        'c = { sql = ["UPDATE t SET v = 35 WHERE id = 2", "DELETE FROM t WHERE k > 0"], scan ='
+        ' ["by_id", "by_k"] }',
         down=" desc",
     )
     seen = run(test, protocol(RR)).run
@@ -118,7 +131,8 @@ def test_a_transaction_that_need_not_wait_any_more_stops_at_the_row_that_it_was_
 def test_who_deletes_what_he_inserted_has_written_and_changed_nothing(under):
     test = built(
         "a",
-        'a = { sql = ["INSERT INTO t VALUES (4, 25, 0)", "DELETE FROM t WHERE k = 25"], scan = "by_k" }',
+        'a = { sql = ["INSERT INTO t VALUES (4, 25, 0)", "DELETE FROM t WHERE k = 25"], scan ='
+        ' "by_k" }',
     )
     seen = run(test, protocol(under))
     assert (seen.run.transactions["a"].version, len(seen.run.versions)) == (1, 2)

@@ -1,4 +1,6 @@
-"""PostgreSQL's isolation tests as histories: what PostgreSQL printed, the levels, and every serial order, carried out anew."""
+"""PostgreSQL's isolation tests as histories: what PostgreSQL printed, the levels, and every serial
+order, carried out anew.
+"""
 
 from collections import Counter
 from functools import cache
@@ -50,7 +52,9 @@ def said_of(history, level):
 
 
 def explained(tables, found):
-    """Whether the committed transactions, one after another, give the same answers and the same tables."""
+    """Whether the committed transactions, one after another, give the same answers and the same
+    tables.
+    """
     committed = [t for t in found.carried.transactions if t.status == "committed"]
     for order in permutations(committed):
         before = []
@@ -81,7 +85,9 @@ def same_answers(versions, order, before):
 
 @cache
 def permuted(name):
-    """The tables of a spec, each permutation as it was, and as if nothing had been refused for its dependencies."""
+    """The tables of a spec, each permutation as it was, and as if nothing had been refused for its
+    dependencies.
+    """
     described, every = pg_test(SPECS / f"{name}.spec")
     tables = SpecTables(described)
     return tables, [
@@ -109,7 +115,9 @@ def test_what_committed_at_serializable_is_serializable():
 @there
 @pytest.mark.parametrize("name", NAMES)
 def test_what_the_level_allows_a_serial_order_of_the_statements_gives(name):
-    """And what it forbids none does here: no permutation is saved by rows that happen to be equal."""
+    """And what it forbids none does here: no permutation is saved by rows that happen to be
+    equal.
+    """
     tables, found = permuted(name)
     for each in {f.name: f for pair in found for f in pair}.values():
         verdict = says(each, "serializable")
@@ -128,7 +136,9 @@ def test_every_permutation_is_of_snapshot_isolation(name):
 @pytest.mark.slow
 @there
 def test_what_was_refused_in_vain():
-    """PostgreSQL may refuse what had a serial order; of these tests only ``two-ids`` has such permutations."""
+    """PostgreSQL may refuse what had a serial order; of these tests only ``two-ids`` has such
+    permutations.
+    """
     vain = Counter()
     for name in NAMES:
         for found, supposed in permuted(name)[1]:

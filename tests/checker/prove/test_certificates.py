@@ -92,7 +92,9 @@ def test_clauses_that_have_a_model_have_no_proof():
 
 @pytest.mark.slow
 def test_what_execution_refuses_is_left_out_by_name():
-    """The circuit takes for forbidden what only values excuse; each such candidate is named, and nothing is left."""
+    """The circuit takes for forbidden what only values excuse; each such candidate is named, and
+    nothing is left.
+    """
     answer = separate(
         spec("delta-write-serializable"),
         spec("log-serializable"),
@@ -191,7 +193,9 @@ def test_what_is_derived_needs_its_facts():
 
 @pytest.mark.slow
 def test_the_folder_of_a_comparison(call, tmp_path, monkeypatch):
-    """Of each inclusion that is shown: questions that another solver refutes, clauses with a proof, or why it has none."""
+    """Of each inclusion that is shown: questions that another solver refutes, clauses with a proof,
+    or why it has none.
+    """
     monkeypatch.chdir(tmp_path)
     names = ("serializable", "serializable-crooks", "read-atomic", "read-committed-biswas-enea")
     status, out, err = call(
@@ -215,7 +219,9 @@ def test_the_folder_of_a_comparison(call, tmp_path, monkeypatch):
 
 @pytest.mark.slow
 def test_an_inclusion_without_a_certificate_says_why():
-    """On tables the laws of histories are not used, and a theorem of tables is; what is enumerated has none."""
+    """On tables the laws of histories are not used, and a theorem of tables is; what is enumerated
+    has none.
+    """
     specs = [
         spec(name) for name in ("write-serializable", "snapshot-isolation", "prefix-consistency")
     ]

@@ -1,5 +1,5 @@
-"""Proofs by the laws of histories: the laws hold in every frame, what is derived no history speaks against, another solver
-says the same, and a law that is wrong, or missing, is noticed.
+"""Proofs by the laws of histories: the laws hold in every frame, what is derived no history speaks
+against, another solver says the same, and a law that is wrong, or missing, is noticed.
 """
 
 from itertools import islice
@@ -193,7 +193,9 @@ def test_without_the_law_of_versions_nothing_is_derived_from_dependencies(monkey
 
 @pytest.mark.slow
 def test_a_law_that_is_false_would_derive_what_is_not_so(monkeypatch):
-    """The laws are what keeps it honest: with a false one a level implies what a history tells from it."""
+    """The laws are what keeps it honest: with a false one a level implies what a history tells from
+    it.
+    """
     false = Law("", (("u", "[~Initial] ; rival", "r"), ("s", "rf", "r")), (("u", "ww+", "s"),))
     monkeypatch.setattr(theory, "LAWS", (*LAWS, false))
     assert (

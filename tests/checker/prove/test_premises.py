@@ -1,5 +1,5 @@
-"""The premises of the proofs, read as what they say of executions of the model on one table: all hold,
-but where a client does what their sentences except.
+"""The premises of the proofs, read as what they say of executions of the model on one table: all
+hold, but where a client does what their sentences except.
 """
 
 import pytest
@@ -95,7 +95,9 @@ insert = "INSERT INTO t VALUES (2)"
 
 
 def test_who_only_reads_has_to_read_one_version_too():
-    """It comes before the insert by what it counted, and after it by what it read: no theorem speaks of that."""
+    """It comes before the insert by what it counted, and after it by what it read: no theorem
+    speaks of that.
+    """
     report = read_litmus(REPORT, "report")
     done = execute(report, protocol("delta-serializable"))
     assert str(judge_execution(done, level("log-serializable"))) == "forbidden"

@@ -24,16 +24,23 @@ PROOFS = {
     "delta-snapshot": Question(spec("delta-snapshot-isolation"), spec("snapshot-isolation")),
 }
 PREMISE_NAMES = {
-    "theorem-5": "snapshot put-if-absent committed definitions read-files read-predicates files rows"
-    " compactions backfills",
+    "theorem-5": (
+        "snapshot put-if-absent committed definitions read-files read-predicates files rows"
+        " compactions backfills"
+    ),
     "theorem-4": "snapshot sessions committed read-before-written no-restores born-once",
-    "theorem-7": "snapshot put-if-absent committed definitions metadata read-files read-predicates"
-    " files rows read-before-written born-once blind compactions backfills",
-    "corollary-6b": "snapshot put-if-absent committed definitions metadata read-files read-predicates"
-    " files rows read-before-written born-once blind compactions backfills",
+    "theorem-7": (
+        "snapshot put-if-absent committed definitions metadata read-files read-predicates"
+        " files rows read-before-written born-once blind compactions backfills"
+    ),
+    "corollary-6b": (
+        "snapshot put-if-absent committed definitions metadata read-files read-predicates"
+        " files rows read-before-written born-once blind compactions backfills"
+    ),
     "theorem-2": "gapless something-written readers",
-    "delta-snapshot": "snapshot sessions committed definitions read-files files read-before-written"
-    " born-once",
+    "delta-snapshot": (
+        "snapshot sessions committed definitions read-files files read-before-written born-once"
+    ),
 }
 TWINS = [(name, premise) for name, used in PREMISE_NAMES.items() for premise in used.split()]
 

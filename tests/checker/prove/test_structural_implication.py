@@ -1,4 +1,6 @@
-"""What texts imply is so in every frame: random specs, random frames; and what ships agrees with its histories."""
+"""What texts imply is so in every frame: random specs, random frames; and what ships agrees with
+its histories.
+"""
 
 from dataclasses import replace
 from itertools import chain, islice, permutations
@@ -156,7 +158,9 @@ def test_several_axioms_together_imply_one():
 
 
 def test_a_level_that_looks_at_reads_is_not_implied_by_one_that_does_not():
-    """Where reads are nodes so leads from the initial transaction, too: what is empty without need not be with."""
+    """Where reads are nodes so leads from the initial transaction, too: what is empty without need
+    not be with.
+    """
     a = read('"A" empty so as one', "a")
     b = read('"B" empty so as one empty rf & po as two', "b")
     assert derive_from_texts(a, b) is None
@@ -211,7 +215,9 @@ def test_writers_alone_lead_back_to_writers():
 
 
 def test_who_only_reads_is_no_writer():
-    """PL-3U allows no circle without two anti-dependencies: if a reader is on it, it is the only one."""
+    """PL-3U allows no circle without two anti-dependencies: if a reader is on it, it is the only
+    one.
+    """
     assert derive_from_texts(level("update-serializable"), level("pl-2-plus"))
     alone = "with ww from versions irreflexive [Reader] ; rw ; [Writer] ; wr as alone"
     a, b = (

@@ -1,4 +1,6 @@
-"""What results convert to has the same nodes and edges as they have, whatever is written in them."""
+"""What results convert to has the same nodes and edges as they have, whatever is written in
+them.
+"""
 
 import csv
 import re

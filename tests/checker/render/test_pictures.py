@@ -90,7 +90,9 @@ PROTOCOLS = ("delta-serializable", "delta-write-serializable")
 
 
 def inside(svg, width):
-    """Texts end before the picture does, by the widths that they are drawn for; so do rectangles."""
+    """Texts end before the picture does, by the widths that they are drawn for; so do
+    rectangles.
+    """
     for text in ET.fromstring(svg).iter(f"{SVG}text"):
         names = text.get("class").split()
         size = 17 if "heading" in names else 13 if "conclusion" in names else 11
@@ -150,7 +152,10 @@ def test_rows_are_marked_where_the_order_of_the_log_gives_others():
         [("100", "extra")],
     ]
     assert conclusion_words(levels[1]) == (
-        "delete, then insert produces this table; insert, then delete, the order of the log, does not.",
+        (
+            "delete, then insert produces this table; insert, then delete, the order of the log,"
+            " does not."
+        ),
         "other",
     )
     twice = column_rows(
@@ -251,8 +256,8 @@ def drawn_of_all_kinds():
 
 @pytest.mark.parametrize("theme", ["auto", "light", "dark"])
 def test_a_picture_stands_alone(theme):
-    """A browser's style of a class reaches the page, others know no variables: so plain colours, and
-    nothing but what is in the picture.
+    """A browser's style of a class reaches the page, others know no variables: so plain colours,
+    and nothing but what is in the picture.
     """
     style = picture_style(theme)
     assert "var(" not in style

@@ -1,4 +1,6 @@
-"""What isolitmus says of every litmus test that ships, word for word; ISOLITMUS_UPDATE=1 writes it anew."""
+"""What isolitmus says of every litmus test that ships, word for word; ISOLITMUS_UPDATE=1 writes it
+anew.
+"""
 
 import os
 from functools import cache
@@ -27,7 +29,9 @@ def checked(name):
 
 
 def verdicts(name):
-    """Return the verdict of every level that the history of a litmus test has all names for, and what is said beside."""
+    """Return the verdict of every level that the history of a litmus test has all names for, and
+    what is said beside.
+    """
     found = checked(name)
     told = {n: v for n, v in found.levels.items() if not isinstance(v, Needs)}
     return told, found.explained
@@ -35,7 +39,9 @@ def verdicts(name):
 
 @cache
 def runs(name):
-    """Return the judged run of every protocol that a litmus test expects something of, and its refusals."""
+    """Return the judged run of every protocol that a litmus test expects something of, and its
+    refusals.
+    """
     test = litmus(name)
     asked = [protocol(one) for one in protocols() if one in getattr(test, "expect", ())]
     return [

@@ -1,4 +1,6 @@
-"""``compare``: what it finds is an order, its histories tell apart what they are said to, and a wrong answer is caught."""
+"""``compare``: what it finds is an order, its histories tell apart what they are said to, and a
+wrong answer is caught.
+"""
 
 from dataclasses import replace
 from itertools import permutations, product
@@ -110,7 +112,8 @@ def test_what_is_shown_between_neighbours_is_the_smallest(every):
         history = edge.back.test.history
         n = len(history.transactions)
         if not edge.back.smallest:
-            # of the catalogue: it has what the search of that pair has not, and nothing smaller was looked for
+            # of the catalogue: it has what the search of that pair has not, and nothing smaller was
+            # looked for
             halfway = any(one.writes != one.written for one in history.transactions)
             assert [*history.predicate_reads()] or history.order or halfway or again(history)
             continue
@@ -133,8 +136,8 @@ def again(history):
 
 
 def test_trying_every_history_says_the_same(every):
-    """Of up to two transactions: whom a history of the enumeration tells apart, the lattice does. Who looks at the time of
-    operations is left to test_phenomena.py: their orders are not listed.
+    """Of up to two transactions: whom a history of the enumeration tells apart, the lattice does.
+    Who looks at the time of operations is left to test_phenomena.py: their orders are not listed.
     """
     lattice = every.lattices[0]
     specs = [level(name) for name in lattice.specs if "time" not in level(name).needs]
@@ -166,11 +169,12 @@ def test_several_processes_say_the_same():
 def test_the_answer_that_depends_on_the_universe_is_one_sentence():
     every = compare([level(name) for name in levels()])
     said = standing_words(every, "write-serializable", "snapshot-isolation")
-    assert said == (
-        "write-serializable is incomparable with snapshot-isolation in search space 'abstract', and"
-        " stronger than it in search space 'table' (proved for any statements on one Delta table, each of which"
-        " reads one version, each in a session of its own, which have read what they change, none of them a"
-        " RESTORE)."
+    assert (
+        said
+        == "write-serializable is incomparable with snapshot-isolation in search space 'abstract',"
+        " and stronger than it in search space 'table' (proved for any statements on one Delta"
+        " table, each of which reads one version, each in a session of its own, which have read"
+        " what they change, none of them a RESTORE)."
     )
     assert said in list(lattices_lines(every))
 
@@ -183,7 +187,9 @@ def three():
 
 
 def test_a_verdict_that_is_turned_round_is_caught(monkeypatch):
-    """Prefix consistency is said to forbid write skew, which snapshot isolation admits: and that implies it."""
+    """Prefix consistency is said to forbid write skew, which snapshot isolation admits: and that
+    implies it.
+    """
     true = neighbours.check_history
 
     def turned(history, spec):
@@ -236,7 +242,9 @@ def test_a_history_without_times_says_something_to_those_that_ask_for_them():
 
 
 def test_what_has_no_time_leaves_no_question_open():
-    """Who reads in a circle reads what is not written yet: x and y are told apart, and c by nothing from either."""
+    """Who reads in a circle reads what is not written yet: x and y are told apart, and c by nothing
+    from either.
+    """
     texts = {
         "x": "acyclic ww as order",
         "c": "acyclic ww | time & so as order",

@@ -1,4 +1,6 @@
-"""Mutants of specs: each operator's are made, what tells one is judged anew from its text, and none is left over."""
+"""Mutants of specs: each operator's are made, what tells one is judged anew from its text, and none
+is left over.
+"""
 
 import random
 from dataclasses import replace
@@ -194,8 +196,8 @@ def test_no_mutant_of_a_protocol_is_left(name, tmp_path):
 
 
 def refuted(sets, size):
-    """Whether no ``size`` names have one in each set: by another solver, which counts. It need not be told of a set that
-    holds another one, nor of a name that another one has all the sets of.
+    """Whether no ``size`` names have one in each set: by another solver, which counts. It need not
+    be told of a set that holds another one, nor of a name that another one has all the sets of.
     """
     import z3
 
@@ -336,8 +338,9 @@ def test_every_file_of_arguments_is_of_a_spec():
 
 
 def frame_of(rng, n=5):
-    """Some frame of a log with readers: a wr begins with a writer, a rw ends in one, ww is a part of log, nobody
-    aborted, and everyone reads one version: at or before it are those it reads from, later those that overwrite that.
+    """Some frame of a log with readers: a wr begins with a writer, a rw ends in one, ww is a part
+    of log, nobody aborted, and everyone reads one version: at or before it are those it reads from,
+    later those that overwrite that.
     """
     writers = [i for i in range(n) if i < 1 or rng.random() < 0.7]
     rng.shuffle(writers)

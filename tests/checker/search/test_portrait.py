@@ -1,4 +1,6 @@
-"""What ``show PROTOCOL`` says: promises, holes, needless aborts and shares, found and re-checked."""
+"""What ``show PROTOCOL`` says: promises, holes, needless aborts and shares, found and
+re-checked.
+"""
 
 from functools import cache
 
@@ -36,8 +38,8 @@ def test_a_promise_of_no_level_is_refused(tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", related_protocols())
 def test_needless_aborts_happen_and_are_needless(name):
-    """Each, read back from its text, aborts with just that exception; committed as the level has it,
-    it would have been allowed (``separate`` has judged that).
+    """Each, read back from its text, aborts with just that exception; committed as the level has
+    it, it would have been allowed (``separate`` has judged that).
     """
     for abort in portrait(name).aborts:
         if abort.found.found:
@@ -60,9 +62,10 @@ def test_the_portrait_of_write_serializable():
     lines = list(portrait_lines(seen))
     assert lines[0].startswith("Promised level write-serializable: violated by 3 transactions")
     todo = [line for line in lines if "Remedy" in line]
-    assert todo[0] == (
-        "  Remedy: with delta.isolationLevel = Serializable (delta-serializable), delete aborts with"
-        " ConcurrentAppendException."
+    assert (
+        todo[0]
+        == "  Remedy: with delta.isolationLevel = Serializable (delta-serializable), delete aborts"
+        " with ConcurrentAppendException."
     )
 
 

@@ -78,8 +78,8 @@ def test_serializable_as_checked_keeps_its_promise_up_to_the_bound(table, by):
     answer = ask(table, "delta-serializable", "log-serializable", by=by, shipped=False)
     assert answer.found is False
     assert answer.examined == {"symbolic": 0, "exhaustive": 7031}[by]
-    assert answer.bound == (
-        "up to 3 transactions, readers among them, in search space 'table'"
+    assert (
+        answer.bound == "up to 3 transactions, readers among them, in search space 'table'"
         " (12 statements, 1 reader, 1 initial table)"
     )
 
@@ -189,7 +189,9 @@ def test_the_level_inversion():
 
 @pytest.mark.slow
 def test_what_ships_is_asked_before_the_answer_is_none(table):
-    """A read that no footprint has is in no statement of the universe, but it is in the catalogue."""
+    """A read that no footprint has is in no statement of the universe, but it is in the
+    catalogue.
+    """
     question = spec("delta-serializable"), spec("log-serializable")
     answer = separate(*question, table)
     assert (answer.found, answer.transactions, answer.litmus) == (False, None, None)
@@ -204,7 +206,9 @@ def test_what_ships_is_asked_before_the_answer_is_none(table):
 
 
 def test_what_the_catalogue_has_does_not_deny_what_claim_d36_says_of_the_repaired_check(call):
-    """It is of reads that the universe has not: printed after the answer, and really so, but no answer."""
+    """It is of reads that the universe has not: printed after the answer, and really so, but no
+    answer.
+    """
     (question,) = (e.question for e in claim("D36").evidence if hasattr(e.question, "universe"))
     status, out, _ = call("separate", question.a, question.b)
     first, _, second, *_ = out.splitlines()
@@ -281,8 +285,8 @@ def test_of_what_finds_nothing_to_do_separate_finds_what_a_sweep_counts(under):
 @pytest.mark.slow
 @pytest.mark.parametrize("under", DELTA_PROTOCOLS)
 def test_what_finds_nothing_to_do_is_in_its_file_what_it_is_in_the_search(under):
-    """A file has no empty versions: who read one read the version before. Also the other way, for what a level
-    admits and a protocol, which says what is recorded, forbids.
+    """A file has no empty versions: who read one read the version before. Also the other way, for
+    what a level admits and a protocol, which says what is recorded, forbids.
     """
     judges = {name: compile_spec(spec(name)) for name in (under, *ASKED)}
     inverse = dict.fromkeys(ASKED, False)

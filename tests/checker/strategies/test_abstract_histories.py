@@ -1,4 +1,6 @@
-"""What the strategies find, and in how few examples: anomalies, each shrunk to its smallest form."""
+"""What the strategies find, and in how few examples: anomalies, each shrunk to its smallest
+form.
+"""
 
 import pytest
 from hypothesis import Phase, find, given, settings
@@ -43,7 +45,9 @@ def test_what_tells_two_levels_apart_is_the_first_example(pair, smallest):
     [(SI, SER, WRITE_SKEW, 1500), ("prefix-consistency", SI, LOST_UPDATE, 800)],
 )
 def test_what_one_level_admits_breaks_another_within(admits, forbids, smallest, examples):
-    """Without saying which level forbids it, as a test of one's own code would find it; perhaps of another key."""
+    """Without saying which level forbids it, as a test of one's own code would find it; perhaps of
+    another key.
+    """
 
     def broken(history):
         return isinstance(check_history(history, level(forbids)), Forbidden)
@@ -56,7 +60,9 @@ def test_what_one_level_admits_breaks_another_within(admits, forbids, smallest, 
 
 @pytest.mark.slow
 def test_the_reorder_is_found_within():
-    """A delete that commits after an insert which it has not seen, where Delta keeps WriteSerializable."""
+    """A delete that commits after an insert which it has not seen, where Delta keeps
+    WriteSerializable.
+    """
 
     def reordered(test):
         done = run(test, protocol("delta-write-serializable"))

@@ -1,4 +1,6 @@
-"""Litmus tests that one level admits and another forbids, drawn with a solver's help: of statements and of jobs."""
+"""Litmus tests that one level admits and another forbids, drawn with a solver's help: of statements
+and of jobs.
+"""
 
 import pytest
 from hypothesis import Phase, example, given, settings
@@ -139,7 +141,9 @@ def test_rows_of_a_strategy_stand_where_those_of_a_counterexample_would():
 
 
 def test_a_level_that_robust_knows_nothing_of_is_searched():
-    """Snapshot isolation admits what is no order of the log; its own tests are of single statements."""
+    """Snapshot isolation admits what is no order of the log; its own tests are of single
+    statements.
+    """
 
     @FEW
     @given(jobs(SHOP, level="snapshot-isolation", forbidden_by="log-serializable"))
@@ -152,8 +156,8 @@ def test_a_level_that_robust_knows_nothing_of_is_searched():
 def test_the_confs_of_a_job_stand_in_its_tests():
     skipping = "spark.databricks.delta.stats.skipping"
     work = read_workload(
-        DDL
-        + f'[jobs.clean]\nsql = ["SET {skipping} = false", "DELETE FROM orders WHERE day = current_date()"]\n',
+        DDL + f'[jobs.clean]\nsql = ["SET {skipping} = false", "DELETE FROM orders WHERE day ='
+        ' current_date()"]\n',
         "work",
     )
     (test,) = drawn_tests.samples(jobs(work, least=1, most=1), 1)

@@ -1,4 +1,6 @@
-"""Litmus tests on a table and statements of one's own: what fails shrinks to the smallest that a person can read."""
+"""Litmus tests on a table and statements of one's own: what fails shrinks to the smallest that a
+person can read.
+"""
 
 import pytest
 from hypothesis import Phase, find, given, settings
@@ -70,7 +72,10 @@ def test_statements_and_rows_may_be_drawn(test):
 @pytest.mark.slow
 @given(
     litmus_tests(
-        table="CREATE TABLE t (d DATE, s TIMESTAMP, p DECIMAL(10,2), x DOUBLE, ok BOOLEAN) USING delta",
+        table=(
+            "CREATE TABLE t (d DATE, s TIMESTAMP, p DECIMAL(10,2), x DOUBLE, ok BOOLEAN) USING"
+            " delta"
+        ),
         statements=["DELETE FROM t WHERE d = '2026-03-01' AND p > 1.5"],
     )
 )

@@ -1,4 +1,6 @@
-"""Litmus tests of the jobs of a workload: runs that its file allows, the smallest that fail, and what predict says."""
+"""Litmus tests of the jobs of a workload: runs that its file allows, the smallest that fail, and
+what predict says.
+"""
 
 import re
 from datetime import date
@@ -104,7 +106,9 @@ def test_what_fails_shrinks_to_the_fewest_runs_and_rows():
 
 @pytest.mark.slow
 def test_what_a_client_reads_may_be_old_when_its_statement_starts():
-    """A count that is read before another run commits, and written after: no conflict, and an update is lost."""
+    """A count that is read before another run commits, and written after: no conflict, and an
+    update is lost.
+    """
     seats = read_workload(
         """
 ddl = "CREATE TABLE seats (n BIGINT) USING delta"

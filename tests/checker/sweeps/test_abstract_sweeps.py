@@ -1,4 +1,6 @@
-"""Counts of the abstract universe: against an enumeration that shares nothing with it but the levels' texts."""
+"""Counts of the abstract universe: against an enumeration that shares nothing with it but the
+levels' texts.
+"""
 
 import json
 import sys
@@ -25,7 +27,9 @@ PER_READ = read(
 
 
 def bodies(n, t, keys, *, in_order):
-    """What transaction t may do, as text: of each key a read from somebody or none, a write or none."""
+    """What transaction t may do, as text: of each key a read from somebody or none, a write or
+    none.
+    """
     choices = [
         [(seen, writes) for seen in (None, *(s for s in range(n + 1) if s != t)) for writes in (0, 1)]
         for _ in keys
@@ -129,7 +133,9 @@ def test_what_cannot_be_counted(arguments, said):
 
 @pytest.fixture
 def swept(monkeypatch, capsys):
-    """A function that runs the command, and gives its exit status and what it printed on both streams."""
+    """A function that runs the command, and gives its exit status and what it printed on both
+    streams.
+    """
 
     def run(*words):
         monkeypatch.setattr(sys, "argv", ["isolitmus", "sweep", *words])

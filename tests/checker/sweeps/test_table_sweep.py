@@ -302,8 +302,8 @@ def test_the_zeros_are_zeros_and_the_other_counts_do_not_change(name, n, expecte
 @pytest.mark.slow
 @pytest.mark.parametrize("n", [2, 3])
 def test_what_is_not_executed_would_be_explained(small, n):
-    """docs/semantics.md, Theorems 1 and 3, candidate by candidate: without a cycle some order explains every
-    version, along the log the log's order gives the table.
+    """docs/semantics.md, Theorems 1 and 3, candidate by candidate: without a cycle some order
+    explains every version, along the log the log's order gives the table.
     """
     acyclic, along = map(compile_spec, (SOME_ORDER, LOG_ORDER))
     executed = 0

@@ -40,7 +40,9 @@ def condition(text):
 
 
 def said(text, row):
-    """When a formula says that the condition is TRUE of a row of constants, and when FALSE; and whether it is exact."""
+    """When a formula says that the condition is TRUE of a row of constants, and when FALSE; and
+    whether it is exact.
+    """
     terms = Terms("x", Codes())
     values = tuple(
         terms.constant(value, type_named(word))

@@ -40,7 +40,10 @@ STATEMENTS = (
     "UPDATE t SET part = :q WHERE part = :p",
     "UPDATE t SET x = :k WHERE id IN (:k, :p)",
     UPSERT,
-    "MERGE INTO t USING (SELECT :k AS id) AS s ON t.id = s.id WHEN MATCHED AND t.part = :p THEN DELETE",
+    (
+        "MERGE INTO t USING (SELECT :k AS id) AS s ON t.id = s.id WHEN MATCHED AND t.part = :p THEN"
+        " DELETE"
+    ),
     INSERT_NEW,
     "TRUNCATE TABLE t",
     "DELETE FROM t WHERE coalesce(x, 0) = :k AND part BETWEEN :p AND :q",
@@ -84,9 +87,14 @@ def _workload(table, loser, winner):
 
 
 def _carried_out(table, statements, values, rows, under):
-    """What became of the loser and of the winner with these parameters, on a table with these rows."""
+    """What became of the loser and of the winner with these parameters, on a table with these
+    rows.
+    """
     inits = ", ".join(f'"INSERT INTO t VALUES {row}"' for row in rows)
-    text = f'title = "random"\nschedule = "loser.start winner loser.commit"\n[table]\n{table}\ninit = [{inits}]\n[transactions]\n'
+    text = (
+        f'title = "random"\nschedule = "loser.start winner loser.commit"\n[table]\n{table}\ninit ='
+        f" [{inits}]\n[transactions]\n"
+    )
     for name, sql in statements.items():
         text += f'{name} = "{bind_text(sql, values[name])}"\n'
     done = execute(read_litmus(text, "random"), under)
@@ -160,7 +168,9 @@ def _conditions(work, under):
 @pytest.mark.parametrize("table", TABLES)
 @pytest.mark.parametrize("under", PROTOCOLS[:2])
 def test_what_may_stop_does_so_in_an_example(table, under):
-    """Of nearly all pairs of such statements there is an example, and it is what it says that it is."""
+    """Of nearly all pairs of such statements there is an example, and it is what it says that it
+    is.
+    """
     spec = protocol(under)
     unknown = []
     for k, loser in enumerate(STATEMENTS):
@@ -181,7 +191,9 @@ def test_what_may_stop_does_so_in_an_example(table, under):
 
 @pytest.mark.slow
 def test_the_shop():
-    """Who stops whom among the jobs that ship; ingest and report never meet, since their days differ."""
+    """Who stops whom among the jobs that ship; ingest and report never meet, since their days
+    differ.
+    """
     found = predict_workload(workload("shop"), protocol("delta-serializable"))
     said = {(m.loser, m.winner): m for m in found.meetings}
     assert {pair for pair, m in said.items() if m.word == "always"} == {
@@ -212,7 +224,9 @@ def test_several_processes_say_the_same():
 
 @pytest.mark.slow
 def test_remedies_are_asked_anew():
-    """A literal on the partition column is what lets MERGE alone, and no other change of the shop's does."""
+    """A literal on the partition column is what lets MERGE alone, and no other change of the shop's
+    does.
+    """
     under = protocol("delta-serializable")
     found = predict_workload(workload("shop"), under)
     ways = {change.title: change for change in try_changes(found, under)}
@@ -241,7 +255,9 @@ parameters = { part = "INT" }
 
 @pytest.mark.slow
 def test_a_query_outside_is_not_what_stops():
-    """What a client reads before its transaction is in no read set: only the statement's own partition counts."""
+    """What a client reads before its transaction is in no read set: only the statement's own
+    partition counts.
+    """
     work = read_workload(CHECK_THEN_APPEND, "check")
     found = predict_workload(work, protocol("delta-serializable"))
     said = {(m.loser, m.winner): m for m in found.meetings}
@@ -270,7 +286,9 @@ insert = "INSERT INTO t VALUES (1, :day)"
 
 @pytest.mark.slow
 def test_what_else_was_asked_has_no_say():
-    """The same proposals in any process, whatever a solver was asked before, and wherever its formulas are."""
+    """The same proposals in any process, whatever a solver was asked before, and wherever its
+    formulas are.
+    """
     work = read_workload(SAMPLE.format("mask(CAST(id AS STRING), 'X')"), "masked")
     proposed, kept = set(), []
     for k in range(12):
@@ -293,8 +311,8 @@ def test_words():
     lines = list(prediction_lines(predict_workload(work, protocol("delta-serializable"))))
     assert lines[3:6] == ["        loser  winner", "loser   R      A", "winner  .      ."]
     assert (
-        "loser always aborts with ConcurrentAppendException if winner with the same :p commits meanwhile."
-        " Retry: succeeds." in lines
+        "loser always aborts with ConcurrentAppendException if winner with the same :p commits"
+        " meanwhile. Retry: succeeds." in lines
     )
 
 
@@ -304,7 +322,9 @@ UNMET = {
     "MetadataChangedException": "no job writes metadata",
     "ConcurrentTransactionException": "no job has an application's id",
 }
-"""Axioms that jobs cannot break, and why (a job that would is refused: specs/files/workload_file.py)."""
+"""Axioms that jobs cannot break, and why (a job that would is refused:
+specs/files/workload_file.py).
+"""
 MEETING = {
     "ingest": "INSERT INTO t VALUES (1, 0, 5)",
     "total": "INSERT INTO t SELECT 0, 0, sum(x) FROM t WHERE part = 0",
@@ -331,7 +351,9 @@ def _said(work, under):
 @pytest.mark.slow
 @pytest.mark.parametrize("under", PROTOCOLS[:2])
 def test_every_axiom_of_a_protocol_counts(under):
-    """Without any one of them something else is predicted; of those that no job can break it is said why."""
+    """Without any one of them something else is predicted; of those that no job can break it is
+    said why.
+    """
     spec = protocol(under)
     work = read_workload(
         f"[table]\n{TABLES[1]}\n"
@@ -348,7 +370,10 @@ def test_every_axiom_of_a_protocol_counts(under):
 
 
 READS_ALL = (
-    "INSERT OVERWRITE t SELECT id, part, x FROM (SELECT *, row_number() OVER (PARTITION BY id ORDER BY x) AS n FROM t) WHERE n = 1",
+    (
+        "INSERT OVERWRITE t SELECT id, part, x FROM (SELECT *, row_number() OVER (PARTITION BY id"
+        " ORDER BY x) AS n FROM t) WHERE n = 1"
+    ),
     "TRUNCATE TABLE t",
     "DELETE FROM t",
 )
@@ -369,8 +394,8 @@ def test_who_reads_all_is_stopped_by_whoever_commits(table, loser):
 
 @pytest.mark.slow
 def test_where_rows_move_to_is_looked_at():
-    """A file that goes because its rows move to another value of a second partition column: the day is read all the
-    same, so it is the added file that stops."""
+    """A file that goes because its rows move to another value of a second partition column: the day
+    is read all the same, so it is the added file that stops."""
     work = read_workload(
         """[table]
 columns = "id INT, day INT, kind INT"
@@ -388,7 +413,9 @@ sql = "UPDATE t SET kind = 2 WHERE kind = 1 AND id = :id"
 
 @pytest.mark.slow
 def test_a_rule_that_refutes_what_runs_show_is_a_disagreement(monkeypatch):
-    """Formulas that forget that a file which goes may have been read: the run that shows it is the error."""
+    """Formulas that forget that a file which goes may have been read: the run that shows it is the
+    error.
+    """
     work = _workload(TABLES[1], "DELETE FROM t WHERE id = 1", "DELETE FROM t WHERE id = 1")
     before = predict_pair(Instances(work), *work.statements, protocol("delta-serializable"))
     assert set(before.examples) == {"ConcurrentAppendException", "ConcurrentDeleteReadException"}
@@ -417,7 +444,9 @@ compact = "OPTIMIZE shop.orders"
 
 @pytest.mark.slow
 def test_of_jobs_as_people_have_them_nothing_stays_unknown():
-    """Texts that are cast, literals, the current date, sources of their own: each example has what these need."""
+    """Texts that are cast, literals, the current date, sources of their own: each example has what
+    these need.
+    """
     found = predict_workload(read_workload(ORDERS, "orders"), protocol("delta-serializable"))
     assert {meeting.word for meeting in found.meetings} == {"never", "always", "when"}
     words = {(one.loser, one.winner): one for one in found.meetings}
@@ -468,7 +497,9 @@ OLD = "DELETE FROM t WHERE day = DATE '2026-01-01'"
     ],
 )
 def test_the_row_that_one_needs_is_not_the_one_that_the_other_looks_for(loser, winner):
-    """Of jobs without parameters, too: a MERGE that finds its row puts in none, and stops nobody."""
+    """Of jobs without parameters, too: a MERGE that finds its row puts in none, and stops
+    nobody.
+    """
     jobs = read_workload(
         f"""
         ddl = ["CREATE TABLE t (id INT, day DATE) USING delta", "CREATE TABLE fresh (id INT, day DATE) USING delta"]

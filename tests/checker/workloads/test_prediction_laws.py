@@ -14,7 +14,10 @@ from isolitmus.checker.workloads.prediction import predict_pair
 from isolitmus.specs import protocol
 from isolitmus.specs.files.workload_file import read_workload
 
-UPSERT = "WHEN MATCHED THEN UPDATE SET x = 9 WHEN NOT MATCHED THEN INSERT (id, part, x) VALUES (s.id, s.part, 1)"
+UPSERT = (
+    "WHEN MATCHED THEN UPDATE SET x = 9 WHEN NOT MATCHED THEN INSERT (id, part, x) VALUES (s.id,"
+    " s.part, 1)"
+)
 STATEMENTS = (
     "INSERT INTO t VALUES (:k, :p, 5)",
     "INSERT INTO t SELECT id, :p, x FROM t WHERE part = :q",
@@ -23,7 +26,10 @@ STATEMENTS = (
     "INSERT OVERWRITE t SELECT id, part, x + 1 FROM t",
     "INSERT OVERWRITE t SELECT id, part, 1 FROM s",
     "INSERT INTO t REPLACE WHERE part = :p SELECT id, part, 1 FROM s WHERE part = :p",
-    "INSERT INTO t REPLACE WHERE part BETWEEN :p AND :q SELECT id, part, 1 FROM s WHERE part BETWEEN :p AND :q",
+    (
+        "INSERT INTO t REPLACE WHERE part BETWEEN :p AND :q SELECT id, part, 1 FROM s WHERE part"
+        " BETWEEN :p AND :q"
+    ),
     "INSERT INTO t REPLACE WHERE part = :p VALUES (:k, :p, 3)",
     "DELETE FROM t WHERE part = :p",
     "DELETE FROM t WHERE id = :k",
@@ -37,13 +43,22 @@ STATEMENTS = (
     "UPDATE t SET part = 1 WHERE id = :k",
     "UPDATE t SET x = 0",
     "UPDATE t SET x = :k WHERE id IN (:k, :p)",
-    f"MERGE INTO t USING (SELECT :k AS id, :p AS part) AS s ON t.id = s.id AND t.part = :p {UPSERT}",
+    (
+        "MERGE INTO t USING (SELECT :k AS id, :p AS part) AS s ON t.id = s.id AND t.part = :p"
+        f" {UPSERT}"
+    ),
     f"MERGE INTO t USING s ON t.id = s.id AND t.part = s.part {UPSERT}",
     "MERGE INTO t USING s ON t.id = s.id WHEN MATCHED THEN DELETE",
     "MERGE INTO t USING s ON t.id = s.id WHEN MATCHED THEN UPDATE SET part = s.part",
     "MERGE INTO t USING s ON t.id = s.id WHEN NOT MATCHED BY SOURCE THEN DELETE",
-    "MERGE INTO t USING (SELECT :k AS id) AS s ON t.id = s.id WHEN MATCHED AND t.part = :p THEN DELETE",
-    "MERGE INTO t USING s ON t.id = s.id WHEN NOT MATCHED THEN INSERT (id, part, x) VALUES (s.id, s.part, 1)",
+    (
+        "MERGE INTO t USING (SELECT :k AS id) AS s ON t.id = s.id WHEN MATCHED AND t.part = :p THEN"
+        " DELETE"
+    ),
+    (
+        "MERGE INTO t USING s ON t.id = s.id WHEN NOT MATCHED THEN INSERT (id, part, x) VALUES"
+        " (s.id, s.part, 1)"
+    ),
     "TRUNCATE TABLE t",
     "OPTIMIZE t WHERE part = :p",
     "OPTIMIZE t",
@@ -98,7 +113,9 @@ def _fits(table, *statements):
 @example(FLAT, STATEMENTS[25], STATEMENTS[8], PROTOCOLS[0])  # a source that matches what is put in
 @example(FLAT, STATEMENTS[24], STATEMENTS[5], PROTOCOLS[1])  # who finds nothing is checked, too
 def test_exceptions_are_those_of_brute_force(table, loser, winner, under):
-    """None is missing, and none is impossible: each is seen on some small table, and no other one is on any."""
+    """None is missing, and none is impossible: each is seen on some small table, and no other one
+    is on any.
+    """
     assume(_fits(table, loser, winner))
     text = _text(table, ("loser", loser), ("winner", winner))
     work, found = _predicted(text, "loser", "winner", under)
@@ -133,7 +150,9 @@ def _renamed(text):
 @given(**PAIRS)
 @example(BY_PART, STATEMENTS[7], STATEMENTS[7], PROTOCOLS[0])
 def test_names_and_the_order_of_jobs_have_no_say(table, loser, winner, under):
-    """Other names of tables, columns, parameters and jobs, in another order: the same is predicted."""
+    """Other names of tables, columns, parameters and jobs, in another order: the same is
+    predicted.
+    """
     assume(_fits(table, loser, winner))
     before = _predicted(
         _text(table, ("loser", loser), ("winner", winner)), "loser", "winner", under

@@ -13,8 +13,9 @@ DDL = 'ddl = "CREATE TABLE t (id INT, day DATE) USING delta PARTITIONED BY (day)
 CLEANUP = '[jobs.cleanup]\nsql = "DELETE FROM t WHERE day = :day"\n'
 INGEST = '[jobs.ingest]\nsql = "INSERT INTO t VALUES (:id, :day)"\n'
 UPSERT = (
-    '[jobs.upsert]\nsql = "MERGE INTO t USING (SELECT :id AS id, :day AS day) AS new ON t.id = new.id AND t.day = new.day'
-    ' WHEN NOT MATCHED THEN INSERT *"\nparameters = { id = "INT", day = "DATE" }\n'
+    '[jobs.upsert]\nsql = "MERGE INTO t USING (SELECT :id AS id, :day AS day) AS new ON t.id ='
+    ' new.id AND t.day = new.day WHEN NOT MATCHED THEN INSERT *"\nparameters = { id = "INT", day ='
+    ' "DATE" }\n'
 )
 READER = '[jobs.look]\nsql = "SELECT * FROM t"\n'
 
@@ -44,7 +45,9 @@ INSERTED = "write upsert as INSERT INTO t VALUES (:id, :day)"
 
 @pytest.mark.slow
 def test_an_insert_in_place_of_a_merge_costs_the_promises_that_it_breaks():
-    """At WriteSerializable a blind append is passed over: what was the log's order is so no more."""
+    """At WriteSerializable a blind append is passed over: what was the log's order is so no
+    more.
+    """
     change = changes(UPSERT + CLEANUP, "delta-write-serializable")[INSERTED]
     assert ("upsert", "upsert") in change.ends
     assert change.costs == (
@@ -69,7 +72,10 @@ MERGES = {
 @pytest.mark.slow
 @pytest.mark.parametrize("clauses", MERGES)
 def test_which_merges_only_insert(clauses):
-    jobs = f'[tables.t]\ncolumns = "id INT, day DATE"\n[tables.s]\ncolumns = "id INT, day DATE"\n[jobs.load]\nsql = "MERGE INTO t USING s ON t.id = s.id {clauses}"\n'
+    jobs = (
+        '[tables.t]\ncolumns = "id INT, day DATE"\n[tables.s]\ncolumns = "id INT, day'
+        f' DATE"\n[jobs.load]\nsql = "MERGE INTO t USING s ON t.id = s.id {clauses}"\n'
+    )
     spec = protocol("delta-serializable")
     found = try_changes(predict_workload(read_workload(jobs, "w"), spec), spec)
     titles = [change.title for change in found if "load as" in change.title]
@@ -82,8 +88,8 @@ RETRY = "retry after the other transaction has committed (in the examples)"
 @pytest.mark.slow
 def test_a_retry_sees_what_was_missed():
     counted = (
-        '[jobs.count]\nsql = ["INSERT INTO t SELECT :n, day FROM t WHERE day = :day", "DELETE FROM t WHERE day = :day"]\n'
-        'let = { n = "SELECT count(*) FROM t" }\n'
+        '[jobs.count]\nsql = ["INSERT INTO t SELECT :n, day FROM t WHERE day = :day", "DELETE FROM'
+        ' t WHERE day = :day"]\nlet = { n = "SELECT count(*) FROM t" }\n'
     )
     change = changes(counted + INGEST)[RETRY]
     assert ("count_1", "ingest") in change.ends
@@ -132,6 +138,8 @@ def test_a_distinct_parameter_of_two_types():
     jobs = '[jobs.other]\nsql = "DELETE FROM t WHERE id = :day"\n'
     with pytest.raises(IsolitmusError) as refused:
         read_workload(f'distinct = ["day"]\n{DDL}{CLEANUP}{jobs}', "w")
-    assert str(refused.value) == (
-        "w.toml:1: distinct names 'day', but the parameter has several types: DATE in cleanup, INT in other"
+    assert (
+        str(refused.value)
+        == "w.toml:1: distinct names 'day', but the parameter has several types: DATE in cleanup,"
+        " INT in other"
     )

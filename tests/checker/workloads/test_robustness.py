@@ -1,4 +1,6 @@
-"""Safe jobs are safe, in every search; what is not safe has a test that shows it (docs/semantics.md, 3.4)."""
+"""Safe jobs are safe, in every search; what is not safe has a test that shows it
+(docs/semantics.md, 3.4).
+"""
 
 from __future__ import annotations
 
@@ -36,8 +38,11 @@ STATEMENTS = {
     "report": "INSERT INTO t SELECT 0, sum(x), 9 FROM t WHERE part = :p",
     "total": "INSERT INTO t SELECT 0, sum(x), :p FROM t WHERE part = :p",
     "raise": "UPDATE t SET x = x + 1 WHERE part = :p",
-    "upsert": "MERGE INTO t USING (SELECT :k AS id, :p AS part) AS s ON t.id = s.id AND t.part = :p"
-    " WHEN MATCHED THEN UPDATE SET x = 5 WHEN NOT MATCHED THEN INSERT (id, x, part) VALUES (s.id, 7, s.part)",
+    "upsert": (
+        "MERGE INTO t USING (SELECT :k AS id, :p AS part) AS s ON t.id = s.id AND t.part = :p WHEN"
+        " MATCHED THEN UPDATE SET x = 5 WHEN NOT MATCHED THEN INSERT (id, x, part) VALUES (s.id, 7,"
+        " s.part)"
+    ),
     "compact": "OPTIMIZE t WHERE part = :p",
     "blank": "INSERT OVERWRITE t SELECT id, 0, part FROM t",
 }
@@ -97,13 +102,17 @@ def test_the_hole_is_found():
     ],
 )
 def test_two_that_may_meet_a_row_are_safe(names, said):
-    """At WriteSerializable only what is built on a blind append in between can break the order of writers."""
+    """At WriteSerializable only what is built on a blind append in between can break the order of
+    writers.
+    """
     assert word(names, WRITE).word == said
 
 
 @pytest.mark.slow
 def test_domains_are_a_repair():
-    """Ingest only today and clean up only before: the days never meet, and the proof needs no more."""
+    """Ingest only today and clean up only before: the days never meet, and the proof needs no
+    more.
+    """
     text = """
     [table]
     columns = "id INT, x INT, part INT"
@@ -127,9 +136,11 @@ def test_domains_are_a_repair():
 
 @pytest.mark.slow
 def test_what_a_client_reads_outside_is_seen():
-    """Check, then append: no commit check knows of the check, and at Serializable the order of the log breaks."""
-    text = TABLE + (
-        '[jobs.append]\nsql = "INSERT INTO t VALUES (1, :seen, 0)"\n'
+    """Check, then append: no commit check knows of the check, and at Serializable the order of the
+    log breaks.
+    """
+    text = (
+        TABLE + '[jobs.append]\nsql = "INSERT INTO t VALUES (1, :seen, 0)"\n'
         'let = { seen = "SELECT count(*) FROM t WHERE part = 0" }\n'
     )
     found = decide_robustness(read_workload(text, "check"), protocol("delta-serializable"), LOG)
@@ -225,7 +236,9 @@ def known():
 @settings(deadline=None)
 @given(data=st.data(), names=st.sampled_from(SETS), promise=st.sampled_from((WRITE, LOG)))
 def test_no_run_of_safe_jobs_breaks_the_promise(known, data, names, promise):
-    """Random runs of two to four transactions, with small values: safe means that the promise holds of each."""
+    """Random runs of two to four transactions, with small values: safe means that the promise holds
+    of each.
+    """
     key = names, promise
     if key not in known:
         known[key] = word(names, promise)
@@ -286,7 +299,9 @@ UPSERTS = ("ingest", "upsert", "cleanup")
 
 @pytest.mark.slow
 def test_conflicts_and_what_one_sees_are_told_apart():
-    """Upsert misses an append that a clean-up takes away: an order gives that table, and no order its conflicts."""
+    """Upsert misses an append that a clean-up takes away: an order gives that table, and no order
+    its conflicts.
+    """
     found = word(UPSERTS, "write-serializable")
     assert (found.word, found.seen) == ("unsafe", "unknown")
     for one in found.counterexamples:
@@ -331,7 +346,9 @@ COUNTS = (
 
 @pytest.mark.slow
 def test_no_level_prevents_what_spans_two_tables():
-    """Each of two jobs counts what the other one writes: it is said that a level does not help, and what does."""
+    """Each of two jobs counts what the other one writes: it is said that a level does not help, and
+    what does.
+    """
     work = _jobs(
         COUNTS,
         a="INSERT INTO x SELECT 1, count(*) FROM y",
@@ -348,7 +365,9 @@ def test_no_level_prevents_what_spans_two_tables():
 
 @pytest.mark.slow
 def test_verdicts_respect_the_order_of_promises():
-    """What breaks a promise breaks those that imply it; what is safe for one is safe for those that it implies."""
+    """What breaks a promise breaks those that imply it; what is safe for one is safe for those that
+    it implies.
+    """
     work = _jobs(
         ["CREATE TABLE t (id INT, day INT, n INT) USING delta PARTITIONED BY (day)"],
         count="INSERT INTO t SELECT 0, :day, count(*) FROM t WHERE day = :day",
@@ -376,7 +395,9 @@ def test_what_the_time_does_not_suffice_for_is_unknown():
 
 @pytest.mark.slow
 def test_what_a_clear_removes_may_have_come_after_the_snapshot():
-    """Who reads a whole table is stopped by a removal of what it found, not of what another one has put in since."""
+    """Who reads a whole table is stopped by a removal of what it found, not of what another one has
+    put in since.
+    """
     jobs = """[table]
 columns = "id INT, x INT"
 [jobs.ingest]

@@ -1,8 +1,8 @@
-"""Safe jobs are those of which an exhaustive search finds no broken promise: random jobs with few parameters
-(docs/semantics.md, Theorem 12).
+"""Safe jobs are those of which an exhaustive search finds no broken promise: random jobs with few
+parameters (docs/semantics.md, Theorem 12).
 
-What may become of such jobs is a scope: every statement with every value of its parameters, every order of
-two and of three runs, every version that each may have read, on a few tables.
+What may become of such jobs is a scope: every statement with every value of its parameters, every
+order of two and of three runs, every version that each may have read, on a few tables.
 """
 
 from __future__ import annotations
@@ -32,7 +32,9 @@ def small_jobs(draw) -> SmallJobs:
 
 
 def assert_agree(small: SmallJobs) -> None:
-    """Robust says safe just where the search finds nothing; what it cannot decide it does not say."""
+    """Robust says safe just where the search finds nothing; what it cannot decide it does not
+    say.
+    """
     for under in LEVELS:
         broken = small.broken(under)
         for found in decide_all(small.workload, (protocol(under),), PROMISES):
@@ -53,7 +55,9 @@ def outcomes(example):
 
 
 def assert_agree_on_readers(small: SmallJobs) -> None:
-    """The same of what each reader sees alone, and of what all see: one of the runs reads the whole table."""
+    """The same of what each reader sees alone, and of what all see: one of the runs reads the whole
+    table.
+    """
     for under in LEVELS:
         for found in decide_all(small.workload, (protocol(under),), READ):
             runs = (2, 3, 4)

@@ -1,4 +1,6 @@
-"""Derby and PostgreSQL by themselves: statements that are held at a row, wait for one another, and are ended."""
+"""Derby and PostgreSQL by themselves: statements that are held at a row, wait for one another, and
+are ended.
+"""
 
 import contextlib
 import os
@@ -40,7 +42,9 @@ class Postgres:
 
 @pytest.fixture(scope="module")
 def servers():
-    """servers(kind): a running one, with connections that the last test closed; else the test is skipped."""
+    """servers(kind): a running one, with connections that the last test closed; else the test is
+    skipped.
+    """
     with contextlib.ExitStack() as stack:
         known = {}
 
@@ -160,8 +164,9 @@ Process 2 waits for ShareLock on transaction 749; blocked by process 1."""
 @pytest.mark.parametrize("commits", [True, False])
 @pytest.mark.parametrize("seen", [True, False])
 def test_a_deadlock_of_postgres_tells_waits_that_nobody_saw(commits, seen):
-    """They begin and end between two looks. The first in the queue for a row, and the second, went on when the third ended;
-    if that one committed, there is another version of the row, and else the second goes on to wait at the same.
+    """They begin and end between two looks. The first in the queue for a row, and the second, went
+    on when the third ended; if that one committed, there is another version of the row, and else
+    the second goes on to wait at the same.
     """
     clients = {pid: (name, postgres_server._Client(Pid(pid))) for pid, name in enumerate("abc", 1)}
     a, b, c = (client for _, client in clients.values())
@@ -186,7 +191,10 @@ class Pid:
 def test_who_gets_no_further_in_time_runs(kind, server):
     server.open("a", "read committed")
     slow = {
-        "derby": "SELECT COUNT(*) FROM SYS.SYSCOLUMNS a, SYS.SYSCOLUMNS b, SYS.SYSCOLUMNS c, SYS.SYSCOLUMNS d",
+        "derby": (
+            "SELECT COUNT(*) FROM SYS.SYSCOLUMNS a, SYS.SYSCOLUMNS b, SYS.SYSCOLUMNS c,"
+            " SYS.SYSCOLUMNS d"
+        ),
         "postgres": "SELECT pg_sleep(5)",
     }
     server.ask("a", slow[kind.name])
@@ -240,11 +248,10 @@ def test_it_ends_with_us_however_we_end(kind):
     """A harness that is killed, which can end nothing."""
     module = kind.serving.__module__
     code = (
-        f"import os, signal; from {module} import {kind.serving.__name__} as serving\n"
-        "with serving() as one:\n"
-        "    pid = one._process.pid if hasattr(one, '_process') else one.run('SELECT pg_backend_pid()')[0][0]\n"
-        "    print(pid, flush=True)\n"
-        "    os.kill(os.getpid(), signal.SIGKILL)\n"
+        f"import os, signal; from {module} import {kind.serving.__name__} as serving\nwith"
+        " serving() as one:\n    pid = one._process.pid if hasattr(one, '_process') else"
+        " one.run('SELECT pg_backend_pid()')[0][0]\n    print(pid, flush=True)\n   "
+        " os.kill(os.getpid(), signal.SIGKILL)\n"
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     if "EngineUnavailable" in ran.stderr:

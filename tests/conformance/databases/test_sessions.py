@@ -1,4 +1,6 @@
-"""Litmus tests of sessions on Derby and PostgreSQL: what the model says beforehand is what they do."""
+"""Litmus tests of sessions on Derby and PostgreSQL: what the model says beforehand is what they
+do.
+"""
 
 from contextlib import nullcontext
 from dataclasses import replace
@@ -59,8 +61,9 @@ def move(write):
 def both(one, two):
     """Two transactions that update two rows, each in its order."""
     return [
-        f"{name} = {{ sql = [{', '.join(repr(f'UPDATE t SET v = {of} WHERE id = {k}') for k in rows)}],"
-        ' scan = ["by_id", "by_id"] }'
+        f"{name} = {{ sql ="
+        f" [{', '.join(repr(f'UPDATE t SET v = {of} WHERE id = {k}') for k in rows)}], scan ="
+        ' ["by_id", "by_id"] }'
         for name, rows, of in (("a", one, 5), ("b", two, 6))
     ]
 
@@ -82,7 +85,8 @@ TESTS = {
     ),
     "a phantom": litmus(
         "audit[1] move audit[2] audit.commit",
-        'audit = { sql = ["SELECT id FROM t WHERE k > 10", "SELECT id FROM t WHERE k > 10"], scan = ["by_k", "by_k"] }',
+        'audit = { sql = ["SELECT id FROM t WHERE k > 10", "SELECT id FROM t WHERE k > 10"], scan ='
+        ' ["by_k", "by_k"] }',
         'move = "INSERT INTO t VALUES (4, 25, 4)"',
     ),
     "numbers too large": litmus(
@@ -186,7 +190,9 @@ def test_a_deadlock_has_one_victim_and_the_other_commits(engine, name, carry):
 
 @pytest.mark.derby
 def test_who_has_not_looked_for_a_deadlock_yet_does_not_wait_yet(monkeypatch):
-    """Each looks one second after it has begun to wait, here; without the option at once, if nothing holds it up."""
+    """Each looks one second after it has begun to wait, here; without the option at once, if
+    nothing holds it up.
+    """
     late = [option.replace("deadlockTimeout=0", "deadlockTimeout=1") for option in derby_server.OPTIONS]  # fmt: skip
     assert late != [*derby_server.OPTIONS]
     monkeypatch.setattr(derby_server, "OPTIONS", late)
@@ -386,7 +392,9 @@ def test_what_was_put_and_deleted_by_one_is_a_version_with_nothing_in_it():
 
 
 def test_who_waits_where_a_row_has_another_version_then_asks_anew_whoever_is_first():
-    """PostgreSQL gives the place in the queue back before it has the next version (heap_update, heapam_tuple_lock)."""
+    """PostgreSQL gives the place in the queue back before it has the next version (heap_update,
+    heapam_tuple_lock).
+    """
     with pytest.raises(SeveralRuns, match="b and c go on at once") as several:
         run(MOVED_ON, protocol(POSTGRES[0]))
     told = {
@@ -413,7 +421,9 @@ def test_postgres_ends_in_one_of_the_ways(test, carry):
 @pytest.mark.parametrize("index", ["by_k", "by_id", ""])
 @pytest.mark.parametrize("about", ["", " WHERE k > 10", " WHERE id = 1"])
 def test_postgres_goes_by_the_index_that_is_said_or_by_none(about, index, carry):
-    """At SERIALIZABLE it is asked by which it goes; also where a key is NULL, and where all of an index is asked for."""
+    """At SERIALIZABLE it is asked by which it goes; also where a key is NULL, and where all of an
+    index is asked for.
+    """
     test = litmus(
         "gone[1] audit gone.commit",
         f'audit = {{ sql = "SELECT COUNT(*) FROM t{about}", scan = "{index or "heap"}" }}',
@@ -468,9 +478,12 @@ def test_who_is_first_in_a_queue_gets_what_he_waits_for():
 
 TWO_CIRCLES = litmus(
     "c[1] a[1] b[1] a[2] b[2] c[2] c.commit a.commit b.commit",
-    'c = { sql = ["UPDATE t SET v = 5 WHERE id = 1", "UPDATE t SET v = 7"], scan = ["by_id", "heap"] }',
-    'a = { sql = ["UPDATE t SET v = 5 WHERE id = 2", "SELECT v FROM t WHERE id = 1"], scan = ["by_id", "by_id"] }',
-    'b = { sql = ["UPDATE t SET v = 6 WHERE id = 3", "SELECT v FROM t WHERE id = 1"], scan = ["by_id", "by_id"] }',
+    'c = { sql = ["UPDATE t SET v = 5 WHERE id = 1", "UPDATE t SET v = 7"], scan = ["by_id",'
+    ' "heap"] }',
+    'a = { sql = ["UPDATE t SET v = 5 WHERE id = 2", "SELECT v FROM t WHERE id = 1"], scan ='
+    ' ["by_id", "by_id"] }',
+    'b = { sql = ["UPDATE t SET v = 6 WHERE id = 3", "SELECT v FROM t WHERE id = 1"], scan ='
+    ' ["by_id", "by_id"] }',
 )
 """Two that wait for the third, which then wants the table that both have written to."""
 TABLES = """"Locks on rows, and on the table where no index is used"
@@ -505,7 +518,9 @@ c = { sql = ["UPDATE t SET v = 7 WHERE id = 2"], scan = ["by_id"] }
 @pytest.mark.postgres
 @pytest.mark.parametrize("end", ["commit", "rollback"])
 def test_of_two_who_begin_to_wait_at_once_postgres_ends_who_looks_first(end, carry):
-    """It looks for a deadlock some milliseconds after a wait began, and who closed the circle may look last."""
+    """It looks for a deadlock some milliseconds after a wait began, and who closed the circle may
+    look last.
+    """
     text = TABLE.format(f"c[1] a[1] b[1] b.commit c.{end} a.commit", AT_ONCE)
     test = read_litmus(text.replace('"k"', '"k desc"'), "at once")
     with pytest.raises(SeveralRuns) as several:
@@ -618,9 +633,10 @@ def test_a_server_that_cannot_start_is_exit_status_4(monkeypatch, call, tmp_path
 
 def test_of_a_deadlock_derby_tells_who_waited_for_whom():
     message = (
-        "A lock could not be obtained due to a deadlock, cycle of locks and waiters is:\n"
-        "Lock : ROW, T, (1,8)\n  Waiting XID : {205, X} , a, DELETE FROM t\n  Granted XID : {201, S} \n"
-        "Lock : ROW, T, (1,8)\n  Waiting XID : {201, U} , b, DELETE FROM t\n. The selected victim is XID : 205."
+        "A lock could not be obtained due to a deadlock, cycle of locks and waiters is:\nLock :"
+        " ROW, T, (1,8)\n  Waiting XID : {205, X} , a, DELETE FROM t\n  Granted XID : {201, S}"
+        " \nLock : ROW, T, (1,8)\n  Waiting XID : {201, U} , b, DELETE FROM t\n. The selected"
+        " victim is XID : 205."
     )
     found = derby_server._failure("40001", message)
     assert found == SqlFailure(

@@ -1,4 +1,6 @@
-"""A JVM that dies in the middle of the work is one sentence, whatever was asked of it, and leaves nothing behind."""
+"""A JVM that dies in the middle of the work is one sentence, whatever was asked of it, and leaves
+nothing behind.
+"""
 
 import os
 import signal

@@ -1,4 +1,6 @@
-"""Litmus tests on real Delta tables: outcomes, versions, what commits say, the rows at each version."""
+"""Litmus tests on real Delta tables: outcomes, versions, what commits say, the rows at each
+version.
+"""
 
 from functools import partial
 
@@ -182,7 +184,9 @@ def test_reads_of_the_own_table_are_seen(session, make):
 
 
 def test_layout_of_one_row_a_file(session, make):
-    """Two updates of one partition touch different files; the layout is the table's, not the session's."""
+    """Two updates of one partition touch different files; the layout is the table's, not the
+    session's.
+    """
     litmus = make(
         "a.start b a.commit",
         ["INSERT INTO t VALUES (1, 0), (2, 0)"],

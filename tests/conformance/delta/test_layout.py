@@ -1,4 +1,6 @@
-"""How many files a statement writes, and which rows share one: the model depends on each of these."""
+"""How many files a statement writes, and which rows share one: the model depends on each of
+these.
+"""
 
 import duckdb
 import pytest
@@ -99,7 +101,9 @@ def test_forty_files_become_one(session, make):
 
 
 def test_a_converted_table_has_the_level_that_its_parquet_table_said(session):
-    """Delta looks at the properties of the Parquet table no further; the model takes this for granted."""
+    """Delta looks at the properties of the Parquet table no further; the model takes this for
+    granted.
+    """
     with make_tables(litmus("convert-twice"), "WriteSerializable", session) as tables:
         spark = tables.client("p")
         for sql in ("CONVERT TO DELTA p", "DELETE FROM p WHERE id = 1"):

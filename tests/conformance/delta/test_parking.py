@@ -165,7 +165,9 @@ def test_error_in_the_block_releases_everything(session, table, phase):
 
 
 def test_interrupt_releases_everything(session, table):
-    """A Ctrl-C in the waiting thread reaches the work, which cleans up before the caller goes on."""
+    """A Ctrl-C in the waiting thread reaches the work, which cleans up before the caller goes
+    on.
+    """
 
     def work(interruption):
         with Parking(session, interruption, 120) as lot:

@@ -138,7 +138,9 @@ def test_version(session):
 
 @pytest.mark.spark
 def test_a_jvm_that_is_killed_at_work_is_an_engine_that_is_not_there(tmp_path):
-    """A JVM beside that of all tests, with Spark's gateway and no Spark in it, which starts in two seconds."""
+    """A JVM beside that of all tests, with Spark's gateway and no Spark in it, which starts in two
+    seconds.
+    """
     said = pytest.raises(EngineUnavailable, match="Spark's JVM ended in the middle of its work")
     with said, open_gateway(find_java(), {}, tmp_path) as opened:
         java = opened.jvm.java.lang.ProcessHandle.current().pid()
@@ -175,7 +177,9 @@ ENDLESS = "INSERT INTO t SELECT count(*) FROM range(1000000000000)"
 
 
 def run_in_a_process(sql):
-    """Python with a session and a replay in it: its process, the session's directory, the JVM's id."""
+    """Python with a session and a replay in it: its process, the session's directory, the JVM's
+    id.
+    """
     process = subprocess.Popen(
         [sys.executable, "-c", SCRIPT, sql],
         stdout=subprocess.PIPE,

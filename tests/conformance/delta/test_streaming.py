@@ -1,4 +1,6 @@
-"""A batch that is given to the streaming sink leaves what a query of Structured Streaming leaves."""
+"""A batch that is given to the streaming sink leaves what a query of Structured Streaming
+leaves.
+"""
 
 import json
 from collections import Counter
@@ -65,7 +67,9 @@ def test_a_batch_is_recorded_as_a_querys(session, tmp_path):
 
 
 def recorded(table):
-    """The newest commit: what it says of itself, its application ids, how many actions of each kind."""
+    """The newest commit: what it says of itself, its application ids, how many actions of each
+    kind.
+    """
     path = max((table / "_delta_log").glob("*.json"))
     actions = [json.loads(line) for line in path.read_text().splitlines()]
     (info,) = [a["commitInfo"] for a in actions if "commitInfo" in a]

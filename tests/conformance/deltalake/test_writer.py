@@ -1,4 +1,5 @@
-"""The engine deltalake: what it is told, what it refuses, and that delta-rs does what its protocols say.
+"""The engine deltalake: what it is told, what it refuses, and that delta-rs does what its protocols
+say.
 
 Of the catalogue on both releases see ``test_recorded_catalogue``.
 """
@@ -74,8 +75,8 @@ def test_a_file_with_another_digest_is_not_installed(tmp_path, monkeypatch, call
     status, out, err = call("install", "deltalake-1.6.6")
     assert (status, out) == (4, "")
     assert (
-        "was not installed: a file that was offered for it is none of those that are known here by their SHA-256"
-        in err
+        "was not installed: a file that was offered for it is none of those that are known here by"
+        " their SHA-256" in err
     )
     assert not [*(tmp_path / "engines").iterdir()]
 
@@ -183,7 +184,9 @@ def test_what_it_has_no_call_for_is_refused_with_the_statement(sql):
 @pytest.mark.slow
 @pytest.mark.deltalake
 def test_an_expectation_may_name_what_its_caller_catches(worker):
-    """A conflict has Delta's name as its outcome, and as its exception the class that Python sees."""
+    """A conflict has Delta's name as its outcome, and as its exception the class that Python
+    sees.
+    """
     expected = litmus("reorder").text.split("[expect.")[0]
     for option in ("CommitFailedError", "ConcurrentAppendException"):
         more = f'[expect.delta-rs-serializable]\noutcome = {{ delete = "{option}" }}'
@@ -243,8 +246,14 @@ STATEMENTS = (
     "DELETE FROM t",
     "DELETE FROM t WHERE id = 1",
     "UPDATE t SET part = 1 WHERE part = 0",
-    "MERGE INTO t USING (SELECT 1 AS id, 0 AS part) AS s ON t.id = s.id WHEN NOT MATCHED THEN INSERT *",
-    "MERGE INTO t USING (SELECT 1 AS id, 0 AS part) AS s ON t.id = s.id AND t.part = 0 WHEN MATCHED THEN DELETE",
+    (
+        "MERGE INTO t USING (SELECT 1 AS id, 0 AS part) AS s ON t.id = s.id WHEN NOT MATCHED THEN"
+        " INSERT *"
+    ),
+    (
+        "MERGE INTO t USING (SELECT 1 AS id, 0 AS part) AS s ON t.id = s.id AND t.part = 0 WHEN"
+        " MATCHED THEN DELETE"
+    ),
     "OPTIMIZE t",
     "OPTIMIZE t ZORDER BY (id)",
 )
@@ -282,7 +291,9 @@ def test_of_pairs_model_and_engine_say_the_same(worker, seed, pytestconfig):
 @pytest.mark.deltalake
 @pytest.mark.slow
 def test_the_rows_are_those_of_the_files_that_the_log_lists(worker, monkeypatch, name):
-    """DuckDB reads the Parquet files of every version: neither delta-rs nor the model has a part in it."""
+    """DuckDB reads the Parquet files of every version: neither delta-rs nor the model has a part in
+    it.
+    """
     found = {}
 
     def by_hand(self, path, first, last):

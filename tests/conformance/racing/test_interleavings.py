@@ -1,5 +1,5 @@
-"""Jobs in every interleaving of their commits, on real Delta: a table that no order gives is found, a retry that is
-right has none, and what cannot be interleaved is refused.
+"""Jobs in every interleaving of their commits, on real Delta: a table that no order gives is found,
+a retry that is right has none, and what cannot be interleaved is refused.
 """
 
 import time
@@ -145,7 +145,9 @@ def test_a_retry_of_a_statement_is_right(spark):
 @pytest.mark.spark
 @pytest.mark.drawn
 def test_what_is_read_before_the_snapshot_may_be_old(spark):
-    """A retry of all of it does not help: where the other one commits in between, nothing is refused."""
+    """A retry of all of it does not help: where the other one commits in between, nothing is
+    refused.
+    """
 
     def add():
         spark.sql(f"UPDATE totals SET n = {value(spark) + 1}")
@@ -178,7 +180,9 @@ def test_a_retry_of_the_write_alone_loses_an_update(spark):
 @pytest.mark.spark
 @pytest.mark.drawn
 def test_a_retry_that_catches_the_base_class_never_retries(spark):
-    """None of Delta's conflicts is a subclass of it (delta-spark 4.4.0). Who is refused is left out of the order."""
+    """None of Delta's conflicts is a subclass of it (delta-spark 4.4.0). Who is refused is left out
+    of the order.
+    """
     from delta.exceptions import DeltaConcurrentModificationException as wrong  # noqa: N813
 
     assert len(conflicts()) == 7
@@ -196,7 +200,9 @@ def test_a_retry_that_catches_the_base_class_never_retries(spark):
 @pytest.mark.slow
 @pytest.mark.wide
 def test_three_jobs_leave_a_table_that_no_order_gives(spark, delta_level):
-    """The picture of the README: at WriteSerializable all three commit; statements as texts have a step less than callables."""
+    """The picture of the README: at WriteSerializable all three commit; statements as texts have a
+    step less than callables.
+    """
     spark.sql(
         "CREATE TABLE orders (id INT, amount INT, day STRING) USING delta PARTITIONED BY (day)"
     )

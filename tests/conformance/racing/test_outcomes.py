@@ -106,7 +106,7 @@ def test_who_overtook_committed_between_what_was_read_and_what_was_made(delta, a
 
 
 def test_an_own_commit_that_overtook_is_called_its_own(delta):
-    (_, commit) = commits_since(delta.table(delta.append(0, "f")))
+    _, commit = commits_since(delta.table(delta.append(0, "f")))
     two = (attempt(0, 1), attempt(0, 2))
     assert versions_made_by(two) == (1, 2)
     said = str(RaceOutcome("it", "committed", None, 0, two, (commit,)))

@@ -1,4 +1,6 @@
-"""What the model says of a race: a table taken from a made-up log, the statements that met on it."""
+"""What the model says of a race: a table taken from a made-up log, the statements that met on
+it.
+"""
 
 import json
 from dataclasses import replace
@@ -49,7 +51,9 @@ def conflict(exception, read, error_class=None):
 
 
 def raced(*acts):
-    """The record of a race of (name, SQL, steps, how it ended): steps are positions, of the last one the end."""
+    """The record of a race of (name, SQL, steps, how it ended): steps are positions, of the last
+    one the end.
+    """
     record, steps = RaceRecord(), {}
     for name, sql, began, places, seen in acts:
         told = record.add(sql, began, name)
@@ -103,9 +107,9 @@ def test_an_insert_overtakes_a_delete(delta, commits, level, seen):
     else:
         assert found.why == (
             (
-                "delete conflicts with insert, because delete read version 1, before insert committed version 2, and"
-                " insert added a file to partition part=0 of t, where delete read t WHERE part = 0;"
-                " delete changes data"
+                "delete conflicts with insert, because delete read version 1, before insert"
+                " committed version 2, and insert added a file to partition part=0 of t, where"
+                " delete read t WHERE part = 0; delete changes data"
             ),
             "delete aborts with ConcurrentAppendException",
         )
@@ -173,7 +177,9 @@ def test_which_rows_share_a_file_decides(delta, commits, together):
 
 
 def test_statistics_are_those_of_the_log(delta, commits):
-    """A deletion vector hides row 1; the file is still said to hold it, and a query reads the file."""
+    """A deletion vector hides row 1; the file is still said to hold it, and a query reads the
+    file.
+    """
     vector = {"storageType": "u", "pathOrInlineDv": "x", "offset": 1, "cardinality": 1}
     file = delta.add("a", ids=(1, 9), partitionValues={}, deletionVector=vector)
     log = commits(

@@ -54,11 +54,11 @@ def test_who_is_overtaken_fails_and_says_by_whom(spark):
     )
     first, overtaker, message = str(ending).splitlines()
     assert first == repr(ending)
-    assert first == (
-        "delete read version 1 and ended with ConcurrentAppendException"
+    assert (
+        first == "delete read version 1 and ended with ConcurrentAppendException"
         " (DELTA_CONCURRENT_APPEND.WITH_PARTITION_HINT)"
     )
-    assert overtaker == ("  version 2 (WRITE: 1 file added in part=0, a blind append) overtook it")
+    assert overtaker == "  version 2 (WRITE: 1 file added in part=0, a blind append) overtook it"
     assert message == f"  {ending.message}"
     assert (
         "a concurrent WRITE added data to table spark_catalog.race.t committed at version 2"
@@ -117,14 +117,16 @@ def test_a_race_has_a_timeline(spark):
         waits = run.park(cleanup)
         spark.sql(INSERT)
         run.sql("INSERT INTO t VALUES (9, 1)", "other")
-        assert repr(run.timeline) == (
-            "cleanup            ●           reads version 1, parked\n"
+        assert (
+            repr(run.timeline) == "cleanup            ●           reads version 1, parked\n"
             "version 2 (WRITE)      ●       commits version 2\n"
             "other                      ●   reads version 2, commits version 3"
         )
         waits.release()
-        assert repr(run.timeline).splitlines()[0] == (
-            "cleanup            ├───────────┤   reads version 1, aborts with ConcurrentAppendException"
+        assert (
+            repr(run.timeline).splitlines()[0]
+            == "cleanup            ├───────────┤   reads version 1, aborts with"
+            " ConcurrentAppendException"
         )
     assert run.story.splitlines()[3].startswith("cleanup read version 1 and ended with")
 
@@ -223,8 +225,8 @@ def test_a_hole_has_no_serial_order(opened):
         run.sql(INSERT)
         run.sql("INSERT INTO t SELECT sum(id), 1 FROM t WHERE part = 0")
         said = str(delete.release())
-    assert said == (
-        "delete read version 2 and committed as version 5\n"
+    assert (
+        said == "delete read version 2 and committed as version 5\n"
         "  version 3 (WRITE: 1 file added in part=0, a blind append) overtook it\n"
         "  version 4 (WRITE: 1 file added in part=1) overtook it\n"
         "  as predicted:\n"
@@ -309,12 +311,15 @@ def test_every_commit_of_a_statement_is_its_own(spark):
         ending = vacuum.release()
     assert (ending.commits, [c.version for c in ending.overtook]) == ((2, 4), [3])
     assert str(ending).startswith(
-        "vacuum read version 1 and committed as version 2, then read version 2 and committed as version 4\n"
+        "vacuum read version 1 and committed as version 2, then read version 2 and committed as"
+        " version 4\n"
     )
 
 
 def test_a_transaction_that_is_dropped_is_not_the_one_that_is_held(spark):
-    """A DELETE without rows ends its transaction without a word; two others commit, one after the other."""
+    """A DELETE without rows ends its transaction without a word; two others commit, one after the
+    other.
+    """
 
     def body():
         for statement in ("DELETE FROM t WHERE part = 7", INSERT, "INSERT INTO t VALUES (101, 0)"):
@@ -329,7 +334,10 @@ def test_a_transaction_that_is_dropped_is_not_the_one_that_is_held(spark):
             twice.next()
     assert twice.release() is ending
     assert str(ending).splitlines()[:2] == [
-        "twice read version 1 and committed as version 3, then read version 3 and committed as version 4",
+        (
+            "twice read version 1 and committed as version 3, then read version 3 and committed as"
+            " version 4"
+        ),
         "  version 2 (WRITE: 1 file added in part=0, a blind append) overtook it",
     ]
 
@@ -405,8 +413,11 @@ def test_what_cannot_be_held_is_refused(spark):
     with race(spark, "t") as run:
         said = pytest.raises(
             IsolitmusError,
-            match=r"other has ended without being held, and meanwhile version 2 \(OTHER: no file\) was committed:"
-            " what another process or engine commits cannot be parked",
+            match=(
+                r"other has ended without being held, and meanwhile version 2 \(OTHER: no file\)"
+                r" was committed:"
+                " what another process or engine commits cannot be parked"
+            ),
         )
         with said:
             run.park(lambda: commit.write_text('{"commitInfo": {"operation": "OTHER"}}\n'), "other")

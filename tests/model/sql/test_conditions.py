@@ -122,7 +122,10 @@ def test_both_executors_agree_on_what_fails(sql, outcome):
         "DELETE FROM t WHERE id < 3 AND id + 1 > 5",
         "UPDATE t SET id = 0 WHERE id + 1 > 5 OR part = 1",
         "DELETE FROM t WHERE part + 2147483647 > 5 AND part = 0",
-        "MERGE INTO t USING (SELECT 1 AS id) AS s ON t.id = s.id AND t.id + 1 > 0 WHEN MATCHED THEN DELETE",
+        (
+            "MERGE INTO t USING (SELECT 1 AS id) AS s ON t.id = s.id AND t.id + 1 > 0 WHEN MATCHED"
+            " THEN DELETE"
+        ),
         "INSERT INTO t SELECT max(id), 0 FROM t WHERE id + 1 > 5 AND id < 3",
     ],
 )

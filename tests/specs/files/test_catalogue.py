@@ -3,8 +3,8 @@
 Their expectations were derived by hand from the documents and from Delta's code; where the model or
 an engine disagrees with a file, one of the two is wrong, and which one has to be found out.
 
-After a new level: ISOLITMUS_UPDATE=1 pytest tests/specs/files/test_catalogue.py writes what it says of each history
-into the file, for its author to compare with the paper.
+After a new level: ISOLITMUS_UPDATE=1 pytest tests/specs/files/test_catalogue.py writes what it says
+of each history into the file, for its author to compare with the paper.
 """
 
 import os
@@ -114,7 +114,9 @@ def test_the_model_meets_the_expectations(on_tables):
 
 
 def look_at_levels(name, test):
-    """Check that a history expects something of each level; ISOLITMUS_UPDATE=1 writes what is new into its file."""
+    """Check that a history expects something of each level; ISOLITMUS_UPDATE=1 writes what is new
+    into its file.
+    """
     asked = {name for name in levels() if "log" not in level(name).needs}
     new = asked - {*test.holds, *test.fails}
     if new and os.environ.get("ISOLITMUS_UPDATE"):

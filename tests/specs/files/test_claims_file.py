@@ -83,7 +83,10 @@ AGAINST = '{ outcome = { delete = "committed" } }'
         (
             None,
             {"claimed": AGAINST, "found": PIECE["claimed"]},
-            "D46.verdict is 'confirmed', and its evidence says 'differs in open-source Delta': against it run reorder",
+            (
+                "D46.verdict is 'confirmed', and its evidence says 'differs in open-source Delta':"
+                " against it run reorder"
+            ),
         ),
         ({"verdict": '"corrected"'}, None, "D46 is corrected, and needs 'remark' (a text)"),
         (None, {}, "D46.verdict is 'confirmed', and it has no evidence: 'undecided' is wanted"),
@@ -95,7 +98,10 @@ AGAINST = '{ outcome = { delete = "committed" } }'
         (
             None,
             {"under": '"databricks-*-rows@14.9"'},
-            ".under names no protocol: 'databricks-*-rows@14.9'; no release '14.9' of Databricks Runtime; known",
+            (
+                ".under names no protocol: 'databricks-*-rows@14.9'; no release '14.9' of"
+                " Databricks Runtime; known"
+            ),
         ),
         (None, {"under": '"nothing-*"'}, ".under names no protocol: 'nothing-*'"),
         (
@@ -237,7 +243,9 @@ def test_of_what_was_not_asked_nothing_is_confirmed():
 
 
 def test_like_statements_have_like_verdicts():
-    """D10 and D20 say of one pair of commits that they both go through; D12, D13 that compactions do."""
+    """D10 and D20 say of one pair of commits that they both go through; D12, D13 that compactions
+    do.
+    """
     alike = {
         claims()[name].verdict
         for name in (

@@ -110,8 +110,8 @@ def test_what_is_known_is_not_asked_again(call, tmp_path, monkeypatch):
     assert status == 0
     assert "128 random tests (tables, seeds 1 to 2) on some engine 1: all as predicted." in out
     assert (
-        "4 of these have several predicted runs, depending on thread timing: each observed run was one of them."
-        in out
+        "4 of these have several predicted runs, depending on thread timing: each observed run was"
+        " one of them." in out
     )
     assert "2 more tests have no prediction" in out
 

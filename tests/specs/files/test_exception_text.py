@@ -1,7 +1,8 @@
 """Texts of exceptions as people paste them: in the words of several releases and engines.
 
-They are made up, in the form that the sources give them (DeltaErrors.scala, delta-error-classes.json, DeltaErrors.java and
-the exceptions of Delta Kernel, UCTokenBasedRestClient.java, conflict_checker.rs and errors.rs of delta-rs, DeltaLakeMetadata.java
+They are made up, in the form that the sources give them (DeltaErrors.scala,
+delta-error-classes.json, DeltaErrors.java and the exceptions of Delta Kernel,
+UCTokenBasedRestClient.java, conflict_checker.rs and errors.rs of delta-rs, DeltaLakeMetadata.java
 of Trino, Databricks' list of error conditions).
 """
 
@@ -16,9 +17,8 @@ from isolitmus.specs.files.exception_text import NoConflict, conflict_in, read_p
 from isolitmus.specs.files.exceptions_file import exception_table
 
 INFO = (
-    '{"timestamp":1728639379364,"operation":"WRITE","operationParameters":{"mode":Append,"partitionBy":[]},'
-    '"readVersion":4,"isolationLevel":"Serializable","isBlindAppend":true,"operationMetrics":{"numFiles":"3"},'
-    '"engineInfo":"Apache-Spark/3.5.0 Delta-Lake/3.1.0","txnId":"27fd-66c8"}'
+    '{"timestamp":1728639379364,"operation":"WRITE","operationParameters":{"mode":Append,"partitionBy":[]},"readVersion":4,"isolationLevel":"Serializable","isBlindAppend":true,"operationMetrics":{"numFiles":"3"},"engineInfo":"Apache-Spark/3.5.0'
+    ' Delta-Lake/3.1.0","txnId":"27fd-66c8"}'
 )
 OLD = f"""
 org.apache.spark.SparkException: Job aborted.
@@ -51,9 +51,18 @@ example org=15/day=3/part-0.c000.snappy.parquet) by a concurrent update. Please 
 EMPTY = """delta.exceptions.ProtocolChangedException: The protocol version of the Delta table has been changed by a
 concurrent update. This happens when multiple writers are writing to an empty directory. Creating the table ahead of
 time will avoid this conflict."""
-ALTERED = "[DELTA_METADATA_CHANGED] MetadataChangedException: The metadata of the Delta table main.t has been changed by"
-STREAM = "This error occurs when multiple streaming queries are using the same checkpoint to write into this table."
-LARGE = "A concurrent transaction has written new data since the current transaction read the table. Please"
+ALTERED = (
+    "[DELTA_METADATA_CHANGED] MetadataChangedException: The metadata of the Delta table main.t has"
+    " been changed by"
+)
+STREAM = (
+    "This error occurs when multiple streaming queries are using the same checkpoint to write into"
+    " this table."
+)
+LARGE = (
+    "A concurrent transaction has written new data since the current transaction read the table."
+    " Please"
+)
 
 
 def said(text):
@@ -104,7 +113,10 @@ def test_what_is_said_of_the_other_commit_is_read_though_it_is_no_json():
         4,
         "27fd-66c8",
     )
-    odd = '{"operation":"DELETE","operationParameters":{"predicate":(a = \'x, "y\'),"z":1.5},"readVersion":xxx}'
+    odd = (
+        '{"operation":"DELETE","operationParameters":{"predicate":(a = \'x,'
+        ' "y\'),"z":1.5},"readVersion":xxx}'
+    )
     commit = read_pasted(f"ConcurrentAppendException\nConflicting commit: {odd}").commit
     assert commit["operationParameters"] == {"predicate": "(a = 'x, \"y')", "z": "1.5"}
     assert (commit["operation"], commit["readVersion"]) == ("DELETE", "xxx")
@@ -172,14 +184,17 @@ def test_a_sub_condition_of_databricks_is_known_by_its_name_and_by_its_words(nam
 
 KERNEL = "io.delta.kernel.exceptions."
 ANY = (
-    "Transaction has encountered a conflict and can not be committed. Query needs to be re-executed using the latest"
-    " version of the table."
+    "Transaction has encountered a conflict and can not be committed. Query needs to be re-executed"
+    " using the latest version of the table."
 )
 TWICE = (
-    "A concurrent transaction removed (or updated the deletion vector of) file s3://b/t/day=3/p.parquet that this"
-    " transaction (attempting version 9) also removes."
+    "A concurrent transaction removed (or updated the deletion vector of) file"
+    " s3://b/t/day=3/p.parquet that this transaction (attempting version 9) also removes."
 )
-TRINO = "io.trino.spi.TrinoException: Failed to write Delta Lake transaction log entry Caused by: Conflicting concurrent writes found. "
+TRINO = (
+    "io.trino.spi.TrinoException: Failed to write Delta Lake transaction log entry Caused by:"
+    " Conflicting concurrent writes found. "
+)
 
 
 @pytest.mark.parametrize(
@@ -265,8 +280,9 @@ def test_what_the_text_names_is_read():
 )
 def test_a_statement_in_the_text_says_what_the_job_was(around, mine):
     winner = (
-        "ConcurrentAppendException: Transaction conflict detected. a concurrent OPTIMIZE added data to table t committed at"
-        ' version 3.\nConflicting commit: {"operation":"MERGE","operationParameters":{"predicate":["DELETE FROM x"]}}'
+        "ConcurrentAppendException: Transaction conflict detected. a concurrent OPTIMIZE added data"
+        " to table t committed at version 3.\nConflicting commit:"
+        ' {"operation":"MERGE","operationParameters":{"predicate":["DELETE FROM x"]}}'
     )
     found = read_pasted(f"{winner}\n{around}")
     assert (found.mine, found.operation) == (mine, "OPTIMIZE")

@@ -1,4 +1,6 @@
-"""The table of exceptions: what it says ends so on the model, and what is wrong with a file is said."""
+"""The table of exceptions: what it says ends so on the model, and what is wrong with a file is
+said.
+"""
 
 import re
 from functools import cache
@@ -62,7 +64,9 @@ def ends_so(key):
 
 @pytest.mark.slow
 def test_an_example_ends_so_on_the_model_and_its_file_expects_it_of_real_delta():
-    """What a file expects of a protocol of Delta is executed there (tests/conformance/test_catalogue.py)."""
+    """What a file expects of a protocol of Delta is executed there
+    (tests/conformance/test_catalogue.py).
+    """
     assert len(check_cases(ends_so, EXAMPLES)) > 100
 
 
@@ -98,7 +102,9 @@ COMMANDS = {"Insert": "WRITE", "Delete": "DELETE", "Update": "UPDATE", "Merge": 
 
 
 def pairs():
-    """Two commands, and the exception of the first, of each litmus test of two such transactions."""
+    """Two commands, and the exception of the first, of each litmus test of two such
+    transactions.
+    """
     for name in litmus_names():
         test = litmus(name)
         kinds = getattr(test, "transactions", {}).items()
@@ -239,7 +245,9 @@ def test_advice_fits_what_is_known():
 SUB_CONDITIONS = """ALLOTTED_TIME_EXCEEDED CHANGE_TYPE_COLUMN EMPTY_READ_PREDICATES METADATA_CHANGE
 PARTITIONED_TABLE_WITHOUT_MERGE_SOURCE PREDICATES_NEED_REWRITE PROTOCOL_CHANGE ROW_LEVEL_CHANGES WHOLE_TABLE_READ
 WHOLE_TABLE_REPLACE"""
-"""Databricks' pages of DELTA_CONCURRENT_APPEND, DELTA_CONCURRENT_DELETE_READ and DELTA_CONCURRENT_DELETE_DELETE."""
+"""Databricks' pages of DELTA_CONCURRENT_APPEND, DELTA_CONCURRENT_DELETE_READ and
+DELTA_CONCURRENT_DELETE_DELETE.
+"""
 
 
 def test_each_sub_condition_of_databricks_has_a_meaning_and_remedies_of_its_own():

@@ -50,8 +50,8 @@ NESTED = {
 @pytest.mark.usefixtures("folder")
 def test_types_that_are_not_modelled_are_those_that_a_ddl_has():
     Path("t.sql").write_text(
-        "CREATE TABLE events (id BIGINT, day DATE, m MAP<STRING, STRUCT<a: ARRAY<SHORT>>>, n SMALLINT,"
-        " v VARCHAR(9)) USING delta PARTITIONED BY (day)",
+        "CREATE TABLE events (id BIGINT, day DATE, m MAP<STRING, STRUCT<a: ARRAY<SHORT>>>, n"
+        " SMALLINT, v VARCHAR(9)) USING delta PARTITIONED BY (day)",
         "utf-8",
     )
     length = {"__CHAR_VARCHAR_TYPE_STRING": "varchar(9)"}
@@ -74,8 +74,10 @@ def test_a_log_says_what_a_ddl_would():
     )  # fmt: skip
     found = workload("a.sql", tables=["events"])
     (schema,) = found.tables.values()
-    assert schema.ddl() == (
-        "id BIGINT GENERATED ALWAYS AS IDENTITY (START WITH 5 INCREMENT BY 2), day DATE, x DECIMAL(9,2)"
+    assert (
+        schema.ddl()
+        == "id BIGINT GENERATED ALWAYS AS IDENTITY (START WITH 5 INCREMENT BY 2), day DATE, x"
+        " DECIMAL(9,2)"
     )
     assert (schema.name, schema.partitioned_by, schema.vectors) == ("events", ("day",), True)
     assert found.level == "WriteSerializable"
@@ -94,8 +96,10 @@ def test_a_workload_file_needs_no_ddl(folder):
     assert workload("jobs.toml", tables=["events"]).tables["events"].partitioned_by == ("day",)
     with pytest.raises(IsolitmusError) as refused:
         workload("jobs.toml")
-    assert str(refused.value) == (
-        'jobs.toml: no table is declared; write ddl = "CREATE TABLE …", or give a Delta table: --table FOLDER'
+    assert (
+        str(refused.value)
+        == 'jobs.toml: no table is declared; write ddl = "CREATE TABLE …", or give a Delta table:'
+        " --table FOLDER"
     )
 
 
@@ -145,7 +149,8 @@ def test_ddl_that_differs_from_the_log(folder, what):
 def test_what_is_said_and_is_so_anyway_is_no_difference(folder):
     ddl = (
         "CREATE TABLE shop.orders (id BIGINT, day DATE NOT NULL) USING delta PARTITIONED BY (day)"
-        " TBLPROPERTIES ('delta.appendOnly' = 'FALSE', 'delta.checkpointInterval' = '10', 'owner' = 'me')"
+        " TBLPROPERTIES ('delta.appendOnly' = 'FALSE', 'delta.checkpointInterval' = '10', 'owner' ="
+        " 'me')"
     )
     (folder / "jobs.toml").write_text(f'ddl = "{ddl}"\n[jobs.a]\nsql = "DELETE FROM orders"', "utf-8")  # fmt: skip
     assert list(workload("jobs.toml", tables=["events"]).tables) == ["orders"]
@@ -209,8 +214,10 @@ def test_two_levels(folder):
     write(folder / "sales", **{"delta.isolationLevel": "WriteSerializable"})
     with pytest.raises(IsolitmusError) as refused:
         workload("a.sql", tables=["events", "sales"])
-    assert str(refused.value) == (
-        "a: the tables have different levels, Serializable and WriteSerializable; a workload has one level"
+    assert (
+        str(refused.value)
+        == "a: the tables have different levels, Serializable and WriteSerializable; a workload has"
+        " one level"
     )
 
 
@@ -222,8 +229,10 @@ def test_a_table_that_the_ddl_does_not_have(folder):
         read_workload(
             text, "w", logged=[read_declared_table("events"), read_declared_table("sales")]
         )
-    assert str(refused.value) == (
-        "w.toml:1: the DDL has no table 'sales' for sales; known: events; write --table NAME=sales"
+    assert (
+        str(refused.value)
+        == "w.toml:1: the DDL has no table 'sales' for sales; known: events; write --table"
+        " NAME=sales"
     )
 
 

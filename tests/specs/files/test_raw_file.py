@@ -187,7 +187,10 @@ a = "{sql}"
     ],
 )  # fmt: skip
 def test_applications(sql, app, message):
-    text = f'title = "T"\nschedule = "a"\n[table]\ncolumns = "id INT"\n[transactions]\na = {{ sql = "{sql}", app = {app} }}\n'
+    text = (
+        'title = "T"\nschedule = "a"\n[table]\ncolumns = "id INT"\n[transactions]\na = { sql ='
+        f' "{sql}", app = {app} }}\n'
+    )
     with pytest.raises(IsolitmusError) as refused:
         read_litmus(text, "t")
     assert message in str(refused.value)

@@ -359,7 +359,10 @@ def test_replace_using_takes_out_what_equals_a_row_that_comes(there, come, using
     """NULL equals nothing; DuckDB, and a definition of three lines, agree."""
     values = ", ".join(f"({a}, {b}, {c})" for a, b, c in there).replace("None", "NULL")
     query = " UNION ALL ".join(f"SELECT {a}, {b}, {c}" for a, b, c in come).replace("None", "NULL")
-    write = f'{{ write = "overwrite", query = "{query}", options = {{ replaceUsing = "{", ".join(using)}" }} }}'
+    write = (
+        f'{{ write = "overwrite", query = "{query}", options = {{ replaceUsing ='
+        f' "{", ".join(using)}" }} }}'
+    )
     test = built("a", f"INSERT INTO t VALUES {values}", a=write)
     if vectors:
         text = str(test).replace(
@@ -376,8 +379,8 @@ def test_replace_using_takes_out_what_equals_a_row_that_comes(there, come, using
 
 
 def test_replace_using_partitions_cannot_be_checked_beside_a_file_that_is_added():
-    """A defect of Delta 4.4.0, as the litmus test replace-using-partition shows; not where nothing is
-    evaluated: with another column, or in a table that was read as a whole.
+    """A defect of Delta 4.4.0, as the litmus test replace-using-partition shows; not where nothing
+    is evaluated: with another column, or in a table that was read as a whole.
     """
     said = {}
     for name, using, conf in (
@@ -420,16 +423,34 @@ def test_replace_using_has_limits(line, message):
     ("transaction", "sentence"),
     [
         (
-            '{ write = "overwrite", query = "SELECT 1,  idd FROM t", options = { replaceWhere = "part = 0" } }',
-            "query of a:1:12: unknown column 'idd'; did you mean 'id'?\n    SELECT 1,  idd FROM t\n",
+            (
+                '{ write = "overwrite", query = "SELECT 1,  idd FROM t", options = { replaceWhere ='
+                ' "part = 0" } }'
+            ),
+            (
+                "query of a:1:12: unknown column 'idd'; did you mean 'id'?\n    SELECT 1,  idd"
+                " FROM t\n"
+            ),
         ),
         (
-            '{ write = "overwrite", query = "SELECT * FROM t", options = { replaceWhere = "id=1 AND prat=0" } }',
-            "replaceWhere of a:1:10: unknown column 'prat'; did you mean 'part'?\n    id=1 AND prat=0\n",
+            (
+                '{ write = "overwrite", query = "SELECT * FROM t", options = { replaceWhere = "id=1'
+                ' AND prat=0" } }'
+            ),
+            (
+                "replaceWhere of a:1:10: unknown column 'prat'; did you mean 'part'?\n    id=1 AND"
+                " prat=0\n"
+            ),
         ),
         (
-            '{ sql = "DELETE FROM t WHERE id=:k AND prat=0", let = { k = "SELECT max(id) FROM t" } }',
-            "transaction a:1:31: unknown column 'prat'; did you mean 'part'?\n    DELETE FROM t WHERE id=:k AND prat=0\n",
+            (
+                '{ sql = "DELETE FROM t WHERE id=:k AND prat=0", let = { k = "SELECT max(id) FROM'
+                ' t" } }'
+            ),
+            (
+                "transaction a:1:31: unknown column 'prat'; did you mean 'part'?\n    DELETE FROM t"
+                " WHERE id=:k AND prat=0\n"
+            ),
         ),
         (
             "\"DELETE FROM t WHERE id!=DATE '2020-01-01'\"",
@@ -438,7 +459,9 @@ def test_replace_using_has_limits(line, message):
     ],
 )
 def test_messages_quote_what_was_written(transaction, sentence):
-    """Not what it is read as: an INSERT, a value in the place of a parameter, another dialect's words."""
+    """Not what it is read as: an INSERT, a value in the place of a parameter, another dialect's
+    words.
+    """
     with pytest.raises(IsolitmusError) as error:
         built("a.before a.start a.commit" if "let" in transaction else "a", a=transaction)
     assert sentence in str(error.value)

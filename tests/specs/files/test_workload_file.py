@@ -1,4 +1,6 @@
-"""Workloads are read, whole, and what is wrong with one is refused in a sentence, with its place."""
+"""Workloads are read, whole, and what is wrong with one is refused in a sentence, with its
+place.
+"""
 
 import re
 from pathlib import Path
@@ -108,28 +110,41 @@ PLACED = {
     ),
     "a column in several lines": (
         '[jobs.a]\nsql = """\nDELETE FROM t\n  WHERE dya = :day"""',
-        "jobs.toml:5:9: unknown column 'dya'; did you mean 'day'?\n    WHERE dya = :day\"\"\"\n          ^",
+        (
+            "jobs.toml:5:9: unknown column 'dya'; did you mean 'day'?\n    WHERE dya = :day\"\"\"\n"
+            "          ^"
+        ),
     ),
     "the second statement of a list": (
         "[jobs.a]\nsql = [\n  'DELETE FROM t',\n  'DELETE FROM t WHERE dya = 3',\n]",
-        "jobs.toml:5:24: unknown column 'dya'; did you mean 'day'?\n    'DELETE FROM t WHERE dya = 3',\n                         ^",
+        (
+            "jobs.toml:5:24: unknown column 'dya'; did you mean 'day'?\n    'DELETE FROM t WHERE"
+            " dya = 3',\n                         ^"
+        ),
     ),
     "a query of the client": (
         '[jobs.a]\nsql = "DELETE FROM t WHERE id = :n"\n[jobs.a.let]\nn = "SELECT count(*) FROM s"',
         (
-            "jobs.toml:5:27: unknown table 's'; known: t; add its CREATE TABLE to the DDL (also for tables that are only read)\n"
-            '    n = "SELECT count(*) FROM s"\n                              ^'
+            "jobs.toml:5:27: unknown table 's'; known: t; add its CREATE TABLE to the DDL (also for"
+            ' tables that are only read)\n    n = "SELECT count(*) FROM s"\n                     '
+            "         ^"
         ),
     ),
     "with an escape, which is not there as it is read": (
         '[jobs.a]\nsql = "DELETE FROM t\\nWHERE dya = 3"',
-        "jobs.toml:3, job a:2:7: unknown column 'dya'; did you mean 'day'?\n    WHERE dya = 3\n          ^",
+        (
+            "jobs.toml:3, job a:2:7: unknown column 'dya'; did you mean 'day'?\n    WHERE dya = 3\n"
+            "          ^"
+        ),
     ),
     "a text that stands in an earlier job, too": (
-        '[jobs.a]\nsql = "TRUNCATE TABLE t"\n[jobs.b]\nsql = "DELETE FROM s"\n[jobs.c]\nsql = "DELETE FROM s"',
         (
-            "jobs.toml:5:20: unknown table 's'; known: t; add its CREATE TABLE to the DDL (also for tables that are only read)\n"
-            '    sql = "DELETE FROM s"\n                       ^'
+            '[jobs.a]\nsql = "TRUNCATE TABLE t"\n[jobs.b]\nsql = "DELETE FROM s"\n[jobs.c]\nsql ='
+            ' "DELETE FROM s"'
+        ),
+        (
+            "jobs.toml:5:20: unknown table 's'; known: t; add its CREATE TABLE to the DDL (also for"
+            ' tables that are only read)\n    sql = "DELETE FROM s"\n                       ^'
         ),
     ),
 }
@@ -198,7 +213,10 @@ def test_what_is_only_read_may_be_of_any_format():
     "sql", ["INSERT INTO raw VALUES (1, NULL)", "DELETE FROM raw", "OPTIMIZE raw"]
 )
 def test_who_writes_to_another_format_is_refused(sql):
-    message = f"jobs.toml:9: jobs.b.sql: '{sql.split()[0]}' writes to raw, which has the format parquet and no"
+    message = (
+        f"jobs.toml:9: jobs.b.sql: '{sql.split()[0]}' writes to raw, which has the format parquet"
+        " and no"
+    )
     with pytest.raises(IsolitmusError, match=re.escape(message)):
         read(f'{INGEST}\n[jobs.b]\nsql = "{sql}"', SOURCES)
 
@@ -206,9 +224,10 @@ def test_who_writes_to_another_format_is_refused(sql):
 def test_ddl_as_its_owner_has_it():
     found = read(
         '[jobs.a]\nsql = "DELETE FROM orders"',
-        'ddl = """CREATE TABLE IF NOT EXISTS shop.orders (id BIGINT NOT NULL COMMENT \'key\', day DATE DEFAULT NULL,'
-        " n BIGINT GENERATED ALWAYS AS IDENTITY) USING delta PARTITIONED BY (day) COMMENT 'all' LOCATION 's3://b/o'"
-        " TBLPROPERTIES ('delta.isolationLevel' = 'WriteSerializable', 'delta.appendOnly' = 'false')\"\"\"",
+        'ddl = """CREATE TABLE IF NOT EXISTS shop.orders (id BIGINT NOT NULL COMMENT \'key\', day'
+        " DATE DEFAULT NULL, n BIGINT GENERATED ALWAYS AS IDENTITY) USING delta PARTITIONED BY"
+        " (day) COMMENT 'all' LOCATION 's3://b/o' TBLPROPERTIES ('delta.isolationLevel' ="
+        " 'WriteSerializable', 'delta.appendOnly' = 'false')\"\"\"",
     )
     (schema,) = found.tables.values()
     assert found.level == "WriteSerializable"
@@ -260,7 +279,10 @@ def test_a_parameter_has_the_type_of_the_column_that_it_meets(sql):
 
 
 def test_what_is_declared_and_what_is_inferred_is_the_same_job():
-    sql = '[jobs.a]\nsql = "INSERT INTO t SELECT id + 1, :day FROM t WHERE id = :id"\nlet = { id = "SELECT max(id) FROM t WHERE day < :day" }'
+    sql = (
+        '[jobs.a]\nsql = "INSERT INTO t SELECT id + 1, :day FROM t WHERE id = :id"\nlet = { id ='
+        ' "SELECT max(id) FROM t WHERE day < :day" }'
+    )
     (inferred_,) = read(sql).statements
     (declared,) = read(f'{sql}\nparameters = {{ day = "DATE" }}').statements
     assert (inferred_, inferred_.types) == (declared, {"day": "DATE", "id": "INT"})
@@ -282,13 +304,15 @@ def test_a_qualified_table_is_carried_out_by_its_last_name(verb, table):
 
 def test_a_domain_that_is_empty():
     jobs = read(
-        '[jobs.a]\nsql = "DELETE FROM t WHERE id = :k"\nparameters = { k = "INT" }\nwhere = "k < 3 AND k > 5"'
+        '[jobs.a]\nsql = "DELETE FROM t WHERE id = :k"\nparameters = { k = "INT" }\nwhere = "k < 3'
+        ' AND k > 5"'
     )
     with pytest.raises(IsolitmusError) as refused:
         Instances(jobs).check_domains()
-    assert str(refused.value) == (
-        "jobs.toml:2: jobs.a.where: no parameter values satisfy 'k < 3 AND k > 5', so the job never runs; remove"
-        " the job or correct the condition"
+    assert (
+        str(refused.value)
+        == "jobs.toml:2: jobs.a.where: no parameter values satisfy 'k < 3 AND k > 5', so the job"
+        " never runs; remove the job or correct the condition"
     )
 
 
@@ -305,7 +329,9 @@ def test_who_never_overlaps():
 
 SQL = {
     "ingest.sql": "-- :day DATE\n-- where day >= '2026-01-01'\nINSERT INTO t VALUES (1, :day);",
-    "clean-up.sql": "-- two statements\n-- :day DATE\nDELETE FROM t WHERE day < :day;\nOPTIMIZE t;\n",
+    "clean-up.sql": (
+        "-- two statements\n-- :day DATE\nDELETE FROM t WHERE day < :day;\nOPTIMIZE t;\n"
+    ),
 }
 
 
@@ -366,7 +392,9 @@ def test_in_a_file_of_sql_a_comment_may_say_the_type(tmp_path):
     job.write_text("DELETE FROM t WHERE id % :k = 0")
     with pytest.raises(
         IsolitmusError,
-        match=r"no single column determines the type of ':k'; write a line -- :k DATE, or one of INT",
+        match=(
+            r"no single column determines the type of ':k'; write a line -- :k DATE, or one of INT"
+        ),
     ):
         workload(str(job), ddl=ddl)
 
@@ -398,9 +426,9 @@ def test_how_files_are_laid_out_is_left_out_and_said_where_commits_hang_on_it():
     assert dict(found.tables["t"].properties) == {"delta.appendOnly": "true"}
     automatic, silent = found.assumptions
     assert automatic.startswith("t has delta.autoOptimize.autoCompact = true: commits of auto")
-    assert silent == (
-        "Conflicts do not depend on delta.minReaderVersion = 1 and delta.autoOptimize.optimizeWrite = true of t:"
-        " every layout of its files is considered."
+    assert (
+        silent == "Conflicts do not depend on delta.minReaderVersion = 1 and"
+        " delta.autoOptimize.optimizeWrite = true of t: every layout of its files is considered."
     )
     without = read_workload(f'ddl = """{ddl.format("false")}"""\n{jobs}', "jobs")
     assert without.assumptions == (silent,)
@@ -463,13 +491,25 @@ sql = "INSERT INTO t (id, n, day) VALUES (1, :n, :day)"
 
 QUERIES = {
     "QUALIFY": "SELECT * FROM s QUALIFY row_number() OVER (PARTITION BY id ORDER BY n) = 1",
-    "a window": "SELECT id, p, m, raw, n, f, day FROM (SELECT *, row_number() OVER (PARTITION BY id ORDER BY n) AS rn FROM s) WHERE rn = 1",
+    "a window": (
+        "SELECT id, p, m, raw, n, f, day FROM (SELECT *, row_number() OVER (PARTITION BY id ORDER"
+        " BY n) AS rn FROM s) WHERE rn = 1"
+    ),
     "DISTINCT": "SELECT DISTINCT * FROM s",
     "LIMIT": "SELECT * FROM s ORDER BY id LIMIT 3",
     "UNION": "SELECT * FROM s UNION SELECT * FROM s WHERE id > 1",
-    "HAVING": "SELECT id, NULL AS p, NULL AS m, NULL AS raw, n, NULL AS f, day FROM s GROUP BY id, n, day HAVING count(*) > 1",
-    "groups that are no columns": "SELECT max(id) AS id, NULL AS p, NULL AS m, NULL AS raw, NULL AS n, NULL AS f, to_date('2026-01-0' || id % 3) AS day FROM s GROUP BY id % 3",
-    "groups by place": "SELECT id, NULL AS p, NULL AS m, NULL AS raw, NULL AS n, sum(f) AS f, day FROM s GROUP BY 1, 7",
+    "HAVING": (
+        "SELECT id, NULL AS p, NULL AS m, NULL AS raw, n, NULL AS f, day FROM s GROUP BY id, n, day"
+        " HAVING count(*) > 1"
+    ),
+    "groups that are no columns": (
+        "SELECT max(id) AS id, NULL AS p, NULL AS m, NULL AS raw, NULL AS n, NULL AS f,"
+        " to_date('2026-01-0' || id % 3) AS day FROM s GROUP BY id % 3"
+    ),
+    "groups by place": (
+        "SELECT id, NULL AS p, NULL AS m, NULL AS raw, NULL AS n, sum(f) AS f, day FROM s GROUP BY"
+        " 1, 7"
+    ),
 }
 
 
@@ -581,7 +621,10 @@ def test_what_is_stored_is_a_value_of_its_column(case):
     columns, row = STORED[case]
     ddl = f'ddl = "CREATE TABLE t ({columns}) USING delta PARTITIONED BY (day)"'
     put = f"INSERT INTO t (id, day) VALUES {row}"
-    merge = f"MERGE INTO t USING (SELECT 1 AS id) AS s ON t.id = s.id WHEN NOT MATCHED THEN INSERT (id, day) VALUES {row}"
+    merge = (
+        "MERGE INTO t USING (SELECT 1 AS id) AS s ON t.id = s.id WHEN NOT MATCHED THEN INSERT (id,"
+        f" day) VALUES {row}"
+    )
     jobs = f"""[jobs]
 put = "{put}"
 upsert = "{merge}"
@@ -594,7 +637,10 @@ clean = "DELETE FROM t WHERE day IS NOT NULL AND id > 0"
 
 
 def test_what_rows_have_to_meet_is_passed_over_and_said():
-    columns = "id INT NOT NULL CHECK (id > 0), x INT DEFAULT 3 COMMENT 'x', CONSTRAINT few CHECK (x < 9), PRIMARY KEY (id)"
+    columns = (
+        "id INT NOT NULL CHECK (id > 0), x INT DEFAULT 3 COMMENT 'x', CONSTRAINT few CHECK (x < 9),"
+        " PRIMARY KEY (id)"
+    )
     found = read(
         '[jobs]\na = "DELETE FROM t WHERE x = 1"',
         f'ddl = "CREATE TABLE t ({columns}) USING delta"',
@@ -611,7 +657,10 @@ def test_a_generated_column_is_refused_with_what_would_do():
 
 @pytest.mark.slow
 def test_a_table_may_be_called_like_a_column():
-    sql = "MERGE INTO t USING s AS n ON t.id = n.id AND t.day = :day WHEN MATCHED THEN UPDATE SET p = n.p"
+    sql = (
+        "MERGE INTO t USING s AS n ON t.id = n.id AND t.day = :day WHEN MATCHED THEN UPDATE SET p"
+        " = n.p"
+    )
     found = predict_workload(read(f'[jobs]\na = "{sql}"', OPAQUE), protocol("delta-serializable"))
     assert [m.word for m in found.meetings] == ["when"]
 
@@ -636,7 +685,9 @@ OVERWRITE = "INSERT OVERWRITE t{} SELECT id, day FROM s"
     ],
 )
 def test_an_overwrite_is_dynamic_as_its_session_says(job, form):
-    """In a key of the job, as an option of the writer, or by SET; with the partition column named or not."""
+    """In a key of the job, as an option of the writer, or by SET; with the partition column named
+    or not.
+    """
     work = read_workload(DYNAMIC.format(job.replace("SQL", OVERWRITE.format(form))), "w")
     (one,) = work.statements
     assert (one.name, one.statement.options.dynamic) == ("fill", True)
@@ -666,9 +717,17 @@ def test_confs_of_jobs_that_are_not_modelled_are_refused(job, problem):
 
 
 def test_what_another_job_writes_may_be_any_rows_and_is_read():
-    """A window over a table that a job writes to: the stand-in's rows may be any, and any row of that table counts."""
-    window = "SELECT id, day FROM (SELECT *, row_number() OVER (PARTITION BY id ORDER BY day) AS n FROM {}) WHERE n = 1"
-    merge = f"MERGE INTO t USING ({window.format('s')}) AS c ON t.id = c.id WHEN MATCHED THEN UPDATE SET day = c.day"
+    """A window over a table that a job writes to: the stand-in's rows may be any, and any row of
+    that table counts.
+    """
+    window = (
+        "SELECT id, day FROM (SELECT *, row_number() OVER (PARTITION BY id ORDER BY day) AS n FROM"
+        " {}) WHERE n = 1"
+    )
+    merge = (
+        f"MERGE INTO t USING ({window.format('s')}) AS c ON t.id = c.id WHEN MATCHED THEN UPDATE"
+        " SET day = c.day"
+    )
     jobs = f'sql = "{merge}"\n[jobs.land]\nsql = "INSERT INTO s VALUES (1, 1)"\n'
     whole = f'[jobs.all]\nsql = "INSERT OVERWRITE t {window.format("t")}"'
     work = read_workload(DYNAMIC.format(jobs + whole), "w")

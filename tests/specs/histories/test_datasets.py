@@ -1,7 +1,8 @@
-"""The files that others recorded are read whole: as many sessions, transactions, operations and keys as their list says.
+"""The files that others recorded are read whole: as many sessions, transactions, operations and
+keys as their list says.
 
-They lie beside the repository, in ``shared/datasets``, and are never copied into it. Where they are not, these tests are
-skipped.
+They lie beside the repository, in ``shared/datasets``, and are never copied into it. Where they are
+not, these tests are skipped.
 """
 
 import csv
@@ -57,7 +58,9 @@ def test_counts_are_those_of_the_list(row):
 @pytest.mark.slow
 @pytest.mark.skipif(not VERDICTS.exists(), reason="no ../shared/datasets here")
 def test_every_binary_file_is_read_to_its_last_byte():
-    """The layout is what these files are written in: a reader that went wrong would end elsewhere."""
+    """The layout is what these files are written in: a reader that went wrong would end
+    elsewhere.
+    """
     files = sorted(DATASETS.rglob("*.bincode"))
     assert len(files) == 18
     assert all(len(recorded_history(path).key) for path in files)
@@ -65,7 +68,9 @@ def test_every_binary_file_is_read_to_its_last_byte():
 
 @pytest.mark.skipif(not VERDICTS.exists(), reason="no ../shared/datasets here")
 def test_one_history_in_two_formats_is_one_history():
-    """Galera's lost update in Plume's text, and with its initial transaction and other values in dbcop's layout."""
+    """Galera's lost update in Plume's text, and with its initial transaction and other values in
+    dbcop's layout.
+    """
     folder = DATASETS / "polysi-violations" / "galera"
     text, binary = recorded_history(folder / "galera.txt"), recorded_history(folder)
     assert text.is_write.tolist() == binary.is_write[1:].tolist()

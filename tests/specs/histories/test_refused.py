@@ -1,4 +1,6 @@
-"""Every defect of a recorded history is one sentence: the file, the line or record, the value, what would be right."""
+"""Every defect of a recorded history is one sentence: the file, the line or record, the value, what
+would be right.
+"""
 
 import gzip
 import struct
@@ -17,52 +19,60 @@ ASK = "{:type :invoke, :process 1, :value [[:r 1 nil]]}"
 TEXTS = {
     # AWDIT
     "w 0 1\nx 0 2": "h:2: 'x 0 2' is not one of 'r KEY VALUE', 'w KEY VALUE', '-----' and '====='",
-    "w 0 1\nw -2 0": "h:2: 'w -2 0' is not one of 'r KEY VALUE', 'w KEY VALUE', '-----' and '====='",
+    "w 0 1\nw -2 0": (
+        "h:2: 'w -2 0' is not one of 'r KEY VALUE', 'w KEY VALUE', '-----' and '====='"
+    ),
     "w 0 1\nw 0": "h:2: 'w 0' is not one of 'r KEY VALUE', 'w KEY VALUE', '-----' and '====='",
     "w 0 1\n-=-": "h:2: '-=-' is not one of 'r KEY VALUE', 'w KEY VALUE', '-----' and '====='",
     f"r 0 {LARGE}": f"h:1: '{LARGE}' is larger than {LARGE - 1}",
     f"r 0 -{LARGE}": f"h:1: '{LARGE}' is larger than {LARGE - 1}",
     "w 0 0\n=====\nw 0 1\nw 0 0": (
-        "h:4: 0 is written to key 0, as the initial transaction (line 1) does: nothing says which of the two a read of"
-        " 0 saw; another value would be right"
+        "h:4: 0 is written to key 0, as the initial transaction (line 1) does: nothing says which"
+        " of the two a read of 0 saw; another value would be right"
     ),
     # Plume
     "w(0,1,0,0)\nw(0,1,0)": (
-        "h:2: 'w(0,1,0)' is not one of 'r(KEY,VALUE,SESSION,TRANSACTION)' and 'w(…)', all of them numbers"
+        "h:2: 'w(0,1,0)' is not one of 'r(KEY,VALUE,SESSION,TRANSACTION)' and 'w(…)', all of them"
+        " numbers"
     ),
     "w(0,1,0,-2)": (
-        "h:1: 'w(0,1,0,-2)' is not one of 'r(KEY,VALUE,SESSION,TRANSACTION)' and 'w(…)', all of them numbers"
+        "h:1: 'w(0,1,0,-2)' is not one of 'r(KEY,VALUE,SESSION,TRANSACTION)' and 'w(…)', all of"
+        " them numbers"
     ),
     f"w(0,{LARGE},0,0)": f"h:1: '{LARGE}' is larger than {LARGE - 1}",
     "r(0,0,0,0)\nw(0,0,0,0)": (
-        "h:2: 0 is written to key 0, which holds 0 before anybody writes it: nothing says which of the two a read of 0"
-        " saw; another value would be right"
+        "h:2: 0 is written to key 0, which holds 0 before anybody writes it: nothing says which of"
+        " the two a read of 0 saw; another value would be right"
     ),
     "w(0,1,3,0)\nw(0,2,4,0)": (
-        "h:2: transaction 0 is of session 4 here and of session 3 in line 1; a number for each transaction of the file"
-        " would be right"
+        "h:2: transaction 0 is of session 4 here and of session 3 in line 1; a number for each"
+        " transaction of the file would be right"
     ),
     "w(0,1,3,0)\nw(0,2,3,1)\nr(0,2,3,0)": (
-        "h:3: transaction 0 goes on after transaction 1 of its session began (line 2); its operations side by side"
-        " would be right"
+        "h:3: transaction 0 goes on after transaction 1 of its session began (line 2); its"
+        " operations side by side would be right"
     ),
     # dbcop in JSON
-    "[[{": "h: not valid JSON: Expecting property name enclosed in double quotes: line 1 column 4 (char 3)",
+    "[[{": (
+        "h: not valid JSON: Expecting property name enclosed in double quotes: line 1 column 4"
+        " (char 3)"
+    ),
     '{"data": 3}': "h: the sessions ('data'): expected a list, found '3'",
     "[[], [3]]": (
-        "h: session 2, transaction 1: '3' does not say whether it is committed; a table with a list 'events' and true or"
-        " false as 'committed' would be right"
+        "h: session 2, transaction 1: '3' does not say whether it is committed; a table with a list"
+        " 'events' and true or false as 'committed' would be right"
     ),
     '[[{"events": [["x", 0, 1]], "committed": true}]]': (
-        "h: session 1, transaction 1, event 1: '[\"x\", 0, 1]' is neither a Read nor a Write of a variable and a version"
+        "h: session 1, transaction 1, event 1: '[\"x\", 0, 1]' is neither a Read nor a Write of a"
+        " variable and a version"
     ),
     '[[{"events": [["w", -1, 1]], "committed": true}]]': (
-        "h: session 1, transaction 1, event 1: '-1' is not a variable; expected a number from 0 to 9223372036854775807"
-        " or a text"
+        "h: session 1, transaction 1, event 1: '-1' is not a variable; expected a number from 0 to"
+        " 9223372036854775807 or a text"
     ),
     '[[{"events": [["w", 0, null]], "committed": true}]]': (
-        "h: session 1, transaction 1, event 1: 'null' is not a version of a write; expected a number from 0 to"
-        " 9223372036854775807"
+        "h: session 1, transaction 1, event 1: 'null' is not a version of a write; expected a"
+        " number from 0 to 9223372036854775807"
     ),
     "[[" + "[" * 200: "h: not valid JSON: Expecting value: line 1 column 203 (char 202)",
     "[[" + "[" * 200 + "]" * 202: "h: not valid JSON: nested too deeply",
@@ -84,25 +94,26 @@ TEXTS = {
     ),
     "[3]": "h:1: '3' is not an operation; expected a map with a type and a value",
     f"{OK}\n{ASK}": (
-        "h:2: this invokes a transaction, and line 1 ends one that was not invoked; all invocations, or ends alone,"
-        " would be right"
+        "h:2: this invokes a transaction, and line 1 ends one that was not invoked; all"
+        " invocations, or ends alone, would be right"
     ),
     f"{ASK}\n{ASK}": (
-        "h:2: process 1 invokes a transaction while its last one (line 1) goes on; its end would be right"
+        "h:2: process 1 invokes a transaction while its last one (line 1) goes on; its end would be"
+        " right"
     ),
     f"{ASK}\n{OK}\n{OK}": "h:3: process 1 ends a transaction (:ok) that it has not invoked",
     ASK.replace(
         ":invoke", ":begin"
     ): "h:1: ':begin' is not a type of operation; known: :invoke, :ok, :fail, :info",
-    ASK.replace(":type", ":f :read, :type"): (
-        "h:1: ':read' is not a transaction: operations :txn on registers or on lists are read"
-    ),
-    ASK.replace("[[:r 1 nil]]", "nil"): (
-        "h:1: 'nil' is not a transaction; expected a list of reads and writes"
-    ),
-    ASK.replace("[:r 1 nil]", "[:cas 1 2]"): (
-        "h:1: '[:cas 1 2]' is not one of [:r KEY VALUE], [:w KEY VALUE], [:append KEY VALUE]"
-    ),
+    ASK.replace(
+        ":type", ":f :read, :type"
+    ): "h:1: ':read' is not a transaction: operations :txn on registers or on lists are read",
+    ASK.replace(
+        "[[:r 1 nil]]", "nil"
+    ): "h:1: 'nil' is not a transaction; expected a list of reads and writes",
+    ASK.replace(
+        "[:r 1 nil]", "[:cas 1 2]"
+    ): "h:1: '[:cas 1 2]' is not one of [:r KEY VALUE], [:w KEY VALUE], [:append KEY VALUE]",
     ASK.replace(
         "[:r 1 nil]", "[:w 1 nil]"
     ): "h:1: 'nil' is not a value of key 1; expected a number or a word",
@@ -111,20 +122,24 @@ TEXTS = {
     ): "h:1: 'nil' is not a value of key 1; expected a number or a word",
     ASK.replace("[:r 1 nil]", "[:r {} nil]"): "h:1: '{}' is not a key; expected a number or a word",
     ASK.replace("[:r 1 nil]", "[:w 1 2] [:append 1 2]"): (
-        "h:1: this writes a register, and line 1 appends to a list; one of the two throughout would be right"
+        "h:1: this writes a register, and line 1 appends to a list; one of the two throughout would"
+        " be right"
     ),
     f"{ASK}\n{OK.replace(':r 1', ':r 2')}": (
-        "h:2: process 1 ends another transaction than it invoked (line 1); the same keys and writes would be right"
+        "h:2: process 1 ends another transaction than it invoked (line 1); the same keys and writes"
+        " would be right"
     ),
     f"{ASK}\n{OK.replace(':ok', ':info')}\n{ASK}": (
-        "h:3: process 1 goes on after a transaction of which nobody saw the end (line 2): nothing says which of the two"
-        " came first; another process would be right"
+        "h:3: process 1 goes on after a transaction of which nobody saw the end (line 2): nothing"
+        " says which of the two came first; another process would be right"
     ),
     f"{ASK[:-1]}, :index 4}}\n{OK[:-1]}, :index 4}}": (
-        "h:2: index 4 comes after index 4 (line 1); the operations in the order of their indexes would be right"
+        "h:2: index 4 comes after index 4 (line 1); the operations in the order of their indexes"
+        " would be right"
     ),
     f"{ASK[:-1]}, :index 4}}\n{ASK[:-1]}, :index 3}}".replace("1", "2", 1): (
-        "h:2: index 3 comes after index 4 (line 1); the operations in the order of their indexes would be right"
+        "h:2: index 3 comes after index 4 (line 1); the operations in the order of their indexes"
+        " would be right"
     ),
     '{"type": "ok", "process": 1, "value": []}\n{"type"': (
         "h:2: not valid JSON: Expecting ':' delimiter: line 1 column 8 (char 7)"
@@ -136,9 +151,13 @@ TEXTS = {
         "h:1: this reads a list of key 1, and others write registers"
     ),
     # none
-    "": "h: the file is empty, and no recorded history does that; known: awdit, cobra, dbcop, elle, plume",
+    "": (
+        "h: the file is empty, and no recorded history does that; known: awdit, cobra, dbcop, elle,"
+        " plume"
+    ),
     "hello": (
-        "h: the file begins with 'hello', and no recorded history does that; known: awdit, cobra, dbcop, elle, plume"
+        "h: the file begins with 'hello', and no recorded history does that; known: awdit, cobra,"
+        " dbcop, elle, plume"
     ),
 }
 
@@ -165,39 +184,40 @@ BYTES = {
         " 1,152,921,504,606,846,976 bytes; 0 are left"
     ),
     HEAD + number(2**64 - 1): (
-        "h: byte 68 says 18,446,744,073,709,551,615 for the number of sessions, at least 147,573,952,589,676,412,920"
-        " bytes; 0 are left"
+        "h: byte 68 says 18,446,744,073,709,551,615 for the number of sessions, at least"
+        " 147,573,952,589,676,412,920 bytes; 0 are left"
     ),
-    HEAD + number(1) + number(2): (
-        "h: byte 76 says 2 for the number of transactions, at least 18 bytes; 0 are left"
-    ),
+    HEAD
+    + number(1)
+    + number(2): "h: byte 76 says 2 for the number of transactions, at least 18 bytes; 0 are left",
     ONE + bytes(18): "h: the file ends at byte 110, before it says whether a transaction succeeded",
     ONE + bytes(17): "h: byte 84 says 1 for the number of events, at least 18 bytes; 17 are left",
-    ONE + EVENT.pack(1, 0, 1, 1) + b"\2": (
-        "h: byte 110 is 2 where whether a transaction succeeded is said with 0 or 1"
-    ),
-    ONE + EVENT.pack(1, 0, 1, 1) + b"\1\1": (
-        "h: the history ends at byte 111, and 1 more are there; none would be right"
-    ),
+    ONE
+    + EVENT.pack(1, 0, 1, 1)
+    + b"\2": "h: byte 110 is 2 where whether a transaction succeeded is said with 0 or 1",
+    ONE
+    + EVENT.pack(1, 0, 1, 1)
+    + b"\1\1": "h: the history ends at byte 111, and 1 more are there; none would be right",
     ONE
     + EVENT.pack(2, 0, 1, 1)
     + b"\1": "h: record 1: its write is 2; whether it writes is 0 or 1",
     ONE
     + EVENT.pack(1, 0, 1, 7)
     + b"\1": "h: record 1: its success is 7; whether it succeeded is 0 or 1",
-    ONE + EVENT.pack(1, LARGE, 1, 1) + b"\1": (
-        f"h: record 1: its variable is {LARGE}; {LARGE - 1} is the greatest variable"
-    ),
-    ONE + EVENT.pack(1, 0, LARGE, 1) + b"\1": (
-        f"h: record 1: its value is {LARGE}; {LARGE - 1} is the greatest value"
-    ),
+    ONE
+    + EVENT.pack(1, LARGE, 1, 1)
+    + b"\1": f"h: record 1: its variable is {LARGE}; {LARGE - 1} is the greatest variable",
+    ONE
+    + EVENT.pack(1, 0, LARGE, 1)
+    + b"\1": f"h: record 1: its value is {LARGE}; {LARGE - 1} is the greatest value",
     ONE + EVENT.pack(1, 3, 0, 1) + b"\1": (
-        "h: record 1: 0 is written to variable 3, which holds 0 before anybody writes it: nothing says which of the two"
-        " a read of 0 saw; another value would be right"
+        "h: record 1: 0 is written to variable 3, which holds 0 before anybody writes it: nothing"
+        " says which of the two a read of 0 saw; another value would be right"
     ),
     b"\xff\xfe": "cannot read h: it is not UTF-8 text (byte 1)",
     gzip.compress(b"w(1,5,0,0)", mtime=0)[:-9]: (
-        "cannot read h: as gzip it is damaged (Compressed file ended before the end-of-stream marker was reached)"
+        "cannot read h: as gzip it is damaged (Compressed file ended before the end-of-stream"
+        " marker was reached)"
     ),
     b'[{"type": "ok", "process": 0, "process": 1, "value": []}]': (
         'h: not valid JSON: an object has the key "process" twice'
@@ -208,7 +228,10 @@ BYTES = {
 }
 
 
-OPS = b'{"type": "ok", "process": 0, "value": [["w", 1, 5]]}\n{"type": "ok", "process": 1, "value": [["r", 1, 5]]}'
+OPS = (
+    b'{"type": "ok", "process": 0, "value": [["w", 1, 5]]}\n{"type": "ok", "process": 1, "value":'
+    b' [["r", 1, 5]]}'
+)
 
 
 @pytest.mark.parametrize(
@@ -260,15 +283,17 @@ LOGS = {
     BEGIN + END + WRITE: "h/T: byte 18: W stands outside a transaction; S would be right",
     BEGIN + BEGIN: "h/T: byte 9: S stands inside a transaction; C, W or R would be right",
     BEGIN + record("C", 2): "h/T: byte 9: transaction 2 is committed where transaction 1 began",
+    BEGIN + WRITE + WRITE: (
+        "h/T: byte 34: 5 is the number of another write, too; one for each would be right"
+    ),
     BEGIN
     + WRITE
-    + WRITE: "h/T: byte 34: 5 is the number of another write, too; one for each would be right",
-    BEGIN + WRITE + record("R", 9, 5, 0, 0): (
-        "h/T: byte 34: write 5 is read as one of transaction 9, and transaction 1 wrote it"
-    ),
+    + record(
+        "R", 9, 5, 0, 0
+    ): "h/T: byte 34: write 5 is read as one of transaction 9, and transaction 1 wrote it",
     BEGIN + record("R", 0xBEBEEBEE, 0x23332333, 0, 0): (
-        "h/T: byte 9: write 0x23332333 is read as one of transaction 0xbebeebee, and only one of the two is the initial"
-        " one; a log without garbage collection would be right"
+        "h/T: byte 9: write 0x23332333 is read as one of transaction 0xbebeebee, and only one of"
+        " the two is the initial one; a log without garbage collection would be right"
     ),
 }
 
@@ -286,19 +311,23 @@ def test_folders(tmp_path):
             recorded_history(path, form)
         return str(error.value).replace(str(tmp_path), "F")
 
-    assert refused(tmp_path) == (
-        "F: this folder holds no history: it has neither a file history.bincode (dbcop) nor files NAME.log (Cobra)"
+    assert (
+        refused(tmp_path)
+        == "F: this folder holds no history: it has neither a file history.bincode (dbcop) nor"
+        " files NAME.log (Cobra)"
     )
     (tmp_path / "0.log").write_bytes(BEGIN + WRITE + END)
     (tmp_path / "1.log").write_bytes(record("S", 2) + record("R", 1, 5, 0, 0) + record("C", 2))
     assert repr(recorded_history(tmp_path)) == "2 transactions in 2 sessions, 2 operations on 1 key"
-    assert refused(tmp_path / "0.log", "cobra") == (
-        "F/0.log: not a folder; Cobra's logs are a folder with a file for each session"
+    assert (
+        refused(tmp_path / "0.log", "cobra")
+        == "F/0.log: not a folder; Cobra's logs are a folder with a file for each session"
     )
     assert refused(tmp_path, "plume") == "cannot read F: Is a directory"
     (tmp_path / "2.log").write_bytes(BEGIN + BEGIN)
-    assert refused(tmp_path) == (
-        "F/2.log: byte 9: S stands inside a transaction; C, W or R would be right"
+    assert (
+        refused(tmp_path)
+        == "F/2.log: byte 9: S stands inside a transaction; C, W or R would be right"
     )
     (tmp_path / "history.bincode").write_bytes(ONE + EVENT.pack(1, 0, 1, 1) + b"\1")
     assert repr(recorded_history(tmp_path)) == "1 transaction in 1 session, 1 operation on 1 key"

@@ -1,4 +1,6 @@
-"""What a tool writes is what is read, in each format; and of bytes that were tampered with nothing but one sentence comes."""
+"""What a tool writes is what is read, in each format; and of bytes that were tampered with nothing
+but one sentence comes.
+"""
 
 import json
 import struct
@@ -13,7 +15,8 @@ from isolitmus.model.errors import RecordingError
 from isolitmus.specs.histories.cobra import read_cobra
 from isolitmus.specs.histories.recorded_history import RECORDED, read_recorded
 
-# A history is a list of sessions, a session a list of transactions, a transaction its end and its operations, an operation
+# A history is a list of sessions, a session a list of transactions, a transaction its end and its
+# operations, an operation
 # whether it writes, a key and a value: of reads None where nothing was found.
 
 KEYS = st.integers(0, 3)
@@ -108,7 +111,9 @@ def dbcop_json(sessions, short=False):
 
 
 def cobra(sessions):
-    """Logs by the names of their files; a write that is in none of them is of transaction 0, whose log was lost."""
+    """Logs by the names of their files; a write that is in none of them is of transaction 0, whose
+    log was lost.
+    """
     logs, transactions = [], 0
     writers = {}
     for session in sessions:
@@ -135,7 +140,9 @@ def cobra(sessions):
 
 
 def operations(sessions, write):
-    """Elle's operations; all processes are at work at once, and each has done one transaction before the next."""
+    """Elle's operations; all processes are at work at once, and each has done one transaction
+    before the next.
+    """
     found = []
     for turn in range(max(map(len, sessions))):
         here = [(p, session[turn]) for p, session in enumerate(sessions) if turn < len(session)]
@@ -227,7 +234,9 @@ def test_dbcop_in_json(sessions, short):
 
 @given(histories(COMMITTED, UNKNOWN))
 def test_cobra(sessions):
-    """The n-th write of all has the number n, and what is read may be in a later log, or in none."""
+    """The n-th write of all has the number n, and what is read may be in a later log, or in
+    none.
+    """
     writes = 0
     numbered = []
     for session in crashed_last(sessions):

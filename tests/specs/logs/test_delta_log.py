@@ -1,4 +1,6 @@
-"""Logs that are read: from JSON, from a checkpoint on, while they are written; and those that are not."""
+"""Logs that are read: from JSON, from a checkpoint on, while they are written; and those that are
+not.
+"""
 
 import json
 
@@ -19,12 +21,18 @@ def checkpoint(path, *actions):
     source.write_text(texts)
     with duckdb.connect() as database:
         columns = {
-            "add": "STRUCT(path VARCHAR, partitionValues MAP(VARCHAR, VARCHAR), dataChange BOOLEAN,"
-            " stats VARCHAR)",
-            "metaData": "STRUCT(schemaString VARCHAR, partitionColumns VARCHAR[],"
-            " configuration MAP(VARCHAR, VARCHAR))",
-            "protocol": "STRUCT(minReaderVersion INT, minWriterVersion INT, readerFeatures VARCHAR[],"
-            " writerFeatures VARCHAR[])",
+            "add": (
+                "STRUCT(path VARCHAR, partitionValues MAP(VARCHAR, VARCHAR), dataChange BOOLEAN,"
+                " stats VARCHAR)"
+            ),
+            "metaData": (
+                "STRUCT(schemaString VARCHAR, partitionColumns VARCHAR[],"
+                " configuration MAP(VARCHAR, VARCHAR))"
+            ),
+            "protocol": (
+                "STRUCT(minReaderVersion INT, minWriterVersion INT, readerFeatures VARCHAR[],"
+                " writerFeatures VARCHAR[])"
+            ),
             "checkpointMetadata": "STRUCT(version BIGINT)",
         }
         database.execute(
@@ -127,7 +135,9 @@ def test_versions_that_come_later_are_counted_and_not_read(delta):
 
 @pytest.fixture
 def cleaned(delta):
-    """cleaned(*actions, name=…): a log of versions 2 and 3, and a checkpoint of 2 with the actions."""
+    """cleaned(*actions, name=…): a log of versions 2 and 3, and a checkpoint of 2 with the
+    actions.
+    """
 
     def build(*actions, name="00000000000000000002.checkpoint.parquet"):
         commits = [delta.append(k, f"f{k + 1}") for k in range(3)]

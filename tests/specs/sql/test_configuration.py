@@ -142,7 +142,9 @@ LEVEL = '"delta.isolationLevel" = "writeSerializable"'
 
 
 def test_a_level_is_refused_by_those_who_cannot_have_it():
-    """A litmus file may declare it, for delta-rs takes it, and so does Databricks, by any spelling."""
+    """A litmus file may declare it, for delta-rs takes it, and so does Databricks, by any
+    spelling.
+    """
     for under in ("delta-rs-serializable", "databricks-serializable-newest"):
         assert run(test(LEVEL), protocol(under)).run.transactions["a"].outcome == "no-op"
     with pytest.raises(
@@ -171,7 +173,10 @@ def test_an_engine_is_not_asked_about_a_level_that_it_refuses(call):
 
 
 def test_a_level_is_refused_where_there_is_no_run():
-    scope = f'title = "x"\n[scope]\ntransactions = 1\nstatements = ["DELETE FROM t"]\n[table]\ncolumns = "id INT"\nproperties = {{ {LEVEL} }}'
+    scope = (
+        'title = "x"\n[scope]\ntransactions = 1\nstatements = ["DELETE FROM t"]\n[table]\ncolumns'
+        f' = "id INT"\nproperties = {{ {LEVEL} }}'
+    )
     with pytest.raises(LitmusError, match="takes only 'Serializable' from a user; leave it out"):
         read_scope(scope, "x")
 

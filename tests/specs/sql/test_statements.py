@@ -1,4 +1,6 @@
-"""What is read besides what is computed: parameters of a type, names with databases, comments, what is opaque."""
+"""What is read besides what is computed: parameters of a type, names with databases, comments, what
+is opaque.
+"""
 
 import pytest
 
@@ -155,7 +157,9 @@ b = "INSERT INTO t VALUES (2, DATE '2026-01-02')"
     ],
 )  # fmt: skip
 def test_a_litmus_file_with_what_is_not_modelled_reads_and_its_run_is_undecided(sql, part):
-    """Also where no row is there that would need it: whether Spark knows the function is not known."""
+    """Also where no row is there that would need it: whether Spark knows the function is not
+    known.
+    """
     test = read_litmus(UNKNOWN.format(sql), "unknown")
     assert str(read_litmus(str(test), "again")) == str(test)
     with pytest.raises(UndeterminedError, match=part):
@@ -163,7 +167,9 @@ def test_a_litmus_file_with_what_is_not_modelled_reads_and_its_run_is_undecided(
 
 
 def test_what_does_not_touch_it_is_decided():
-    """b commits while a is under way: whatever a does, it is not seen yet. Afterwards a has committed, or has not."""
+    """b commits while a is under way: whatever a does, it is not seen yet. Afterwards a has
+    committed, or has not.
+    """
     test = read_litmus(UNKNOWN.format("DELETE FROM t WHERE mine(id) > 3"), "unknown")
     with pytest.raises(
         SeveralRuns, match="gives is not modelled: 2 runs are possible"
@@ -173,7 +179,10 @@ def test_what_does_not_touch_it_is_decided():
     more = read_litmus(UNKNOWN.format("UPDATE t SET id = mine(id)"), "unknown")
     with pytest.raises(UndeterminedError) as unsaid:
         run(more, protocol("delta-serializable"))
-    said = "what 'mine(id)' gives is not modelled. Decided before that: b reads version 0, commits version 1"
+    said = (
+        "what 'mine(id)' gives is not modelled. Decided before that: b reads version 0, commits"
+        " version 1"
+    )
     assert str(unsaid.value).endswith(said)
     other = read_litmus(str(more).replace("a.start b a.commit", "a b"), "unknown")
     with pytest.raises(UndeterminedError, match=r"gives is not modelled$"):

@@ -25,7 +25,10 @@ sql = '''{sql}'''
 """
 WINDOW = "(SELECT id, day, row_number() OVER (PARTITION BY id ORDER BY at DESC) AS n FROM s)"
 DEDUPLICATED = f"(SELECT id, day FROM {WINDOW} WHERE n = 1)"
-MERGE = "MERGE INTO t USING {} q ON t.id = q.id{} WHEN MATCHED THEN UPDATE SET day = q.day WHEN NOT MATCHED THEN INSERT (id, day) VALUES (q.id, q.day)"
+MERGE = (
+    "MERGE INTO t USING {} q ON t.id = q.id{} WHEN MATCHED THEN UPDATE SET day = q.day WHEN NOT"
+    " MATCHED THEN INSERT (id, day) VALUES (q.id, q.day)"
+)
 
 
 def _workload(sql: str, more: str = ""):

@@ -1,4 +1,6 @@
-"""Each pair of features that are not modelled together, in a file: it is refused on account of that pair alone."""
+"""Each pair of features that are not modelled together, in a file: it is refused on account of that
+pair alone.
+"""
 
 import pytest
 from formats.store import STORE
@@ -188,7 +190,9 @@ def carried_out(text, name):
 
 
 BY = {"a scope": read_scope, "OPTIMIZE": carried_out}
-"""Who finds that a pair is there, by its first feature, where that is not the reader of litmus tests."""
+"""Who finds that a pair is there, by its first feature, where that is not the reader of litmus
+tests.
+"""
 
 
 def test_each_pair_has_a_file():

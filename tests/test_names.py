@@ -76,44 +76,6 @@ def test_what_has_a_name_is_found():
     assert [*things(text)] == ["_A", "b", "De"]
 
 
-FEW = 4
-"""A class of so many fields may explain them in a sentence."""
-
-
-def uncommented(text: str):
-    """The fields of public records that have more than a few, where no comment follows, by their
-    class.
-    """
-    for node in ast.walk(ast.parse(text)):
-        if not isinstance(node, ast.ClassDef) or node.name[0] == "_":
-            continue
-        makes = {
-            ast.unparse(made).partition("(")[0] for made in (*node.decorator_list, *node.bases)
-        }
-        fields = [i for i, part in enumerate(node.body) if isinstance(part, ast.AnnAssign)]
-        if len(fields) > FEW and makes & {"dataclass", "NamedTuple"}:
-            for i in fields:
-                after = node.body[i + 1] if i + 1 < len(node.body) else None
-                name = node.body[i].target.id
-                if name[0] != "_" and not (
-                    isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant)
-                ):
-                    yield f"{node.name}.{name}"
-
-
-@pytest.mark.slow
-def test_each_field_has_a_comment():
-    lacking = {field: file for file, text in modules() for field in uncommented(text)}
-    assert lacking == {}
-
-
-def test_a_field_without_a_comment_is_found():
-    body = "".join(f"    {name}: int\n    'Why.'\n" for name in "abcd")
-    for head in ("@dataclass(frozen=True)\nclass A", "class A(NamedTuple)"):
-        assert [*uncommented(f"{head}:\n{body}    e: int\n    _f: int\n")] == ["A.e"]
-        assert [*uncommented(f"{head}:\n{body}    def b(self): ...\n")] == []
-
-
 NAMED_IN = re.compile(r"`(\w+)` of\s+`([\w/]+\.(?:py|toml))`")
 """A name, and the file that it is said to be in."""
 

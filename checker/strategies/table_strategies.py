@@ -61,10 +61,8 @@ NUMBERS = (0, 1, 2)
 FEW: dict[Type, tuple[Value, ...]] = {
     "STRING": ("a", "b"),
     "DATE": (date(2026, 1, 1), date(2026, 1, 2)),
-    "TIMESTAMP": (
-        datetime(2026, 1, 1),
-        datetime(2026, 1, 2),
-    ),  # noqa: DTZ001 - of the session's zone
+    # of the session's zone
+    "TIMESTAMP": (datetime(2026, 1, 1), datetime(2026, 1, 2)),  # noqa: DTZ001
     "BOOLEAN": (False, True),
 }
 """Values of each type that is no number, the simplest first."""

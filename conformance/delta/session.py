@@ -214,11 +214,11 @@ def open_session(
         of this machine, ``conf`` has more than confs of speed (``SPEED``), or ``archive`` is given.
 
     Notes
-    ----- What differs with a shared JVM: the number of threads and the confs of ``SPEED`` are those
-    of the first call. The block's end stops nothing: tables of the catalog, cached tables, and jobs
-    that the block leaves running stay. A JVM that dies raises py4j's error there, and
-    EngineUnavailable only at the end of the first block.
-
+    -----
+    With a shared JVM the number of threads and the confs of ``SPEED`` are those of the first call.
+    The end of the block stops nothing: tables of the catalog, cached tables, and jobs that the
+    block leaves running stay. If the JVM dies, py4j's error is raised there, and EngineUnavailable
+    only at the end of the first block.
     """
     versions = _package_versions()
     java = find_java()

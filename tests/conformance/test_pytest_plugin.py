@@ -287,10 +287,8 @@ def test_a_second_session_is_refused_with_what_to_do(tmp_path, monkeypatch):
     (tmp_path / "test_two.py").write_text("def test_two(delta_spark): pass\n", "utf-8")
     result = run_pytest(tmp_path, "-p", "no:cacheprovider")
     result.stdout.fnmatch_lines(
-        [
-            "*another Spark session is open in this Python process;*define a fixture delta_spark"
-            " that returns it*"
-        ]
+        "*another Spark session is open in this Python process;"
+        "*define a fixture delta_spark that returns it*"
     )
     result.assert_outcomes(errors=1)
 

@@ -26,11 +26,11 @@ from isolitmus.pipeline.sweep_job import (  # noqa: E402
     rank_within_size,
     refuse_unlisted,
 )
-from isolitmus.pipeline.sweep_shards import (
+from isolitmus.pipeline.sweep_shards import (  # noqa: E402
     ShardTask,
     count_function,
     tallies_from_rows,
-)  # noqa: E402
+)
 from isolitmus.pipeline.sweep_tables import KEEP, VERSION, kept_tables, sweep_tables  # noqa: E402
 
 QUIET = read('"Quiet" format delta empty unseen & ww as lost silent unseen & rw as missed', "quiet")

@@ -7,13 +7,14 @@ INSTALLED := .venv/installed
 unexport PYTHONDONTWRITEBYTECODE
 
 .NOTPARALLEL:
-.PHONY: help engines demo test conformance quick bench lint env preflight clean
+.PHONY: help engines demo test conformance quick bench docs lint env preflight clean
 
 help:
 	@echo 'make demo         find, explain and replay the anomalies of WriteSerializable: report/report.html'
 	@echo 'make test         linters, types, layers, all tests; real engines are asked about a fifth of the catalogue'
 	@echo 'make quick        the same without engines and without what is slow'
 	@echo 'make conformance  hours: the whole catalogue, all that is found, random tests, the matrix, on real engines'
+	@echo 'make docs         the site of docs/, in build/site; a broken link is an error'
 	@echo 'make bench        how long searches, audits and real Delta take, tables in Markdown'
 	@echo 'make engines      releases of delta-rs, in environments of their own; PostgreSQL, where apt has it'
 	@echo 'make env          .venv with the pinned packages'
@@ -22,7 +23,7 @@ help:
 demo: preflight env
 	$(BIN)/isolitmus demo --out report
 
-test: preflight lint engines
+test: preflight lint docs engines
 	$(BIN)/pytest --numprocesses auto --dist loadfile -m 'not wide'
 
 # Without the first three, their tests are skipped and say so; without the last, Spark starts more slowly.
@@ -57,6 +58,9 @@ bench: env
 	$(BIN)/python bench/recorded.py
 	$(BIN)/python bench/bulk.py
 
+docs: env
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+
 lint: env
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
@@ -85,7 +89,7 @@ $(INSTALLED):
 	@$(BIN)/python -m pip install --quiet --constraint constraints.txt pip setuptools
 	@PYTHONWARNINGS='ignore:Editable installation' \
 		$(BIN)/python -m pip install --quiet --constraint constraints.txt --no-build-isolation \
-		--editable '.[connect,postgres,spark,test]' --group dev
+		--editable '.[connect,postgres,spark,test]' --group dev --group docs
 	@mkdir -p .venv/types
 	@ln -sfn '$(CURDIR)' .venv/types/isolitmus
 	@printf %s '$(WANTED)' >$@

@@ -22,7 +22,7 @@ import pytest
 from inner_runs import run_pytest, run_script
 
 ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 FENCE = re.compile(r"^```(\w*)([^\n`]*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 FILE = re.compile(r"`([\w.-]+)\.(cat|toml|py|sql|txt|edn)`")
 ENDINGS = {"python": "py", "text": "txt"}

@@ -1,4 +1,4 @@
-"""docs/agreement.md is what this checker and others say of the histories in ``shared/datasets``
+"""docs/results/agreement.md is what this checker and others say of the histories in ``shared/datasets``
 beside the repository.
 
 After a change: ISOLITMUS_UPDATE=1 pytest tests/test_agreement_page.py. Where the histories are not,
@@ -33,7 +33,7 @@ from isolitmus.specs.histories.pg_isolation import pg_test
 from isolitmus.specs.histories.recorded_history import recorded_history
 
 ROOT = Path(__file__).parents[1]
-PAGE = ROOT / "docs" / "agreement.md"
+PAGE = ROOT / "docs" / "results" / "agreement.md"
 DATASETS = ROOT.parent / "shared" / "datasets"
 VERDICTS = DATASETS / "verdicts.csv"
 TABLE = re.compile(r"(?<=<!-- table: )(\w+)( -->\n)(.*?)(?=<!-- end of table -->)", re.DOTALL)

@@ -1,4 +1,4 @@
-"""docs/documents.md is what the claims give.
+"""docs/documents.md and docs/results/documents are what the claims give.
 
 After a change of the claims, or of litmus tests that cite them: ISOLITMUS_UPDATE=1 pytest
 tests/test_documents.py.
@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from isolitmus.checker.render.claims import CELLS, cell_table, documents_page
+from isolitmus.checker.render.claims import CELLS, cell_table, documents_pages
 from isolitmus.checker.search.claim_evaluation import answer_from_figures, cell_places, count_cells
 from isolitmus.model.claim import AskedCells
 from isolitmus.model.matrix import LETTERS
@@ -20,7 +20,9 @@ from isolitmus.specs.files.claims_file import claims
 from isolitmus.specs.files.evidence_files import MatrixEvidence
 
 ROOT = Path(__file__).parents[1]
-PAGE = ROOT / "docs" / "documents.md"
+DOCS = ROOT / "docs"
+PARTS = DOCS / "results" / "documents"
+MATRICES = PARTS / "matrices.md"
 TABLE = re.compile(r"^\| claim \| statements \|.*?(?=\n\n|\n\Z|\Z)", re.DOTALL | re.MULTILINE)
 
 
@@ -33,30 +35,33 @@ def cells():
     return cell_table(matrix("pairs"), seen(), claims())
 
 
-def compared(new):
-    text = PAGE.read_text("utf-8") if PAGE.exists() else ""
-    if os.environ.get("ISOLITMUS_UPDATE"):
-        PAGE.write_text(new, "utf-8")
-        text = new
-    lines = text.splitlines(), new.splitlines()
-    diff = [*difflib.unified_diff(*lines, "docs/documents.md", "the claims", lineterm="", n=0)]
-    assert not diff, "\n".join([*diff, "", "ISOLITMUS_UPDATE=1 writes it anew."])
+def compared(pages):
+    for path, new in pages.items():
+        page = DOCS / path
+        text = page.read_text("utf-8") if page.exists() else ""
+        if os.environ.get("ISOLITMUS_UPDATE"):
+            page.write_text(new, "utf-8")
+            text = new
+        lines = text.splitlines(), new.splitlines()
+        diff = [*difflib.unified_diff(*lines, path, "the claims", lineterm="", n=0)]
+        assert not diff, "\n".join([*diff, "", "ISOLITMUS_UPDATE=1 writes it anew."])
+    assert {*PARTS.iterdir()} == {DOCS / path for path in pages} - {DOCS / "documents.md"}
 
 
 @pytest.mark.slow
-def test_the_page_has_the_claims_as_they_are():
+def test_the_pages_have_the_claims_as_they_are():
     """The table of the matrices taken from the page."""
-    (table,) = TABLE.findall(PAGE.read_text("utf-8")) if PAGE.exists() else ("",)
-    compared(documents_page([*claims().values()], table))
+    (table,) = TABLE.findall(MATRICES.read_text("utf-8")) if MATRICES.exists() else ("",)
+    compared(documents_pages([*claims().values()], table))
 
 
 @pytest.mark.slow
-def test_the_page_has_the_matrices_as_they_are():
-    compared(documents_page([*claims().values()], cells()))
+def test_the_pages_have_the_matrices_as_they_are():
+    compared(documents_pages([*claims().values()], cells()))
 
 
 def test_a_line_is_of_those_who_were_asked():
-    page = PAGE.read_text("utf-8")
+    page = "".join(path.read_text("utf-8") for path in PARTS.iterdir())
     for under, engines in (("locking", "model"), ("derby", "model and derby")):
         assert f"- `scan-of-a-pair` under `{under}-read-committed` ({engines}): **audit" in page
 

@@ -1,4 +1,4 @@
-"""docs/engines.md says what engines did with the catalogue; the model says the same today, but
+"""docs/results/engines.md says what engines did with the catalogue; the model says the same today, but
 where a litmus test expects something else of an engine.
 """
 
@@ -13,7 +13,7 @@ from isolitmus.specs import litmus, protocol
 from isolitmus.specs.files.catalogue import litmus_names
 from isolitmus.specs.registries.engines import engines
 
-PAGE = (Path(__file__).parents[1] / "docs" / "engines.md").read_text("utf-8")
+PAGE = (Path(__file__).parents[1] / "docs" / "results" / "engines.md").read_text("utf-8")
 
 
 def cells():

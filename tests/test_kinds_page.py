@@ -1,4 +1,4 @@
-"""docs/locking-engines.md is what the locking litmus tests expect, and what Derby and PostgreSQL
+"""docs/results/locking-engines.md is what the locking litmus tests expect, and what Derby and PostgreSQL
 were observed to do.
 
 After a change of those tests: ``pytest --whole --record-runs
@@ -19,7 +19,7 @@ from isolitmus.model.sql.values import show_row
 from isolitmus.specs import litmus
 from isolitmus.specs.files.catalogue import litmus_names, protocols
 
-PAGE = Path(__file__).parents[1] / "docs" / "locking-engines.md"
+PAGE = Path(__file__).parents[1] / "docs" / "results" / "locking-engines.md"
 TESTS = litmus_names("locking")
 KINDS = {
     "read-uncommitted": "RU",

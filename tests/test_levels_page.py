@@ -1,10 +1,10 @@
-"""docs/levels.md is what compare finds: the lattice in both universes, its pictures, every level by
-itself.
+"""docs/levels.md and its pages below docs/results are what compare finds: the lattice in both
+search spaces, its pictures, a page for each level, a section for each history.
 
 After a change of the levels or of the catalogue's histories: ISOLITMUS_UPDATE=1 pytest
-tests/test_levels_page.py, which takes minutes. Without it the page is held against the levels as
-they are: their texts, their verdicts, each history that sets two apart, each inclusion that is said
-to follow from texts.
+tests/test_levels_page.py, which takes minutes. Without it the pages are held against the levels as
+they are: their texts, their verdicts, each history that separates two, each implication that is
+said to follow from definitions.
 """
 
 import difflib
@@ -22,7 +22,7 @@ from isolitmus.checker.judge.history_verdict import check_history
 from isolitmus.checker.prove.structural_implication import derive_from_texts
 from isolitmus.checker.render.history_notation import adya_notation
 from isolitmus.checker.render.lattice_diagram import hasse_svg
-from isolitmus.checker.render.lattice_pages import anomaly_verdicts, levels_page
+from isolitmus.checker.render.lattice_pages import anomaly_verdicts, levels_pages
 from isolitmus.checker.universes.catalogue_histories import shipped_histories
 from isolitmus.model.history import History
 from isolitmus.specs import level, litmus
@@ -31,14 +31,16 @@ from isolitmus.specs.files.catalogue import every_level
 STEP = re.compile(
     r"""\d+\. \*\*(?P<stronger>.*)\*\* is stronger than \*\*(?P<weaker>.*)\*\*\.
    (?P<a>\S+) implies (?P<b>\S+): (?P<why>.*)\.
-   `\S+` alone admits `(?P<apart>.*)`(?: \((?P<test>\S+) of the catalogue\))?\.
+   Only `\S+` admits `(?P<apart>.*)`(?: \(litmus test (?P<test>\S+)\))?\.
 """
 )
-"""What is said of a line of the picture."""
+"""An implication, as the page words it."""
 STEPS = re.compile(r"[rwd][0-9]*\([^()]*\)|\[.*")
 """Operations and orders of versions."""
 DOCS = Path(__file__).parents[1] / "docs"
 PAGE = DOCS / "levels.md"
+IMPLICATIONS = DOCS / "results" / "implications.md"
+LEVELS = DOCS / "results" / "levels"
 PICTURES = ["levels", "levels-on-tables"]
 
 
@@ -60,11 +62,14 @@ def written(path, new):
 
 @pytest.mark.slow
 @pytest.mark.wide
-def test_the_page_is_what_compare_finds(found):
+def test_the_pages_are_what_compare_finds(found):
     assert found.decided
     assert {*found.apart} == {name for name in every_level() if level(name).given}
     specs = [level(name) for name in every_level()]
-    written(PAGE, levels_page(found, specs, list(shipped_histories()), PICTURES))
+    pages = levels_pages(found, specs, list(shipped_histories()), PICTURES)
+    for path, text in pages.items():
+        written(DOCS / path, text)
+    assert {*LEVELS.iterdir()} == {DOCS / path for path in pages if "/levels/" in path}
 
 
 @pytest.mark.slow
@@ -77,12 +82,15 @@ def test_the_pictures_are_what_compare_finds(found, theme):
         written(DOCS / f"{name}-{theme}.svg", drawn + "\n")
 
 
-def test_every_level_has_a_section_with_its_text():
-    page = PAGE.read_text("utf-8")
-    sections = dict(re.findall(r"^## ([\w-]+)$\n(.*?)(?=^## |\Z)", page, re.DOTALL | re.MULTILINE))
-    assert {*sections} == {*every_level()}
-    for name, section in sections.items():
-        assert f"```text\n{level(name).text.strip()}\n```" in section
+def test_the_overview_is_read_in_a_sitting():
+    assert len(PAGE.read_bytes()) <= 20_000
+
+
+def test_every_level_has_a_page_with_its_text():
+    pages = {path.stem: path.read_text("utf-8") for path in LEVELS.iterdir()}
+    assert {*pages} == {*every_level()}
+    for name, text in pages.items():
+        assert f"```text\n{level(name).text.strip()}\n```" in text
 
 
 @pytest.fixture(scope="module")
@@ -93,14 +101,12 @@ def verdicts():
 
 @pytest.mark.slow
 def test_the_verdicts_of_the_page_are_those_of_the_levels(verdicts):
-    """Read from the sections: what a level forbids, and what it admits."""
-    page = PAGE.read_text("utf-8")
+    """Read from the pages: what a level forbids, and what it admits."""
     for name in every_level():
-        (_, _, section) = page.partition(f"\n## {name}\n")
-        (section, _, _) = section.partition("\n## ")
+        text = (LEVELS / f"{name}.md").read_text("utf-8")
         for word, verdict in (("Forbids", "forbidden"), ("Admits", "allowed")):
-            (line,) = re.findall(rf"^{word}: .*$", section, re.MULTILINE) or [""]
-            shown = set(re.findall(r"\(`([\w-]+)`\)", line))
+            (line,) = re.findall(rf"^{word}, .*$", text, re.MULTILINE) or [""]
+            shown = set(re.findall(r"#([\w-]+)\)", line))
             assert shown == {
                 test for one, test in verdicts if one == name and verdicts[one, test] == verdict
             }
@@ -109,9 +115,9 @@ def test_the_verdicts_of_the_page_are_those_of_the_levels(verdicts):
 @pytest.fixture(scope="module")
 def steps():
     """What the page says of each line of the picture of abstract histories."""
-    (page, _, _) = PAGE.read_text("utf-8").partition("## In universe `table`")
+    (page, _, _) = IMPLICATIONS.read_text("utf-8").partition("## On tables")
     found = list(STEP.finditer(page))
-    assert len(found) == page.count(" alone admits ")
+    assert len(found) == page.count("   Only `")
     return found
 
 
@@ -126,7 +132,9 @@ def test_what_the_page_draws_is_a_picture_of_all_levels(steps):
 
 def test_every_history_of_the_page_is_read():
     """What stands behind it, sessions, times and sets, is read from a table."""
-    found = set(re.findall(r"`([^`\n]*\b[rw][0-9]*\([^`\n]*)`", PAGE.read_text("utf-8")))
+    pages = (IMPLICATIONS, DOCS / "results" / "anomalies.md")
+    text = "".join(page.read_text("utf-8") for page in pages)
+    found = set(re.findall(r"`([^`\n]*\b[rw][0-9]*\([^`\n]*)`", text))
     lines = {
         re.split(r", (?=in time|T\d|nobody)", text)[0] for text in found if "where " not in text
     }
@@ -168,8 +176,8 @@ def test_no_history_of_the_catalogue_speaks_against_the_page(steps, verdicts):
 
 @pytest.mark.slow
 def test_what_the_page_says_follows_from_texts_does(steps):
-    by_text = [step for step in steps if step["why"].startswith("proved by the texts: ")]
+    by_text = [step for step in steps if step["why"].startswith("proved from the definitions: ")]
     assert len(by_text) > len(steps) / 3
     for step in by_text:
         found = derive_from_texts(level(step["a"]), level(step["b"]))
-        assert step["why"] == f"proved by the texts: {found}"
+        assert step["why"] == f"proved from the definitions: {found}"

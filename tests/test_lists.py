@@ -36,7 +36,7 @@ from isolitmus.specs.sql.statements import read_statement
 from isolitmus.specs.sql.unsupported_pairs import APART, OUTSIDE
 
 ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 LIST = re.compile(r"(?<=<!-- list: )([\w -]+)( -->\n)(.*?)(?=<!-- end of list -->)", re.DOTALL)
 
 

@@ -5,6 +5,7 @@ matrices cell by cell.
 from __future__ import annotations
 
 import fnmatch
+import re
 from collections import Counter
 from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from isolitmus.model.matrix import Matrix
     from isolitmus.model.sql.values import Rows
 
-__all__ = ["CELLS", "cell_table", "claim_lines", "documents_page", "evidence_words"]
+__all__ = ["CELLS", "cell_table", "claim_lines", "documents_pages", "evidence_words"]
 
 PAGES = {"PT": "newest", "JA": "middle", "AR": "oldest"}
 """The editions of Databricks' page, as the protocols call them that stand for them."""
@@ -89,8 +90,21 @@ CELLS = (
 """The cells of both matrices."""
 
 
-def documents_page(claims: Sequence[Claim], cells: str) -> str:
-    """The page as Markdown; ``cells`` is the table of the matrices (``cell_table``)."""
+def documents_pages(claims: Sequence[Claim], cells: str) -> Mapping[str, str]:
+    """Return the pages of the claims in Markdown: an index, one page a part, editions, matrices.
+
+    Parameters
+    ----------
+    claims : sequence of Claim
+        All claims.
+    cells : str
+        Table of the matrices (`cell_table`).
+
+    Returns
+    -------
+    mapping of str to str
+        Text of each page by its path below ``docs/``.
+    """
     citing: dict[str, list[str]] = {}
     for test in shipped_files("litmus"):
         for number in cited_claims(litmus(test).source):
@@ -101,26 +115,43 @@ def documents_page(claims: Sequence[Claim], cells: str) -> str:
         shown = {e.question.litmus for e in claim.evidence if isinstance(e.question, AskedRun)}
         return ", ".join(f"`{name}`" for name in citing.get(claim.name, ()) if name not in shown)
 
-    return render_template(
-        "documents.j2",
+    folder = "results/documents"
+    index = render_template(
+        "documents_index.j2",
         editions=EDITIONS,
         verdicts=VERDICTS,
         counts=Counter(claim.verdict for claim in claims),
         parts=parts,
-        shown=_shown,
-        also=also,
-        answered=_answered,
+        slug=_slug,
+    )
+    differing = [
+        c
+        for c in claims
+        if c.apart
+        or {*PAGES} & {*c.editions} not in ({*PAGES}, set())
+        or c.editions == (READ_IN_PART,)
+    ]
+    editions = render_template(
+        "documents_editions.j2",
         pages=[READ_IN_PART, *PAGES],
         in_part=READ_IN_PART,
-        differing=[
-            c
-            for c in claims
-            if c.apart
-            or {*PAGES} & {*c.editions} not in ({*PAGES}, set())
-            or c.editions == (READ_IN_PART,)
-        ],
-        cells=cells,
+        differing=differing,
     )
+    pages = {
+        "documents.md": index,
+        f"{folder}/editions.md": editions,
+        f"{folder}/matrices.md": render_template("documents_matrices.j2", cells=cells),
+    }
+    for part, of in parts.items():
+        pages[f"{folder}/{_slug(part)}.md"] = render_template(
+            "documents_part.j2", part=part, claims=of, shown=_shown, also=also, answered=_answered
+        )
+    return pages
+
+
+def _slug(part: str) -> str:
+    """Return a file name for a part of the claims."""
+    return "-".join(re.findall(r"\w+", part.lower()))
 
 
 def _in_parts(claims: Sequence[Claim]) -> list[Claim]:

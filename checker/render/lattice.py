@@ -28,7 +28,6 @@ __all__ = [
     "lattices_lines",
     "origin_words",
     "proof_words",
-    "space_words",
     "standing_words",
 ]  # fmt: skip
 
@@ -81,11 +80,6 @@ def _is_one_pair(specs: Collection[Sequence[str]]) -> bool:
     return len(specs) == 1 and all(len(one) == 2 for one in specs)
 
 
-def space_words(lattice: Lattice) -> str:
-    """Return the search space of a lattice in words."""
-    return lattice.where.replace("universe '", "search space '")
-
-
 def lattice_lines(lattice: Lattice) -> Iterator[str]:
     """Yield the table of a lattice, and its neighbouring levels with proofs and separating
     histories.
@@ -94,7 +88,7 @@ def lattice_lines(lattice: Lattice) -> Iterator[str]:
     open_ = sum(lattice.relation(a, b) == "unknown" for a, b in combinations(lattice.specs, 2))
     decided = f"{count_of(open_, 'pair')} of {pairs} unknown" if open_ else "every pair decided"
     yield (
-        f"{count_of(len(lattice.specs), 'level')} in {space_words(lattice)}: {decided}, in"
+        f"{count_of(len(lattice.specs), 'level')} in {lattice.where}: {decided}, in"
         f" {lattice.seconds:.1f} s"
     )
     if lattice.ended:

@@ -72,8 +72,14 @@ def hasse_svg(
     right = max((box.x + box.width / 2 for box in boxes.values()), default=0)
     left = min((box.x - box.width / 2 for box in boxes.values()), default=0)
     bottom = max((box.y + box.height / 2 for box in boxes.values()), default=0)
-    said = "; ".join(f"{e.source} {e.kind} {e.target}" for e in edges) or "no two are comparable"
-    return svg("Who implies whom", said, (left, 0, right, bottom), [*parts, *badges, *drawn], theme)
+    said = "; ".join(f"{e.source} {e.kind} {e.target}" for e in edges) or "all are incomparable"
+    return svg(
+        "Implications between levels",
+        said,
+        (left, 0, right, bottom),
+        [*parts, *badges, *drawn],
+        theme,
+    )
 
 
 def _lines(name: str) -> list[str]:

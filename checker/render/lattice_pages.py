@@ -20,7 +20,6 @@ from isolitmus.checker.render.lattice import (
     equal_words,
     forward_words,
     origin_words,
-    space_words,
 )
 from isolitmus.checker.render.notebook import THEMES
 from isolitmus.checker.render.page_parts import render_template
@@ -31,11 +30,11 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from isolitmus.checker.render.page_parts import PageOrigin
-    from isolitmus.checker.search.lattice import Lattice, Lattices
+    from isolitmus.checker.search.lattice import Lattices
     from isolitmus.model.litmus import HistoryTest
     from isolitmus.model.spec import Spec
 
-__all__ = ["anomaly_verdicts", "lattices_html", "lattices_page", "levels_page"]
+__all__ = ["anomaly_verdicts", "lattices_html", "lattices_page", "levels_pages"]
 
 
 def lattices_page(found: Lattices, made: PageOrigin) -> str:
@@ -69,7 +68,6 @@ def _context(found: Lattices) -> Mapping[str, object]:
         "found": found,
         "legend": f"{CAPTION}. {LEGEND}.",
         "signs": SIGNS,
-        "space": space_words,
         "named": node_name,
         "forward": forward_words,
         "apart": apart_words,
@@ -79,38 +77,85 @@ def _context(found: Lattices) -> Mapping[str, object]:
     }
 
 
-MARKS = {"allowed": "yes", "forbidden": "**no**"}
+HEADINGS = {"abstract": "On abstract histories", "table": "On tables"}
+"""Headings of the search spaces in the pages of the levels."""
 
 
-def levels_page(
+def levels_pages(
     found: Lattices,
     specs: Sequence[Spec],
     anomalies: Sequence[HistoryTest],
     pictures: Sequence[str],
-) -> str:
-    """The page in Markdown; ``pictures``: for each lattice what the files of its picture are
-    called, before ``-light.svg`` and ``-dark.svg``.
+) -> Mapping[str, str]:
+    """Return the documentation pages of the shipped levels, in Markdown.
+
+    Parameters
+    ----------
+    found : Lattices
+        Implications between all levels.
+    specs : sequence of Spec
+        The levels.
+    anomalies : sequence of HistoryTest
+        Histories on which each level is judged.
+    pictures : sequence of str
+        File name of the picture of each lattice, without ``-light.svg`` or ``-dark.svg``.
+
+    Returns
+    -------
+    mapping of str to str
+        Text of each page by its path below ``docs/``.
     """
     place = {name: k for lattice in found.lattices for k, name in enumerate(lattice.ordered)}
     ordered = sorted(specs, key=lambda spec: (place.get(spec.name, len(place)), spec.name))
-    return render_template(
-        "levels.j2",
-        found=found,
-        specs=ordered,
-        anomalies=anomalies,
-        said=anomaly_verdicts(ordered, anomalies),
-        marks=MARKS,
-        pictures=pictures,
-        described=[_described(lattice) for lattice in found.lattices],
-        depending=list(depending_lines(found)),
-        axioms=lambda spec: list(axiom_lines(spec)),
-        named=node_name,
-        linear=lambda test: adya_notation(test.history),
-        told=lambda one: f"`{one_line_of(one.test)}`{origin_words(one)}" if one.test else "",
-        forward=forward_words,
-        apart=apart_words,
-        equal=equal_words,
-    )
+    said = anomaly_verdicts(ordered, anomalies)
+    context = {
+        "found": found,
+        "specs": ordered,
+        "anomalies": anomalies,
+        "said": said,
+        "headings": HEADINGS,
+        "pictures": pictures,
+        "depending": list(depending_lines(found)),
+        "axioms": lambda spec: list(axiom_lines(spec)),
+        "named": node_name,
+        "links": lambda names, between=" = ": between.join(
+            f"[{name}]({name}.md)" for name in names
+        ),
+        "below": lambda name, universe: _below(found, name, universe),
+        "by": lambda test, verdict: _names_by(said, test, verdict),
+        "linear": lambda test: adya_notation(test.history),
+        "told": lambda one: f"`{one_line_of(one.test)}`{origin_words(one)}" if one.test else "",
+        "forward": forward_words,
+        "equal": equal_words,
+    }
+    pages = {
+        "levels.md": "levels_index.j2",
+        "results/implications.md": "level_implications.j2",
+        "results/anomalies.md": "level_anomalies.j2",
+    }
+    texts = {path: render_template(template, **context) for path, template in pages.items()}
+    for spec in ordered:
+        texts[f"results/levels/{spec.name}.md"] = render_template(
+            "level_page.j2", **context, spec=spec
+        )
+    return texts
+
+
+def _below(found: Lattices, name: str, universe: str) -> str:
+    """Return links to the levels directly below a level, and to those that equal it."""
+    for lattice in found.lattices:
+        if lattice.universe == universe and name in lattice.specs:
+            (node,) = (node for node in lattice.nodes if name in node)
+            nodes = [edge.weaker for edge in lattice.edges if name in edge.stronger]
+            equal = [f"= {other}" for other in node if other != name]
+            return ", ".join([*equal, *(lower[0] for lower in nodes)])
+    return ""
+
+
+def _names_by(said: Mapping[tuple[str, str], str], test: HistoryTest, verdict: str) -> str:
+    """Return the levels that give a history this verdict; ``none`` if no level does."""
+    names = [name for (name, of), word in said.items() if of == test.name and word == verdict]
+    return ", ".join(names) or "none"
 
 
 def anomaly_verdicts(
@@ -128,9 +173,3 @@ def anomaly_verdicts(
         for spec in specs
         for test in anomalies
     }
-
-
-def _described(lattice: Lattice) -> str:
-    """The picture in words, for those who do not see it."""
-    steps = (f"{node_name(e.stronger)} implies {node_name(e.weaker)}" for e in lattice.edges)
-    return "; ".join(steps)

@@ -14,7 +14,7 @@ import pytest
 
 pytest.importorskip("pyspark", reason="the extra spark is not installed")
 
-NOTEBOOK = Path(__file__).parents[2] / "docs" / "sweep-tables.ipynb"
+NOTEBOOK = Path(__file__).parents[2] / "docs" / "results" / "sweep-tables.ipynb"
 
 
 def run_cells(sources):

@@ -17,7 +17,7 @@ from setuptools.command.build_py import build_py
 
 PICTURE = re.compile(r'<picture>.*?alt="([^"]*)".*?</picture>', re.DOTALL)
 LINK = re.compile(r"\[([^\]]+)\]\((?!https?:)[^)\s]+\)")
-WHERE = "\nThe pages that are named here are in the folder `docs` of the source distribution.\n"
+WHERE = "\nThe pages that are named here are in the folder `docs` of the installed package.\n"
 ROOT = '"""A formal model checker for the isolation levels of lakehouse tables."""\n'
 
 

@@ -16,6 +16,7 @@ from contextlib import suppress
 from importlib import import_module
 from inspect import getdoc
 from io import TextIOWrapper
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn, get_type_hints
 
 try:
@@ -179,10 +180,14 @@ class _Verbs(Group):
                 formatter.write_dl(list(verbs.items()))
 
 
+ROOT = Path(__file__).resolve().parents[1]
+"""The checkout, or the installed package; both have the pages of the documentation in ``docs``."""
+
 app = _typer(
     name="isolitmus",
     cls=_Verbs,
     help="Find out what an isolation level of a lakehouse table really allows.",
+    epilog=f"\b\nPages: docs/index.md; terms: docs/glossary.md; the folder docs is in\n{ROOT}",
     no_args_is_help=True,
 )
 

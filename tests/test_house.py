@@ -206,7 +206,7 @@ def test_constraints_are_names_and_versions():
     wanted = [
         *PYPROJECT["project"]["dependencies"],
         *chain.from_iterable(PYPROJECT["project"]["optional-dependencies"].values()),
-        *PYPROJECT["dependency-groups"]["dev"],
+        *chain.from_iterable(PYPROJECT["dependency-groups"].values()),
     ]
     assert distributions(wanted) <= set(names), "not pinned"
 
@@ -224,7 +224,8 @@ def test_nothing_depends_on_one_machine(files):
 
 def shipped(name: str) -> bool:
     """Whether a file of the checkout is one of the package."""
-    return name.partition("/")[0] in FOLDERS or name == "__main__.py"
+    page = name.startswith("docs/") and name.endswith((".md", ".svg"))
+    return page or name.partition("/")[0] in FOLDERS or name == "__main__.py"
 
 
 @pytest.fixture(scope="module")
@@ -308,6 +309,14 @@ def installed(built, tmp_path_factory):
         )
 
     return call
+
+
+@pytest.mark.slow
+def test_the_help_names_a_folder_with_the_pages(installed):
+    text = installed("-h").stdout
+    (folder,) = re.findall(r"the folder docs is in\n\s*(.*)", text)
+    for page in re.findall(r"docs/\w+\.md", text):
+        assert (Path(folder) / page).is_file()
 
 
 ALONE = {

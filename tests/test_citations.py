@@ -255,7 +255,7 @@ def test_figures_of_what_was_seen_are_those_of_the_evidence():
     batches = ExplorationEvidence.read(evidence / "random.toml", kinds)
     tables, raw = (figure(batches.runs(kind)) for kind in kinds)
     for name, engine, levels, also in (
-        ("derby", "Derby", "four levels", "also where some wait for ever, and "),
+        ("derby", "Derby", "four levels", "tests with endless waits, too; "),
         ("postgres", "PostgreSQL", "three levels, drawn as Derby's", ""),
     ):
         path = evidence / f"{name}.toml"

@@ -257,7 +257,7 @@ def test_figures_of_what_was_seen_are_those_of_the_evidence():
     batches = ExplorationEvidence.read(evidence / "random.toml", kinds)
     tables, raw = (figure(batches.runs(kind)) for kind in kinds)
     for name, engine, levels, also in (
-        ("derby", "Derby", "four levels", "also where some wait for ever, and "),
+        ("derby", "Derby", "four levels", "tests with endless waits, too; "),
         ("postgres", "PostgreSQL", "three levels, drawn as Derby's", ""),
     ):
         path = evidence / f"{name}.toml"
@@ -272,9 +272,9 @@ def test_figures_of_what_was_seen_are_those_of_the_evidence():
         assert seen in re.sub(r"\s+", " ", PAGES["docs/locking.md"])
     page = re.sub(r"\s+", " ", PAGES["docs/conformance.md"])
     for said in (
-        f"All {figure(pairs['cases'])} cases were carried out, and all were as predicted",
+        f"All {figure(pairs['cases'])} cases were run, and all were as predicted",
         f"has {tables} on tables and {raw} of raw transactions, all as predicted",
-        f"| {len(shown.statements)} statements, each beside each, in six layouts, at both levels |",
+        f"| each pair of {len(shown.statements)} statements, in six layouts, at both levels |",
     ):
         assert said in page
     assert f"every pair of {len(shown.statements)} statements" in PAGES["docs/conflicts.md"]

@@ -122,7 +122,7 @@ def binders():
 def properties():
     """Delta's own properties that may be given to a table, and set on one that is there."""
     return table(
-        ["property", "when the table is made", "when it is set"],
+        ["property", "value when the table is created", "value when it is set later"],
         [[f"`{key}`", MADE[key].words, SETTABLE[key].words] for key in sorted(MADE, key=str.lower)],
     )
 
@@ -131,7 +131,7 @@ def observed():
     """Each observation, what it asks, and what it is expected to show."""
     every = [observation_named(name) for name in observations()]
     return table(
-        ["observation", "what happens", "what is seen"],
+        ["observation", "experiment", "result"],
         [[f"`{one.name}`", one.title, "; ".join(map(fact, one.expected.items()))] for one in every],
     )
 
@@ -184,7 +184,7 @@ STATEMENTS = {
     "the same, output mode complete": (
         "INSERT OVERWRITE t SELECT id, 1 FROM s",
         {"options": Options(stream=True)},
-        "all removed, the new ones added, and the number of the batch",
+        "all are removed, new files are added, and the number of the batch",
     ),
     "INSERT … SELECT of its own table": (
         "INSERT INTO t SELECT * FROM t WHERE id IN (SELECT id FROM t)",
@@ -194,65 +194,65 @@ STATEMENTS = {
     "INSERT OVERWRITE": (
         "INSERT OVERWRITE t SELECT id, 1 FROM s",
         {},
-        "all removed, the new ones added",
+        "all are removed, new files are added",
     ),
     "INSERT OVERWRITE … PARTITION (part = 1), REPLACE WHERE": (
         "INSERT INTO t REPLACE WHERE part = 1 SELECT id, 1 FROM s",
         {},
-        "as DELETE with the condition, and the new ones",
+        "as DELETE with the condition; new files are added",
     ),
     "dynamic overwrite (DataFrame)": (
         "INSERT OVERWRITE t SELECT id, 1 FROM s",
         {"options": Options(dynamic=True)},
-        "those of these partitions removed, the new ones added",
+        "files of these partitions are removed, new files are added",
     ),
     "overwrite with `replaceUsing` (DataFrame)": (
         "INSERT OVERWRITE t SELECT id, 1 FROM s",
         {"options": Options(using=(0,))},
-        "touched files as DELETE with that condition, and the new ones",
+        "touched files as DELETE with that condition; new files are added",
     ),
     "DELETE, UPDATE": (
         "DELETE FROM t WHERE part = 1 AND id = 1",
         {},
-        "touched files go, what is left of them is written again",
+        "touched files are removed; their remaining rows are rewritten",
     ),
     "MERGE": (
         "MERGE INTO t USING t AS s ON t.id = s.id AND t.part = 0 WHEN MATCHED THEN DELETE",
         {},
-        "touched files as UPDATE, inserted rows with them",
+        "touched files as UPDATE, together with the inserted rows",
     ),
     "MERGE … WHEN NOT MATCHED BY SOURCE": (
         "MERGE INTO t USING s ON t.id = s.id WHEN NOT MATCHED BY SOURCE THEN DELETE",
         {},
-        "all, but with deletion vectors only what changes",
+        "all; with deletion vectors only those that change",
     ),
-    "TRUNCATE": ("TRUNCATE TABLE t", {}, "all removed; an empty table is left alone"),
+    "TRUNCATE": ("TRUNCATE TABLE t", {}, "all are removed; an empty table is left unchanged"),
     "[CREATE OR] REPLACE TABLE, also AS SELECT": (
         "REPLACE TABLE t USING delta PARTITIONED BY (part) AS SELECT id, part FROM t",
         {},
-        "all removed, the new ones added, another metadata",
+        "all are removed, new files are added, new metadata",
     ),
     "CREATE TABLE, also AS SELECT, IF NOT EXISTS": (
         "CREATE TABLE t (id INT, part INT) USING delta PARTITIONED BY (part)",
         {},
-        "those of the query, metadata and protocol",
+        "the result of the query, metadata and protocol",
     ),
     "CREATE TABLE … SHALLOW CLONE, also OR REPLACE, IF NOT EXISTS": (
         "CREATE TABLE t SHALLOW CLONE u",
         {},
-        "the source's, metadata and protocol; no blind append all the same",
+        "the files of the source, metadata and protocol; not a blind append nevertheless",
     ),
     "RESTORE": (
         "RESTORE TABLE t TO VERSION AS OF {init[1]}",
         {},
-        "those that differ, and the metadata; no blind append all the same",
+        "the files that differ, and the metadata; not a blind append nevertheless",
     ),
     "CONVERT TO DELTA": (
         "CONVERT TO DELTA p",
         {},
-        "those of the Parquet table, metadata and protocol; no blind append all the same",
+        "the files of the Parquet table, metadata and protocol; not a blind append nevertheless",
     ),
-    "VACUUM": ("VACUUM t", {}, "none: two commits without anything, START and END"),
+    "VACUUM": ("VACUUM t", {}, "none: two empty commits, START and END"),
     "OPTIMIZE, OPTIMIZE … ZORDER BY, REORG … APPLY (PURGE)": (
         "OPTIMIZE t WHERE part = 1",
         {},
@@ -267,10 +267,11 @@ DEFINITIONS = {
     "ALTER TABLE … SET, UNSET TBLPROPERTIES, ADD, DROP, RENAME COLUMN, ALTER COLUMN … COMMENT,"
     " ALTER COLUMN … DROP NOT NULL, DROP CONSTRAINT; COMMENT ON": (
         "ALTER TABLE t SET TBLPROPERTIES ('a' = 'b')", {},
-        "the protocol, if a property needs a feature or asks for one (`delta.feature.NAME`)",
+        "the protocol, if a property needs a feature or requests one (`delta.feature.NAME`)",
     ),
     "ALTER TABLE … SET TBLPROPERTIES ('delta.columnMapping.mode' = 'none'), UNSET of it": (
-        "ALTER TABLE t SET TBLPROPERTIES ('delta.columnMapping.mode' = 'none')", {}, "every file, again",
+        "ALTER TABLE t SET TBLPROPERTIES ('delta.columnMapping.mode' = 'none')", {},
+        "every file is rewritten",
     ),
     "ALTER TABLE … ADD CONSTRAINT": (
         "ALTER TABLE t ADD CONSTRAINT few CHECK (id < 9)", {}, "the protocol, the first time",
@@ -300,13 +301,13 @@ TABLES = {
 def recorded(access):
     """The predicate on partitions that a read leaves in the transaction, and the files."""
     told = {
-        "target": "what the condition says of partition columns alone",
-        "match": "what ON says of the target's partition columns alone",
-        "compact": "what WHERE says",
+        "target": "the conditions on partition columns only",
+        "match": "the conditions of ON on the target's partition columns only",
+        "compact": "the condition of WHERE",
         "query": "one for each scan of the table",
         "subquery": "one for each scan of the table",
     }
-    left = "those that pruning and skipping leave"
+    left = "those that remain after pruning and skipping"
     dynamic = access.role == "target" and access.tracked == "predicate"
     rewrites = access.role == "compact" and access.tracked == "predicate"
     every = (
@@ -317,7 +318,7 @@ def recorded(access):
     predicate = "TRUE" if every or access.whole else told[access.role]
     files = ("all" if every else left) if access.tracked == "files" else "none"
     if dynamic:
-        predicate = "that of the partitions written to"
+        predicate = "the written partitions"
     if rewrites:
         files = "those that are rewritten"
     return predicate, files + ("; marked as reading the whole table" if access.whole else "")
@@ -387,7 +388,7 @@ LISTS = {
     "apart": apart,
     "refused": refused,
     "statements": lambda: read(STATEMENTS, "files written"),
-    "definitions": lambda: read(DEFINITIONS, "written besides the metadata"),
+    "definitions": lambda: read(DEFINITIONS, "written in addition to the metadata"),
     "properties": properties,
     "specs": specs,
     "relations": lambda: names(RELATIONS),

@@ -36,8 +36,8 @@ def _counted_twice(session: Session, folder: Path, _: Interruption) -> Facts:
 
 JOB = Observation(
     "job-of-several-queries",
-    "A job counts a table twice, and another writer adds a row in between: each query has a"
-    " snapshot of its own",
+    "A job counts a table twice, and another writer adds a row in between: each query has its own"
+    " snapshot",
     {"a DataFrame": [2, 3], "a view": [2, 3], "a version": [2, 2]},
     _counted_twice,
 )
@@ -109,15 +109,15 @@ def _streamed(session: Session, folder: Path, meanwhile: Callable[[], None] | No
 
 STREAM = Observation(
     "stream-meets-changes",
-    "A streaming query reads a table whose metadata changes: another schema ends it, a property"
-    " does not; started again, it goes on with the rows that it has not read",
+    "A streaming query reads a table whose metadata changes: a new schema ends it, a property"
+    " does not; restarted, it continues with the rows that it has not read",
     CHANGES | {RESTARTED: "goes on, 1 rows"},
     _altered,
 )
 
 STREAM_PRINTED = Observation(
     "stream-meets-printed-changes",
-    "The same, of the other changes that the documents print",
+    "The same for the other changes that the documents print",
     PRINTED,
     _altered_as_printed,
     wide=True,

@@ -75,8 +75,8 @@ def _another_application(session: Session) -> Any:
 
 CHECKPOINT = Observation(
     "one-checkpoint-two-queries",
-    "A streaming query is started again with the same checkpoint, by another application, while its"
-    " batch is about to be committed: the batch is written once",
+    "Another application restarts a streaming query with the same checkpoint while its batch is"
+    " about to commit: the batch is written once",
     {
         "the first": "ConcurrentTransactionException",
         "the second, meanwhile": "committed",
@@ -143,9 +143,9 @@ def _overtaken(session: Session, folder: Path, interruption: Interruption) -> Fa
 
 SEVERAL = Observation(
     "changes-of-several-commits",
-    "Changes of a table that are several commits, each with these and its end, overtake an INSERT,"
-    " which fails at the first; UNIFORM needs Iceberg's jar, which is not there, for a table that"
-    " the catalog knows",
+    "Changes of a table that consist of several commits (listed, with the outcome) run while an"
+    " INSERT is parked; the INSERT aborts because of the first one; for a table in the catalog,"
+    " UNIFORM needs Iceberg's jar, which is not there",
     {
         "DROP FEATURE deletionVectors": [
             "UNSET TBLPROPERTIES",
@@ -193,7 +193,7 @@ def _unmapped(session: Session, folder: Path, _: Interruption) -> Facts:
 
 UNMAPPED = Observation(
     "column-mapping-removed",
-    "Switching off column mapping writes every file of a table anew",
+    "Turning off column mapping rewrites every file of a table",
     {"files": 2, "files that go": 2, "changes data": False},
     _unmapped,
 )
@@ -235,8 +235,8 @@ def _read(session: Session, name: str) -> None:
 
 UPGRADED = Observation(
     "protocol-of-a-later-release",
-    "A table's protocol is upgraded during an INSERT, which is tried twice again: a client that"
-    " knows the feature goes on; one that does not can read, and never write",
+    "A table's protocol is upgraded during an INSERT, which is retried twice: a client that knows"
+    " the feature continues; one that does not can read, but never write",
     {
         "an INSERT beside a feature that it knows": "committed",
         "tried again, a feature that it knows": ["committed", "committed"],
@@ -307,7 +307,7 @@ RANDOM_PLACE = "INVALID_NON_DETERMINISTIC_EXPRESSIONS"
 CONDITIONS = Observation(
     "complex-conditions",
     "Commands with conditions that Databricks checks by file, in a table with deletion vectors;"
-    " those that go through are DELETEs of one row, while another row of its file is updated",
+    " the accepted ones are DELETEs of one row, while another row of its file is updated",
     {
         "DELETE, not deterministic": RANDOM_PLACE,
         "UPDATE, not deterministic": RANDOM_PLACE,

@@ -157,8 +157,9 @@ def _overdrawn(clients: _Clients, check: str) -> Facts:
 
 DECLARED = DatabaseObservation(
     "declared-constraints",
-    "Two transactions at READ COMMITTED each look whether a rule allows what they do, and do it: by"
-    " hand both rules are broken; a FOREIGN KEY and a CHECK refuse the second",
+    "Two transactions at READ COMMITTED each check that a rule permits their change, and make it:"
+    " enforced by hand, both rules are violated; with a FOREIGN KEY and a CHECK, the second"
+    " transaction fails",
     {
         "the DELETE, by hand": "done",
         "children without a parent, by hand": 1,
@@ -193,8 +194,8 @@ def _uncommitted(clients: _Clients) -> Facts:
 
 UNCOMMITTED = DatabaseObservation(
     "read-uncommitted",
-    "A transaction at READ UNCOMMITTED reads a row three times while another changes it: PostgreSQL"
-    " gives what READ COMMITTED gives",
+    "A transaction at READ UNCOMMITTED reads a row three times while another one changes it:"
+    " PostgreSQL returns what READ COMMITTED returns",
     {
         "level": "read uncommitted",
         "at first": 100,

@@ -172,15 +172,15 @@ def _killed(session: Session, folder: Path, interruption: Interruption) -> Facts
 
 COPIED = Observation(
     "stopped-writer",
-    "An UPDATE of two partitions goes no further than a phase of its commit: version and rows of"
-    " what is on disk",
+    "An UPDATE of two partitions stops at a phase of its commit: version and rows of the table on"
+    " disk",
     _expected(),
     _copied,
 )
 KILLED = Observation(
     "killed-writer",
-    "The JVM of such an UPDATE is killed at a phase of its commit: version and rows of what is on"
-    " disk",
+    "The JVM of such an UPDATE is killed at a phase of its commit: version and rows of the table"
+    " on disk",
     _expected(),
     _killed,
     wide=True,

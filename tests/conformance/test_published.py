@@ -50,19 +50,19 @@ FOREIGN = re.compile(r"(?i)\bset yb_[^;]*|\b\w+\.dbo\.")
 """Priorities of YugabyteDB's, and the databases of SQL Server's."""
 ERROR = re.compile(r'(?:T(\d) now )?prints (?:out )?"ERROR', re.IGNORECASE)
 WHY = {
-    "a table in partitions": (r"(?i)partition", 13),
+    "a partitioned table": (r"(?i)partition", 13),
     "a foreign key": (r"(?i)references", 5),
-    "a column of a type or with a rule that the format has not": (r"^the column ", 16),
+    "a column type or column rule that the format lacks": (r"^the column ", 16),
     "a row locked by a query": (r"'LOCKS'", 7),
     "ON CONFLICT": ("'CONFLICT'", 2),
     "a savepoint": ("^SAVEPOINT", 5),
     "a prepared transaction": ("^PREPARE", 2),
     "a setting": ("(?i)^set ", 5),
-    "an index of expressions or of some rows, or before rows that are generated": (
+    "an index on expressions or on some rows, or before generated rows": (
         "(?i)^create (unique )?index",
         4,
     ),
-    "a statement that is no query and changes no rows": (
+    "a statement that is neither a query nor a change of rows": (
         "(?i)^(create|alter|vacuum|drop|table) ",
         11,
     ),

@@ -143,9 +143,8 @@ def _overtaken(session: Session, folder: Path, interruption: Interruption) -> Fa
 
 SEVERAL = Observation(
     "changes-of-several-commits",
-    "Changes of a table that are several commits, each with these and its end, overtake an INSERT,"
-    " which fails at the first; UNIFORM needs Iceberg's jar, which is not there, for a table that"
-    " the catalog knows",
+    "Table changes of several commits, each concurrent with an INSERT, which aborts at the first of"
+    " them; UNIFORM needs Iceberg's jar, which is not installed, for a table in the catalog",
     {
         "DROP FEATURE deletionVectors": [
             "UNSET TBLPROPERTIES",

@@ -157,8 +157,9 @@ def _overdrawn(clients: _Clients, check: str) -> Facts:
 
 DECLARED = DatabaseObservation(
     "declared-constraints",
-    "Two transactions at READ COMMITTED each look whether a rule allows what they do, and do it: by"
-    " hand both rules are broken; a FOREIGN KEY and a CHECK refuse the second",
+    "Two transactions at READ COMMITTED each check that a rule allows their change, and then"
+    " make it: checked by hand, both rules are violated; a FOREIGN KEY and a CHECK reject the"
+    " second change",
     {
         "the DELETE, by hand": "done",
         "children without a parent, by hand": 1,

@@ -88,7 +88,9 @@ def find_differences(test: Litmus, under: SpecLike, carry: RunsTests) -> tuple[s
             carry(test, under)
         except TimeLimit:
             return ()
-        return ("predicted that some wait for each other for ever, observed that all end",)
+        return (
+            "predicted: the transactions wait for each other forever; observed: all of them end",
+        )
     return describe_differences(predicted, RunResult(test, carry(test, under)))
 
 
@@ -153,10 +155,10 @@ class ExplorationResult(ReadableRepr):
     """The digest of the tests and their protocols."""
 
     def __repr__(self) -> str:
-        agreed = "all agree" if self.mismatch is None else f"not so:\n{self.mismatch}"
+        agreed = "all agree" if self.mismatch is None else f"mismatch:\n{self.mismatch}"
         return (
-            f"{self.runs} runs from seed {self.seed}, {self.several} as one of several ways,"
-            f" {self.unsaid} unsaid, {agreed}"
+            f"{self.runs} runs from seed {self.seed}, {self.several} with several predicted"
+            f" runs, {self.unsaid} without a prediction, {agreed}"
         )
 
     def batch(self, kind: str) -> RandomBatch:

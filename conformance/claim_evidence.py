@@ -55,7 +55,7 @@ class VerifiedClaim(ReadableRepr):
         """Where an answer is not as recorded: which question, to whom, and both values."""
         found = [
             f"{piece.question} on {a.engine}:"
-            f" {'; '.join(a.unlike or ('as the claim has it, which is not recorded',))}"
+            f" {'; '.join(a.unlike or ('agrees with the claim, but the record says otherwise',))}"
             for piece, answers in zip(self.claim.evidence, self.answers, strict=True)
             for a in answers
             if not a.unknown and (a.unlike or a.agrees is not piece.agrees)
@@ -93,7 +93,7 @@ class VerifiedClaim(ReadableRepr):
         claim, verdict = self.claim, self.verdict
         if self.contradictions:
             lines = [
-                f"{claim.name}: '{claim.verdict}' is recorded, '{verdict}' came out:",
+                f"{claim.name}: recorded verdict '{claim.verdict}', the runs give '{verdict}':",
                 *self.contradictions,
             ]
         else:
@@ -210,7 +210,7 @@ def _observed(
         for key, one in wanted.items()
         if name in (one.engines if isinstance(one, DatabaseObservation) else (DELTA,))
     }
-    reason = EngineUnavailable(f"{name} is not what this observation is made of")
+    reason = EngineUnavailable(f"{name} cannot make this observation")
     found: dict[str, Mapping[str, Figure] | IsolitmusError] = dict.fromkeys(wanted, reason)
     if not able:
         return found

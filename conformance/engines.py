@@ -66,9 +66,10 @@ def _refusal(engine: Engine, litmus: Litmus) -> IsolitmusError | None:
         try:
             if not engine.hosts:
                 raise Refused(
-                    f"{litmus.name}: {name} is of another writer, under {client.protocol}, and"
-                    f" {engine.product or engine.name} has its own transactions only; engines that"
-                    f" have others, too: {', '.join(n for n in engines() if engine_named(n).hosts)}"
+                    f"{litmus.name}: {name} belongs to another writer (protocol"
+                    f" {client.protocol}), and {engine.product or engine.name} runs only its"
+                    " own transactions; engines that run those of others too:"
+                    f" {', '.join(n for n in engines() if engine_named(n).hosts)}"
                 )
             joining = joinable_engine(client.protocol)
             if joining.ready is not None:
@@ -85,7 +86,7 @@ def joinable_engine(protocol: str) -> Engine:
         if engine.join is not None and engine.implements(protocol):
             return engine
     raise Refused(
-        f"no engine carries out single transactions under {protocol} beside those of another"
+        f"no engine runs single transactions under {protocol} beside those of another engine"
     )
 
 
@@ -100,8 +101,8 @@ def refuse_format(engine: Engine, name: str, form: str) -> None:
 def _other_format(engine: Engine, name: str, form: str) -> Refused:
     able = [each for each in engines() if _of_format(engine_named(each), form)]
     return Refused(
-        f"{name} is of format {form}, which {engine.product or engine.name} does not carry out;"
-        f" engines of that format: {', '.join(able)}"
+        f"{name} has format {form}, which {engine.product or engine.name} does not support;"
+        f" engines for that format: {', '.join(able)}"
     )
 
 

@@ -59,12 +59,12 @@ def find_java() -> Java:
             return Java(None, version)
         seen.append(f"PATH has {_describe(version)}")
     if not seen:
-        raise EngineUnavailable(f"{_NEEDED}, and this machine has no Java; {_REMEDY}")
+        raise EngineUnavailable(f"{_NEEDED}, but this machine has no Java; {_REMEDY}")
     raise EngineUnavailable(f"{_NEEDED}, but {' and '.join(seen)}; {_REMEDY}")
 
 
 def _describe(version: int | None) -> str:
-    return "none that starts" if version is None else f"Java {version}"
+    return "a Java that does not start" if version is None else f"Java {version}"
 
 
 def _version(command: str) -> int | None:

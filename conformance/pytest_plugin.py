@@ -43,7 +43,7 @@ OPTION = "isolitmus_engine"
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """On which engines litmus files are carried out."""
-    said = "Engines that litmus files are carried out on, with commas: model, delta, …"
+    said = "Engines that run litmus files, separated by commas: model, delta, …"
     group = parser.getgroup("isolitmus")
     group.addoption("--isolitmus-engine", metavar="E[,E...]", help=f"{said} (default: model).")
     parser.addini(OPTION, said, default="model")
@@ -130,8 +130,9 @@ def _refuse_silence(test: Litmus, engine: str) -> None:
     known = protocols(format_named(test.format).log)
     if engine == MODEL and not any(name in test.expect for name in known):
         raise IsolitmusError(
-            f"{test.name} expects nothing under any protocol, so there is nothing to compare the"
-            " model with; add an [expect.PROTOCOL], or another engine: --isolitmus-engine delta"
+            f"{test.name} expects nothing under any protocol, so the model has nothing to be"
+            " compared with; add an [expect.PROTOCOL], or choose another engine:"
+            " --isolitmus-engine delta"
         )
 
 
@@ -190,7 +191,9 @@ class HistoryItem(_Sentence, pytest.Item):
         checked = check(self._test, [level(name) for name in expected])
         for name, wanted in expected.items():
             if str(checked.levels[name]) != wanted:
-                raise NotMet(f"{wanted} by {name} is expected, and it is not:\n{checked!r}")
+                raise NotMet(
+                    f"FAILED: expected {wanted} by {name}, got {checked.levels[name]}:\n{checked!r}"
+                )
 
     def reportinfo(self) -> tuple[Path, None, str]:
         """What it is called in a report."""

@@ -143,12 +143,12 @@ def export_tests(tests: Sequence[tuple[Litmus | HistoryTest, SpecLike]], form: E
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
         raise IsolitmusError(
-            f"two tests would be called {twice}; rename a file, or export them apart"
+            f"two tests would have the name {twice}; rename a file, or export them separately"
         )
     text = _rendered(found, form)
     if _shape(text) != _shape(_rendered([_blank(each) for each in found], form)):
         raise IsolitmusError(
-            "a text of these tests would be more than a text in Python; please report it"
+            "a text of these tests would change the generated Python code; please report it"
         )
     return text
 
@@ -219,17 +219,17 @@ def _literal(text: str) -> str:
 
 def _exported(test: Litmus | HistoryTest, spec: Spec, form: ExportForm) -> ExportedTest:
     if isinstance(test, HistoryTest):
-        raise Refused(f"{test.name}: an abstract history is not exported, but SQL for Delta")
+        raise Refused(f"{test.name}: an abstract history cannot be exported, only SQL for Delta")
     _refuse(test, form)
     predicted = run(test, spec)
     if predicted.differences:
         raise IsolitmusError(
-            f"{test.name} is not as its file expects under {spec.name}: {predicted.differences[0]}"
+            f"{test.name} fails its own expectation under {spec.name}: {predicted.differences[0]}"
         )
     seen = predicted.run
     for name, ended in seen.transactions.items():
         if ended.outcome in ("silent", "unknown"):
-            raise Refused(f"{test.name}: the model does not say how {name} ends under {spec.name}")
+            raise Refused(f"{test.name}: the model has no prediction for {name} under {spec.name}")
     level = PROTOCOLS[spec.name]
     written = [t.target for t in test.transactions.values() if not isinstance(t, Read)]
     races = {
@@ -261,30 +261,33 @@ def _refuse(test: Litmus, form: ExportForm) -> None:
     """Refused for what the templates have no words for."""
     if test.raw or test.format != "delta":
         what = "raw transactions are" if test.raw else f"format {test.format} is"
-        raise Refused(f"{test.name}: {what} not exported, but SQL for Delta")
+        raise Refused(f"{test.name}: {what} not exported, only SQL for Delta")
     for name, client in test.clients.items():
         if client != ClientSettings(conf=client.conf):
             raise Refused(
-                f"{test.name}: {name} is more than a statement and its confs; `isolitmus run`"
-                " carries it out"
+                f"{test.name}: {name} has more than a statement and its confs; use `isolitmus run`"
             )
     for name, schema in test.tables.items():
         if not schema.exists or schema.parquet or schema.files:
-            raise Refused(f"{test.name}: table {name} is no Delta table when the schedule starts")
+            raise Refused(
+                f"{test.name}: table {name} is not a Delta table when the schedule starts"
+            )
     most = {schema.rows_per_file for schema in test.tables.values()}
     if len(most) > 1:
         raise Refused(
-            f"{test.name}: its tables cut their files differently, and a session has one conf for"
-            " that"
+            f"{test.name}: its tables have different limits of rows per file, and a session"
+            " has one conf for that"
         )
     parked = {step.transaction for step in test.schedule.steps if step.action != "both"}
     for name, statement in test.transactions.items():
         if INIT.search(statement.sql) or ALIAS.search(statement.sql):
             raise Refused(
-                f"{test.name}: {name} has a placeholder, which only `isolitmus run` fills in"
+                f"{test.name}: {name} has a placeholder, which only `isolitmus run` replaces"
             )
         if form == "pyspark" and name in parked and isinstance(statement, Vacuum):
-            raise Refused(f"{test.name}: {name} makes several commits; with --pytest they are held")
+            raise Refused(
+                f"{test.name}: {name} makes several commits, which only --pytest can hold"
+            )
 
 
 def _step(test: Litmus, step: Step, races: Mapping[str, str]) -> ExportedStep:

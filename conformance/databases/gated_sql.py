@@ -110,12 +110,12 @@ def add_gates(
     schemas = tuple(tables.values())
     known = {schema.name.lower(): k for k, schema in enumerate(schemas)}
     if client.each:
-        raise Refused(f"{transaction}: subqueries that depend on nothing are evaluated once here")
+        raise Refused(f"{transaction}: this engine evaluates uncorrelated subqueries only once")
     texts: list[GatedStatement] = []
     before = 0
     for part in statements_of(statement):
         if any(scan_hints(part.sql)):
-            raise Refused(f"{transaction}: table hints are of SQL Server")
+            raise Refused(f"{transaction}: only SQL Server has table hints")
         tree = Syntax(part.sql).tree().copy()
         found = _scans(tree)
         first = _asked_first(dialect, transaction, part, found)
@@ -188,7 +188,9 @@ def _asked_first(
     ]
     places = {select.find_ancestor(exp.Where) is None for select in found}
     if isinstance(statement, Update) and len(places) > 1:
-        raise Refused(f"{transaction}: subqueries of WHERE are evaluated before those of SET here")
+        raise Refused(
+            f"{transaction}: this engine evaluates subqueries of WHERE before those of SET"
+        )
     return found
 
 
@@ -236,7 +238,10 @@ def _gate(
     hidden = [] if isinstance(around, exp.Select) else _hidden(schema, index)
     keys = [part for part in known if _is_comparison(part, schema, hidden)]
     if keys and known[0] is not keys[0]:
-        raise Refused(f"{words[0]}: what '{keys[0].sql()}' asks is evaluated before the rest here")
+        raise Refused(
+            f"{words[0]}: this engine evaluates the subquery in '{keys[0].sql()}' before the rest"
+            " of the condition"
+        )
     alone = any(select is around for select in first)
     told = exp.and_(*early) if alone and early else exp.true()
     who, number = map(exp.Literal.string, words)

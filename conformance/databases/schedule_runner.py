@@ -171,14 +171,14 @@ class _Schedule:
         """Refused for a step at which no statement can be stopped here."""
         if step.action == "step":
             raise Refused(
-                f"'{step}' stops a scan at any entry; a statement can be stopped at a row that its"
-                f" scan gives, {step.transaction}.scan[N]"
+                f"'{step}' would stop a scan at an arbitrary entry; a statement can be"
+                f" stopped only at a row that its scan returns, {step.transaction}.scan[N]"
             )
         late = is_subquery_late(self.sql.dialect, self.litmus.transactions[step.transaction])
         if step.action == "scan" and late and not self.sql.dialect.snapshot:
             raise Refused(
-                f"'{step}' stops a statement with a subquery that is asked once the scan has come"
-                " to a row, and not first"
+                f"'{step}' would stop a statement whose subquery is evaluated when the scan"
+                " reaches a row, not before the scan"
             )
 
     def refuse_planned(self) -> None:
@@ -199,7 +199,7 @@ class _Schedule:
                     )
                     raise UndeterminedError(
                         f"{self.litmus.name}: {self.sql.product} scans {went} for"
-                        f" '{text.partition(' WHERE')[0]}' of {name}, where {goes} is said"
+                        f" '{text.partition(' WHERE')[0]}' of {name}; the test expects {goes}"
                     )
 
     def run(self) -> Run:
@@ -226,7 +226,7 @@ class _Schedule:
             waits = self.known[name].seen.behind
             raise TimeLimit(
                 f"{self.litmus.name}: {self.sql.product}: {name} still waits for"
-                f" {' and '.join(waits)}, and the schedule is over; everything was rolled back"
+                f" {' and '.join(waits)} at the end of the schedule; everything was rolled back"
             )
         return done
 
@@ -291,9 +291,9 @@ class _Schedule:
         slow = sorted(name for name, found in seen.items() if found.state == "runs")
         if slow:
             raise TimeLimit(
-                f"{self.litmus.name}: {self.sql.product} was not through with a statement of"
-                f" {' and '.join(slow)} after {LIMIT:g} s, which waits for nobody; everything was"
-                " rolled back"
+                f"{self.litmus.name}: {self.sql.product} did not finish a statement of"
+                f" {' and '.join(slow)} within {LIMIT:g} s, and it waits for no transaction;"
+                " everything was rolled back"
             )
         for found in seen.values():
             for name, behind, wants in found.failure.circle if found.failure is not None else ():
@@ -332,9 +332,10 @@ class _Schedule:
             said = one.texts[one.asked - 1]
             if found.path is not None and found.path.lower() != said.path.lower():
                 raise UndeterminedError(
-                    f"{self.litmus.name}: {self.sql.product} goes by"
-                    f" {found.path.lower() or 'no index'} for '{said.text.partition(' WHERE')[0]}'"
-                    f" of {name}, where {said.path or 'none'} is said"
+                    f"{self.litmus.name}: {self.sql.product} uses"
+                    f" {found.path.lower() or 'no index'} for"
+                    f" '{said.text.partition(' WHERE')[0]}' of {name}; the test expects"
+                    f" {said.path or 'no index'}"
                 )
 
     def over(

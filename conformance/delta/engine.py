@@ -233,7 +233,7 @@ def replay(
 
     def carry_out(interruption: Interruption) -> Run:
         with (
-            report_jvm_failure(test.name, "besides its transactions", session.jvm),
+            report_jvm_failure(test.name, "outside its transactions", session.jvm),
             place_tables(test, session) as tables,
             Parking(session, interruption, seconds) as parking,
         ):
@@ -280,7 +280,7 @@ def _install() -> Path:
             made.replace(place)
     except OSError as error:
         raise EngineUnavailable(
-            f"no archive of Spark's classes could be made: {error.strerror or error}"
+            f"cannot create the archive of Spark's classes: {error.strerror or error}"
         ) from None
     return place
 
@@ -442,7 +442,7 @@ class _SparkReplay:
             return
         self._clients.open(name)
         if self._litmus.client(name).asks:
-            said = f"what comes before {self._said(name)}"
+            said = f"the preparation of {self._said(name)}"
             asking = self._parking.start(said, self._clients.asking(name))
             if asking.error is not None:
                 self._started[name] = _StartedThread(asking, self._chronicle.version, held=True)

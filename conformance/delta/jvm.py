@@ -67,9 +67,7 @@ def open_gateway(
             yield opened
         except Exception as error:
             if _ended(process, error):
-                raise EngineUnavailable(
-                    f"Spark's JVM ended in the middle of its work ({error})"
-                ) from error
+                raise EngineUnavailable(f"Spark's JVM ended during the run ({error})") from error
             raise
         finally:
             _no_more_finalizers(opened)
@@ -140,7 +138,7 @@ def _await(
 def _reason(text: str, conf: Mapping[str, str], status: int) -> str:
     """Why the JVM ended, as one sentence, of what it wrote and of its exit status."""
     if status < 0:
-        return f"Spark's JVM was ended before it was ready, by {signal.Signals(-status).name}"
+        return f"Spark's JVM was killed by {signal.Signals(-status).name} before it was ready"
     jar = conf.get("spark.jars.packages", "")
     if (
         "unresolved dependency" in text
@@ -148,9 +146,9 @@ def _reason(text: str, conf: Mapping[str, str], status: int) -> str:
         or "FAILED DOWNLOADS" in text
     ):
         return (
-            f"the jar {jar} could not be fetched; connect this machine to Maven Central for the"
-            " first start, which fetches it and what it needs (about 17 MB), after that Ivy's cache"
-            " has it"
+            f"cannot download the jar {jar}; connect this machine to Maven Central for the"
+            " first start, which downloads it and its dependencies (about 17 MB); later"
+            " starts read Ivy's cache"
         )
     said = next(
         (
@@ -158,7 +156,7 @@ def _reason(text: str, conf: Mapping[str, str], status: int) -> str:
             for line in text.splitlines()
             if line.startswith(("Exception", "Error:", "Caused by"))
         ),
-        text.strip().splitlines()[-1] if text.strip() else "it said nothing",
+        text.strip().splitlines()[-1] if text.strip() else "no output",
     )
     return f"Spark's JVM ended before it was ready: {said}"
 

@@ -83,8 +83,8 @@ class LoggedTable:
             there = rows.get(file.path, ())
             if len(there) != written - dead:
                 raise NotModelled(
-                    f"{file.path} has {count_of(len(there), 'row')}, and {written - dead} by"
-                    " the log"
+                    f"{file.path} has {count_of(len(there), 'row')}, but {written - dead}"
+                    " according to the log"
                 )
             kept = (TableRow(f"{path}.{k}", "", row) for k, row in enumerate(there))
             held.append(File(path, partition, tuple(kept), stats, dead))
@@ -114,7 +114,7 @@ class LoggedTable:
         if self.types[name] == "BOOLEAN":
             return Stats(None, None, nulls)
         if (least is None or greatest is None) and nulls < said["numRecords"]:
-            raise NotModelled(f"the log has no least or greatest value of column {name} in {path}")
+            raise NotModelled(f"the log has no minimum or maximum of column {name} in {path}")
         return Stats(_value(least, self.types[name]), _value(greatest, self.types[name]), nulls)
 
 
@@ -135,14 +135,14 @@ def read_logged_table(
     ('id INT', 'delta-serializable')
     """
     if not commits or commits[0].version != 0:
-        raise NotModelled("its log does not begin with version 0 any more")
+        raise NotModelled("the log of the table no longer starts with version 0")
     metadata = _newest(commit.metadata for commit in commits)
     fields = json.loads(metadata.schema)["fields"]
     for column in fields:
         _refuse_column(column)
     protocol = next((p for p, known in PROTOCOLS.items() if known == metadata.level), None)
     if protocol is None:
-        raise NotModelled(f"its {LEVEL_KEY} is '{metadata.level}'")
+        raise NotModelled(f"{LEVEL_KEY} is '{metadata.level}', which is unsupported")
     properties = declared_properties(metadata.plain, _newest(commit.protocol for commit in commits))
     document: TomlTable = {
         "columns": ", ".join(f"{c['name']} {logged_type(c)}" for c in fields),
@@ -190,10 +190,10 @@ def _newest(actions: Iterable[A | None]) -> A:
 def _refuse_column(column: Mapping[str, Any]) -> None:
     name = column["name"]
     if column.get("nullable") is False:
-        raise NotModelled(f"its column {name} is NOT NULL, which is not modelled")
+        raise NotModelled(f"column {name} is NOT NULL, which is unsupported")
     for key in column["metadata"]:
         if key not in PLAIN:
-            raise NotModelled(f"its column {name} has {key}, which is not modelled here")
+            raise NotModelled(f"column {name} has {key}, which is unsupported")
 
 
 def _count(file: LogFile) -> int:

@@ -221,8 +221,9 @@ def _watch(jvm: Any) -> Any:
         return compiler.getClassLoader().loadClass("isolitmus.Watch").newInstance()
     except Py4JError as error:
         raise EngineUnavailable(
-            "the transactions of this Spark's Delta cannot be watched; those of delta-spark 4.4.0"
-            f" can: {str(getattr(error, 'java_exception', error)).splitlines()[0]}"
+            "cannot observe the transactions of this version of Delta (supported:"
+            " delta-spark 4.4.0):"
+            f" {str(getattr(error, 'java_exception', error)).splitlines()[0]}"
         ) from error
 
 
@@ -370,7 +371,7 @@ class Parking:
 
     def finish(self, transaction: HeldTransaction[Any]) -> None:
         """Release a parked statement and wait for its end."""
-        with self._step(transaction, None, "end after its commit was let through"):
+        with self._step(transaction, None, "end after its commit was released"):
             transaction.gate.open(None)
 
     @contextmanager
@@ -388,7 +389,7 @@ class Parking:
                 self._wait(
                     transaction,
                     lambda: transaction.held or transaction.ended,
-                    f"come to {_WHERE[stop]}, nor end",
+                    f"reach {_WHERE[stop]} or end",
                 )
         finally:
             if self._table is not None:

@@ -324,7 +324,7 @@ def _package_versions() -> dict[str, str]:
             ) from None
         if found[package] != wanted:
             raise EngineUnavailable(
-                f"{package} {found[package]} is installed, and isolitmus replays on {wanted};"
+                f"{package} {found[package]} is installed, but isolitmus needs {wanted};"
                 f" {INSTALL} installs it"
             )
     return found
@@ -335,8 +335,8 @@ def _refuse_a_second() -> None:
 
     if SparkContext._active_spark_context is not None:  # noqa: SLF001 - no public name
         raise EngineUnavailable(
-            "another Spark session is open in this Python process; stop it first, or replay in a"
-            " process of its own"
+            "another Spark session is open in this Python process; stop it first, or use another"
+            " process"
         )
 
 

@@ -60,9 +60,7 @@ def replay(litmus: Litmus, protocol: str, worker: WorkerProcess) -> Run:
     _of_release(worker.release).refuse_unable(protocol)
     level = PROTOCOLS[worker.release][protocol]
     if any(client.protocol is not None for client in litmus.clients.values()):
-        raise Refused(
-            f"{litmus.name}: {ENGINE} {worker.release} carries out its own transactions only"
-        )
+        raise Refused(f"{litmus.name}: {ENGINE} {worker.release} runs only its own transactions")
     folder = Path(tempfile.mkdtemp(prefix="litmus_"))
     try:
         return _DeltalakeReplay(litmus, level, worker, folder).run(protocol)
@@ -89,8 +87,8 @@ def _joined(
     level = PROTOCOLS[release][protocol]
     if level is not None:
         raise Refused(
-            f"{litmus.name}: {protocol} needs a table whose {LEVEL_KEY} is {level}, which Spark"
-            " does not write; a table has one level for all its writers"
+            f"{litmus.name}: {protocol} needs a table with {LEVEL_KEY} = {level}, which Spark"
+            " cannot set; all writers of a table share one level"
         )
     for schema in litmus.tables.values():
         refuse_unlike_table(schema)

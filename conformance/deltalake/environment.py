@@ -107,9 +107,9 @@ def install(release: str) -> Path:
             shutil.rmtree(place, ignore_errors=True)
             if UNLIKE.search(said):
                 raise EngineUnavailable(
-                    f"{ENGINE} {release} was not installed: a file that was offered for it is none"
-                    f" of those that are known here by their SHA-256 ({WHEELS.name}), or none is"
-                    f" known for this Python and platform: {brief(said)}"
+                    f"{ENGINE} {release} was not installed: the SHA-256 of a downloaded file"
+                    f" is not in {WHEELS.name}, or no file is listed there for this Python and"
+                    f" platform: {brief(said)}"
                 )
             raise EngineUnavailable(f"{ENGINE} {release} could not be installed: {brief(said)}")
     done.touch()
@@ -163,7 +163,9 @@ class WorkerProcess:
         except BrokenPipeError:
             line = ""
         if not line:
-            raise EngineUnavailable(f"the worker of {ENGINE} ended with {self.process.wait()}")
+            raise EngineUnavailable(
+                f"the worker process of {ENGINE} ended with exit status {self.process.wait()}"
+            )
         answer = json.loads(line)
         if "error" in answer:
             raise EngineError(answer["error"]["class"], answer["error"]["message"])

@@ -79,7 +79,7 @@ def api_call(
     Refused for what delta-rs has no call for.
     """
     if any(select.version is not None for select in st.untracked_queries(statement)):
-        raise Refused(f"'{statement.sql}': VERSION AS OF is not carried out there")
+        raise Refused(f"'{statement.sql}': VERSION AS OF is unsupported on delta-rs")
     match statement:
         case st.Insert():
             return _insert(statement, schemas, duck)
@@ -95,7 +95,7 @@ def api_call(
         case st.Optimize():
             return _optimize(statement, schemas[statement.target])
         case _:
-            raise Refused(f"'{statement.sql}' is no operation that is carried out there")
+            raise Refused(f"'{statement.sql}' is unsupported on delta-rs")
 
 
 def _insert(
@@ -112,7 +112,7 @@ def _insert(
     }
     for what, wanted in special.items():
         if wanted:
-            raise Refused(f"'{statement.sql}': {what} is not what its writes have")
+            raise Refused(f"'{statement.sql}': {what} is unsupported in writes of delta-rs")
     _one_file(statement.sql, statement.query)
     steps = translate(statement, schemas)
     predicate = None
@@ -140,7 +140,9 @@ def _insert(
 
 def _one_file(sql: str, query: qu.Query) -> None:
     if len(query) > 1:
-        raise Refused(f"'{sql}': UNION ALL asks for a file for each branch, and it writes one")
+        raise Refused(
+            f"'{sql}': UNION ALL writes one file per branch; delta-rs writes a single file"
+        )
 
 
 def _replaced(statement: st.Insert, schema: Schema) -> str | None:
@@ -216,7 +218,7 @@ def _inserted(then: exp.Insert, schema: Schema, using: exp.Expr) -> dict[str, st
 
 def _optimize(statement: st.Optimize, schema: Schema) -> Request:
     if statement.rewrite == "vector":
-        raise Refused(f"'{statement.sql}': it writes no deletion vectors that could be purged")
+        raise Refused(f"'{statement.sql}': delta-rs writes no deletion vectors to purge")
     filters = []
     if statement.where is not None:
         for part in ex.conjuncts(statement.where):
@@ -226,7 +228,10 @@ def _optimize(statement: st.Optimize, schema: Schema) -> Request:
                 ):
                     filters.append((schema.columns[column.index].name, "=", str(value)))
                 case _:
-                    raise Refused(f"'{statement.sql}': delta-rs compacts where a column is a value")
+                    raise Refused(
+                        f"'{statement.sql}': delta-rs supports only conditions column = value in"
+                        " OPTIMIZE"
+                    )
     names = [_name(name, schema) for name in statement.zorder]
     return {"do": "optimize", "partitions": filters, "zorder": names}
 
@@ -295,19 +300,19 @@ class _StartedRequest:
 def refuse_unlike_table(schema: Schema) -> None:
     """Refused for a table that delta-rs does not write as Spark does."""
     lacking = {
-        "a table that is made by a statement": not schema.exists,
+        "creation by a statement": not schema.exists,
         "CONVERT TO DELTA": bool(schema.parquet),
         "raw transactions": bool(schema.files),
         "clustering": bool(schema.clustered_by),
         "identity columns": schema.generates,
-        "a number of rows per file": schema.rows_per_file is not None,
-        "another type than those that every format has": any(
+        "a limit of rows per file": schema.rows_per_file is not None,
+        "a column type that not every format has": any(
             column.type not in BASE_TYPES for column in schema.columns
         ),
     }
     for what, wanted in lacking.items():
         if wanted:
-            raise Refused(f"table {schema.name} needs {what}, which is not carried out there")
+            raise Refused(f"table {schema.name} needs {what}, which is unsupported on delta-rs")
 
 
 class Writer:
@@ -350,7 +355,9 @@ class Writer:
     def _take(self, step: Step) -> None:
         name = step.transaction
         if step.action in ("park-init", "park-prepare"):
-            raise Refused(f"the step {step}: a statement of delta-rs stops nowhere inside")
+            raise Refused(
+                f"step {step}: a statement of delta-rs has no phase at which it can be held"
+            )
         if name not in self._values:
             self._ask(name)
         if name not in self._started and step.begins:
@@ -367,7 +374,7 @@ class Writer:
         plain = replace(ClientSettings(), **{key: getattr(client, key) for key in CARRIED})
         options = () if client.write is None else client.write.options
         if client != plain or set(options) - {"replaceWhere"}:
-            raise Refused(f"{name}: its client does what only Spark's can, besides the statement")
+            raise Refused(f"{name}: its client has settings that only Spark supports")
         self._values[name] = {
             parameter: scalar_value(query.sql, self._read(f"{name} before", query))
             for parameter, query in client.let.items()

@@ -75,8 +75,8 @@ def _steer(tree: exp.Update | exp.Delete, schema: Schema, index: Index | None) -
     if index is not None and not compared:
         column = schema.columns[index.columns[0]].name
         raise Refused(
-            f"UPDATE and DELETE go by {index.name} if their condition compares {column} with a"
-            " constant, and not otherwise"
+            f"UPDATE and DELETE use {index.name} only if their condition compares {column}"
+            " with a constant"
         )
 
 

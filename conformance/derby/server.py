@@ -109,7 +109,7 @@ class DerbyServer:
         """Every connection is closed; EngineUnavailable if one does not end."""
         if not self._ask(GRACE, "close", int(GRACE * 1000)):
             raise EngineUnavailable(
-                f"a statement of Derby's has not ended {GRACE:g} s after it was told to"
+                f"a statement of Derby did not end within {GRACE:g} s after the request to end"
             )
 
     def _ask(self, seconds: float, *words: object) -> Any:
@@ -137,10 +137,10 @@ class DerbyServer:
     def _why(self) -> str:
         status = self._process.wait(GRACE)
         if status < 0:
-            return f"Derby's JVM was ended by {signal.Signals(-status).name}"
+            return f"Derby's JVM was killed by {signal.Signals(-status).name}"
         self._said.seek(0)
-        said = self._said.read().decode(errors="replace").strip() or "it said nothing"
-        return f"Derby's JVM ended with {status}: {brief(said)}"
+        said = self._said.read().decode(errors="replace").strip() or "no output"
+        return f"Derby's JVM ended with exit status {status}: {brief(said)}"
 
 
 @contextmanager
@@ -161,7 +161,7 @@ def derby_jars() -> tuple[Path, ...]:
     found = [sorted(below.glob(name)) for name in JARS] if below is not None else []
     if not found or not all(found):
         raise EngineUnavailable(
-            "Derby is among PySpark's jars, and there is no PySpark here; `pip install"
+            "Derby comes with PySpark, which is not installed; `pip install"
             " 'isolitmus[spark]'` installs it"
         )
     return tuple(paths[-1] for paths in found)

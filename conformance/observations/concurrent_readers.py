@@ -117,7 +117,7 @@ STREAM = Observation(
 
 STREAM_PRINTED = Observation(
     "stream-meets-printed-changes",
-    "The same for the other changes that the documents print",
+    "As stream-meets-changes, for the other changes named by the documentation",
     PRINTED,
     _altered_as_printed,
     wide=True,

@@ -143,9 +143,8 @@ def _overtaken(session: Session, folder: Path, interruption: Interruption) -> Fa
 
 SEVERAL = Observation(
     "changes-of-several-commits",
-    "Changes of a table that consist of several commits (listed, with the outcome) run while an"
-    " INSERT is parked; the INSERT aborts because of the first one; for a table in the catalog,"
-    " UNIFORM needs Iceberg's jar, which is not there",
+    "Table changes of several commits, each concurrent with an INSERT, which aborts at the first of"
+    " them; UNIFORM needs Iceberg's jar, which is not installed, for a table in the catalog",
     {
         "DROP FEATURE deletionVectors": [
             "UNSET TBLPROPERTIES",

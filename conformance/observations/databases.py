@@ -157,9 +157,9 @@ def _overdrawn(clients: _Clients, check: str) -> Facts:
 
 DECLARED = DatabaseObservation(
     "declared-constraints",
-    "Two transactions at READ COMMITTED each check that a rule permits their change, and make it:"
-    " enforced by hand, both rules are violated; with a FOREIGN KEY and a CHECK, the second"
-    " transaction fails",
+    "Two transactions at READ COMMITTED each check that a rule allows their change, and then"
+    " make it: checked by hand, both rules are violated; a FOREIGN KEY and a CHECK reject the"
+    " second change",
     {
         "the DELETE, by hand": "done",
         "children without a parent, by hand": 1,

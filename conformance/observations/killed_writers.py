@@ -67,10 +67,10 @@ class _Held:
         """Wait until it is held at a phase."""
         reached = self._locks[phase].hasReached
         if not interruption.wait_for(lambda: reached() or self._worker.ended, SECONDS):
-            raise TimeLimit(f"the statement did not come to {phase} within {SECONDS:g} s")
+            raise TimeLimit(f"the statement did not reach {phase} within {SECONDS:g} s")
         if self._worker.ended:
             self._worker.value()
-            raise EngineFailed(f"the statement ended before it came to {phase}")
+            raise EngineFailed(f"the statement ended before it reached {phase}")
 
     def go(self, phase: str) -> None:
         """Let it go on from a phase, at which it has not been let go before."""
@@ -166,21 +166,23 @@ def _killed(session: Session, folder: Path, interruption: Interruption) -> Facts
         process.kill()
         process.wait()
     if process.returncode:
-        raise EngineFailed(f"the process with the writers ended with {process.returncode}")
+        raise EngineFailed(
+            f"the process with the writers ended with exit status {process.returncode}"
+        )
     return {phase: _found(session, folder / phase) for phase in PHASES}
 
 
 COPIED = Observation(
     "stopped-writer",
-    "An UPDATE of two partitions stops at a phase of its commit: version and rows of the table on"
+    "An UPDATE of two partitions is held at a phase of its commit: version and rows of the table on"
     " disk",
     _expected(),
     _copied,
 )
 KILLED = Observation(
     "killed-writer",
-    "The JVM of such an UPDATE is killed at a phase of its commit: version and rows of the table"
-    " on disk",
+    "The JVM of such an UPDATE is killed at a phase of its commit: version and rows of the"
+    " table on disk",
     _expected(),
     _killed,
     wide=True,

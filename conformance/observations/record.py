@@ -39,10 +39,10 @@ class ObservationResult(ReadableRepr):
         return self.expected == self.facts
 
     def __repr__(self) -> str:
-        lines = [f"{self.name}: {'as expected' if self.as_expected else 'not as expected'}"]
+        lines = [f"{self.name}: {'passed' if self.as_expected else 'FAILED'}"]
         for key in dict.fromkeys((*self.expected, *self.facts)):
             wanted, seen = self.expected.get(key), self.facts.get(key)
-            lines.append(f"  {key}: {seen}" + ("" if seen == wanted else f", not {wanted}"))
+            lines.append(f"  {key}: {seen}" + ("" if seen == wanted else f" (expected {wanted})"))
         return "\n".join(lines)
 
 
@@ -74,7 +74,7 @@ class Observation:
     def _made(self, session: Session, interruption: Interruption) -> ObservationResult:
         with (
             TemporaryDirectory(dir=session.directory, ignore_cleanup_errors=True) as folder,
-            report_jvm_failure(self.name, "where nothing is observed", session.jvm),
+            report_jvm_failure(self.name, "outside the observed steps", session.jvm),
         ):
             facts = self.observe(session, Path(folder), interruption)
         return ObservationResult(self.name, self.expected, facts)

@@ -365,8 +365,8 @@ class PostgresServer:
                 kill = "SELECT pg_terminate_backend(%s, %s)"
                 if self._run(kill, client.pid, int(GRACE * 1000)) != ((True,),):
                     raise EngineUnavailable(
-                        f"a statement of PostgreSQL's has not ended {GRACE:g} s after it was"
-                        " told to"
+                        f"a statement of PostgreSQL did not end within {GRACE:g} s after the"
+                        " request to end"
                     )
             client.connection.close()
         self._clients.clear()
@@ -416,7 +416,7 @@ def postgres_programs() -> Path:
     """
     if find_spec("psycopg") is None:
         raise EngineUnavailable(
-            "PostgreSQL is talked to by psycopg, which is not here; `pip install"
+            "PostgreSQL needs psycopg, which is not installed; `pip install"
             " 'isolitmus[postgres]'` installs it"
         )
     here = shutil.which("postgres")
@@ -426,8 +426,8 @@ def postgres_programs() -> Path:
         if (place / "initdb").exists():
             return place
     raise EngineUnavailable(
-        "there is no PostgreSQL server on PATH or in /usr/lib/postgresql; `make engines` installs"
-        " it where that is possible, else a package such as Debian's postgresql"
+        "no PostgreSQL server found on PATH or in /usr/lib/postgresql; `make engines`"
+        " installs it where possible, otherwise a package such as Debian's postgresql"
     )
 
 

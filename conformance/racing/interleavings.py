@@ -142,11 +142,11 @@ class InterleavingsResult(ReadableRepr):
         total, wrong = len(self.interleavings), len(self.unexplained)
         names = " and ".join(self.interleavings[0].endings)
         if not wrong:
-            end = "each leaves a table that some serial order gives"
+            end = "each final table equals that of a serial order"
         else:
             end = (
-                f"{wrong} of them {'leaves' if wrong == 1 else 'leave'} a table that no serial"
-                " order gives"
+                f"{wrong} of them {'ends' if wrong == 1 else 'end'} with a table that no"
+                " serial order produces"
             )
         failed = len(self.failed)
         also = f"; in {failed} of them a job fails" if failed else ""
@@ -165,11 +165,11 @@ class InterleavingsResult(ReadableRepr):
 
     def _against(self, one: InterleavingResult) -> Iterator[str]:
         """The table of an interleaving beside those of the serial orders."""
-        yield f"  leaves {_table(one.rows)}"
+        yield f"  final table: {_table(one.rows)}"
         for order in permutations(one.effective):
             rows = self.alone[" ".join(order)]
-            gives = "has a job that fails" if rows is None else f"gives {_table(rows)}"
-            yield f"  {' '.join(order)} {gives}"
+            gives = "a job fails" if rows is None else f"{_table(rows)}"
+            yield f"  serial order {' → '.join(order)}: {gives}"
 
 
 def interleave(
@@ -198,7 +198,7 @@ def interleave(
     ...     assert found.explained, found
     """
     if len(jobs) not in (2, 3):
-        raise IsolitmusError(f"{count_of(len(jobs), 'job')} to interleave; two or three are wanted")
+        raise IsolitmusError(f"cannot interleave {count_of(len(jobs), 'job')}; pass two or three")
     walk = _Interleaving(
         spark, table, _named(jobs), columns=columns, before=before, seconds=seconds
     )
@@ -258,16 +258,15 @@ class _Interleaving:
         for name in names:
             if not any(one.endings[name].commits for one in found):
                 raise IsolitmusError(
-                    f"{name} commits nothing to {self.given}, in none of"
-                    f" {count_of(len(found), 'interleaving')}: there is nothing of it to be"
-                    " interleaved"
+                    f"{name} commits nothing to {self.given} in any of"
+                    f" {count_of(len(found), 'interleaving')}, so it cannot be interleaved"
                 )
         alone = {" ".join(dict.fromkeys(one.order)): _gives(one) for one in found if _serial(one)}
         again = _gives(self._run(names)[0])
         if alone[" ".join(names)] != again:
             raise IsolitmusError(
-                f"{' and then '.join(names)} gave another table when they ran again, one after"
-                " another: leave columns out that are a time or a random key, columns=[…]"
+                f"{' and then '.join(names)} gave another table when they ran serially again:"
+                " exclude columns with times or random keys, columns=[…]"
             )
         judged = [self._judged(one, alone) for one in found]
         return InterleavingsResult(str(self.given), tuple(judged), alone)
@@ -279,8 +278,8 @@ class _Interleaving:
         while left:
             if len(found) == most:
                 raise IsolitmusError(
-                    f"{' and '.join(self.jobs)} have more than {count_of(most, 'interleaving')};"
-                    " interleave fewer jobs, or say most=…"
+                    f"{' and '.join(self.jobs)} have more than"
+                    f" {count_of(most, 'interleaving')}; interleave fewer jobs, or raise most=…"
                 )
             begin = left.pop()
             one, enabled = self._run(tuple(self.jobs), begin)
@@ -328,8 +327,8 @@ class _Interleaving:
                     name = begin[len(order)]
                 if name not in able:
                     raise IsolitmusError(
-                        f"{name} ended before it did so in another run of the same steps,"
-                        f" '{' '.join(begin)}': what it does depends on something else"
+                        f"{name} ended earlier than in another run of the same steps,"
+                        f" '{' '.join(begin)}': its steps depend on something else"
                     )
                 if name in parked:
                     parked[name].advance()
@@ -341,9 +340,9 @@ class _Interleaving:
         for commit in commits_since(self._path, first):
             if commit.version not in own:
                 raise IsolitmusError(
-                    f"{commit.words} is of none of {' and '.join(names)} as they were held: it was"
-                    " committed by a thread that nobody waited for, or by another process or"
-                    " engine"
+                    f"{commit.words} was committed by none of the held jobs"
+                    f" {' and '.join(names)}, but by a thread that was not waited for, or by"
+                    " another process or engine"
                 )
         return (
             InterleavingResult(order, self._actions(order, enabled), endings, self._rows()),

@@ -195,7 +195,10 @@ class Prediction(ReadableRepr):
     def __str__(self) -> str:
         said = [*self.why, self.serial] if self.serial else [*self.why]
         if self.differences:
-            head = f"NOT as predicted, where version 0 is the table's version {self.run.base}:"
+            head = (
+                "FAILED: not as predicted (version 0 below is the table's version"
+                f" {self.run.base}):"
+            )
             said = [*self.differences, *said]
         else:
             head = "as predicted" + (":" if said else "")
@@ -222,7 +225,7 @@ def window_litmus_without_rows(
     names = [statement.name for statement in window.statements]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
-        raise NotModelled(f"two statements are called {twice}")
+        raise NotModelled(f"two statements have the name {twice}")
     for statement in window.statements:
         if statement.unknown:
             raise NotModelled(statement.unknown)
@@ -253,20 +256,23 @@ def predict_statement(
     for commit in commits:
         if window.base < commit.version <= window.last and commit.version not in made:
             raise NotModelled(
-                f"{commit.words} is of no statement that the race was given as a text"
+                f"{commit.words} was not committed by a statement that the race got as SQL text"
             )
     before = [commit for commit in commits if commit.version <= window.base]
     confs, rows_per_file = session_settings(session.spark, given)
     logged = read_logged_table(before, model_table_name(given), rows_per_file)
     window_litmus_without_rows(window, logged, confs)
     if logged.rows > MOST_ROWS:
-        raise NotModelled(f"it has {logged.rows} rows, and the model is for {MOST_ROWS} at most")
+        raise NotModelled(
+            f"the table has {logged.rows} rows; the model supports at most {MOST_ROWS}"
+        )
     try:
         rows = rows_by_file(session, table, window.base, logged.files)
         versions = rows_by_version(session, table, window.base, window.last)
     except PySparkException as error:
         raise NotModelled(
-            f"its files cannot be read any more: {error.getCondition() or type(error).__name__}"
+            "files of the table can no longer be read:"
+            f" {error.getCondition() or type(error).__name__}"
         ) from None
     test = window_litmus(window, logged, rows, confs)
     return predict(test, window, logged, commits, versions)
@@ -279,9 +285,9 @@ def session_settings(spark: Any, given: str | Path) -> tuple[dict[str, str], int
     for key, wanted in TAKEN.items():
         value = spark.conf.get(key, wanted)
         if value.lower() != wanted.lower():
-            raise NotModelled(f"{key} is {value}, and the model knows Spark with {wanted}")
+            raise NotModelled(f"{key} is {value}; the model supports only {wanted}")
     if isinstance(given, str) and spark.catalog.isCached(given):
-        raise NotModelled(f"{given} is cached")
+        raise NotModelled(f"table {given} is cached")
     said = {key: spark.conf.get(key, None) for key in CONFS}
     most = int(spark.conf.get(MOST_RECORDS, "0"))
     return {key: value for key, value in said.items() if value is not None}, most or None
@@ -349,8 +355,8 @@ def _refuse_layout(
             modelled = file_shapes(schema, by_name[writer.name].effect.adds)
             if sorted(map(repr, wrote)) != sorted(map(repr, modelled)):
                 raise NotModelled(
-                    f"{writer.name} wrote {_files(len(wrote))} that {reader.name} saw, and the"
-                    f" model writes {_files(len(modelled))} otherwise filled"
+                    f"{writer.name} wrote {_files(len(wrote))}, which {reader.name} saw, but"
+                    f" the model writes {_files(len(modelled))} with other contents"
                 )
 
 
@@ -417,7 +423,7 @@ def respell(sql: str, table: str | Path) -> str:
     def spelled(found: re.Match[str]) -> str:
         if found["last"]:
             raise NotModelled(
-                f"'{sql}' says {found['last']}, and the race was given {'.'.join(parts)}"
+                f"'{sql}' names {found['last']}, but the race is for {'.'.join(parts)}"
             )
         return name if found["whole"] else found[0]
 

@@ -78,7 +78,7 @@ class RaceSteps:
         runs = dict(seen)
         own = {version for each in seen.values() for version in each.commits}
         others = {
-            commit.version: f"version {commit.version} ({commit.operation or 'of nobody'})"
+            commit.version: f"version {commit.version} ({commit.operation or 'unknown operation'})"
             for commit in commits_since(self._table, self._began)
             if commit.version not in own
         }
@@ -177,8 +177,8 @@ class RaceOutcome(ReadableRepr):
     def __str__(self) -> str:
         lines = [repr(self)]
         for commit in self.overtook:
-            own = ", its own," if commit.version in self.commits else ""
-            lines.append(f"  {commit.words}{own} overtook it")
+            own = " (its own)" if commit.version in self.commits else ""
+            lines.append(f"  concurrent commit{own}: {commit.words}")
         if self.message:
             lines.append(f"  {self.message}")
         if self.prediction is not None:
@@ -195,7 +195,7 @@ class RaceOutcome(ReadableRepr):
             none = "began no transaction on the table"
             return f"{end} and {none}" if end else none
         if not self.attempts:
-            return f"read {_version(self.read_version)} and {end or 'recorded nothing'}"
+            return f"read {_version(self.read_version)} and {end or 'committed nothing'}"
         said = ""
         for before, attempt in zip((None, *self.attempts), self.attempts, strict=False):
             said += f"{_joint(before, attempt)} {_version(attempt.read_version)}"
@@ -219,7 +219,7 @@ def _joint(before: CommitAttempt | None, attempt: CommitAttempt) -> str:
     if before is None:
         return "read"
     if _again(before, attempt):
-        return ", tried again on"
+        return ", retried on"
     after = before.version is not None and before.version <= (attempt.read_version or 0)
     return ", then read" if after else ", and read"
 
@@ -380,8 +380,8 @@ class Race:
         self.parking.next(running.transaction, until)
         if running.statement is not None:
             running.statement.unknown = (
-                f"{running.name} was held at its second transaction, and the model's schedules have"
-                " one each"
+                f"{running.name} was held at its second transaction; a statement in the"
+                " model's schedules has only one"
             )
 
     def advance(self, running: _Running) -> None:
@@ -438,15 +438,15 @@ class Race:
             return
         for commit in commits_since(self.table, running.began):
             raise IsolitmusError(
-                f"{running.name} has ended without being held, and meanwhile {commit.words} was"
-                " committed: what another process or engine commits cannot be parked"
+                f"{running.name} ended without being held, but {commit.words} was committed"
+                " meanwhile: commits of other processes or engines cannot be parked"
             )
 
     @staticmethod
     def _refuse_released(running: _Running) -> None:
         """IsolitmusError for what is not there to be held any more."""
         if running.ending is not None:
-            raise IsolitmusError(f"{running.name} was released, and cannot be held any more")
+            raise IsolitmusError(f"{running.name} was released and cannot be held again")
 
     def _start(
         self, body: str | Callable[[], object], name: str | None, until: Phase | None
@@ -470,7 +470,7 @@ class Race:
         unknown = ""
         try:
             if table_path(self._session.spark, self._given) != self.table:
-                unknown = f"'{self._given}' means another table by now"
+                unknown = f"'{self._given}' now refers to another table"
             sql = respell(sql, self._given)
         except IsolitmusError as error:
             unknown = str(error)
@@ -506,9 +506,9 @@ class Race:
             commit = log.get(version)
             if commit is None or commit.transaction != attempt.id:
                 raise IsolitmusError(
-                    f"{running.name} committed as version {version}, which by the log of"
-                    f" {self._given} is another commit: the table was made anew, or commits do not"
-                    " say there whose they are"
+                    f"{running.name} committed version {version}, but the log of"
+                    f" {self._given} has another commit there: the table was created anew, or"
+                    " its commits do not record their transaction"
                 )
             made.append(commit)
         return made
@@ -571,7 +571,7 @@ def table_path(spark: Any, table: str | Path) -> Path:
     except PySparkException as error:
         condition = error.getCondition() or type(error).__name__
         raise IsolitmusError(
-            f"'{table}' is no Delta table that Spark can read: {condition}"
+            f"'{table}' is not a Delta table that Spark can read: {condition}"
         ) from None
     if location.getScheme() not in (None, "file"):
         raise IsolitmusError(

@@ -88,7 +88,7 @@ def test_a_run_that_contradicts_an_entry_is_told_with_both_values(call, tmp_path
     status, out, _ = call("claims", "verify", str(path))
     assert status == 1
     assert out.splitlines() == [
-        "D46: 'confirmed' is recorded, 'differs in open-source Delta' came out:",
+        "D46: recorded verdict 'confirmed', the runs give 'differs in open-source Delta':",
         (
             "  run reorder --protocol delta-write-serializable on model: delete: expected aborted,"
             " got committed"
@@ -123,11 +123,14 @@ def test_what_speaks_for_a_claim_that_is_recorded_as_refuted_contradicts_it(call
     )
     path.write_text(text, "utf-8")
     status, out, _ = call("claims", "verify", str(path))
-    assert (status, "'differs in open-source Delta' is recorded, 'confirmed' came out" in out) == (
+    assert (
+        status,
+        "recorded verdict 'differs in open-source Delta', the runs give 'confirmed'" in out,
+    ) == (
         1,
         True,
     )
-    assert "on model: as the claim has it, which is not recorded" in out
+    assert "on model: agrees with the claim, but the record says otherwise" in out
 
 
 @pytest.mark.slow

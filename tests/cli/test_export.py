@@ -83,14 +83,23 @@ def test_what_is_written_says_what_the_litmus_test_says(form, seed, whole):
             "does not implement",
         ),
         (("scan-twice", "--pytest", "FILE"), "format locking is not exported"),
-        (("history-write-skew", "--pytest", "FILE"), "an abstract history is not exported"),
+        (("history-write-skew", "--pytest", "FILE"), "an abstract history cannot be exported"),
         (("delete-delete", "--pyspark", "FILE"), "raw transactions are not exported"),
-        (("session-order", "--pytest", "FILE"), "is more than a statement and its confs"),
+        (("session-order", "--pytest", "FILE"), "has more than a statement and its confs"),
         (("restore-loses", "--pytest", "FILE"), "has a placeholder"),
-        (("create-beside-create", "--pytest", "FILE"), "no Delta table when the schedule starts"),
-        (("vacuum-beside-writers", "--pyspark", "FILE"), "makes several commits; with --pytest"),
-        (("reorder", "reorder.toml", "--pytest", "FILE"), "two tests would be called reorder_at_"),
-        (("wrong.toml", "--pytest", "FILE"), "is not as its file expects under delta-serializable"),
+        (
+            ("create-beside-create", "--pytest", "FILE"),
+            "not a Delta table when the schedule starts",
+        ),
+        (
+            ("vacuum-beside-writers", "--pyspark", "FILE"),
+            "makes several commits, which only --pytest",
+        ),
+        (
+            ("reorder", "reorder.toml", "--pytest", "FILE"),
+            "two tests would have the name reorder_at_",
+        ),
+        (("wrong.toml", "--pytest", "FILE"), "fails its own expectation under delta-serializable"),
     ],
 )
 def test_what_cannot_be_exported_is_refused(call, tmp_path, monkeypatch, words, said):

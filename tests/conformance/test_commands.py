@@ -51,9 +51,9 @@ def test_no_jar_and_no_network_is_status_4_and_says_what_to_fetch(call, monkeypa
     status, out, err = call(*RUN)
     assert (status, out) == (4, "")
     assert err == (
-        "isolitmus: the jar io.delta:delta-spark_4.2_2.13:4.4.0 could not be fetched; connect this"
-        " machine to Maven Central for the first start, which fetches it and what it needs (about"
-        " 17 MB), after that Ivy's cache has it\n"
+        "isolitmus: cannot download the jar io.delta:delta-spark_4.2_2.13:4.4.0; connect this"
+        " machine to Maven Central for the first start, which downloads it and its dependencies"
+        " (about 17 MB); later starts read Ivy's cache\n"
     )
 
 

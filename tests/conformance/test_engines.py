@@ -50,10 +50,10 @@ def test_a_test_of_another_format_is_refused_with_the_engines_of_its_own(other):
     (here,) = engines.run_cases("scribe", [(REORDER, UNDER)])
     assert isinstance(there, Refused)
     assert str(there) == (
-        "reorder is of format paper, which PySpark with Delta does not carry out; engines of that"
+        "reorder has format paper, which PySpark with Delta does not support; engines for that"
         " format: model, scribe"
     )
-    assert str(here).endswith("engines of that format: delta, deltalake, deltalake-1.6.3, model")
+    assert str(here).endswith("engines for that format: delta, deltalake, deltalake-1.6.3, model")
     assert starts == []
     with engines.open_engine("scribe") as carry, pytest.raises(Refused, match="format delta"):
         carry(REORDER, UNDER)
@@ -79,8 +79,8 @@ def test_another_writer_that_is_not_installed_is_told_before_anything_starts(
     assert "deltalake 1.6.6 is not installed; `isolitmus install deltalake-1.6.6`" in err
     status, _, err = call("run", test, "--engine", "deltalake")
     assert status == 2
-    assert "is of another writer, under delta-rs-serializable" in err
-    assert "engines that have others, too: delta, model" in err
+    assert "belongs to another writer (protocol delta-rs-serializable)" in err
+    assert "engines that run those of others too: delta, model" in err
 
 
 def test_every_engine_implements_protocols_of_its_own_format():
@@ -101,6 +101,4 @@ def test_a_matrix_of_another_format_is_refused(other, call):
     _, _, starts = other
     status, _, err = call("matrix", "--engine", "scribe", "--protocol", "delta-serializable")
     assert (status, starts) == (2, [])
-    assert (
-        "pairs is of format delta, which scribe does not carry out; engines of that format" in err
-    )
+    assert "pairs has format delta, which scribe does not support; engines for that format" in err

@@ -61,7 +61,7 @@ def test_path_serves_where_java_home_does_not(machine):
             {"path": JAVA_11, "home": 'openjdk version "25-ea"'},
             "JAVA_HOME has Java 25 and PATH has Java 11",
         ),
-        ({"path": "Unable to locate a Java Runtime."}, "PATH has none that starts"),
+        ({"path": "Unable to locate a Java Runtime."}, "PATH has a Java that does not start"),
     ],
 )
 def test_one_sentence_says_what_is_missing_and_how_to_get_it(machine, found, says):

@@ -60,11 +60,11 @@ def test_what_was_not_expected_stands_beside_what_was(tmp_path):
     seen = replace(one, observe=lambda *_: found).made(session)
     assert not seen.as_expected
     assert str(seen) == (
-        "job-of-several-queries: not as expected\n"
+        "job-of-several-queries: FAILED\n"
         "  a DataFrame: [2, 3]\n"
-        "  a view: [2, 2], not [2, 3]\n"
-        "  a version: None, not [2, 2]\n"
-        "  more: 1, not None"
+        "  a view: [2, 2] (expected [2, 3])\n"
+        "  a version: None (expected [2, 2])\n"
+        "  more: 1 (expected None)"
     )
 
 
@@ -74,6 +74,6 @@ def test_what_delta_fails_at_is_one_sentence(tmp_path):
 
     one = replace(observation_named("job-of-several-queries"), observe=fails)
     with pytest.raises(
-        EngineFailed, match=r"^job-of-several-queries: Delta fails where nothing is"
+        EngineFailed, match=r"^job-of-several-queries: Delta fails outside the observed steps"
     ):
         one.made(SimpleNamespace(directory=tmp_path, jvm=None))

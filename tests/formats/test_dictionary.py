@@ -57,6 +57,6 @@ def test_something_is_expected_of_a_release():
 def test_another_protocol_and_another_format_are_refused():
     (seen,) = engines.run_cases("dictionary", [(litmus("reorder"), FIRST)])
     assert isinstance(seen, Refused)
-    assert "reorder is of format delta, which dictionary does not carry out" in str(seen)
+    assert "reorder has format delta, which dictionary does not support" in str(seen)
     with pytest.raises(UnknownName, match="dictionary does not implement the protocol"):
         engines.refuse_unable("dictionary", [protocol("delta-serializable").name])

@@ -280,7 +280,7 @@ def test_without_postgresql_or_psycopg_the_message_says_what_installs_it(monkeyp
         pytest.skip("psycopg is not installed")
     monkeypatch.setattr(postgres_server, "PLACES", Path("/nowhere"))
     monkeypatch.setenv("PATH", "/nowhere")
-    with pytest.raises(EngineUnavailable, match="no PostgreSQL server on PATH"):
+    with pytest.raises(EngineUnavailable, match="no PostgreSQL server found on PATH"):
         postgres_server.postgres_programs()
 
 
@@ -316,7 +316,7 @@ def test_a_jvm_that_does_not_start_says_why(monkeypatch):
 @pytest.mark.derby
 def test_a_jvm_that_dies_is_an_engine_that_has_ended():
     with (
-        pytest.raises(EngineUnavailable, match="ended by SIGKILL"),
+        pytest.raises(EngineUnavailable, match="killed by SIGKILL"),
         derby_server.open_derby() as one,
     ):
         one._process.kill()

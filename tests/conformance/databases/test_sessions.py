@@ -204,7 +204,9 @@ def test_who_has_not_looked_for_a_deadlock_yet_does_not_wait_yet(monkeypatch):
 @pytest.mark.derby
 def test_an_update_goes_by_an_index_where_it_compares_its_column_or_is_refused(carry):
     test = litmus("a", 'a = { sql = "UPDATE t SET v = 0 WHERE v = 1", scan = "by_k" }')
-    with pytest.raises(Refused, match="go by by_k if their condition compares k with a constant"):
+    with pytest.raises(
+        Refused, match="use by_k only if their condition compares k with a constant"
+    ):
         carry("derby")(test, protocol(RC))
 
 
@@ -270,9 +272,17 @@ LATE = (
 @pytest.mark.parametrize(
     ("engine", "schedule", "said"),
     [
-        ("derby", "a.step[1] a", "'a.step[1]' stops a scan at any entry; .*, a.scan[N]"),
-        ("postgres", "a.step[1] a", "'a.step[1]' stops a scan at any entry; .*, a.scan[N]"),
-        ("derby", "a.scan[1] a", "a subquery that is asked once the scan has come to a row"),
+        (
+            "derby",
+            "a.step[1] a",
+            "'a.step[1]' would stop a scan at an arbitrary entry; .*, a.scan[N]",
+        ),
+        (
+            "postgres",
+            "a.step[1] a",
+            "'a.step[1]' would stop a scan at an arbitrary entry; .*, a.scan[N]",
+        ),
+        ("derby", "a.scan[1] a", "whose subquery is evaluated when the scan reaches a row"),
     ],
 )
 def test_where_no_statement_can_be_stopped_is_refused(engine, schedule, said, carry):
@@ -311,7 +321,7 @@ def test_subqueries_of_one_value_are_evaluated_first(sql, scan, moved, name, car
     [
         (f"UPDATE t SET v = 9 WHERE {COUNT} < 3 AND id = {FIRST}", '["by_id", "by_k", "by_k"]', "before the rest"),
         (f"UPDATE t SET v = {COUNT} WHERE id = {FIRST}", '["by_id", "by_k", "by_k"]', "before those of SET"),
-        ("SELECT id FROM t WITH (UPDLOCK)", '"by_id"', "table hints are of SQL Server"),
+        ("SELECT id FROM t WITH (UPDLOCK)", '"by_id"', "only SQL Server has table hints"),
     ],
 )  # fmt: skip
 def test_what_would_be_evaluated_in_another_order_is_refused(sql, scan, said, carry):
@@ -539,7 +549,7 @@ def test_of_two_who_begin_to_wait_at_once_postgres_ends_who_looks_first(end, car
 def test_of_two_circles_derby_breaks_one_and_the_others_wait_for_ever(carry):
     with pytest.raises(WaitsForEver, match="c and a wait for each other, which nobody sees"):
         run(TWO_CIRCLES, protocol(SERIALIZABLE))
-    with pytest.raises(TimeLimit, match="c still waits for a, and the schedule is over"):
+    with pytest.raises(TimeLimit, match="c still waits for a at the end of the schedule"):
         carry("derby")(TWO_CIRCLES, protocol(SERIALIZABLE))
 
 
@@ -549,7 +559,7 @@ def test_that_some_wait_for_ever_is_predicted(carry):
     assert find_differences(TWO_CIRCLES, under, carry("derby")) == ()
     ended = carry("derby")(TESTS["a phantom"], under)
     assert find_differences(TWO_CIRCLES, under, lambda *_: ended) == (
-        "predicted that some wait for each other for ever, observed that all end",
+        "predicted: the transactions wait for each other forever; observed: all of them end",
     )
 
 
@@ -591,9 +601,9 @@ class Stuck:
     [
         (
             "runs",
-            "Derby was not through with a statement of move after 30 s, which waits for nobody",
+            "Derby did not finish a statement of move within 30 s, and it waits for no transaction",
         ),
-        ("waits", "Derby: move still waits for audit, and the schedule is over"),
+        ("waits", "Derby: move still waits for audit at the end of the schedule"),
     ],
 )
 def test_who_waits_for_ever_is_told_and_everything_is_released(state, message):
@@ -615,7 +625,7 @@ def test_a_statement_that_waits_for_ever_is_exit_status_3(call, tmp_path):
     with ENGINES.offered(engine):
         status, out, err = call("run", file, "--engine", "stuck", "--protocol", RC)
     assert (status, "Traceback" in out + err) == (3, False)
-    assert "test: Derby was not through with a statement of move after 30 s" in out + err
+    assert "test: Derby did not finish a statement of move within 30 s" in out + err
 
 
 @pytest.mark.slow

@@ -44,7 +44,7 @@ def stub(monkeypatch):
 @pytest.mark.parametrize("error", [Py4JNetworkError("no answer"), ConnectionError(), KeyError("x")])
 def test_what_fails_because_the_jvm_is_gone_says_so(stub, tmp_path, error):
     with (
-        pytest.raises(EngineUnavailable, match="Spark's JVM ended in the middle of its work"),
+        pytest.raises(EngineUnavailable, match="Spark's JVM ended during the run"),
         engine.open_gateway(None, {}, tmp_path),
     ):
         stub[0].kill()
@@ -60,7 +60,7 @@ def test_a_jvm_that_is_killed_while_it_starts_says_so(stub, monkeypatch, tmp_pat
 
     monkeypatch.setattr(engine, "_await", starting)
     with (
-        pytest.raises(EngineUnavailable, match="ended before it was ready, by SIGKILL"),
+        pytest.raises(EngineUnavailable, match="was killed by SIGKILL before it was ready"),
         engine.open_gateway(None, {}, tmp_path),
     ):
         pass

@@ -141,7 +141,7 @@ def test_a_jvm_that_is_killed_at_work_is_an_engine_that_is_not_there(tmp_path):
     """A JVM beside that of all tests, with Spark's gateway and no Spark in it, which starts in two
     seconds.
     """
-    said = pytest.raises(EngineUnavailable, match="Spark's JVM ended in the middle of its work")
+    said = pytest.raises(EngineUnavailable, match="Spark's JVM ended during the run")
     with said, open_gateway(find_java(), {}, tmp_path) as opened:
         java = opened.jvm.java.lang.ProcessHandle.current().pid()
         killer = threading.Timer(0.5, os.kill, (java, signal.SIGKILL))

@@ -54,7 +54,7 @@ def test_a_result_is_a_line_and_as_a_text_it_has_what_nothing_explains():
     )
     assert not found.explained
     assert repr(found) == (
-        "a and b on t: 2 interleavings, 1 of them leaves a table that no serial order gives"
+        "a and b on t: 2 interleavings, 1 of them ends with a table that no serial order produces"
     )
     assert repr(bad) == "a.start b a.commit"
     assert str(found).splitlines()[1:] == [
@@ -62,9 +62,9 @@ def test_a_result_is_a_line_and_as_a_text_it_has_what_nothing_explains():
         "a.start b a.commit",
         "  a began no transaction on the table",
         "  b began no transaction on the table",
-        "  leaves (1,)",
-        "  a b gives (2,)",
-        "  b a has a job that fails",
+        "  final table: (1,)",
+        "  serial order a → b: (2,)",
+        "  serial order b → a: a job fails",
     ]
     fine = InterleavingsResult("t", (one("aaabbb", serial=("a b",), failed="b"),), {})
     assert fine.explained
@@ -73,7 +73,9 @@ def test_a_result_is_a_line_and_as_a_text_it_has_what_nothing_explains():
 
 @pytest.mark.parametrize("count", [0, 1, 4])
 def test_two_or_three_jobs_are_interleaved(count):
-    with pytest.raises(IsolitmusError, match=f"^{count} jobs? to interleave; two or three"):
+    with pytest.raises(
+        IsolitmusError, match=f"^cannot interleave {count} jobs?; pass two or three"
+    ):
         interleave(None, "t", *["DELETE FROM t"] * count)
 
 
@@ -174,7 +176,10 @@ def test_a_retry_of_the_write_alone_loses_an_update(spark):
     assert {one.rows for one in found.unexplained} == {("(2,)",)}
     assert found.alone == {"add again": ("(4,)",), "again add": ("(3,)",)}
     assert not found.failed
-    assert str(found).splitlines()[-2:] == ["  add again gives (4,)", "  again add gives (3,)"]
+    assert str(found).splitlines()[-2:] == [
+        "  serial order add → again: (4,)",
+        "  serial order again → add: (3,)",
+    ]
 
 
 @pytest.mark.spark
@@ -267,7 +272,7 @@ def test_a_commit_that_nothing_can_hold_is_refused(spark):
         number = len(list(log.glob("*.json")))
         (log / f"{number:020}.json").write_text('{"commitInfo": {"operation": "OTHER"}}\n')
 
-    said = r"^version \d+ \(OTHER: no file\) is of none of beside and update as they were held: "
+    said = r"^version \d+ \(OTHER: no file\) was committed by none of the held jobs beside and "
     with pytest.raises(IsolitmusError, match=said):
         interleave(spark, "totals", beside, "UPDATE totals SET n = n + 1")
 
@@ -283,7 +288,7 @@ def test_columns_and_what_comes_before(spark):
         spark.sql(f"INSERT INTO stamped VALUES (1, {time.monotonic_ns()})")
 
     other = "INSERT INTO stamped SELECT 2, 0"
-    said = "gave another table when they ran again, .* columns"
+    said = "gave another table when they ran serially again: .* columns"
     with pytest.raises(IsolitmusError, match=said):
         interleave(spark, "stamped", stamp, other)
     found = interleave(

@@ -27,7 +27,7 @@ SAID = {
         "error:ValueError",
         ValueError(),
     ),
-    "read version 1 and recorded nothing": ((attempt(1, phase="prepare"),), *NO_COMMIT),
+    "read version 1 and committed nothing": ((attempt(1, phase="prepare"),), *NO_COMMIT),
     "read version 1 and ended with error:ValueError": (
         (attempt(1, phase="init"),),
         "error:ValueError",
@@ -58,7 +58,7 @@ SAID = {
         "committed",
         None,
     ),
-    "read version 1, tried again on version 2 and committed as version 3": (
+    "read version 1, retried on version 2 and committed as version 3": (
         (attempt(1, failed_at=2), attempt(2, 3)),
         "committed",
         None,
@@ -111,7 +111,7 @@ def test_an_own_commit_that_overtook_is_called_its_own(delta):
     assert versions_made_by(two) == (1, 2)
     said = str(RaceOutcome("it", "committed", None, 0, two, (commit,)))
     assert said.endswith(
-        "version 1 (WRITE: 1 file added in part=0, a blind append), its own, overtook it"
+        "concurrent commit (its own): version 1 (WRITE: 1 file added in part=0, a blind append)"
     )
 
 

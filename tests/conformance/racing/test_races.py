@@ -58,7 +58,10 @@ def test_who_is_overtaken_fails_and_says_by_whom(spark):
         first == "delete read version 1 and ended with ConcurrentAppendException"
         " (DELTA_CONCURRENT_APPEND.WITH_PARTITION_HINT)"
     )
-    assert overtaker == "  version 2 (WRITE: 1 file added in part=0, a blind append) overtook it"
+    assert (
+        overtaker
+        == "  concurrent commit: version 2 (WRITE: 1 file added in part=0, a blind append)"
+    )
     assert message == f"  {ending.message}"
     assert (
         "a concurrent WRITE added data to table spark_catalog.race.t committed at version 2"
@@ -151,14 +154,16 @@ def test_at_the_end_whatever_is_parked_is_let_go(spark):
 
 
 def test_a_time_limit_is_an_error_of_one_sentence(spark):
-    said = pytest.raises(TimeLimit, match="slow did not come to its commit, nor end within 0 s")
+    said = pytest.raises(TimeLimit, match="slow did not reach its commit or end within 0 s")
     with said, race(spark, "t", seconds=0) as run:
         run.park(lambda: spark.sql("DELETE FROM t WHERE part = 0"), "slow")
 
 
 @pytest.mark.parametrize("table", ["nobody", "a table"])
 def test_a_race_needs_a_delta_table(spark, table):
-    said = pytest.raises(IsolitmusError, match=f"'{table}' is no Delta table that Spark can read")
+    said = pytest.raises(
+        IsolitmusError, match=f"'{table}' is not a Delta table that Spark can read"
+    )
     with said, race(spark, table):
         pass
 
@@ -227,8 +232,8 @@ def test_a_hole_has_no_serial_order(opened):
         said = str(delete.release())
     assert (
         said == "delete read version 2 and committed as version 5\n"
-        "  version 3 (WRITE: 1 file added in part=0, a blind append) overtook it\n"
-        "  version 4 (WRITE: 1 file added in part=1) overtook it\n"
+        "  concurrent commit: version 3 (WRITE: 1 file added in part=0, a blind append)\n"
+        "  concurrent commit: version 4 (WRITE: 1 file added in part=1)\n"
         "  as predicted:\n"
         "    No serial order of the writers produces the table at version 5."
     )
@@ -251,7 +256,7 @@ def test_a_statement_that_was_held_before_its_snapshot(spark):
     [
         (
             DELETE,
-            r"version 2 \(WRITE: 1 file .*\) is of no statement that the race was given as a text",
+            r"version 2 \(WRITE: 1 file .*\) was not committed by a statement that the race got as SQL text",
         ),
         ("SELECT * FROM t", "select only reads, and so has no commit to park at"),
         ("RESTORE TABLE t TO VERSION AS OF 1", "RESTORE"),
@@ -330,7 +335,7 @@ def test_a_transaction_that_is_dropped_is_not_the_one_that_is_held(spark):
         assert (twice.ended, twice.read_version, rows(spark)) == (False, 1, [(1, 0), (2, 1)])
         spark.sql("INSERT INTO t VALUES (102, 0)")
         ending = twice.release()
-        with pytest.raises(IsolitmusError, match="twice was released, and cannot be held any more"):
+        with pytest.raises(IsolitmusError, match="twice was released and cannot be held again"):
             twice.next()
     assert twice.release() is ending
     assert str(ending).splitlines()[:2] == [
@@ -338,7 +343,7 @@ def test_a_transaction_that_is_dropped_is_not_the_one_that_is_held(spark):
             "twice read version 1 and committed as version 3, then read version 3 and committed as"
             " version 4"
         ),
-        "  version 2 (WRITE: 1 file added in part=0, a blind append) overtook it",
+        "  concurrent commit: version 2 (WRITE: 1 file added in part=0, a blind append)",
     ]
 
 
@@ -369,7 +374,7 @@ def test_transactions_on_other_tables_pass(spark):
             "job read version 1 and ended with ConcurrentAppendException"
             " (DELTA_CONCURRENT_APPEND.WITH_PARTITION_HINT)"
         ),
-        "  version 2 (WRITE: 1 file added in part=0, a blind append) overtook it",
+        "  concurrent commit: version 2 (WRITE: 1 file added in part=0, a blind append)",
     ]
     assert (nothing.outcome, nothing.read_version, nothing.overtook) == (
         "error:ValueError",
@@ -414,7 +419,7 @@ def test_what_cannot_be_held_is_refused(spark):
         said = pytest.raises(
             IsolitmusError,
             match=(
-                r"other has ended without being held, and meanwhile version 2 \(OTHER: no file\)"
+                r"other ended without being held, but version 2 \(OTHER: no file\)"
                 r" was committed:"
                 " what another process or engine commits cannot be parked"
             ),
@@ -436,8 +441,8 @@ def test_a_job_that_tries_again_says_so(spark):
         spark.sql(INSERT)
         ending = job.release()
     assert str(ending).splitlines()[:2] == [
-        "job read version 1, tried again on version 2 and committed as version 3",
-        "  version 2 (WRITE: 1 file added in part=0, a blind append) overtook it",
+        "job read version 1, retried on version 2 and committed as version 3",
+        "  concurrent commit: version 2 (WRITE: 1 file added in part=0, a blind append)",
     ]
     assert rows(spark) == [(2, 1)]
 

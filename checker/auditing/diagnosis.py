@@ -129,7 +129,7 @@ class Diagnosis(TextResult):
 
     @property
     def met(self) -> tuple[LogFile, ...]:
-        """Files of the winning commit that conflict, as far as the log shows."""
+        """Conflicting files of the winning commit, as far as the log shows."""
         return () if self.stopped is None else meeting_files(self.pasted, self.stopped.commit)
 
     @cached_property

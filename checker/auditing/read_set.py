@@ -414,7 +414,7 @@ class CommitReads:
 
     @property
     def everything(self) -> bool:
-        """Whether every row was read."""
+        """True if every row was read."""
         return self.kind == "rows" and all(c.text == "true" for c in self.conditions)
 
 

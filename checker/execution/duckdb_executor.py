@@ -172,7 +172,7 @@ class DuckExecutor:
             if not litmus.client(name).let
         }
         self._counts = any(schema.generates for schema in tables.values())
-        """Whether there are sequences, which ROLLBACK does not reset."""
+        """True if there are sequences, which ROLLBACK does not reset."""
         self._orders: dict[tuple[str, ...], Mapping[str, Rows] | None] = {}
 
     def after(self, order: tuple[str, ...]) -> Mapping[str, Rows] | None:

@@ -38,7 +38,7 @@ __all__ = [
 ]
 
 ComparedPoint = tuple[bool | None, str]
-"""Whether two sides agree (None: one does not say), and the difference or the point in words."""
+"""Agreement of two sides (None: one does not say), and the point or difference in words."""
 
 BESIDE = ("unsaid", "message")
 """Fields of a transaction's run that are not compared as points."""

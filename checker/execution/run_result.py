@@ -253,7 +253,7 @@ class RunResult(PageResult, GraphResult, Tabular):
 
     @property
     def apart(self) -> bool:
-        """Whether the test expects something else from this engine's release than from the
+        """True if the test expects something else from this engine's release than from the
         model.
         """
         return self.expectation is not None and self.expectation is self.litmus.expect.get(

@@ -116,9 +116,9 @@ class CyclePattern:
     links: tuple[AssumedDependency, ...] = ()
     """Dependencies between members."""
     closed: bool = True
-    """Whether the dependencies form a cycle; otherwise the path back leads through other jobs."""
+    """True if the dependencies form a cycle; otherwise the path back leads through other jobs."""
     outside: bool = False
-    """Whether only reads by the last member's client, before its transaction, miss the other
+    """True if only reads by the last member's client, before its transaction, miss the other
     members.
     """
 
@@ -216,7 +216,7 @@ class PatternQuestion:
     refuted: dict[WayNumbers, RefutedPattern] = field(default_factory=dict)
     """Ways that are proved impossible."""
     unsure: bool = False
-    """Whether the solver gave up on a way."""
+    """True if the solver gave up on a way."""
 
 
 class Dependency(NamedTuple):

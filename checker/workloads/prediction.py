@@ -177,7 +177,7 @@ class PairPrediction(ReadableRepr):
     winner: str
     """Statement that commits in between."""
     word: Word
-    """Whether the loser aborts.
+    """Predicted outcome of the loser.
 
     ``never``; ``always``; ``when`` something holds; ``apart``: the two never overlap; ``unknown``:
     neither an example nor a proof was found.
@@ -185,7 +185,7 @@ class PairPrediction(ReadableRepr):
     condition: tuple[str, ...] = ()
     """Necessary conditions on the parameters; all of them must hold."""
     certain: bool = False
-    """Whether the loser then always aborts if both write; otherwise that depends on the rows."""
+    """True if the loser then always aborts if both write; otherwise that depends on the rows."""
     examples: Mapping[str, Litmus] = field(default_factory=dict)
     """Smallest example of each exception, in the order of the commit check.
 

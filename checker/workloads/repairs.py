@@ -78,7 +78,7 @@ class JobChange:
     costs: tuple[str, ...] = ()
     """Costs of the change, in words."""
     is_retry: bool = False
-    """Whether the change is a retry; its `ends` are then the pairs in which the retry does not
+    """True if the change is a retry; its `ends` are then the pairs in which the retry does not
     fail.
     """
 

@@ -104,7 +104,7 @@ class Robustness(ReadableRepr):
 
     @property
     def seen(self) -> Safety:
-        """Whether the results keep the promise: a serial order produces the tables and all reads.
+        """Answer for the results: whether a serial order produces the tables and all reads.
 
         If the conflicts are safe, so are the results; if all counterexamples are explained, it is
         unknown.

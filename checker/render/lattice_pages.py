@@ -1,6 +1,6 @@
 """Pages of lattices and of the shipped levels.
 
-The answer of ``compare`` as a page and in a notebook; the page of the levels with their
+Results of ``compare`` become a page or a notebook fragment. The page of the levels shows their
 implications, the anomalies that each forbids, and each level by itself.
 """
 
@@ -39,14 +39,15 @@ __all__ = ["anomaly_verdicts", "lattices_html", "lattices_page", "levels_page"]
 
 
 def lattices_page(found: Lattices, made: PageOrigin) -> str:
-    """The page: of each universe the picture, the neighbours, and every pair. No script, every text
-    escaped.
+    """Return the page: for each search space the picture, the neighbours, and every pair.
+
+    It has no scripts, and every text is escaped.
     """
     return render_template("lattices_page.html.j2", **_context(found), made=made)
 
 
 def lattices_html(found: Lattices) -> str:
-    """The same as a fragment for a notebook.
+    """Return the same as a fragment for a notebook.
 
     >>> from isolitmus.checker import compare
     >>> from isolitmus.specs import level
@@ -88,8 +89,10 @@ def levels_page(
     anomalies: Sequence[HistoryTest],
     pictures: Sequence[str],
 ) -> str:
-    """The page in Markdown; ``pictures``: for each lattice what the files of its picture are
-    called, before ``-light.svg`` and ``-dark.svg``.
+    """Return the page in Markdown.
+
+    ``pictures`` has, for each lattice, the file name of its picture without ``-light.svg`` and
+    ``-dark.svg``.
     """
     place = {name: k for lattice in found.lattices for k, name in enumerate(lattice.ordered)}
     ordered = sorted(specs, key=lambda spec: (place.get(spec.name, len(place)), spec.name))
@@ -116,8 +119,9 @@ def levels_page(
 def anomaly_verdicts(
     specs: Sequence[Spec], anomalies: Sequence[HistoryTest]
 ) -> Mapping[tuple[str, str], str]:
-    """What each level says of each history: ``allowed``, ``forbidden``, or what it needs that is
-    not there.
+    """Return the verdict of each level on each history.
+
+    It is ``allowed``, ``forbidden``, or the names that the level needs and the history lacks.
 
     >>> from isolitmus.specs import level, litmus
     >>> anomaly_verdicts([level("serializable")], [litmus("history-write-skew")])
@@ -131,6 +135,6 @@ def anomaly_verdicts(
 
 
 def _described(lattice: Lattice) -> str:
-    """The picture in words, for those who do not see it."""
+    """Return the picture in words, as its alternative text."""
     steps = (f"{node_name(e.stronger)} implies {node_name(e.weaker)}" for e in lattice.edges)
     return "; ".join(steps)

@@ -175,6 +175,7 @@ class TableCircuit(Generic[B]):
                 recorded[f] = gates.both(there[f], gates.disj([files, sees_it, compacts]))
                 matched = self.maybe(may_read)
                 items[f] = gates.both(there[f], gates.disj([reads, matched]))
+                # rows are read only from files that are recorded as read, if that is left open
                 if matched != gates.false:
                     self._demand(neg(matched), neg(there[f]), neg(may_files), recorded[f])
         self.removes.append(removes)
@@ -444,6 +445,7 @@ class TableCircuit(Generic[B]):
     ) -> None:
         gates = self.booleans
         wrote = [self.wrote[k].get(row, gates.false) for k in range(self.writers)]
+        # following[k, m]: writer m (from 0) is the next one to write the row after version k
         following: dict[tuple[int, int], B] = {}
         for k in range(self.writers + 1):
             untouched = gates.true
@@ -469,6 +471,7 @@ class TableCircuit(Generic[B]):
     def _matches_of(self, row: FileRows, wr: Disjuncts[B], rw: Disjuncts[B]) -> None:
         gates, neg = self.booleans, self.booleans.neg
         p = row.partition
+        # alive: the row exists after the writers so far; a change of that changes the matching rows
         alive = gates.false if row.writer else gates.true
         appeared = [gates.false] * self.size
         for k in range(self.writers):

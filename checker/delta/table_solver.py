@@ -307,6 +307,7 @@ class _CandidateSpace:
         best: int | None = None
         end = len(options)
         while True:
+            # each model lowers the bound: next, only options before the one it chose are allowed
             outside = [-literal for k, (_, literal) in enumerate(options) if not start <= k < end]
             model = self.solver.check([*assumed, *outside])
             if model is None:

@@ -362,6 +362,7 @@ class SerialExplainer:
             return in_turn and self.reads_as_before(event, before)
 
         for k in range(len(order) + 1):
+            # place readers before writer k: all that fit, or only those that read this very version
             before = order[:k]
             here = [r for r in left if early or self.so_far(r.read_version) == set(before)]
             while (reader := next((r for r in here if fits(r, before)), None)) is not None:

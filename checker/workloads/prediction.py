@@ -148,6 +148,7 @@ def implied_comparisons(
         up.
     """
     z3, left = asked.z3, list(candidates)
+    # drop the candidates that a model of the formula violates, until the others are implied
     while left:
         said = asked.possible(what, z3.Not(z3.And(*(atom.formula for atom in left))))
         if said is None:

@@ -73,10 +73,10 @@ def winning_commit(commit: LogCommit) -> WinningCommit:
     >>> from isolitmus.model.delta.log import LogCommit, LogFile
     >>> info = {"operation": "WRITE", "isBlindAppend": True}
     >>> stops = winning_commit(LogCommit(2, info, (LogFile("f"),))).stops
-    >>> sorted(stops)
-    ['ConcurrentAppendException', 'ConcurrentWriteException']
-    >>> stops["ConcurrentWriteException"]
-    'a concurrent RESTORE, CLONE or CONVERT TO DELTA'
+    >>> for name, whom in stops.items(): print(name, "-", whom)  # doctest: +NORMALIZE_WHITESPACE
+    ConcurrentAppendException - at Serializable, any that read the table; at WriteSerializable,
+    only any that writes metadata too
+    ConcurrentWriteException - a concurrent RESTORE, CLONE or CONVERT TO DELTA
     """
     return WinningCommit(commit, {name: whom for name in CONFLICTS if (whom := WHOM[name](commit))})
 

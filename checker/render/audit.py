@@ -67,9 +67,13 @@ def overview_lines(overview: Overview) -> Iterator[str]:
     >>> from isolitmus.model.audit import Overview
     >>> pairs = {"WRITE beside WRITE": 1}
     >>> one = Overview({"WRITE": 3}, {"Serializable": 3}, {"x": 3}, overlapping=1, pairs=pairs)
-    >>> print(*list(overview_lines(one))[:4], sep="; ")  # doctest: +NORMALIZE_WHITESPACE
-    operations: 3 WRITE; levels: 3 Serializable; writers: 3 x;
+    >>> for line in overview_lines(one): print(line)  # doctest: +NORMALIZE_WHITESPACE
+    operations: 3 WRITE
+    levels: 3 Serializable
+    writers: 3 x
     overlaps: 1 commit did not see a concurrent commit (1 WRITE concurrent with WRITE)
+    near misses: none (with another timing, none of these pairs would have conflicted
+    or been reordered)
     """
     for name in ("operations", "levels", "writers"):
         yield f"{name}: {_counts(getattr(overview, name))}"

@@ -1,1 +1,1 @@
-"""What the log of a table shows: dependencies, findings, winning commits."""
+"""Audit of table logs: dependencies, findings, winning commits."""

@@ -1,12 +1,10 @@
-"""Checks of single commits: claims that cannot be true, files that cannot be.
+"""Checks of single commits: false claims, and files that are added or removed inconsistently.
 
-What one commit says of itself, held against its actions and the table's metadata.
-
-The files of a table as its commits come and go, and what cannot be: entries twice, removed twice.
-
-An entry is a path with its deletion vector (PROTOCOL.md). What was removed is remembered for a
-while only, so that memory is bounded: the newest ``REMEMBERED`` entries. A file whose entry came
-back later than that is not found; that it was not live is still known.
+The claims of a commit are compared with its actions and the table's metadata. `LiveFiles` follows
+the files of the table and finds entries that are in it twice, or removed twice. An entry is a path
+with its deletion vector (PROTOCOL.md). To bound memory, only the newest ``REMEMBERED`` removed
+entries are kept. If an older one is added again, it is not found; that it was not live is still
+known.
 """
 
 from __future__ import annotations
@@ -30,15 +28,15 @@ if TYPE_CHECKING:
 __all__ = ["LiveFiles", "SilentCommits", "find_false_claims", "find_level_change"]
 
 READ = ("DELETE", "UPDATE", "TRUNCATE")
-"""Commands that read by what they are: no commit of theirs is a blind append."""
+"""Commands that always read; none of their commits is a blind append."""
 SHOWN = 20
-"""So many versions of those that record nothing are listed."""
+"""Maximum number of versions listed in a finding about commits that record nothing."""
 WRITERS = 100
-"""So many writers are told apart."""
+"""Maximum number of writers that are counted separately."""
 
 
 def find_false_claims(commit: LogCommit, metadata: LogMetadata) -> Iterator[Finding]:
-    """The claims of a commit that cannot be true, or that its table does not allow."""
+    """Yield the claims of a commit that cannot be true, or that its table does not allow."""
     one = (commit.version,)
     if commit.blind:
         for what in _not_blind(commit):
@@ -63,10 +61,10 @@ def _not_blind(commit: LogCommit) -> Iterator[str]:
 
 
 def _too_weak(commit: LogCommit, metadata: LogMetadata) -> str | None:
-    """TransactionHelper.scala lines 113-146: which level a commit may be checked at.
+    """Return how a commit was checked at a level that the table does not allow; None if it was not.
 
-    Databricks' default is not Delta's, so of a table that says nothing only Apache Spark's commits
-    are judged.
+    TransactionHelper.scala lines 113-146. Databricks has another default than Delta, so if a table
+    does not set a level, only commits of Apache Spark are checked.
     """
     stated = LEVEL_KEY in metadata.configuration
     if not stated and not (commit.engine or "").startswith("Apache-Spark/"):
@@ -83,7 +81,7 @@ def _too_weak(commit: LogCommit, metadata: LogMetadata) -> str | None:
 
 
 def find_level_change(commit: LogCommit, before: LogMetadata | None) -> Iterator[Finding]:
-    """The finding that a commit changes the table's level; the first metadata change nothing."""
+    """Yield a finding if a commit changes the table's level; its first metadata is no change."""
     if commit.metadata is None or before is None:
         return
     old, new = (m.configuration.get(LEVEL_KEY) for m in (before, commit.metadata))
@@ -97,7 +95,7 @@ def find_level_change(commit: LogCommit, before: LogMetadata | None) -> Iterator
 
 
 class SilentCommits:
-    """The commits that do not say what they read, by their writers."""
+    """Commits that do not record what they read, by writer."""
 
     def __init__(self) -> None:
         self._versions: dict[_Key, list[int]] = {}
@@ -122,17 +120,17 @@ class SilentCommits:
             versions.append(commit.version)
 
     def to_json(self) -> list[Any]:
-        """What was heard, for ``restore``."""
+        """Return the state for `restore`."""
         return [[key, self._counts[key], versions] for key, versions in self._versions.items()]
 
     def restore(self, said: list[Any]) -> None:
-        """Take up what was heard before."""
+        """Restore the state that `to_json` returned."""
         for (engine, lacking), count, versions in said:
             key = engine, tuple((one, several) for one, several in lacking)
             self._counts[key], self._versions[key] = count, versions
 
     def findings(self) -> Iterator[Finding]:
-        """One finding for each writer; its versions are the first of them."""
+        """Yield one finding for each writer, with its first versions."""
         for key, count in self._counts.items():
             engine, lacking = key
             who = "one commit" if count == 1 else f"{count:,} commits"
@@ -146,14 +144,15 @@ class SilentCommits:
 
 
 REMEMBERED = 100_000
+"""Maximum number of removed entries that are kept."""
 BRINGS_BACK = ("RESTORE", "CLONE")
-"""Operations that put back what was removed: that is what they are for."""
+"""Operations that may add removed entries again."""
 NO_ENTRIES = "DELETION VECTOR TOMBSTONES"
-"""Its removes name files of vectors, which are no entries of the table (DROP FEATURE)."""
+"""Operation whose removes name deletion vector files, not entries of the table (DROP FEATURE)."""
 
 
 class LiveFiles:
-    """The live entries after the commits so far; ``rows`` of those that say it."""
+    """Entries of the table after the commits so far."""
 
     def __init__(self) -> None:
         self._live: dict[str, tuple[str, ...]] = {}
@@ -164,16 +163,16 @@ class LiveFiles:
         return entry[1] in self._live.get(entry[0], ())
 
     def begin(self, file: LogFile) -> None:
-        """An entry of the table as it was before the first commit."""
+        """Add an entry of the table before the first commit."""
         self._live[file.path] = (*self._live.get(file.path, ()), file.vector)
 
     def to_json(self) -> dict[str, Any]:
-        """The entries, for ``restore``."""
+        """Return the state for `restore`."""
         removed = [[*entry, version] for entry, version in self._removed.items()]
         return {"live": self._live, "removed": removed, "forgotten": self.forgotten}
 
     def restore(self, said: dict[str, Any]) -> None:
-        """Take up the entries as they were."""
+        """Restore the state that `to_json` returned."""
         self._live = {path: tuple(vectors) for path, vectors in said["live"].items()}
         self._removed = OrderedDict(
             ((p, vector), version) for p, vector, version in said["removed"]
@@ -181,7 +180,7 @@ class LiveFiles:
         self.forgotten = said["forgotten"]
 
     def apply(self, commit: LogCommit) -> Iterator[Finding]:
-        """Take a commit's removes and adds; what of them cannot be, or should not."""
+        """Apply a commit's removes and adds; yield findings about those that are inconsistent."""
         operation = (commit.operation or "").upper()
         if operation == NO_ENTRIES:
             return
@@ -230,7 +229,7 @@ class LiveFiles:
         return Finding("removed-twice", (before, commit.version), "certain", why)
 
     def _moved_rows(self, commit: LogCommit) -> Iterator[Finding]:
-        """Files that say that no data changes hold as many rows as they replace."""
+        """Yield a finding if a dataChange: false commit does not add as many rows as it removes."""
         added = [count_live_rows(f) for f in commit.adds if f.entry not in self]
         removed = [count_live_rows(f) for f in commit.removes]
         if None in added or None in removed:

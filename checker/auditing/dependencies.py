@@ -23,7 +23,7 @@ The commits of a log become two dependency graphs, one of certain and one of pos
 the possible one contains the certain one. Nodes are commits. ``so`` is empty, because a log does
 not record sessions. Aborted transactions and transactions that only read are absent.
 
-A commit did not see the window between the version that it read and its own:
+A commit did not see the window between the version that it read and its own. Findings about it:
 
 - **reorder**: A did not see W: by its reads (Adya's rw) A precedes W, but the log has it after.
   Certain if the dependency is certain.
@@ -84,7 +84,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class AuditedCommit:
-    """A commit with what it read, as the table was: ``metadata`` is the table's at that commit."""
+    """Commit with its read set; ``metadata`` is the table's at that commit."""
 
     commit: LogCommit
     metadata: LogMetadata
@@ -100,7 +100,7 @@ class AuditedCommit:
 
 
 def changes(reader: AuditedCommit, writer: LogCommit) -> Certainty | None:
-    """Whether what a commit wrote changes what another read (None: it does not)."""
+    """Return whether a writer changes the read set of another commit; None if it does not."""
     if not writer.changes_rows:
         return None
     match reader.reads.kind:
@@ -126,10 +126,10 @@ def missed_write(reader: AuditedCommit, writer: LogCommit) -> Certainty | None:
 
 
 def is_allowed_to_miss(reader: LogCommit, writer: LogCommit) -> bool | None:
-    """Return whether the level of a commit lets it commit without seeing the files that a writer
-    added, whatever it read.
+    """Return whether a commit's level lets it commit without seeing files that a writer added.
 
-    None if the conflict check of its writer is unknown (ConflictChecker.scala lines 1134-1161).
+    This holds whatever the commit read. None if the conflict check of the commit's writer is
+    unknown. Source: ConflictChecker.scala lines 1134-1161.
     """
     if not is_checked(reader):
         return None
@@ -143,7 +143,7 @@ def is_allowed_to_miss(reader: LogCommit, writer: LogCommit) -> bool | None:
 
 
 def read_from(reader: AuditedCommit, writer: LogCommit) -> Certainty | None:
-    """Return whether a commit read what an earlier, seen commit wrote."""
+    """Return whether a commit read what an earlier commit, which it saw, wrote."""
     added = {file.path for file in writer.adds if file.data_change}
     rewrites = (reader.commit.operation or "").upper() in ("DELETE", "UPDATE", "MERGE")
     took = added.intersection(f.path for f in reader.commit.removes if f.data_change)
@@ -154,9 +154,7 @@ def read_from(reader: AuditedCommit, writer: LogCommit) -> Certainty | None:
 
 
 def wrote_next_version(later: LogCommit, earlier: LogCommit) -> bool:
-    """Whether a commit may have written the next version of a row that another, which it saw,
-    wrote.
-    """
+    """Return whether a commit may have overwritten a row of an earlier commit, which it saw."""
     return earlier.changes_rows and any(file.data_change for file in later.removes)
 
 
@@ -172,16 +170,17 @@ def _matches(reader: AuditedCommit, file: LogFile) -> FileMatch:
 
 
 def adds_meet_read_set(reader: AuditedCommit, files: Iterable[LogFile]) -> Certainty | None:
-    """Whether files that were added meet what a commit reads, as Delta compares it: by partitions,
-    whatever rows are in them and whether or not they change data (ConflictChecker.scala lines
-    1000-1102).
+    """Return whether added files conflict with a commit's read set, as Delta compares them.
+
+    Delta compares partitions, whatever rows they contain and whether or not the files change data
+    (ConflictChecker.scala lines 1000-1102).
     """
     found = [_meets(reader, file) for file in files]
     return "certain" if "all" in found else "possible" if "perhaps" in found else None
 
 
 def removes_meet_read_set(reader: AuditedCommit, files: Iterable[LogFile]) -> Certainty | None:
-    """Whether files that were removed may be among those that a commit reads."""
+    """Return whether removed files may be among those that a commit reads."""
     found = [_matches(reader, file) for file in files]
     sure = "all" in found and reader.reads.kind != "unknown"
     return "certain" if sure else "possible" if {"all", "perhaps"} & {*found} else None
@@ -213,7 +212,7 @@ KINDS = (*relations_of("histories"), "log")
 
 
 def dependency_frames(commits: Sequence[AuditedCommit]) -> tuple[Frame, Frame]:
-    """The certain frame and the possible one of commits that follow each other in the log."""
+    """Return the frame of certain and the frame of possible dependencies of consecutive commits."""
     names = [_name(seen) for seen in commits]
     certain, possible = (FrameBuilder(names, KINDS, sets_of("histories")) for _ in range(2))
     for builder in (certain, possible):
@@ -239,8 +238,9 @@ def _name(seen: AuditedCommit) -> str:
 def _pairs(
     earlier: AuditedCommit, later: AuditedCommit
 ) -> Iterator[tuple[str, AuditedCommit, AuditedCommit, Certainty, str, dict[str, object]]]:
-    """The dependencies between two commits: relation, from, to, how sure, the kind of reason, its
-    nouns.
+    """Yield the dependencies between two commits.
+
+    Each is a tuple of relation, source, target, certainty, kind of reason and nouns of the reason.
     """
     read = later.commit.read_version
     i, j = _name(earlier), _name(later)
@@ -263,18 +263,19 @@ def _pairs(
 
 
 LONGEST = 1_000
-"""Of a longer window the newest commits are looked at."""
+"""Maximum number of commits of a window that are checked: the newest."""
 COMMITS = 1_000
+"""Maximum number of commits that are kept; older ones are read again on demand."""
 FILES = 20_000
-"""So many commits with so many file actions are kept; older ones are read again when asked for."""
+"""Maximum number of file actions in kept commits; older commits are read again on demand."""
 NEWEST = 100
-"""Of those that a commit overlapped, so many are told of."""
+"""Maximum number of concurrent commits that are reported for one commit."""
 SHOWN = 20
-"""So many of the versions that one commit missed are listed."""
+"""Maximum number of versions, missed by one commit, that are listed."""
 
 
 class RecentCommits:
-    """The newest commits with the metadata they had, and the older ones by reading them again."""
+    """Newest commits with their metadata; older ones are read again on demand."""
 
     def __init__(self, read: Callable[[int], LogCommit], oldest: int) -> None:
         self._read = read
@@ -292,9 +293,7 @@ class RecentCommits:
             self._files -= len(gone.adds) + len(gone.removes)
 
     def to_json(self) -> dict[str, Any]:
-        """Which commits are kept, for ``restore``: the first of them, and each metadata with the
-        version since when.
-        """
+        """Return the state for `restore`: counters, and each metadata with its first version."""
         since: list[tuple[int, LogMetadata]] = []
         for commit, metadata in self._kept:
             if not since or since[-1][1] is not metadata:
@@ -303,9 +302,7 @@ class RecentCommits:
         return {"metadata": fields, "cut": self.cut, "before": self.before}
 
     def restore(self, said: dict[str, Any], last: int) -> LogMetadata:
-        """Read the commits that were kept again, up to ``last``, as far as they are there; the
-        metadata as it was last.
-        """
+        """Read the kept commits up to ``last`` again, if they exist; return the last metadata."""
         self.cut, self.before = said["cut"], said["before"]
         since = [
             (version, read_metadata_action(fields, "evidence"))
@@ -318,8 +315,10 @@ class RecentCommits:
         return since[-1][1]
 
     def between(self, read: int, version: int) -> Iterator[tuple[LogCommit, LogMetadata | None]]:
-        """The commits after ``read`` and before ``version``, oldest first; those of which the
-        metadata is not kept have None.
+        """Yield commits and metadata after ``read`` and before ``version``, oldest first.
+
+        The metadata is None if it is not kept. Of a window longer than `LONGEST`, only the newest
+        commits are yielded.
         """
         first = read + 1
         if version - first > LONGEST:
@@ -336,9 +335,7 @@ class RecentCommits:
             yield self._kept[k]
 
     def newest(self, read: int) -> Iterator[tuple[LogCommit, LogMetadata]]:
-        """The commits after ``read`` that are kept, the newest of them first, at most
-        ``NEWEST``.
-        """
+        """Yield kept commits after ``read``, newest first, at most ``NEWEST``."""
         for k in range(1, min(len(self._kept), NEWEST) + 1):
             if self._kept[-k][0].version <= read:
                 return
@@ -347,7 +344,10 @@ class RecentCommits:
 
 @dataclass(frozen=True, slots=True)
 class MissedCommit:
-    """A concurrent commit that another commit did not see."""
+    """Concurrent commit that another commit did not see.
+
+    ``may`` says whether the level permits that; None if unknown.
+    """
 
     writer: LogCommit
     certainty: Certainty
@@ -357,9 +357,7 @@ class MissedCommit:
 def missed_commits(
     reader: AuditedCommit, window: Sequence[tuple[LogCommit, LogMetadata | None]]
 ) -> list[MissedCommit]:
-    """Return the commits of its window that a commit did not see although they changed its read
-    set.
-    """
+    """Return the commits of its window that changed a commit's read set and that it did not see."""
     found = []
     for writer, _ in window:
         certainty = missed_write(reader, writer)
@@ -369,9 +367,7 @@ def missed_commits(
 
 
 def find_reorders(reader: AuditedCommit, passed: Sequence[MissedCommit]) -> Iterator[Finding]:
-    """Yield at most one finding of each kind and certainty for one commit, with the commits that it
-    did not see.
-    """
+    """Yield at most one finding of each kind and certainty, with the commits not seen."""
     for kind, group in (
         ("reorder", [m for m in passed if m.may is not False]),
         ("missed-conflict", [m for m in passed if m.may is False]),
@@ -429,9 +425,7 @@ def find_bridges(
     passed: Sequence[MissedCommit],
     window: Sequence[tuple[LogCommit, LogMetadata | None]],
 ) -> Iterator[Finding]:
-    """Yield at most one finding for one commit: a certain bridge if there is one, else the
-    first.
-    """
+    """Yield at most one finding for a commit: a certain bridge if there is one, else the first."""
     best: Finding | None = None
     for one in passed:
         if one.may is False or one.writer.blind is not True:

@@ -58,25 +58,24 @@ BY_FILES = (
     "ConcurrentDeleteReadException",
     "ConcurrentDeleteDeleteException",
 )
-"""Exceptions that `predict` says of two statements."""
+"""Exceptions that `predict` predicts for two statements."""
 PREDICTED = ("Delta", "Databricks", UNKNOWN)
-"""Engines whose statements `predict` reads."""
+"""Engines whose statements `predict` can read."""
 
 
 @dataclass(frozen=True)
 class ReplayedExample:
-    """An example that was run: its outcome, the reason, and the outcome of the retry."""
+    """Executed example of an exception: its outcome, the reason, and the outcome of a retry."""
 
     example: ConflictExample
-    """The example."""
     under: str
-    """The protocol."""
+    """Name of the protocol."""
     judged: RunResult
-    """The run on the model."""
+    """Run on the model."""
     why: Violation
-    """Why the transaction aborted."""
+    """Reason why the transaction aborted."""
     later: RunResult
-    """The run in which the aborted transaction comes after the others."""
+    """Run in which the aborted transaction comes after the others."""
 
     @property
     def again(self) -> str:
@@ -84,7 +83,7 @@ class ReplayedExample:
         return self.later.run.transactions[self.example.loser].outcome
 
     def to_json(self) -> dict[str, object]:
-        """The example as docs/interface.md, 6, has it."""
+        """Return the example in the format of docs/interface.md, 6."""
         of = self.example
         outcome = self.judged.run.transactions[of.loser].outcome
         return {
@@ -98,24 +97,22 @@ class ReplayedExample:
 
 @dataclass(frozen=True, repr=False)
 class Diagnosis(TextResult):
-    """Why a commit aborted."""
+    """Diagnosis of an aborted commit."""
 
     pasted: PastedException
-    """What its exception says."""
+    """Content of the exception's text."""
     known: ConflictException
     """Meaning, retry and advice for this exception and cause."""
     stopped: WinningCommit | None = None
-    """The winning commit, if the log of the table was read."""
+    """Winning commit, if the log of the table was read."""
     later: LogCommit | None = None
-    """The first commit after that by the same command as the aborted job: perhaps its next
-    attempt.
-    """
+    """First later commit by the aborted job's command: perhaps its next attempt."""
     ended: str | None = None
-    """The limit that ended the work, if one did; the missing parts are unknown."""
+    """Limit that ended the work, if any; the missing parts are unknown."""
 
     @property
     def facts(self) -> ConflictFacts:
-        """What is known of the conflict, by the log where that was looked at."""
+        """Known facts of the conflict, with those from the log if it was read."""
         facts = self.pasted.facts
         if self.stopped is None:
             return facts
@@ -132,7 +129,7 @@ class Diagnosis(TextResult):
 
     @property
     def met(self) -> tuple[LogFile, ...]:
-        """Files of the winning commit that conflict, as far as the log shows."""
+        """Conflicting files of the winning commit, as far as the log shows."""
         return () if self.stopped is None else meeting_files(self.pasted, self.stopped.commit)
 
     @cached_property
@@ -142,8 +139,9 @@ class Diagnosis(TextResult):
 
     @cached_property
     def example(self) -> ReplayedExample | None:
-        """The example that is most like it, executed on the model; None if the catalogue has none,
-        or a limit came first.
+        """Most similar example, executed on the model.
+
+        None if the catalogue has none, or a limit was reached first.
         """
         if self.ended is not None:
             return None
@@ -154,7 +152,7 @@ class Diagnosis(TextResult):
         return run_example(found, under, self.known.name)
 
     def to_json(self) -> dict[str, object]:
-        """The diagnosis as docs/interface.md, 6, has it."""
+        """Return the diagnosis in the format of docs/interface.md, 6."""
         facts, example = self.facts, self.example
         return {
             "exception": self.known.name,
@@ -188,7 +186,7 @@ class Diagnosis(TextResult):
         }
 
     def next_steps(self) -> Iterator[str]:
-        """Commands that say more."""
+        """Yield commands that show more."""
         if self.stopped is None:
             named = "" if self.facts.version is not None else " --failed-after V"
             yield (
@@ -205,7 +203,7 @@ class Diagnosis(TextResult):
 
     @property
     def read_by_winner(self) -> int | None:
-        """The version that the other commit had read."""
+        """Version that the winning commit had read."""
         if self.stopped is not None:
             return self.stopped.commit.read_version
         read = self.pasted.commit.get("readVersion")
@@ -217,16 +215,16 @@ class ConflictingCommits(TextResult):
     """Commits of a table with the transactions that conflict with each, without an exception."""
 
     table: str
-    """Its path."""
+    """Path of the table."""
     after: int
     """Version that the aborted job had read."""
     commits: tuple[WinningCommit, ...]
-    """The commits after it."""
+    """Commits after that version."""
     ended: str | None = None
-    """The limit that ended the work, if one did: further commits may be there."""
+    """Limit that ended the work, if any; there may be further commits."""
 
     def to_json(self) -> dict[str, object]:
-        """As docs/interface.md, 6, has it."""
+        """Return the commits in the format of docs/interface.md, 6."""
         commits = [
             {
                 "version": one.commit.version,
@@ -244,9 +242,12 @@ class ConflictingCommits(TextResult):
 
 
 def run_example(example: ConflictExample, under: str, name: str) -> ReplayedExample:
-    """An example of an exception, executed on the model under a protocol.
+    """Execute an example of an exception on the model under a protocol, and its retry.
 
-    IsolitmusError if its transaction does not end in that exception.
+    Raises
+    ------
+    IsolitmusError
+        If its transaction does not end with that exception.
     """
     test, spec = litmus(example.test), protocol(under)
     assert isinstance(test, Litmus)
@@ -265,9 +266,7 @@ def run_example(example: ConflictExample, under: str, name: str) -> ReplayedExam
 
 
 LATER = 1_000
-"""So many commits after the one that stopped a job are looked through for the job's next
-attempt.
-"""
+"""Maximum number of commits after the winning one that are searched for the job's next attempt."""
 
 
 def explain(
@@ -279,16 +278,32 @@ def explain(
     label: str = "the text",
     budget: Budget | None = None,
 ) -> Diagnosis:
-    """Explain why a commit aborted, by the text of its exception and, with the path of the table,
-    by its log.
+    """Explain why a commit aborted, by its exception's text and, if given, by the table's log.
 
-    ``version`` is the version of the winning commit, ``failed_after`` the version that the aborted
-    job had read. ``label`` names the text in errors. Once the ``budget`` is spent, the result has
-    what was found until then.
+    Parameters
+    ----------
+    text : str
+        Text of the exception.
+    table : Path or str, optional
+        Path of the table.
+    version : int, optional
+        Version of the winning commit.
+    failed_after : int, optional
+        Version that the aborted job had read.
+    label : str
+        Name of the text in errors.
+    budget : Budget, optional
+        Limits; once they are reached, the result has what was found until then.
 
-    NoConflict if the text has no known conflict, LogError if the log cannot be read or does not
-    fit.
+    Raises
+    ------
+    NoConflict
+        If the text has no known conflict.
+    LogError
+        If the log cannot be read, or does not fit the text.
 
+    Examples
+    --------
     >>> found = explain("DELTA_CONCURRENT_DELETE_READ.WITH_PARTITION_HINT")
     >>> found.known.name, found.known.retry, found.example.again
     ('ConcurrentDeleteReadException', 'yes', 'no-op')
@@ -304,7 +319,7 @@ def explain(
             if table is not None:
                 found = _with_log(found, Path(table), version, failed_after)
             if budget is not None:
-                found.example  # noqa: B018 - carried out now, within the budget
+                found.example  # noqa: B018 - executed now, within the budget
     except Limit as limit:
         return replace(found, ended=str(limit))
     return found
@@ -317,7 +332,7 @@ def _within(budget: Budget | None) -> AbstractContextManager[None]:
 def _with_log(
     found: Diagnosis, table: Path, version: int | None, failed_after: int | None
 ) -> Diagnosis:
-    """The diagnosis with the commit in the table's log that the text speaks of."""
+    """Return the diagnosis with the winning commit from the table's log."""
     log = open_log(table)
     stopped = find_winning_commit(log, found.pasted, version, failed_after)
     first = stopped.commit.version + 1
@@ -332,15 +347,23 @@ def _with_log(
 def conflicts_of_version(
     table: Path, version: int, budget: Budget | None = None
 ) -> ConflictingCommits:
-    """Return the transactions that conflict with a version of a table; LogError if its log does not
-    have it.
+    """Return the transactions that conflict with a version of a table.
+
+    Raises
+    ------
+    LogError
+        If the log does not have the version.
     """
     return _stopped(table, version - 1, lambda log: iter([winning_commit_at(log, version)]), budget)
 
 
 def conflicts_after(table: Path, read: int, budget: Budget | None = None) -> ConflictingCommits:
-    """Return the transactions that conflict with the commits after a version; LogError if the log
-    does not have it.
+    """Return the transactions that conflict with the commits after a version.
+
+    Raises
+    ------
+    LogError
+        If the log does not have the version.
     """
     return _stopped(table, read, lambda log: winning_commits_after(log, read), budget)
 
@@ -356,7 +379,8 @@ def _stopped(
     ended = None
     try:
         with _within(budget):
-            found.extend(looked_at(open_log(table)))  # what has come stays when it is interrupted
+            # what was found before an interrupt is kept
+            found.extend(looked_at(open_log(table)))
     except Limit as limit:
         ended = str(limit)
     return ConflictingCommits(str(table), after, tuple(found), ended)

@@ -1,11 +1,11 @@
-"""The audit of a table's log: one pass, oldest commit first, in bounded memory; findings and an
-overview.
+"""Audit of a table's log in one pass, oldest commit first, in bounded memory.
 
-Memory holds the live files of the table, the newest commits (``dependencies.RecentCommits``),
-removed entries (``commit_checks.REMEMBERED``), and the first ``KEPT`` findings of each kind and
-certainty; all findings are counted. Anomalies that no log records (docs/delta.md, 5) are not found:
-reads that Delta does not track, a commit marked as a blind append although a client read before it,
-aborted statements, and statements with nothing to record.
+The result is findings and an overview. Memory holds the live files of the table, the newest commits
+(``dependencies.RecentCommits``), removed entries (``commit_checks.REMEMBERED``), and the first
+``KEPT`` findings of each kind and certainty; all findings are counted. Anomalies that no log
+records (docs/delta.md, 5) are not found: reads that Delta does not track, a commit marked as a
+blind append although a client read before it, aborted statements, and statements with nothing to
+record.
 
 A *near miss*: L committed after W and did not see it, so the two were concurrent. If L had
 committed first, W would not have seen L. Delta's conflict check would then have aborted W. Or, if
@@ -60,17 +60,17 @@ if TYPE_CHECKING:
 __all__ = ["FollowedAudit", "LogPass", "OverlapCounts", "audit"]
 
 NEAR_MISSES_KEPT = 100
-"""So many near misses are kept."""
+"""Maximum number of near misses that are kept."""
 COUNTED = ("operations", "levels", "writers", "pairs", "near_counts")
-"""The counts by name."""
+"""Names of the counters."""
 DRAWN = 60
-"""So many of the newest commits are drawn."""
+"""Maximum number of commits that are drawn: the newest."""
 NAMES = 50
-"""So many operations, levels, writers and pairs are told apart."""
+"""Maximum number of operations, levels, writers and pairs that are counted separately."""
 
 
 class OverlapCounts:
-    """What is told of commits as an audit goes through them."""
+    """Counters and examples for the overview of an audit."""
 
     def __init__(self) -> None:
         self.operations: Counter[str] = Counter()
@@ -84,7 +84,7 @@ class OverlapCounts:
         self.first = self.last = 0
 
     def hear(self, commit: LogCommit) -> None:
-        """A commit, in the order of the log."""
+        """Count a commit; commits come in log order."""
         operation = _operation(commit)
         _count(self.operations, operation)
         _count(self.levels, commit.level or "not said")
@@ -97,7 +97,7 @@ class OverlapCounts:
     def overlap(
         self, later: AuditedCommit, window: Iterable[tuple[LogCommit, LogMetadata]]
     ) -> None:
-        """A commit with those that it had not seen, the newest of them."""
+        """Count a commit with the newest of the concurrent commits that it did not see."""
         self.overlapping += 1
         for commit, metadata in window:
             _count(self.pairs, f"{_operation(later.commit)} beside {_operation(commit)}")
@@ -109,14 +109,14 @@ class OverlapCounts:
                     self.near.append(missed)
 
     def to_json(self) -> dict[str, Any]:
-        """What is known so far, for ``restore``; counts as they came, which ends ties."""
+        """Return the state for `restore`; counters keep their order, which breaks ties."""
         found: dict[str, Any] = {name: getattr(self, name) for name in COUNTED}
         found |= {"near": [asdict(one) for one in self.near]}
         found |= {"spans": [asdict(one) for one in self.spans]}
         return found | {"overlapping": self.overlapping, "first": self.first, "last": self.last}
 
     def restore(self, said: dict[str, Any]) -> None:
-        """Take up what was known."""
+        """Restore the state that `to_json` returned."""
         for name in COUNTED:
             setattr(self, name, Counter(said[name]))
         self.near = [NearMiss(**one) for one in said["near"]]
@@ -126,7 +126,7 @@ class OverlapCounts:
         )
 
     def overview(self) -> Overview:
-        """What there is to say so far; the most frequent first."""
+        """Return the overview so far; the most frequent first."""
         return Overview(
             dict(self.operations.most_common()),
             dict(self.levels.most_common()),
@@ -142,7 +142,7 @@ class OverlapCounts:
 
 
 def _near(earlier: AuditedCommit, later: AuditedCommit) -> NearMiss | None:
-    """What would have become of the earlier of two commits, had the later one been quicker."""
+    """Return the near miss of two commits: the earlier one's outcome if the later were first."""
     first, second = earlier.commit, later.commit
     may = is_allowed_to_miss(first, second)
     if may is None or earlier.reads.kind == "nothing":
@@ -156,7 +156,8 @@ def _near(earlier: AuditedCommit, later: AuditedCommit) -> NearMiss | None:
                 removes_meet_read_set(earlier, second.removes),
             )
             if (first.read_version or 0) < (second.read_version or 0):
-                certainty = certainty and "possible"  # it may not have had the file
+                # the file may not have existed in the version that the earlier commit read
+                certainty = certainty and "possible"
     return certainty and NearMiss(first.version, second.version, end, certainty)
 
 
@@ -169,17 +170,18 @@ def _count(counts: Counter[str], name: str) -> None:
 
 
 KEPT = 1_000
+"""Maximum number of findings of each kind and certainty that are kept."""
 EVERY, SHARE = 10.0, 20
-"""Evidence is written after so many seconds at the earliest, and takes one part of the time in so
-many at most.
-"""
+"""Minimum time between two writes of evidence, in seconds; it takes at most 1/SHARE of the time."""
 ORDER = list(KINDS)
 
 
 class LogPass:
-    """One pass over a log; ``on_missed`` is told of every commit that missed something,
-    ``on_commit`` of every commit, and ``overlaps`` of both. A Limit, with how many commits were
-    looked at, once the ``budget`` is spent.
+    """One pass over a log.
+
+    ``on_missed`` is called for every commit that did not see a change of its read set,
+    ``on_commit`` for every commit; ``overlaps`` counts both. Once the ``budget`` is spent, a Limit
+    is raised with the number of examined commits.
     """
 
     def __init__(
@@ -204,7 +206,7 @@ class LogPass:
     def findings(
         self, progress: Callable[[int], None] | None = None
     ) -> Iterator[tuple[Finding, ...]]:
-        """What each commit shows that was not looked at yet, in their order."""
+        """Yield the findings of each commit that was not examined yet, in log order."""
         try:
             if not self.examined:
                 self._begin()
@@ -218,7 +220,7 @@ class LogPass:
             raise
 
     def to_json(self) -> dict[str, Any]:
-        """What is known after the commits that were looked at (one at least), for ``restore``."""
+        """Return the state after the examined commits (at least one), for `restore`."""
         return {
             "examined": self.examined,
             "files": self.files.to_json(),
@@ -228,7 +230,7 @@ class LogPass:
         }
 
     def restore(self, said: dict[str, Any]) -> None:
-        """Take up what was known, to go on from there."""
+        """Restore the state that `to_json` returned, to continue from there."""
         self.begun = self.examined = said["examined"]
         self._protocol = True
         self.files.restore(said["files"])
@@ -238,7 +240,7 @@ class LogPass:
             self.overlaps.restore(said["overlaps"])
 
     def notes(self, log: DeltaLog) -> tuple[str, ...]:
-        """What was not looked at of a log, a sentence each."""
+        """Return sentences about parts of a log that were not examined."""
         found = []
         if log.first:
             found.append(
@@ -294,7 +296,7 @@ class LogPass:
         return self.metadata
 
     def take(self, commit: LogCommit) -> Iterator[Finding]:
-        """What the next commit shows."""
+        """Yield the findings of the next commit."""
         self.begun += 1
         yield from find_level_change(commit, self.metadata)
         self.metadata = commit.metadata or self.metadata
@@ -328,14 +330,24 @@ class LogPass:
 
 
 class FollowedAudit:
-    """An audit of the table at a path that goes on as commits come; LogError if its log is none
-    that reads.
+    """Audit of a table that continues as commits arrive.
 
-    Once the ``budget`` (default: three quarters of the memory that is free) is spent, it ends with
-    what was found until then. ``evidence`` is a file in which it keeps what it knows, from time to
-    time and with ``save``; where such a file is there, it goes on from that: LogError if it is of
-    another log, another release, or edited. If it cannot be written any more, as on a full disk,
-    that ends the audit, too.
+    Parameters
+    ----------
+    table : Path
+        Path of the table.
+    budget : Budget, optional
+        Limits; default: three quarters of the free memory. Once they are reached, the audit ends
+        with what was found until then.
+    evidence : Path, optional
+        File for the state, written from time to time and by `save`. If it exists, the audit
+        continues from it. If it can no longer be written, as on a full disk, the audit ends.
+
+    Raises
+    ------
+    LogError
+        If the log cannot be read, or if the evidence is of another log, of another release, or
+        edited.
     """
 
     def __init__(
@@ -356,8 +368,9 @@ class FollowedAudit:
             self._go_on(evidence)
 
     def there(self, progress: Callable[[int], None] | None = None) -> None:
-        """Audit what was there when the log was opened; ``progress`` is told the version, from time
-        to time.
+        """Audit the commits that existed when the log was opened.
+
+        ``progress`` is called from time to time with the version reached.
         """
         self._newest = self._log.commit(self._log.last)
         try:
@@ -370,8 +383,9 @@ class FollowedAudit:
         self.save()
 
     def came(self) -> Iterator[tuple[LogCommit, tuple[Finding, ...]]]:
-        """The commits that have come since, each with what it shows. One that is still being
-        written is left for the next time.
+        """Yield the commits that have arrived since, each with its findings.
+
+        A commit that is still being written is left for the next call.
         """
         if not has_version(self.table, self._log.last + 1):
             self._refuse_a_gap()
@@ -395,7 +409,7 @@ class FollowedAudit:
             yield commit, found
 
     def _refuse_a_gap(self) -> None:
-        """LogError if later commits than the next one are there."""
+        """Raise LogError if the next commit is missing but later ones exist."""
         version, newest = self._log.last + 1, latest_version(self.table)
         if newest > version and not has_version(self.table, version):
             raise LogError(
@@ -404,9 +418,7 @@ class FollowedAudit:
             )
 
     def _refuse_another(self, version: int, read: LogCommit | None, what: str) -> None:
-        """LogError if the commit of a version that was looked at is not the one that is there
-        now.
-        """
+        """Raise LogError if the commit of an examined version is no longer the same."""
         if not has_version(self.table, version) or self._log.commit(version) != read:
             raise LogError(
                 f"{self.table}: version {version} has changed: the table was recreated while it was"
@@ -414,7 +426,7 @@ class FollowedAudit:
             )
 
     def audit(self) -> Audit:
-        """What was found so far."""
+        """Return the result so far."""
         log, notes, counts = self._log, self._pass.notes(self._log), Counter(self._counts)
         kept = list(self._kept)
         for finding in self._pass.silence.findings():
@@ -451,8 +463,10 @@ class FollowedAudit:
             self.save()
 
     def save(self) -> None:
-        """Write what is known as evidence, if there is a file for it, something new, and whatever
-        was begun is done. LogError if the log is not the one that was read.
+        """Write the state as evidence.
+
+        Nothing is written without a file, without new findings, or in the middle of a commit.
+        LogError if the log is no longer the one that was read.
         """
         done, log = self._pass.examined, self._log
         whole = done == self._told == self._pass.begun
@@ -478,7 +492,7 @@ class FollowedAudit:
         self._due = now + max(EVERY, SHARE * (now - start))
 
     def _go_on(self, evidence: Path) -> None:
-        """Take up what is in a file of evidence, if it is there."""
+        """Continue from a file of evidence, if it exists."""
         said = read_audit_file(evidence)
         if said is None:
             return
@@ -508,12 +522,24 @@ def audit(
     progress: Callable[[int], None] | None = None,
     evidence: Path | str | None = None,
 ) -> Audit:
-    """What the log of the table at a path shows. LogError if it is none that reads.
+    """Audit the log of a table.
 
-    Once the ``budget`` (default: three quarters of the memory that is free) is spent, what was
-    found until then. ``progress`` is told the version where the audit is, from time to time.
-    ``evidence`` is a file in which it keeps what it knows, and from which it goes on, as
-    ``FollowedAudit`` says.
+    Parameters
+    ----------
+    table : Path or str
+        Path of the table.
+    budget : Budget, optional
+        Limits; default: three quarters of the free memory. Once they are reached, the result has
+        what was found until then.
+    progress : callable, optional
+        Called from time to time with the version that the audit has reached.
+    evidence : Path or str, optional
+        File for the state, from which the audit continues (see `FollowedAudit`).
+
+    Raises
+    ------
+    LogError
+        If the log cannot be read.
     """
     one = FollowedAudit(Path(table), budget, None if evidence is None else Path(evidence))
     one.there(progress)

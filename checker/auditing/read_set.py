@@ -1,31 +1,32 @@
 """Read sets of commits as far as a log shows them, and files that match a condition.
 
-The read set of a commit is nothing, the rows of a condition, or unknown.
+The read set of a commit is nothing, the rows of a condition, partitions, or unknown. The premise of
+each rule is that ``commitInfo`` is true, and that the command is one of Delta's (docs/statements.md
+lists what each reads; DeltaOperations.scala what it logs):
 
-The premise of each rule is that ``commitInfo`` tells the truth, and that the command is one of
-Delta's (docs/statements.md says of each what it reads; DeltaOperations.scala what it logs):
-
-- a commit that says that it is a blind append read nothing;
-- DELETE and UPDATE read the rows of their predicate (and UPDATE what subqueries in SET read, which
-  no log shows); TRUNCATE, a static overwrite, REPLACE TABLE, a complete streaming batch, ADD
-  CONSTRAINT and a MERGE with WHEN NOT MATCHED BY SOURCE without condition read every row; an
-  overwrite with a predicate the rows of that, a dynamic one the partitions of the files that it
-  adds;
-- what a MERGE otherwise, an INSERT … SELECT from its own table and whatever else is not blind read,
-  the log does not say;
-- OPTIMIZE, REORG and the like move rows and read none; who changes metadata only reads none.
+- a blind append read nothing;
+- DELETE and UPDATE read the rows of their predicate (and UPDATE those of subqueries in SET, which
+  no log shows);
+- TRUNCATE, a static overwrite, REPLACE TABLE, a complete streaming batch, ADD CONSTRAINT and a
+  MERGE with WHEN NOT MATCHED BY SOURCE without condition read every row;
+- an overwrite with a predicate reads the rows of the predicate, a dynamic one the partitions of the
+  files that it adds;
+- of any other MERGE, an INSERT … SELECT from its own table, and everything else that is not blind,
+  the log does not record the reads;
+- OPTIMIZE, REORG and similar operations move rows and read none, and neither does a commit that
+  only changes metadata.
 
 The rows of a file match a condition, as far as the log shows: all, none, or perhaps.
 
 A commit logs its condition as text. Spark writes expressions with ids (``(part#12 = 0)``) and
-strings without quotes, so that a string could look like more of the condition: with ids, a text is
-believed only if it compares whole numbers, or is one comparison with one word. What is outside of
-the fragment (columns compared with literals, IN, IS NULL, AND, OR, NOT) may be anything.
+strings without quotes, so that a string could look like more of the condition. A text with ids is
+therefore used only if it compares whole numbers, or is one comparison with one word. Everything
+outside the fragment (columns compared with literals, IN, IS NULL, AND, OR, NOT) may have any value.
 
-A row's condition is true, false or NULL. Of a file it is known which of the three its rows may
-give: partition values say it exactly, statistics by their bounds (of whole numbers and dates; those
-of strings are cut). *All* and *none* are certain; all of no row is nothing, so ``live`` counts the
-rows.
+The condition on a row is true, false or NULL. For a file, the analysis computes which of the three
+its rows may give: exactly from partition values, by bounds from statistics (of whole numbers and
+dates; those of strings are truncated). *All* and *none* are certain. *All* of no rows means
+nothing, so `count_live_rows` counts the rows.
 """
 
 from __future__ import annotations
@@ -63,23 +64,27 @@ __all__ = [
 ]
 
 FileMatch = Literal["all", "none", "perhaps"]
+"""Part of a file's rows that match a condition: all, none, or perhaps some."""
 Scalar = int | str
 
+# possible truth values of a condition on the rows of a file: a union of these bits
 TRUE, FALSE, NULL = 1, 2, 4
 ANY = TRUE | FALSE | NULL
 
 ID = re.compile(r"(?<=\w)#\d+L?\b")
+"""Expression id that Spark appends to column names."""
 ONE_WORD = re.compile(r"\(?(\w+)#\d+L? (=|<=>) ([\w.:+-]+)\)?")
 DATE = re.compile(r"\d{4}-\d\d-\d\d")
 WHOLE = ("byte", "short", "integer", "long")
 LONGEST = 10_000
-"""A longer text is not looked at."""
+"""Maximum length of a condition that is parsed, in characters."""
 
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """A condition on rows; ``tree`` is None if it is not understood, and then it may be
-    anything.
+    """Condition on rows.
+
+    ``tree`` is None if the condition is not understood; then it may have any value.
     """
 
     text: str
@@ -87,7 +92,7 @@ class Condition:
 
     @property
     def shown(self) -> str:
-        """The text without the ids of its columns."""
+        """Text without the ids of its columns."""
         return ID.sub("", self.text)
 
 
@@ -96,10 +101,12 @@ EVERYTHING = Condition("true", exp.Boolean(this=True))
 
 @lru_cache(maxsize=512)
 def read_condition(text: str) -> Condition:
-    """The condition that a text says.
+    """Return the condition that a text states.
 
-    >>> read_condition("(part#12 = 0)").tree.sql(), read_condition("(name#3 = a) OR (id#4 = 2)").tree
-    ('(part = 0)', None)
+    >>> read_condition("(part#12 = 0)").tree.sql()
+    '(part = 0)'
+    >>> read_condition("(name#3 = a) OR (id#4 = 2)").tree is None
+    True
     """
     if len(text) > LONGEST:
         return Condition(text, None)
@@ -112,8 +119,9 @@ def read_condition(text: str) -> Condition:
 
 @lru_cache(maxsize=512)
 def _parsed(bare: str, ids: int) -> exp.Expr | None:
-    """What a text means that had so many ids, which are others in each commit; None: that is not
-    certain.
+    """Return the tree of a text without its ids; None if its meaning is uncertain.
+
+    The ids differ in each commit.
     """
     try:
         tree = parse_one(bare, "databricks")
@@ -129,7 +137,7 @@ def _parsed(bare: str, ids: int) -> exp.Expr | None:
 
 
 def _one_word(name: str, sign: str, word: str) -> exp.Expr | None:
-    """A comparison with a word that has no quotes; NULL, true and false are not words."""
+    """Return a comparison with an unquoted word; None for NULL, true and false."""
     if word.lower() in ("null", "true", "false"):
         return None
     compare = exp.EQ if sign == "=" else exp.NullSafeEQ
@@ -139,12 +147,14 @@ def _one_word(name: str, sign: str, word: str) -> exp.Expr | None:
 def partition_conditions(
     condition: Condition, metadata: LogMetadata
 ) -> tuple[Condition, ...] | None:
-    """The parts of a condition that speak of partition columns alone: those that Delta compares
-    with a file that another commit added. None if it is not understood.
+    """Return the parts of a condition on partition columns only; None if not understood.
+
+    Delta compares these with files that a concurrent commit added.
 
     >>> from isolitmus.model.delta.log import LogMetadata
     >>> table = LogMetadata({"part": ("part", "integer"), "id": ("id", "integer")}, ("part",))
-    >>> [one.tree.sql() for one in partition_conditions(read_condition("((part#1 = 0) AND (id#2 = 5))"), table)]
+    >>> condition = read_condition("((part#1 = 0) AND (id#2 = 5))")
+    >>> [one.tree.sql() for one in partition_conditions(condition, table)]
     ['part = 0']
     """
     if condition.tree is None:
@@ -169,7 +179,7 @@ def _conjuncts(tree: exp.Expr) -> Iterator[exp.Expr]:
 
 
 def match_file(condition: Condition, file: LogFile, metadata: LogMetadata) -> FileMatch:
-    """Which rows of a file the condition is true of.
+    """Return which rows of a file match a condition.
 
     >>> from isolitmus.model.delta.log import LogFile, LogMetadata
     >>> table = LogMetadata({"part": ("part", "integer")}, ("part",))
@@ -189,7 +199,7 @@ def match_file(condition: Condition, file: LogFile, metadata: LogMetadata) -> Fi
 
 
 def count_live_rows(file: LogFile) -> int | None:
-    """The number of rows of a file that its vector does not mark; None if the log does not say."""
+    """Return a file's number of rows that are not deleted; None if the log does not record it."""
     rows = _stats(file.stats).get("numRecords")
     return rows - file.marked if isinstance(rows, int) else None
 
@@ -210,7 +220,10 @@ def _part(stats: dict[str, Any], name: str) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class _Range:
-    """Bounds of a column's values in a file; ``nulls``: no row, some or all of them may be NULL."""
+    """Bounds of a column's values in a file.
+
+    ``nulls`` says whether none, some or all of the rows may be NULL.
+    """
 
     low: Scalar
     high: Scalar
@@ -218,14 +231,18 @@ class _Range:
 
 
 class _Truth:
-    """What a condition may be of the rows of one file: a set of TRUE, FALSE, NULL, as bits."""
+    """Evaluation of a condition on all rows of one file.
+
+    A result is a bit mask: the union of `TRUE`, `FALSE` and `NULL` for the values that rows may
+    give.
+    """
 
     def __init__(self, file: LogFile, metadata: LogMetadata) -> None:
         self.file = file
         self.metadata = metadata
 
     def kind(self, tree: exp.Expr) -> str | None:
-        """The type of a column; None if it is none."""
+        """Return the type of a column; None if the tree is no known column."""
         if not isinstance(tree, exp.Column) or tree.table:
             return None
         _, kind = self.metadata.types.get(tree.name.lower(), ("", None))
@@ -295,7 +312,7 @@ class _Truth:
         return int(tree.this) if tree.this.isdigit() else None
 
     def values(self, tree: exp.Expr) -> _Range | None:
-        """The values of a column; None if it is none, or nothing is known."""
+        """Return the range of a column's values; None if nothing is known."""
         kind = self.kind(tree)
         if kind is None or kind not in (*WHOLE, "string", "date"):
             return None
@@ -331,6 +348,7 @@ class _Truth:
 TURNED: dict[type[exp.Expr], type[exp.Expr]] = {
     exp.LT: exp.GT, exp.LTE: exp.GTE, exp.GT: exp.LT, exp.GTE: exp.LTE,
 }  # fmt: skip
+"""Comparison operators with swapped sides."""
 
 
 def _typed(value: object, kind: str) -> Scalar | None:
@@ -343,7 +361,7 @@ def _typed(value: object, kind: str) -> Scalar | None:
 
 
 def _compare(kind: type[exp.Expr], low: Any, high: Any, value: Any) -> int:
-    """What a comparison may be of values from low to high, whatever lies between."""
+    """Return the possible values of a comparison for values between low and high."""
     match kind:
         case exp.EQ:
             true, false = low <= value <= high, not low == high == value
@@ -361,6 +379,7 @@ def _compare(kind: type[exp.Expr], low: Any, high: Any, value: Any) -> int:
 
 
 def _both(a: int, b: int, join: Callable[[int, int], int]) -> int:
+    """Return the possible values of ``join`` for operands with these possible values."""
     whole = 0
     for x in (TRUE, FALSE, NULL):
         for y in (TRUE, FALSE, NULL):
@@ -383,8 +402,10 @@ def _not(a: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class CommitReads:
-    """``conditions`` (all of them hold of a row that was read), the values of ``partitions``, or
-    neither: ``kind`` says which.
+    """Read set of a commit; ``kind`` says what it consists of.
+
+    "rows": rows that satisfy all of ``conditions``. "partitions": all rows of ``partitions``, each
+    given as pairs of column and value.
     """
 
     kind: Literal["nothing", "rows", "partitions", "unknown"]
@@ -393,7 +414,7 @@ class CommitReads:
 
     @property
     def everything(self) -> bool:
-        """Whether it read every row."""
+        """True if every row was read."""
         return self.kind == "rows" and all(c.text == "true" for c in self.conditions)
 
 
@@ -402,7 +423,7 @@ UNKNOWN = CommitReads("unknown")
 ALL_ROWS = CommitReads("rows", (EVERYTHING,))
 
 MOVES = ("OPTIMIZE", "REORG", "ROW TRACKING BACKFILL", "ROW TRACKING UNBACKFILL", "COMPUTE STATS")
-"""Operations that may add and remove files, but no row."""
+"""Operations that may add and remove files, but no rows."""
 DELTA = re.compile(r"Delta-Lake/(\d+)\.(\d+)\.")
 REPLACES = (
     "CREATE OR REPLACE TABLE AS SELECT",
@@ -413,16 +434,16 @@ REPLACES = (
     "ADD CONSTRAINT",
 )
 CHANGES = ("DELETE", "UPDATE", "MERGE", "WRITE", "STREAMING UPDATE", *REPLACES)
-"""Operations that may read even where they add and remove nothing."""
+"""Operations that may read even if they add and remove nothing."""
 
 
 def only_moves_data(commit: LogCommit) -> bool:
-    """Whether a commit has file actions, and says that none of them changes data."""
+    """Return whether a commit has file actions, and says that none of them changes data."""
     return bool(commit.adds or commit.removes) and not commit.changes_rows
 
 
 def read_set_of(commit: LogCommit, metadata: LogMetadata) -> CommitReads:
-    """What a commit read; ``metadata`` is the table's at that commit.
+    """Return the read set of a commit; ``metadata`` is the table's at that commit.
 
     >>> from isolitmus.model.delta.log import LogCommit, LogMetadata
     >>> delete = {"operation": "DELETE", "operationParameters": {"predicate": '["(id#1 = 5)"]'}}
@@ -453,7 +474,9 @@ def read_set_of(commit: LogCommit, metadata: LogMetadata) -> CommitReads:
 
 
 def _predicate(said: object) -> CommitReads:
-    """Older releases and other writers log the text, newer ones a list of texts in JSON."""
+    """Return the rows of a predicate: older releases log a text, newer ones a JSON list of
+    texts.
+    """
     if not isinstance(said, str) or not said.strip():
         return UNKNOWN
     texts: list[object] = [said]
@@ -479,9 +502,10 @@ def _merge(said: object) -> CommitReads:
 
 
 def _overwrite(commit: LogCommit, metadata: LogMetadata) -> CommitReads:
-    """A static overwrite logs no predicate. Releases before 4.1 did not log that one is dynamic,
-    either: without partitions it does not matter, and who removes from partitions that it adds
-    nothing to is static.
+    """Return the read set of an overwrite; a static overwrite logs no predicate.
+
+    Releases before 4.1 do not log whether an overwrite is dynamic. Without partitions this does not
+    matter, and an overwrite that removes from partitions to which it adds nothing is static.
     """
     said = commit.parameters
     if said.get("replaceOnCond") or said.get("replaceUsingCols"):
@@ -500,13 +524,15 @@ def _overwrite(commit: LogCommit, metadata: LogMetadata) -> CommitReads:
 
 
 def _logs_dynamic(commit: LogCommit) -> bool:
+    """Return whether the writer logs that an overwrite is dynamic (Delta 4.1 or later)."""
     release = DELTA.search(commit.engine or "")
     return release is not None and (int(release[1]), int(release[2])) >= (4, 1)
 
 
 def is_checked(commit: LogCommit) -> bool:
-    """Whether a commit's writer makes Delta's check at the level that it logs: Spark and Databricks
-    do; other programs log no level, or check less (Delta Kernel).
+    """Return whether a commit's writer makes Delta's conflict check at the level that it logs.
+
+    Spark and Databricks do. Other programs log no level, or check less (Delta Kernel).
     """
     engine = commit.engine or ""
     known = not engine or engine.startswith(("Apache-Spark/", "Databricks-Runtime/"))
@@ -514,5 +540,5 @@ def is_checked(commit: LogCommit) -> bool:
 
 
 def describe_commit(commit: LogCommit) -> str:
-    """A commit in words: ``version 3 (DELETE)``."""
+    """Return a commit in words: ``version 3 (DELETE)``."""
     return f"version {commit.version}" + (f" ({commit.operation})" if commit.operation else "")

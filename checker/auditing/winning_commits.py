@@ -32,19 +32,21 @@ __all__ = [
 ]
 
 FARTHEST = 10_000
-"""Number of the newest commits that are searched for the one in a message."""
+"""Maximum number of commits, the newest, that are searched for the one in a message."""
 FOLDERS = 4
-"""Number of partitions that are named."""
+"""Maximum number of partitions that are named."""
 RESOLVED = "delta.rowTracking"
-"""The metadata domain that two commits may both set (ConflictChecker.scala,
-checkIfDomainMetadataConflict).
+"""Metadata domain that two commits may both set.
+
+Source: ConflictChecker.scala, checkIfDomainMetadataConflict.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class WinningCommit(ReadableRepr):
-    """A commit with the exceptions that it can have caused, each with the transactions that get
-    it.
+    """Commit with the exceptions that it can have caused.
+
+    ``stops`` maps each exception to the transactions that get it, in words.
     """
 
     commit: LogCommit
@@ -55,7 +57,7 @@ class WinningCommit(ReadableRepr):
 
 
 def partition_folder(file: LogFile) -> str | None:
-    """The partition of a file as a message names it; None if it has none.
+    """Return the partition of a file as a message names it; None if it has none.
 
     >>> from isolitmus.model.delta.log import LogFile
     >>> partition_folder(LogFile("f", partition={"day": "3", "part": None}))
@@ -70,23 +72,35 @@ def winning_commit(commit: LogCommit) -> WinningCommit:
 
     >>> from isolitmus.model.delta.log import LogCommit, LogFile
     >>> info = {"operation": "WRITE", "isBlindAppend": True}
-    >>> for name, whom in winning_commit(LogCommit(2, info, (LogFile("f"),))).stops.items(): print(name, "-", whom)
-    ConcurrentAppendException - at Serializable, any that read the table; at WriteSerializable, only any that writes metadata too
+    >>> stops = winning_commit(LogCommit(2, info, (LogFile("f"),))).stops
+    >>> for name, whom in stops.items(): print(name, "-", whom)  # doctest: +NORMALIZE_WHITESPACE
+    ConcurrentAppendException - at Serializable, any that read the table; at WriteSerializable,
+    only any that writes metadata too
     ConcurrentWriteException - a concurrent RESTORE, CLONE or CONVERT TO DELTA
     """
     return WinningCommit(commit, {name: whom for name in CONFLICTS if (whom := WHOM[name](commit))})
 
 
 def winning_commits_after(log: DeltaLog, after: int) -> Iterator[WinningCommit]:
-    """The commits after a version, in their order; LogError if the log does not have that
-    version.
+    """Return the commits after a version, in log order.
+
+    Raises
+    ------
+    LogError
+        If the log does not have the version.
     """
     _within(log, after, log.oldest - 1)
     return (winning_commit(log.commit(version)) for version in range(after + 1, log.last + 1))
 
 
 def winning_commit_at(log: DeltaLog, version: int) -> WinningCommit:
-    """A commit by its version; LogError if the log does not have it."""
+    """Return the commit of a version.
+
+    Raises
+    ------
+    LogError
+        If the log does not have the version.
+    """
     _within(log, version, log.oldest)
     return winning_commit(log.commit(version))
 
@@ -94,9 +108,23 @@ def winning_commit_at(log: DeltaLog, version: int) -> WinningCommit:
 def find_winning_commit(
     log: DeltaLog, pasted: PastedException, version: int | None = None, after: int | None = None
 ) -> WinningCommit:
-    """Return the commit that a message describes. ``version``: the version of that commit, if the
-    message does not say it; ``after``: the version that the aborted job had read. LogError if no
-    commit fits, or if nothing identifies it.
+    """Return the commit that a message describes.
+
+    Parameters
+    ----------
+    log : DeltaLog
+        Log of the table.
+    pasted : PastedException
+        The message.
+    version : int, optional
+        Version of the commit, if the message does not contain it.
+    after : int, optional
+        Version that the aborted job had read.
+
+    Raises
+    ------
+    LogError
+        If no commit fits, or if nothing identifies it.
     """
     named = pasted.version if version is None else version
     if named is not None:
@@ -134,8 +162,9 @@ def find_winning_commit(
 
 
 def meeting_files(pasted: PastedException, commit: LogCommit) -> tuple[LogFile, ...]:
-    """Return the files of a commit that may conflict with the aborted one: those in the named
-    partition, if one is named.
+    """Return the files of a commit that may conflict with the aborted transaction.
+
+    If the message names a partition, only its files are returned.
     """
     adds = pasted.name == "ConcurrentAppendException"
     removes = pasted.name in ("ConcurrentDeleteReadException", "ConcurrentDeleteDeleteException")
@@ -148,9 +177,7 @@ def meeting_files(pasted: PastedException, commit: LogCommit) -> tuple[LogFile, 
 
 
 def _same_partition(here: str | None, named: str) -> bool:
-    """Whether a partition is the one that a message names, which may say its columns in another
-    order.
-    """
+    """Return whether a partition is the one that a message names, in any order of columns."""
     return set((here or "").split(", ")) == set(named.replace("%20", " ").split(", "))
 
 
@@ -162,7 +189,7 @@ def _fitting(log: DeltaLog, pasted: PastedException, found: WinningCommit) -> Wi
 
 
 def _unlike(pasted: PastedException, commit: LogCommit) -> str:
-    """Return why a commit cannot be the one that a message describes; nothing if it can be."""
+    """Return why a commit cannot be the one that a message describes; empty if it can be."""
     if pasted.name in CONFLICTS and pasted.name not in winning_commit(commit).stops:
         return f"{commit.words} cannot have caused {pasted.name}"
     one, other = pasted.operation, commit.operation
@@ -254,3 +281,4 @@ WHOM: Mapping[str, Callable[[LogCommit], str]] = {
     "MetadataChangedException": _metadata,
     "ProtocolChangedException": _protocol,
 }
+"""Function that describes the transactions that conflict with a commit, by exception."""

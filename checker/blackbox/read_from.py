@@ -344,6 +344,7 @@ class WriterIndex:
         self.chain: NDArray[np.int64] = kinds % width
         """Of each slot."""
         slots = np.repeat(np.arange(len(kinds)), self.many)
+        # Sorted codes of (slot, writer): one binary search finds a bound within a slot.
         self._place = slots * self.size + self.writer
 
     def slots(

@@ -292,7 +292,9 @@ class VersionOrderConstraints:
                 here = np.repeat(row[some], count[some])
                 other = every.row[ranges(begin[some], count[some])]
                 once = writer[here] < writer[other]
-                if not turns:  # of versions that nobody read either order will do
+                # Two versions that nobody read may come in either order, except at levels where
+                # their writers must not overlap.
+                if not turns:
                     once &= (many[here] + many[other]) > 0
                 pairs += int(np.count_nonzero(once))
                 budget.afford(pairs * BYTES)

@@ -1,1 +1,3 @@
-"""The verb check, of every kind of history."""
+"""Isolation-level checks of litmus tests, recorded histories and table logs (the command
+``check``).
+"""

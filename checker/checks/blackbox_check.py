@@ -1,4 +1,4 @@
-"""``check`` of a history that another tool recorded: what levels say of it, each with its
+"""Isolation levels of a black-box history that another tool recorded, each verdict with its
 explanation.
 """
 
@@ -33,11 +33,11 @@ if TYPE_CHECKING:
 __all__ = ["ASKED", "check_recorded"]
 
 ASKED = POLYNOMIAL + ORDERED
-"""The levels that every recorded history can be asked, from the weakest to the strongest."""
+"""Levels that can be checked on every recorded history, from weakest to strongest."""
 EVERY = (*ASKED, *TIMED)
-"""With those for histories of which somebody recorded when transactions began and ended."""
+"""`ASKED` and the levels that need recorded start and end times."""
 RECORDED_NAMES = {"so", "wr", "ww", "rw", "rf", "po", "in", "rival"}
-"""The relations that every recorded history gives."""
+"""Relations that every recorded history provides."""
 ASSUMED = "versions came in an order that suits the level, if there is one"
 UNREAD = (
     "appends that nobody read came after the others, in an order that suits the level, if there"
@@ -53,10 +53,28 @@ def check_recorded(
     *,
     budget: Budget | None = None,
 ) -> HistoryVerdicts:
-    r"""Judge a recorded history at levels by their names (default: all that it has what it takes
-    for); UnknownName for what it cannot be asked. What one of them forbids the stronger ones forbid
-    for the same reason.
+    r"""Judge a recorded history at isolation levels.
 
+    A violation of one level is reused for every stronger level.
+
+    Parameters
+    ----------
+    name : str
+        Name of the history in the result and in errors.
+    history : RegisterHistory or ListHistory
+        The recorded history.
+    asked : sequence of str, optional
+        Names of the levels; default: all for which the history has the needed relations.
+    budget : Budget, optional
+        Limits of time and memory.
+
+    Raises
+    ------
+    UnknownName
+        If a level is unknown, or cannot be checked on this history.
+
+    Examples
+    --------
     >>> from pathlib import Path
     >>> from isolitmus.specs.histories.recorded_history import read_recorded
     >>> lost = read_recorded(b"r(0,0,0,0)\nw(0,1,0,0)\nr(0,0,1,1)\nw(0,2,1,1)\n", Path("lost.txt"))
@@ -99,7 +117,7 @@ def check_recorded(
 
 
 def _refusal(name: str, asked: str, levels: Sequence[str], there: Collection[str]) -> str:
-    """Why a level is not asked of a recorded history."""
+    """Return the reason why a level cannot be checked on a recorded history."""
     try:
         known = spec(asked)
     except UnknownName:

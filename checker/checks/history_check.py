@@ -1,11 +1,9 @@
-"""The verb ``check`` of a history or a litmus test, and the strongest levels that hold.
+"""Isolation levels of a history or a litmus test, and the strongest levels that hold (``check``).
 
-The verb ``check``: what levels say of a history that was recorded or written by hand.
-
-A litmus test on a table is checked as the history that its schedule describes, every commit taken
-as it stands, without any protocol; an abstract history as it is.
-
-Which levels are stronger than others, and what that makes of several verdicts on one history.
+A litmus test on a table is judged as the history that its schedule describes: every commit is taken
+as it is, without a commit protocol. An abstract history is judged as it is. The implications
+between levels give, from several verdicts on one history, the strongest levels that hold and the
+weakest that fail.
 """
 
 from __future__ import annotations
@@ -61,8 +59,10 @@ IMPLIES: Mapping[str, tuple[str, ...]] = {
     "prefix-consistency": ("causal", "read-committed"),
     "causal": ("read-atomic",),
 }
-"""Of a level those next to it that hold wherever it holds, by their texts (specs/levels): each asks
-for no cycle of less.
+"""Direct implications: the levels that hold wherever the key holds, by the definitions in
+specs/levels.
+
+Each implied level forbids the cycles of a smaller relation.
 """
 LISTED: Mapping[str, tuple[str, ...]] = {
     **IMPLIES,
@@ -70,33 +70,46 @@ LISTED: Mapping[str, tuple[str, ...]] = {
     "strong-snapshot-isolation": ("snapshot-isolation",),
     "read-atomic": ("read-committed-biswas-enea",),
 }
-"""The same of histories of items alone, of which nobody read what its writer overwrote: Biswas and
-Enea, OOPSLA 2019.
+"""Implications for histories of items only in which no read observed a value that its writer
+overwrote.
+
+Source: Biswas and Enea, OOPSLA 2019.
 """
 UNOBSERVED: Mapping[str, tuple[str, ...]] = {
     **LISTED,
     "read-committed-biswas-enea": ("read-committed",),
 }
-"""The same where besides nobody observed an order of versions: Adya's read committed then looks at
-reads alone. Where one was observed those of Biswas and Enea do not look at it, and his does.
+"""Implications for such histories in which no version order was observed either.
+
+Adya's read committed then depends on reads only. Where a version order was observed, Adya's level
+depends on it and the levels of Biswas and Enea do not.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class StrongestAndWeakest:
-    """Where a history stands among levels."""
+    """Position of a history among isolation levels."""
 
     strongest: tuple[str, ...]
-    """The levels that hold of which no stronger one is known to hold."""
+    """Levels that hold, without those implied by another level that holds."""
     weakest: tuple[str, ...]
-    """The levels that fail of which no weaker one is known to fail."""
+    """Levels that fail, without those that imply another level that fails."""
 
 
 def find_standing(
     verdicts: Mapping[str, str], implies: Mapping[str, tuple[str, ...]]
 ) -> StrongestAndWeakest:
-    """The strongest that hold and the weakest that fail; a verdict that is neither is of neither.
+    """Return the strongest levels that hold and the weakest levels that fail.
 
+    Parameters
+    ----------
+    verdicts : mapping of str to str
+        Verdict of each level; only "allowed" and "forbidden" count.
+    implies : mapping of str to tuple of str
+        Direct implications between levels, such as `IMPLIES`.
+
+    Examples
+    --------
     >>> said = {"causal": "allowed", "serializable": "forbidden", "snapshot-isolation": "forbidden"}
     >>> find_standing(said, IMPLIES)
     StrongestAndWeakest(strongest=('causal',), weakest=('snapshot-isolation',))
@@ -113,7 +126,7 @@ def find_standing(
 
 
 def implied_levels(name: str, implies: Mapping[str, tuple[str, ...]]) -> set[str]:
-    """The levels that hold wherever one does.
+    """Return all levels that a level implies, directly or through others.
 
     >>> sorted(implied_levels("prefix-consistency", IMPLIES))
     ['causal', 'read-atomic', 'read-committed']
@@ -130,48 +143,48 @@ def implied_levels(name: str, implies: Mapping[str, tuple[str, ...]]) -> set[str
 
 @dataclass(frozen=True, slots=True)
 class HistoryVerdicts(PageResult, GraphResult, Tabular):
-    """The verdicts on one history."""
+    """Verdicts of isolation levels on one history."""
 
     name: str
-    """Of the history, or its label."""
+    """Name or label of the history."""
     transactions: int
-    """How many there are."""
+    """Number of transactions; for a table log, of commits."""
     operations: int
-    """How many reads and writes of rows."""
+    """Number of reads and writes of rows; for a table log, of files added and removed."""
     levels: Mapping[str, Verdict]
-    """The verdicts, by level."""
+    """Verdict of each level."""
     seconds: float
-    """How long it took."""
+    """Duration of the check."""
     assumptions: tuple[str, ...] = ()
-    """What the history left open and was taken for granted."""
+    """Assumptions about what the history does not record."""
     explained: Mapping[str, Explanation] = field(default_factory=dict)
-    """What a serial order explains, by the levels that forbid a history on tables for its
+    """Serial explanation of the results, by level that forbids a history on tables for its
     conflicts.
     """
     of: Litmus | HistoryTest | None = None
-    """What was judged; None: the log of a table, or what another tool recorded."""
+    """Judged test; None for the log of a table and for recorded histories."""
     implies: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: IMPLIES)
-    """Which levels hold where others do."""
+    """Direct implications between levels."""
     titles: Mapping[str, str] = field(default_factory=dict)
-    """What the levels are called."""
+    """Title of each level."""
 
     @property
     def counted(self) -> str:
-        """How large the history is, in words."""
+        """Size of the history, in words."""
         operations = count_of(self.operations, "read or write", "reads and writes")
         return f"{count_of(self.transactions, 'transaction')}, {operations}"
 
     @property
     def standing(self) -> StrongestAndWeakest:
-        """The strongest levels that hold, and the weakest that fail."""
+        """Strongest levels that hold and weakest levels that fail."""
         return find_standing(
             {name: str(verdict) for name, verdict in self.levels.items()}, self.implies
         )
 
     @property
     def graph(self) -> DependencyGraph:
-        """The history's graph, in which the first violation stands out; of a log that violation
-        alone.
+        """Dependency graph with the first violation highlighted; for a table log, the violation
+        only.
         """
         from isolitmus.checker.execution.dependency_graph import graph
         from isolitmus.model.dependency_graph import DependencyGraph
@@ -183,8 +196,10 @@ class HistoryVerdicts(PageResult, GraphResult, Tabular):
 
     @property
     def records(self) -> Records:
-        """What each level says, a row each; the axiom that it finds broken, or the order that shows
-        that none is.
+        """Verdicts as a table with one row per level.
+
+        Column ``axiom`` is the first violated axiom, column ``serial`` a serial order that
+        satisfies the level.
         """
         rows = []
         for level, verdict in self.levels.items():
@@ -194,13 +209,15 @@ class HistoryVerdicts(PageResult, GraphResult, Tabular):
         return Records(("history", "level", "verdict", "axiom", "serial"), tuple(rows))
 
     def __repr__(self) -> str:
-        """What each level says."""
+        """Return the verdicts, one level a line."""
         said = (f"{level}: {verdict!r}".splitlines() for level, verdict in self.levels.items())
         lines = (f"  {line}" for lines in said for line in lines)
         return first_lines([f"{self.name}: {self.counted}", *lines], 40)
 
     def to_json(self, history: str) -> dict[str, object]:
-        """The verdicts as docs/interface.md, 6, has them; ``history`` is the file's name."""
+        """Return the verdicts in the format of docs/interface.md, 6; ``history`` is the name of the
+        file.
+        """
         return {
             "history": history,
             "transactions": self.transactions,
@@ -240,15 +257,28 @@ def check(
     forms: Sequence[str] = (),
     budget: Budget | None = None,
 ) -> HistoryVerdicts:
-    """Judge a history, or a litmus test's, at each level; what is not judged once the ``budget``
-    (default: three quarters of the memory that is free) is spent is unknown. ``forms``: view and
-    state forms of levels, by their names (``checker.execution.serial_orders``), which need
-    statements. Of a test and a level the name or the path of its file will do.
+    """Judge a history, or the history of a litmus test, at each level.
 
+    Parameters
+    ----------
+    test : Litmus, HistoryTest, History, str or path
+        Test or history; a string is a test's name or the path of its file.
+    levels : one or several of Spec, str or path
+        Levels to judge.
+    forms : sequence of str
+        Names of view and state forms of levels (``checker.execution.serial_orders``); they need
+        statements.
+    budget : Budget, optional
+        Limits; default: three quarters of the free memory. Levels not judged before it is spent are
+        unknown.
+
+    Examples
+    --------
     >>> checked = check("reorder", ["serializable", "log-serializable"])
     >>> {name: str(verdict) for name, verdict in checked.levels.items()}
     {'serializable': 'allowed', 'log-serializable': 'forbidden'}
-    >>> str(check("reorder", [], forms=["write-serializable-state"]).levels["write-serializable-state"])
+    >>> form = "write-serializable-state"
+    >>> str(check("reorder", [], forms=[form]).levels[form])
     'allowed'
     >>> from isolitmus.model import History
     >>> skew = History.parse("r1(x0) r1(y0) w1(x1) r2(x0) r2(y0) w2(y2) c1 c2")

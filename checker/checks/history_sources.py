@@ -1,6 +1,4 @@
-"""The histories that ``check`` is given: litmus tests, logs of Delta tables, what other tools
-recorded, PostgreSQL's tests.
-"""
+"""Histories given to ``check``: litmus tests, Delta logs, recordings, PostgreSQL's tests."""
 
 from __future__ import annotations
 
@@ -35,8 +33,9 @@ if TYPE_CHECKING:
 __all__ = ["FORMATS", "check_file", "check_files", "history_files"]
 
 FORMATS = ("auto", "litmus", "delta", "pg", *RECORDED)
+"""Names of formats that the command line accepts."""
 PERMUTED = ".spec"
-"""How the names of PostgreSQL's isolation tests end."""
+"""File extension of PostgreSQL's isolation tests."""
 
 
 def check_files(
@@ -46,9 +45,25 @@ def check_files(
     budget: Budget,
     refuse: Refuse,
 ) -> Iterator[tuple[str, str, HistoryVerdicts]]:
-    """Each history by its file, with what was counted of it, in words; ``asked`` None: the levels
-    that it can be asked. What cannot be read, or be asked these levels, is refused by its name, and
-    keeps no other from its turn; and so is what comes after the first when the budget is spent.
+    """Yield the verdicts of each history in some files, with the file and the history's size in
+    words.
+
+    A file that cannot be read, or lacks what a level needs, is reported by ``refuse``, and the
+    others are still checked. Files left when the budget is spent are reported too, except the first
+    file.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Files, folders, tables or names of tests.
+    asked : sequence of str or None
+        Names of levels; None for all that a history supports.
+    format_ : str
+        One of `FORMATS`.
+    budget : Budget
+        Limits of time and memory.
+    refuse : callable
+        Called with the name and the error of each history that is not checked.
     """
     begun = False
     for name in names:
@@ -69,8 +84,9 @@ def check_files(
 def check_file(
     kind: str, path: Path, asked: Sequence[str] | None, budget: Budget, refuse: Refuse
 ) -> Iterator[tuple[str, str, HistoryVerdicts]]:
-    """The histories of one file, as ``check_files`` has them; ``kind`` is what it is, as
-    ``history_files`` says.
+    """Yield the verdicts of the histories in one file, as `check_files` does.
+
+    ``kind`` is the format of the file, as `history_files` returns it.
     """
     judged = _judged(kind, path, asked, budget, refuse)
     try:
@@ -80,8 +96,12 @@ def check_file(
 
 
 def history_files(name: str, format_: str) -> list[tuple[str, Path]]:
-    """The paths of the histories that a name stands for, each with its format. IsolitmusError for a
-    name of none.
+    """Return the path and the format of each history that a name stands for.
+
+    Raises
+    ------
+    IsolitmusError
+        If the name stands for no history.
     """
     path = Path(name)
     kind = _format(name, format_)
@@ -107,7 +127,7 @@ def _judged(
     budget: Budget,
     refuse: Refuse,
 ) -> Iterator[tuple[str, str, HistoryVerdicts]]:
-    """The histories of a file; IsolitmusError for a level that asks for more than they have."""
+    """Yield the histories of a file; IsolitmusError if one lacks what a level needs."""
     forms = [name for name in asked or () if name in NAMED_FORMS]
     if forms and kind != "litmus":
         raise _lacking(path.name, forms[0], Needs(("statements",)))
@@ -128,7 +148,9 @@ def _judged(
 def _permuted(
     path: Path, asked: Sequence[str] | None, budget: Budget, refuse: Refuse
 ) -> Iterator[tuple[str, str, HistoryVerdicts]]:
-    """What levels say of each permutation; those that are not read are refused."""
+    """Yield the verdicts of each permutation; permutations that cannot be read are passed to
+    ``refuse``.
+    """
     from isolitmus.checker.pg_isolation.permutation_history import permutation_histories
 
     for found in permutation_histories(path):
@@ -142,7 +164,7 @@ def _permuted(
 
 
 def _format(name: str, format_: str) -> str:
-    """What a name stands for; of what other tools recorded, as much as was said."""
+    """Return the format of a name; "auto" for a recorded history, unless its format was given."""
     path = Path(name)
     if format_ != "auto":
         return format_
@@ -156,9 +178,7 @@ def _format(name: str, format_: str) -> str:
 
 
 def _specs(asked: Sequence[str] | None, test: Litmus | HistoryTest | None) -> list[Spec]:
-    """The levels that are asked of a test, or of the log of a table; all: those of the
-    catalogue.
-    """
+    """Return the levels to check on a test or a table log; default: all levels of the catalogue."""
     if asked:
         return [spec(name) for name in asked if name not in NAMED_FORMS]
     log = () if test is None or isinstance(test, HistoryTest) else (format_named(test.format).log,)
@@ -166,8 +186,8 @@ def _specs(asked: Sequence[str] | None, test: Litmus | HistoryTest | None) -> li
 
 
 def _answered(checked: HistoryVerdicts, asked: Sequence[str] | None, name: str) -> HistoryVerdicts:
-    """The verdicts without levels that need what the history does not have; IsolitmusError for one
-    that was asked.
+    """Return the verdicts without levels that the history cannot support; IsolitmusError if one was
+    asked.
     """
     said = {name: v for name, v in checked.levels.items() if not isinstance(v, Needs)}
     lacking = [level for level in checked.levels if level not in said]

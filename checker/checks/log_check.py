@@ -1,13 +1,13 @@
-"""``check`` of a log: what levels say of the commits, the unknown apart from the certain.
+"""Isolation levels of a Delta log, with certain and possible dependencies kept apart.
 
-Forbidden is only what the certain dependencies break by themselves; allowed, what not even the
-possible ones break; everything else is unknown, with the reason.
+A level is forbidden only if the certain dependencies violate it, and allowed only if not even the
+possible ones do. Everything else is unknown, with the reason.
 
-**Why stretches of the log are enough.** All dependencies go up in the log but the rw edges of a
-commit to what it missed. A cycle has to come down again by those, so it lies within a stretch of
-versions that the windows of such commits cover, one overlapping the next. That holds for a spec
-which only asks of unions, compositions and intersections of dependencies that they have no cycle
-(``stretchable``); others are asked of short logs as a whole.
+**Parts of the log suffice.** All dependencies point forward in the log, except the rw edges from a
+commit to concurrent commits that it did not see. A cycle has to go back by such edges. It therefore
+lies within a range of versions that is covered by overlapping windows of such commits. This holds
+for a spec that only forbids cycles in unions, compositions and intersections of dependencies
+(`only_forbids_cycles`). Other specs are checked on short logs as a whole.
 """
 
 from __future__ import annotations
@@ -42,12 +42,11 @@ if TYPE_CHECKING:
 __all__ = ["check_log", "only_forbids_cycles"]
 
 MOST = 150
-"""So many commits are judged together."""
+"""Maximum number of commits that are judged together."""
 WITNESS = 40
-"""Of a log with up to so many commits an order is shown that respects the level."""
+"""Maximum number of commits of a log for which a serial order is shown."""
 BROKEN = ("removed-twice", "two-live-entries", "blind-flag", "no-data-change", "read-version")
-"""Findings with which the versions of the table are not what its commits say; then nothing is
-judged.
+"""Findings that make the table's versions differ from its commits' claims; then nothing is judged.
 """
 ASSUMED = (
     "commits say the truth of themselves: the version read, predicates, blind appends, statistics",
@@ -63,8 +62,11 @@ ASSUMED = (
 
 @dataclass(slots=True)
 class _Stretch:
-    """Versions that windows cover, from the first commit that was missed to the last that missed
-    one; ``certain`` are the windows of commits that missed something certainly.
+    """Range of versions that overlapping windows of unseen commits cover.
+
+    ``first`` is the first commit that another one did not see, ``last`` the last commit that did
+    not see one. ``certain`` contains the windows (first, last) of commits that certainly missed
+    another one.
     """
 
     first: int
@@ -73,7 +75,7 @@ class _Stretch:
 
 
 class _Seen:
-    """What one pass over the log gives: stretches, the table's metadata over time, what is
+    """Result of one pass over the log: windows of unseen commits, metadata over time, what is
     unknown.
     """
 
@@ -137,11 +139,24 @@ class _Seen:
 def check_log(
     table: Path, levels: Sequence[Spec], *, budget: Budget | None = None
 ) -> HistoryVerdicts:
-    """Judge the log of the table at a path at each level; LogError if it is none that reads. What
-    is not judged once the ``budget`` (default: three quarters of the memory that is free) is spent
-    is unknown.
+    """Judge the log of a table at each level.
 
-    The result counts commits as transactions, and as operations the files that they add and remove.
+    Commits count as transactions, and the files that they add and remove as operations.
+
+    Parameters
+    ----------
+    table : Path
+        Folder of the Delta table.
+    levels : sequence of Spec
+        Levels to judge.
+    budget : Budget, optional
+        Limits; default: three quarters of the free memory. Levels not judged before it is spent are
+        unknown.
+
+    Raises
+    ------
+    LogError
+        If the folder has no readable log.
     """
     start = monotonic()
     log = open_log(table)
@@ -166,11 +181,13 @@ def check_log(
 
 
 def only_forbids_cycles(spec: Spec) -> bool:
-    """Whether a spec only asks that no cycle of dependencies be there.
+    """Return whether a spec only forbids cycles of dependencies.
 
     >>> from isolitmus.specs.files.catalogue import level, protocol
-    >>> only_forbids_cycles(level("write-serializable")), only_forbids_cycles(protocol("delta-serializable"))
-    (True, False)
+    >>> only_forbids_cycles(level("write-serializable"))
+    True
+    >>> only_forbids_cycles(protocol("delta-serializable"))
+    False
     """
     return is_increasing(spec) and all(
         not _inverse(axiom.expr, spec) and (axiom.test != "empty" or _of_the_aborted(axiom.expr))
@@ -191,7 +208,7 @@ def _inverse(expr: CatExpr, spec: Spec) -> bool:
 
 
 def _of_the_aborted(expr: CatExpr) -> bool:
-    """``[Aborted] ; …``: nobody aborted in a log."""
+    """Return whether an expression begins with ``[Aborted]``, which is empty in a log."""
     while isinstance(expr, Binary) and expr.op == ";":
         expr = expr.left
     return expr == Bracket(Name("Aborted"))
@@ -254,7 +271,7 @@ def _maybe(verdict: Forbidden) -> str:
 
 
 def _order(log: DeltaLog, stretches: Mapping[int, tuple[int, tuple[str, ...]]]) -> tuple[str, ...]:
-    """The order of the log, with the order of each stretch in its place."""
+    """Return the order of the log, with the serial order of each range in its place."""
     if log.last - log.first >= WITNESS:
         return ()
     order: list[str] = []

@@ -1,3 +1,1 @@
-"""Delta: what its statements read and write, what a commit does to a table, and what it calls a
-conflict.
-"""
+"""Delta semantics: read sets and write sets of statements, effects of commits, conflicts."""

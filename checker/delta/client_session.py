@@ -1,16 +1,13 @@
-"""Clients of a test: their sessions, settings, and reads outside a transaction.
-
-What the clients of a litmus test do around their statements, as the model carries it out.
+"""Clients of a litmus test: their sessions, settings, and reads outside a transaction.
 
 A client may read before its transaction starts (``let``). The program did read then, so the read
-counts at row level, at the version that it saw; Delta knows nothing of it, so it is in no
-footprint. A query of a cached table reads the newest version (``model.litmus.CacheTable``) and is
-in no footprint, either.
+counts at row level, at the version that it saw. Delta does not track it, so it is in no footprint.
+A query of a cached table reads the newest version (``model.litmus.CacheTable``) and is in no
+footprint either.
 
-How a client's settings bear on its commit: an idempotent write, and confs of the conflict check.
-
-An idempotent write looks up the version that its application has reached: if that is the write's
-own or a later one, nothing happens at all; else the new version is recorded with the rest
+Settings that affect a commit are an idempotent write, and confs of the conflict check. An
+idempotent write looks up the version that its application has reached. If that is the write's own
+or a later one, nothing happens at all; else the new version is recorded with the commit
 (DeltaCommand.scala, hasBeenExecuted and createSetTransaction).
 """
 
@@ -43,9 +40,7 @@ __all__ = ["ScheduleClock", "apply_settings", "confs_in_force", "perform", "seri
 
 
 def confs_in_force(litmus: Litmus, name: str) -> Mapping[str, str]:
-    """The confs that hold for a transaction: those that were set in its session before, and its
-    own.
-    """
+    """Return the confs of a transaction: those set earlier in its session, and its own."""
     session = litmus.client(name).session
     kept: dict[str, str] = {}
     for other in dict.fromkeys(step.transaction for step in litmus.schedule.steps):
@@ -58,7 +53,19 @@ def confs_in_force(litmus: Litmus, name: str) -> Mapping[str, str]:
 
 
 def apply_settings(litmus: Litmus, name: str, done: Effect, snapshot: Database) -> Effect:
-    """The effect of a transaction as its client's settings have it."""
+    """Return the effect of a transaction under its client's settings.
+
+    Parameters
+    ----------
+    litmus : Litmus
+        The test.
+    name : str
+        Name of the transaction.
+    done : Effect
+        Effect without the settings.
+    snapshot : Database
+        Tables that the transaction reads.
+    """
     footprint = done.footprint
     if footprint is None:
         return done
@@ -89,9 +96,7 @@ def apply_settings(litmus: Litmus, name: str, done: Effect, snapshot: Database) 
 
 @dataclass(slots=True)
 class _Moments:
-    """When a client read, when its statement was analysed, and which tables were cached at the
-    start.
-    """
+    """Versions of a client's reads and of its analysis, and the tables cached at its start."""
 
     read: int
     analysed: int | None = None
@@ -99,7 +104,7 @@ class _Moments:
 
 
 class ScheduleClock:
-    """Follows a schedule, step by step."""
+    """Clock of a schedule: follows its steps, the caches and the versions that clients see."""
 
     def __init__(
         self,
@@ -117,7 +122,7 @@ class ScheduleClock:
         self._of: dict[str, _Moments] = {}
 
     def take(self, step: Step, now: int) -> None:
-        """Before the step: the newest version is ``now``."""
+        """Update the clock before a step; ``now`` is the newest version."""
         name = step.transaction
         if name not in self._of:
             self._of[name] = _Moments(now)
@@ -135,12 +140,18 @@ class ScheduleClock:
                 self._cached = self._cached | named if aside.keep else self._cached - named
 
     def begun(self, name: str, done: Effect, step: Step) -> None:
-        """The transaction, which does this, has come so far: it may have made a table's folder."""
+        """Record that a transaction with this effect has reached a step.
+
+        It may have created the folder of a table.
+        """
         statement = self._litmus.transactions[name]
         self._folders |= created_folder(statement, done, prepared=step.action != "park-prepare")
 
     def ended(self, name: str) -> None:
-        """The transaction has ended, and not failed: TRUNCATE takes its table out of the cache."""
+        """Record that a transaction has ended without failing.
+
+        TRUNCATE removes its table from the cache.
+        """
         statement = self._litmus.transactions[name]
         if isinstance(statement, Truncate):
             self._cached = self._cached - {statement.target}
@@ -148,8 +159,18 @@ class ScheduleClock:
     def effect(
         self, name: str, states: Sequence[Database], version: int, so_far: Effect | None = None
     ) -> Effect:
-        """What the transaction, which is one statement, does when it takes its snapshot of a
-        version.
+        """Return the effect of a transaction of one statement that takes its snapshot at a version.
+
+        Parameters
+        ----------
+        name : str
+            Name of the transaction.
+        states : sequence of Database
+            The tables at each version.
+        version : int
+            Version of its snapshot.
+        so_far : Effect, optional
+            Always None: a transaction has one statement.
         """
         assert so_far is None
         moments = self._of[name]
@@ -166,9 +187,10 @@ class ScheduleClock:
 def serial_effect(
     litmus: Litmus, name: str, snapshot: Database, inits: Sequence[Database] = ()
 ) -> Effect:
-    """The effect of a transaction when nothing else goes on, as in a serial order; ``inits`` are
-    the databases that VERSION AS OF reads. What only Databricks takes is done: elsewhere it has
-    failed before.
+    """Return the effect of a transaction in a serial order.
+
+    ``inits`` are the databases that VERSION AS OF reads. Statements that only Databricks supports
+    are executed: elsewhere they have failed before.
     """
     return perform(litmus, name, snapshot, outside=OutsideReads(inits=inits, documented=True))
 
@@ -180,8 +202,21 @@ def perform(
     driver: tuple[int | None, Database] | None = None,
     outside: OutsideReads = INSIDE,
 ) -> Effect:
-    """The effect of a transaction on a snapshot; ``driver`` is the version that its client read,
-    and its database (None: the snapshot, as in a serial order).
+    """Return the effect of a transaction on a snapshot.
+
+    Parameters
+    ----------
+    litmus : Litmus
+        The test.
+    name : str
+        Name of the transaction.
+    snapshot : Database
+        Tables that its statement reads.
+    driver : tuple of int and Database, optional
+        Version that its client read, and the tables at it; default: the snapshot, as in a serial
+        order.
+    outside : OutsideReads
+        Reads outside the transaction.
     """
     version, database = driver or (None, snapshot)
     reads: list[RowRead] = []

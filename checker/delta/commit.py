@@ -1,9 +1,9 @@
-"""What a commit does to a table of Delta, and what may end it besides a conflict.
+"""Effects of commits on a Delta table, and errors that end a commit besides conflicts.
 
-As the log has it, files are removed and added. Where the files that a commit replaces are no longer
-what it had read, open-source Delta lets nothing through: its checks go by file. A protocol that
-goes by row does, and then the rows count, not the files: the state after a commit is the state
-before it with the rows deleted, rewritten and inserted that the commit deletes, rewrites and
+In the log, a commit removes and adds files. If the files that a commit replaces are no longer those
+that it had read, open-source Delta rejects it: its checks compare files. A protocol that compares
+rows admits it, and then the rows count, not the files. The state after the commit is the state
+before it, with the rows deleted, rewritten and inserted that the commit deletes, rewrites and
 inserts (S_i = S_{i-1} + W_i).
 """
 
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from isolitmus.model.sql.statement import Statement
 
 CHECKED_BEFORE_DOMAINS = ("ProtocolChangedException", "MetadataChangedException")
-"""The conflicts that are looked for before domains of metadata are."""
+"""Conflicts that are checked before metadata domains."""
 
 __all__ = [
     "apply_commit",
@@ -59,16 +59,15 @@ __all__ = [
 
 
 def initial_table(schema: Schema) -> TableState:
-    """A table with the files that it holds; one that is declared with an isolation level has that
-    one, in every run.
-    """
+    """Return a table with its initial files, and with its declared isolation level, if any."""
     state = TableState((*schema.held, *(stated_data_file(schema, file) for file in schema.files)))
     return state.under(Header.of(schema)) if LEVEL_KEY in schema.properties else state
 
 
 def unfit_level(schema: Schema, taken: Sequence[str] = LEVELS[:1]) -> str:
-    """Return why a table cannot declare its isolation level to an engine that takes only some;
-    empty if it can.
+    """Return why a table cannot declare its isolation level to an engine; empty if it can.
+
+    ``taken`` are the levels that the engine accepts.
 
     >>> from isolitmus.model.schema import Column, Schema
     >>> columns = (Column("id", "INT"),)
@@ -89,8 +88,10 @@ def unfit_level(schema: Schema, taken: Sequence[str] = LEVELS[:1]) -> str:
 
 
 def apply_commit(database: Database, event: Event) -> Database:
-    """The database after a commit, row by row where the files are not as the commit had read them;
-    a reader leaves it as it was.
+    """Return the database after a commit; a reader leaves it unchanged.
+
+    Files are replayed if they are as the commit had read them; otherwise the change is applied row
+    by row.
     """
     done = event.effect
     if done.footprint is None:
@@ -99,11 +100,11 @@ def apply_commit(database: Database, event: Event) -> Database:
     before = database.get(name, TableState())
     if plain or done.writes or any(file.rows for file in done.adds):
         return _headed(database, done, replay_files(before, done))
-    return replay_commit(database, event)  # a raw one's files have no rows to be carried over
+    return replay_commit(database, event)  # files of raw transactions have no rows to carry over
 
 
 def replay_commit(database: Database, event: Event) -> Database:
-    """The database after a commit whose files go and come by path, as the log replays them."""
+    """Return the database after a commit, with files replayed by path as in the log."""
     done = event.effect
     if done.footprint is None:
         return database
@@ -112,7 +113,7 @@ def replay_commit(database: Database, event: Event) -> Database:
 
 
 def _headed(database: Database, done: Effect, state: TableState) -> Database:
-    """The database with a table's files after a commit, and what the commit says of it besides."""
+    """Return the database with a table's files after a commit, and its changed header."""
     footprint = done.footprint
     assert footprint is not None
     name, actions = footprint.table, footprint.actions
@@ -130,14 +131,12 @@ def _headed(database: Database, done: Effect, state: TableState) -> Database:
 
 
 def is_blind_append(done: Effect) -> bool | None:
-    """What a commit says of itself (isBlindAppend in its commitInfo)."""
+    """Return isBlindAppend of the commit's commitInfo; None if there is no commit."""
     return None if done.footprint is None else done.footprint.claims_blind
 
 
 def refuse_second_attempt(event: Event, missed: Sequence[Event]) -> EvaluationError | None:
-    """A commit that tries one version only, the conf maxCommitAttempts, and is not the first
-    there.
-    """
+    """Return the error of a commit with only one attempt (maxCommitAttempts) that is not first."""
     footprint = event.effect.footprint
     assert footprint is not None
     if not missed or not footprint.settings.once or footprint.settings.large:
@@ -152,8 +151,23 @@ def refuse_second_attempt(event: Event, missed: Sequence[Event]) -> EvaluationEr
 def error_before_conflict(
     exception: str | None, missed: Sequence[Event], loser: Event
 ) -> tuple[EvaluationError | None, str | None]:
-    """The error that comes before a conflict with the last of these winners is told, or with which
-    the check itself ends there; and the error class of the conflict.
+    """Return the error that precedes a conflict, and the error class of the conflict.
+
+    Parameters
+    ----------
+    exception : str or None
+        Exception of the conflict; None if there is no conflict with the last winner.
+    missed : sequence of Event
+        Winning commits checked so far.
+    loser : Event
+        The transaction that commits.
+
+    Returns
+    -------
+    error : EvaluationError or None
+        Error that is raised before the conflict, or by the check itself.
+    error_class : str or None
+        Error class of the conflict.
     """
     wrote, footprint = missed[-1].effect.footprint, loser.effect.footprint
     assert wrote is not None
@@ -177,8 +191,10 @@ def error_before_conflict(
 
 
 def write_commit(event: Event, missed: Sequence[Event]) -> Event:
-    """The commit as it is written: its rows are looked at no sooner, and a backfill of row ids
-    takes over the files of those that it missed.
+    """Return the commit as it is written.
+
+    Errors that Delta raises only on writing are raised here. A backfill of row ids takes over the
+    files of the commits that it missed.
     """
     done = event.effect
     if done.unwritable is not None:
@@ -191,8 +207,10 @@ def write_commit(event: Event, missed: Sequence[Event]) -> Event:
 
 
 def retries_compaction(event: Event, statement: Statement, then: Database, now: Database) -> bool:
-    """Whether a compaction tries again after a conflict: while all its files are there as they
-    were, deletion vectors and all (OptimizeTableCommand.scala, commitAndRetry).
+    """Return whether a compaction retries after a conflict.
+
+    It does while all its files exist unchanged, with the same deletion vectors
+    (OptimizeTableCommand.scala, commitAndRetry).
     """
     footprint = event.effect.footprint
     if not isinstance(statement, Optimize) or footprint is None:
@@ -203,8 +221,10 @@ def retries_compaction(event: Event, statement: Statement, then: Database, now: 
 
 
 def replay_files(state: TableState, done: Effect) -> TableState:
-    """The state after a commit: as the log replays it, files removed and added, if every file that
-    it removes is what it had read; else row by row.
+    """Return the state of a table after a commit.
+
+    If every file that the commit removes is as it had read it, files are removed and added, as the
+    log replays them; else the change is applied row by row.
 
     >>> from isolitmus.model.execution import Effect, RowWrite
     >>> from isolitmus.model.delta.data_file import TableRow
@@ -225,9 +245,7 @@ def replay_files(state: TableState, done: Effect) -> TableState:
 
 
 def _as_read(state: TableState, done: Effect) -> bool:
-    """Whether the files to be removed hold just the rows that the commit replaces or carries over,
-    and all that it replaces.
-    """
+    """Return whether the removed files hold exactly the rows that are replaced or carried over."""
     live = [file for file in state.files if file.path in done.removes]
     if len(live) < len(done.removes):
         return False
@@ -240,7 +258,7 @@ def _as_read(state: TableState, done: Effect) -> bool:
 
 
 def _only(file: File, rows: Collection[TableRow]) -> File:
-    """The file with some of its rows."""
+    """Return the file with some of its rows."""
     if len(rows) == len(file.rows):
         return file
     return File.of(file.path, file.partition, tuple(rows)) if rows else replace(file, rows=())

@@ -1,19 +1,15 @@
-"""Data skipping: partition pruning, statistics, filters from joins.
+"""Files that a read records: partition pruning, skipping by statistics, and filters from joins.
 
-Which files a read records: partition pruning and skipping by statistics, as Delta does both.
+Partition pruning and skipping work as in Delta v4.4.0: DeltaTable.scala
+``splitMetadataAndDataPredicates`` and ``extractMetadataPredicates``; stats/DataFiltersBuilder.scala
+``constructDataFilters``; stats/DataSkippingPredicateBuilder.scala. Conditions are in Spark's normal
+form (model/sql/conditions.py). If Delta's rules cannot build a filter from a condition, the file is
+kept.
 
-Sources at v4.4.0: DeltaTable.scala ``splitMetadataAndDataPredicates`` and
-``extractMetadataPredicates``; stats/DataFiltersBuilder.scala ``constructDataFilters``;
-stats/DataSkippingPredicateBuilder.scala. Conditions come in Spark's normal form
-(model/sql/conditions.py). A filter that Delta's rules cannot build keeps the file.
-
-What Spark filters a table by that stands in a join and is written to: what its scan, and so Delta,
-has of the join.
-
-Spark moves what a condition says of one table alone to the scan of that table, adds that columns
-which are compared are not NULL, and carries what is said of one column over to those that equal it
-(PushPredicateThroughJoin, InferFiltersFromConstraints). Where more than the first two may happen,
-what Delta records is not certain.
+For a table in a join, the scan has only a part of the join's condition. Spark pushes conditions on
+one table to its scan, adds that compared columns are not NULL, and transfers conditions on a column
+to columns that equal it (PushPredicateThroughJoin, InferFiltersFromConstraints). If more than the
+first two may happen, what Delta records is uncertain.
 """
 
 from __future__ import annotations
@@ -58,29 +54,30 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Filters:
-    """A read's filters: ``partition`` on partition columns only (recorded for conflict detection),
-    ``data`` the rest (used for skipping only).
+    """Filters of a read.
+
+    ``partition`` filters use partition columns only and are recorded for conflict detection;
+    ``data`` is the rest, used for skipping only.
     """
 
     partition: tuple[ex.Expr, ...]
     data: tuple[ex.Expr, ...]
 
     def doubted(self, schema: Schema, file: File) -> bool:
-        """Whether a file that is left may as well be skipped: that is up to Spark's optimizer."""
+        """Return whether a kept file may also be skipped, depending on Spark's optimizer."""
         values = _filtered(self.data, file, schema)
         return MISSING not in values and OPEN in values
 
     def certain(self) -> Filters:
-        """Those that a scan records whatever their opaque parts are: what Python computes is not
-        pushed into it.
+        """Return the filters that a scan records whatever their opaque parts are.
+
+        Conditions computed by Python are not pushed into a scan.
         """
         opaque = [p for p in self.partition if any(isinstance(e, ex.Opaque) for e in ex.walk(p))]
         return Filters(tuple(p for p in self.partition if p not in opaque), self.data)
 
     def open(self, schema: Schema) -> bool:
-        """Whether Spark's optimizer may find something that is said of partitions alone in a
-        condition that names other columns, too.
-        """
+        """Return whether Spark may infer a partition filter from a condition on more columns."""
         named = (
             any(column.index in schema.partition_indexes for column in columns_in(part))
             for part in self.data
@@ -91,8 +88,17 @@ class Filters:
     def files(
         self, schema: Schema, files: Iterable[File], *, skipping: bool = True
     ) -> tuple[File, ...]:
-        """The files that are left after pruning and, unless the conf stats.skipping is off,
-        skipping, neither of which looks at a filter with a subquery: what the transaction read.
+        """Return the files that a transaction reads: those left after pruning and skipping.
+
+        Parameters
+        ----------
+        schema : Schema
+            The table.
+        files : iterable of File
+            Its files.
+        skipping : bool
+            Whether files are skipped by statistics (conf stats.skipping). Neither step evaluates a
+            filter with a subquery.
         """
         condition = _pruning(self)
         given = tuple(files)
@@ -110,15 +116,16 @@ class Filters:
 
 @memoize_by_identity
 def _pruning(filters: Filters) -> ex.Expr | None:
-    """What partitions are pruned by."""
+    """Return the condition by which partitions are pruned."""
     parts = [part for part in filters.partition if not ex.subqueries(part)]
     return reduce(ex.And, parts) if parts else None
 
 
 def command_filters(schema: Schema, where: ex.Expr | None) -> Filters:
-    """DELETE and UPDATE: conjuncts split by their columns, and what can be extracted on partitions
-    from the rest (``(part = 1 AND id = 5) OR (part = 2 AND id = 21)`` gives ``part = 1 OR part =
-    2``).
+    """Return the filters of a DELETE or UPDATE.
+
+    Conjuncts are split by their columns, and partition filters are extracted from the rest: ``(part
+    = 1 AND id = 5) OR (part = 2 AND id = 21)`` gives ``part = 1 OR part = 2``.
     """
     filters = _split(schema, _conjuncts(where))
     if not filters.data:
@@ -128,8 +135,9 @@ def command_filters(schema: Schema, where: ex.Expr | None) -> Filters:
 
 
 def query_filters(schema: Schema, where: ex.Expr | None) -> Filters:
-    """A SELECT: its conjuncts, and that columns which a NULL would disqualify are not NULL
-    (InferFiltersFromConstraints).
+    """Return the filters of a SELECT: its conjuncts, and that compared columns are not NULL.
+
+    Source: InferFiltersFromConstraints.
     """
     parts = _conjuncts(where)
     known = [
@@ -145,8 +153,10 @@ def query_filters(schema: Schema, where: ex.Expr | None) -> Filters:
 def merge_filters(
     schema: Schema, on: ex.Expr | None, matched_only: tuple[ex.Expr | None, ...]
 ) -> Filters:
-    """MERGE: the conjuncts of ON that name the target alone; if all clauses are WHEN MATCHED
-    (``matched_only`` lists their conditions) also the OR of theirs (getTargetOnlyPredicates).
+    """Return the filters of a MERGE: the conjuncts of ON that name only the target.
+
+    If all clauses are WHEN MATCHED (``matched_only`` lists their conditions), the OR of their
+    target-only conditions is a filter too (getTargetOnlyPredicates).
     """
     parts = _target_only(on)
     clauses = [_target_only(condition) for condition in matched_only]
@@ -156,13 +166,13 @@ def merge_filters(
 
 
 def target_filters_of(schema: Schema, on: ex.Expr | None) -> Filters | None:
-    """The conjuncts of a MERGE's ON that name the target alone; None if there are none."""
+    """Return the conjuncts of a MERGE's ON that name only the target; None if there are none."""
     parts = _target_only(on)
     return _split(schema, parts) if parts else None
 
 
 def in_some_partition(schema: Schema, partitions: Iterable[Row]) -> ex.Expr:
-    """That a row is in one of some partitions; NULL equals NULL."""
+    """Return the condition that a row is in one of some partitions; NULL equals NULL."""
 
     def equals(index: int, value: Value) -> ex.Expr:
         column = schema.columns[index]
@@ -178,8 +188,9 @@ def in_some_partition(schema: Schema, partitions: Iterable[Row]) -> ex.Expr:
 
 
 def equals_some(schema: Schema, using: Iterable[int], rows: Iterable[Row]) -> ex.Expr:
-    """That a row equals one of these in some columns; NULL equals nothing. EXISTS, as Delta writes
-    it.
+    """Return the condition that a row equals one of these in some columns, as EXISTS like Delta's.
+
+    NULL equals nothing.
     """
     indexes = tuple(using)
     named = [(i, schema.columns[i].name, schema.columns[i].type) for i in indexes]
@@ -224,23 +235,26 @@ def _extract(schema: Schema, expr: ex.Expr) -> ex.Expr | None:
 
 
 class _Unknown(Enum):
-    """What a filter may be of a file besides true, false and NULL: not to be built, so that it is
-    not asked, or about statistics that the file does not have.
+    """Value of a filter on a file besides true, false and NULL.
+
+    UNUSED: the filter cannot be built, so it is not evaluated. MISSING: it needs statistics that
+    the file does not have.
     """
 
     UNUSED = 1
     MISSING = 2
     OPEN = 3
-    """Spark's optimizer may make something else of it, or not."""
+    """Spark's optimizer may change the condition."""
 
 
 UNUSED, MISSING, OPEN = _Unknown
 
 
 def _may_match(data: Iterable[ex.Expr], file: File, schema: Schema) -> bool:
-    """Whether skipping may keep the file: if statistics are missing that any filter would look at,
-    or if every filter that can be built is true of it (DataSkippingReader.scala,
-    getDataSkippedFiles).
+    """Return whether skipping may keep a file.
+
+    It is kept if statistics for any filter are missing, or if every filter that can be built is
+    true of it (DataSkippingReader.scala, getDataSkippedFiles).
     """
     values = _filtered(data, file, schema)
     return MISSING in values or all(isinstance(v, _Unknown) or v is True for v in values)
@@ -280,7 +294,7 @@ def _filter(expr: ex.Expr, file: File, schema: Schema) -> bool | _Unknown | None
 
 
 def _both(a: bool | _Unknown | None, b: bool | _Unknown | None) -> bool | _Unknown | None:
-    """A conjunction: a filter of one part serves for the whole."""
+    """Return the value of a conjunction; if only one part has a filter, its value."""
     if a is UNUSED or b is UNUSED:
         return b if a is UNUSED else a
     if a is MISSING or b is MISSING:
@@ -294,7 +308,7 @@ def _both(a: bool | _Unknown | None, b: bool | _Unknown | None) -> bool | _Unkno
 
 
 def _either(a: bool | _Unknown | None, b: bool | _Unknown | None) -> bool | _Unknown | None:
-    """A disjunction: it needs a filter of both parts."""
+    """Return the value of a disjunction; it needs filters for both parts."""
     if a is UNUSED or b is UNUSED:
         return UNUSED
     if a is OPEN or b is OPEN:
@@ -305,8 +319,10 @@ def _either(a: bool | _Unknown | None, b: bool | _Unknown | None) -> bool | _Unk
 
 
 def _logged(value: Value, *, greatest: bool = False) -> Value:
-    """A least or greatest value as the log has it: timestamps are cut to milliseconds, to which one
-    is added for the greatest (DataSkippingReader.scala, getAdjustedTimestamp).
+    """Return a minimum or maximum as the log records it.
+
+    Timestamps are truncated to milliseconds, and the maximum is one millisecond more
+    (DataSkippingReader.scala, getAdjustedTimestamp).
     """
     if not isinstance(value, datetime):
         return value
@@ -317,7 +333,9 @@ def _logged(value: Value, *, greatest: bool = False) -> Value:
 def _begins(
     column: ex.ColumnRef, prefix: str, file: File, schema: Schema
 ) -> bool | _Unknown | None:
-    """StartsWith: of the least and greatest value only so many characters are compared."""
+    """Return the value of StartsWith; minimum and maximum are compared up to the prefix's
+    length.
+    """
     if column.index in schema.partition_indexes:
         return UNUSED
     stats = file.stats[column.index]
@@ -356,13 +374,13 @@ def _compare(expr: ex.Compare, file: File, schema: Schema) -> bool | _Unknown | 
 
 
 BOTH = ("inner", "semi")
-"""Joins after which their condition holds of rows on both sides."""
+"""Joins whose condition holds for rows of both sides."""
 Said = list[tuple[ex.Expr, qu.JoinSource | None]]
-"""Conjuncts, each with the source that it joins; None: of WHERE."""
+"""Conjuncts, each with the source that it joins; None for those of WHERE."""
 
 
 def scan_condition(branch: qu.Joined, side: int) -> tuple[ex.Expr | None, bool]:
-    """By which condition the table of a side is scanned, and whether that is certain.
+    """Return the condition of the scan of one side of a join, and whether it is certain.
 
     >>> from isolitmus.model.schema import Column, Schema
     >>> from isolitmus.specs.sql.statements import read_statement
@@ -398,7 +416,7 @@ def scan_condition(branch: qu.Joined, side: int) -> tuple[ex.Expr | None, bool]:
 
 
 def _plain(source: qu.JoinSource) -> qu.Select | None:
-    """The table that a source is, with all of its columns as they are."""
+    """Return the table of a source with all its columns unchanged; None for other sources."""
     branch = source.query[0]
     if not isinstance(branch, qu.Select) or branch.keys or branch.grouped:
         return None
@@ -416,7 +434,7 @@ def _alone(part: ex.Expr, side: int) -> bool:
 
 
 def _equal(part: ex.Expr) -> bool:
-    """Whether it equates columns of two sides."""
+    """Return whether a condition equates columns of two sides."""
     match part:
         case ex.Compare("=", ex.ColumnRef() as a, ex.ColumnRef() as b):
             return a.side != b.side
@@ -424,7 +442,7 @@ def _equal(part: ex.Expr) -> bool:
 
 
 def _of_columns(part: ex.Expr) -> bool:
-    """Whether it compares columns as they are."""
+    """Return whether a condition compares two columns."""
     match part:
         case ex.Compare(_, ex.ColumnRef(), ex.ColumnRef()):
             return True
@@ -434,9 +452,7 @@ def _of_columns(part: ex.Expr) -> bool:
 def _of_both(
     branch: qu.Joined, side: int, said: Said
 ) -> Iterator[tuple[ex.Expr, qu.JoinSource | None]]:
-    """The conditions that hold of the rows of a side and of others, as they come out of the
-    join.
-    """
+    """Yield conditions on the rows of a side and of others that hold after the join."""
     own = branch.sources[side]
     for part, source in said:
         holds = source is None or source.how in BOTH or source is own
@@ -445,7 +461,7 @@ def _of_both(
 
 
 def _certain(branch: qu.Joined, side: int, said: Said) -> bool:
-    """Whether nothing else can be inferred of a side."""
+    """Return whether no further condition can be inferred for a side."""
     own = branch.sources[side]
     outer = {k for k, source in enumerate(branch.sources) if source.how in ("left", "anti")}
     if any(source.how in ("right", "full") for source in branch.sources):
@@ -456,7 +472,7 @@ def _certain(branch: qu.Joined, side: int, said: Said) -> bool:
         if source is None or source.how in BOTH
         for c in columns_in(part)
     }
-    if outer & named:  # a condition that NULL does not meet makes an inner join of it
+    if outer & named:  # a condition that NULL does not satisfy turns it into an inner join
         return False
     classes: dict[tuple[int, int], set[tuple[int, int]]] = {}
     others: set[tuple[int, int]] = set()

@@ -1,10 +1,9 @@
-"""What delta-rs takes a statement to read: its condition, as it stands, on partitions and
-statistics.
+"""Read sets of delta-rs: one condition per operation, evaluated on partition values and statistics.
 
 Delta's transactions record the files and predicates of their scans. delta-rs has one condition for
-each operation and compares it with what winners add and remove (conflict_checker.rs;
-protocol/mod.rs, read_predicate and read_whole_table). A frame has these relations only where a
-protocol asks for them.
+each operation and compares it with what winning commits add and remove (conflict_checker.rs;
+protocol/mod.rs, read_predicate and read_whole_table). A frame has these relations only if a
+protocol uses them.
 """
 
 from __future__ import annotations
@@ -32,22 +31,33 @@ if TYPE_CHECKING:
 __all__ = ["LEVEL_SETS", "READ_SETS", "add_read_sets", "read_set"]
 
 READ_SETS = relations_of("delta-rs")
-"""The relations that a frame has where its transactions have read sets."""
+"""Relations of frames whose transactions have read sets."""
 LEVEL_SETS = sets_of("delta-rs")
-"""The sets of it, by the level that a table declares."""
+"""Sets of such frames, by the level that a table declares."""
 SPELLINGS = {"writeSerializable": "RsWriteSerializable", "snapshotIsolation": "RsSnapshotIsolation"}
-"""The levels that delta-rs reads in a table's properties, each with its set (delta_kernel,
-table_properties.rs, where serializable is the third: what any other spelling is taken for)."""
+"""Spellings of levels that delta-rs recognizes, each with its set.
+
+Source: delta_kernel, table_properties.rs. Any other spelling counts as the third level,
+serializable.
+"""
 FILTERED = (st.Delete, st.Insert, st.Merge, st.Update)
-"""The statements whose condition is compared with what winners add."""
+"""Statements whose condition is compared with added files."""
 
 
 def read_set(statement: st.Statement, schema: Schema, files: Sequence[File]) -> ReadSet:
-    """The read set of a statement on a table that has these files.
+    """Return the read set of a statement on a table with these files.
 
-    Without a condition an operation reads every file that is there, for what winners remove, and
-    nothing, for what they add; a MERGE whose ON says nothing of the target alone reads everything.
+    Without a condition, an operation reads every existing file (compared with removed files), and
+    nothing (compared with added files). A MERGE whose ON has no condition on the target alone reads
+    everything.
 
+    Raises
+    ------
+    UndeterminedError
+        If a condition has casts or functions.
+
+    Examples
+    --------
     >>> from isolitmus.model.schema import Column, Schema
     >>> from isolitmus.model.delta.data_file import File, TableRow
     >>> from isolitmus.specs.sql.statements import read_statement
@@ -82,9 +92,7 @@ def _filtered(filters: Filters, schema: Schema, files: Sequence[File]) -> ReadSe
 
 
 def add_read_sets(events: Sequence[Event], builder: FrameBuilder) -> None:
-    """Add the relations of READ_SETS and the sets of LEVEL_SETS to the frame of some
-    transactions.
-    """
+    """Add the relations of READ_SETS and the sets of LEVEL_SETS to a frame."""
     builder.have(*READ_SETS, sets=LEVEL_SETS)
     for j, loser in enumerate(events):
         known, read = loser.read_set, loser.effect.footprint

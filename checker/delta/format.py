@@ -1,8 +1,8 @@
 """Formats on Delta's log: Delta on Spark, Databricks, delta-rs.
 
-Delta as a format: Delta Lake 4.4.0 on Spark, and Delta Lake as Databricks' page has it.
-
-delta-rs as a format: another writer of Delta's log, with read sets and conflict rules of its own.
+DELTA is Delta Lake 4.4.0 on Spark. DATABRICKS is Delta Lake as documented on Databricks' page on
+isolation levels. DELTA_RS is another writer of Delta's log, with its own read sets and conflict
+rules.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ TABLES = Format(
     ),
     universe="table",
 )
-"""What is common to all that Delta Lake is taken to be."""
+"""Base of the two Delta Lake formats."""
 
 DELTA = replace(
     TABLES,
@@ -131,6 +131,7 @@ DELTA = replace(
     refusal=error_before_conflict,
     retries=retries_compaction,
 )
+"""Delta Lake 4.4.0 on Spark."""
 DATABRICKS = replace(
     TABLES,
     name="databricks",
@@ -138,17 +139,22 @@ DATABRICKS = replace(
     searched_as="delta",
     random=(),
 )
-"""Its checks are its protocols', and end as these say; of a second attempt of OPTIMIZE the page
-says nothing.
+"""Delta Lake on Databricks.
+
+Its conflict checks and their outcomes are those of its protocols; the page does not mention a
+second attempt of OPTIMIZE.
 """
 
 
 CONFS = {deletion_vectors_conf(verb): "false" for verb in ("delete", "update", "merge")} | {
     EMPTY_TEXTS: "kept"
 }
-"""It rewrites files, also of a table whose property asks for deletion vectors: it has no code that
-writes one. And it writes '' into a partition column as it is, of which others, and its own
-compactions, make NULL (seen on deltalake 1.6.6 and 1.6.3)."""
+"""Confs that describe how delta-rs writes files.
+
+It rewrites files, even of a table whose property asks for deletion vectors, because it cannot write
+them. It keeps '' in a partition column, which other writers, and its own compactions, change to
+NULL (observed on deltalake 1.6.6 and 1.6.3).
+"""
 
 
 def _effect(
@@ -158,10 +164,10 @@ def _effect(
 
 
 def _reads(event: Event, statement: Statement, database: Database) -> Event:
-    """The transaction with what delta-rs takes it to have read.
+    """Return the transaction with its delta-rs read set.
 
     UndeterminedError for a statement that sets an isolation level: delta-rs has no SQL for it, and
-    takes others than Spark does.
+    accepts other levels than Spark.
     """
     change = getattr(statement, "change", statement)
     if LEVEL_KEY in getattr(change, "properties", ()):
@@ -177,14 +183,12 @@ def _reads(event: Event, statement: Statement, database: Database) -> Event:
 
 
 def _fits(_schema: Schema) -> str:
-    """Say of no table that it cannot be: delta-rs takes any text for an isolation level."""
+    """Return the empty string, since delta-rs accepts any text as isolation level."""
     return ""
 
 
 def _foreign(event: Event) -> Event:
-    """The commit as Spark finds it in the log: by itself delta-rs never says that it is a blind
-    append.
-    """
+    """Return the commit as Spark reads it: delta-rs itself never marks a blind append."""
     footprint = event.effect.footprint
     if footprint is None:
         return event
@@ -210,3 +214,4 @@ DELTA_RS = replace(
         " searched and counted the rows decide; isolitmus run carries a litmus test out under it"
     ),
 )
+"""delta-rs on Delta's log."""

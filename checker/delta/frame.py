@@ -1,14 +1,9 @@
-"""Frames of executions on Delta: footprints that meet, conflicts, kinds of statements.
+"""Frames of executions on Delta: the relations of any engine with versions, and those of Delta.
 
-The frame of an execution on Delta: what any engine with versions has, and what Delta adds.
-
-What a frame of Delta has besides: where footprints meet, which commits clash, and of what kind each
-is.
-
-Where what a winner wrote meets what a loser read and writes (ConflictChecker.scala), on one table,
-and what Delta calls such a conflict: the error class of an exception (delta-error-classes.json).
-
-That they meet is no conflict yet: the axioms of a protocol say which of these are, and of whom.
+Delta's relations compare the write set of a winner with the read set and write set of a loser on
+one table (ConflictChecker.scala). Its sets classify commits. An overlap is not yet a conflict: the
+axioms of a protocol decide which overlaps are conflicts. `error_class` returns the error class of a
+conflict (delta-error-classes.json).
 """
 
 from __future__ import annotations
@@ -71,10 +66,10 @@ WORD = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 
 def error_class(exception: str, winner: Footprint, loser: Footprint) -> str | None:
-    """The error class of a conflict; None for an exception that is not Delta's.
+    """Return the error class of a conflict; None for an exception that is not Delta's.
 
-    A partition is named where the table has some and one file is to blame: one that was added or
-    removed, but not where the loser is marked as reading the whole table (ConflictChecker.scala,
+    A partition is named if the table has partitions and one file is to blame, an added or a removed
+    one, but not if the loser is marked as reading the whole table (ConflictChecker.scala,
     getPrettyPartitionMessage).
 
     >>> from isolitmus.model.delta.footprint import Footprint
@@ -96,18 +91,21 @@ def error_class(exception: str, winner: Footprint, loser: Footprint) -> str | No
 
 
 def check_fails(exception: str, loser: Footprint) -> bool:
-    """Whether the check for added files ends in an internal error: EXISTS on partition columns
-    counts as a predicate on partitions, but names columns that only its query has
-    (OptimisticTransaction.scala 1362-1379; ConflictChecker.scala 1040-1099). In a table read as a
-    whole nothing is evaluated.
+    """Return whether the check for added files ends with an internal error.
+
+    EXISTS on partition columns counts as a partition predicate, but names columns that only its
+    query has (OptimisticTransaction.scala 1362-1379; ConflictChecker.scala 1040-1099). For a table
+    read as a whole, nothing is evaluated.
     """
     evaluated = exception == "ConcurrentAppendException" and not loser.whole_table
     return evaluated and loser.unbound
 
 
 def removes_needed_feature(winner: Footprint, loser: Footprint) -> bool:
-    """Whether the loser takes a feature away that the winner's metadata needs: that is looked at
-    before the metadata is, and is no conflict but an error (validateFeatureRemovalAtSnapshot).
+    """Return whether the loser drops a feature that the winner's metadata needs.
+
+    This is checked before the metadata, and is an error, not a conflict
+    (validateFeatureRemovalAtSnapshot).
     """
     wrote, features = winner.actions.metadata, loser.actions.features
     if wrote is None or winner.actions.features is not None or features is None:
@@ -117,10 +115,10 @@ def removes_needed_feature(winner: Footprint, loser: Footprint) -> bool:
 
 
 def adds_meet_reads(winner: Footprint, loser: Footprint) -> bool:
-    """Whether a file that the winner adds may hold what the loser read
-    (checkForAddedFilesThatShouldHaveBeenReadByCurrentTxn, before the level is considered).
+    """Return whether a file that the winner adds may contain rows of the loser's read set.
 
-    In a table without partitions any file does, unless the loser is a blind append; so it is
+    This is checkForAddedFilesThatShouldHaveBeenReadByCurrentTxn, before the level is considered. In
+    a table without partitions every file may, unless the loser is a blind append; the same holds
     for a loser that is marked as reading everything.
     """
     if winner.table != loser.table or not winner.adds or loser.blind:
@@ -142,8 +140,19 @@ def adds_meet_reads(winner: Footprint, loser: Footprint) -> bool:
 def first_added_partition(
     winner: Footprint, loser: Footprint, predicates: Sequence[tuple[Expr, ...]] | None = None
 ) -> tuple[Row, tuple[Expr, ...]] | None:
-    """The first partition that the winner adds a file to and the predicate that it meets, of these
-    or of those that the loser has read.
+    """Return the first partition of an added file that matches a predicate, and that predicate.
+
+    Parameters
+    ----------
+    winner, loser : Footprint
+        The two commits.
+    predicates : sequence, optional
+        The predicates; default: those that the loser has read.
+
+    Raises
+    ------
+    LitmusError
+        If a predicate cannot be evaluated on an added partition.
     """
     schema = winner.schema
     for predicate in loser.predicates if predicates is None else predicates:
@@ -162,9 +171,10 @@ def first_added_partition(
 
 
 def removes_meet_reads(winner: Footprint, loser: Footprint) -> bool:
-    """Whether the winner removes a file that the loser read, or any, where that one is marked as
-    reading everything. A backfill of row tracking has not read what others remove
-    (resolveRowTrackingBackfillConflicts).
+    """Return whether the winner removes a file that the loser read.
+
+    If the loser is marked as reading everything, any removed file counts. A backfill of row
+    tracking has not read files that others remove (resolveRowTrackingBackfillConflicts).
     """
     if winner.table != loser.table or not winner.removes:
         return False
@@ -182,13 +192,14 @@ def removes_meet_reads(winner: Footprint, loser: Footprint) -> bool:
 
 
 def removes_meet_removes(winner: Footprint, loser: Footprint) -> bool:
-    """Whether both remove one file."""
+    """Return whether both commits remove the same file."""
     return winner.table == loser.table and not winner.removes.isdisjoint(loser.removes)
 
 
 def common_domains(winner: Footprint, loser: Footprint) -> list[str]:
-    """The domains of metadata that both set, row tracking's apart
-    (checkIfDomainMetadataConflict).
+    """Return the metadata domains that both set, except that of row tracking.
+
+    Source: checkIfDomainMetadataConflict.
     """
     if winner.table != loser.table:
         return []
@@ -198,10 +209,18 @@ def common_domains(winner: Footprint, loser: Footprint) -> list[str]:
 def sets_domain_twice(
     winner: Footprint, loser: Footprint, written: Sequence[frozenset[str] | None]
 ) -> bool:
-    """Whether the check fails because the winner sets a domain of metadata twice, where there are
-    domains (checkIfDomainMetadataConflict, extractDomainMetadatasMap). ``written`` are the features
-    of the protocols that the winners so far wrote: the last one is the loser's from then on, if it
-    writes none itself.
+    """Return whether the check fails because the winner sets a metadata domain twice.
+
+    Applies only if the table has the domainMetadata feature (checkIfDomainMetadataConflict,
+    extractDomainMetadatasMap).
+
+    Parameters
+    ----------
+    winner, loser : Footprint
+        The two commits.
+    written : sequence of frozenset of str or None
+        Features of the protocols that the winners so far wrote; None if a winner wrote none. The
+        last one applies to the loser, if it writes none itself.
     """
     known = next((f for f in reversed(written) if f is not None), loser.actions.features)
     features = loser.known.features if known is None else known
@@ -209,8 +228,9 @@ def sets_domain_twice(
 
 
 def common_applications(winner: Footprint, loser: Footprint) -> list[str]:
-    """The application ids that the winner sets and the loser looked up
-    (checkForUpdatedApplicationTransactionIdsThatCurrentTxnDependsOn).
+    """Return the application ids that the winner sets and the loser looked up.
+
+    Source: checkForUpdatedApplicationTransactionIdsThatCurrentTxnDependsOn.
     """
     if winner.table != loser.table:
         return []
@@ -220,8 +240,21 @@ def common_applications(winner: Footprint, loser: Footprint) -> list[str]:
 def rebase_conflict(
     winner: Footprint, loser: Footprint, header: Header
 ) -> tuple[Reason | None, Reason | None, Header]:
-    """Why the loser, which knows this header by now, cannot commit after the winner's protocol, and
-    why not after its metadata (None where it can); and the header that it then knows.
+    """Return why the loser cannot commit after the winner's protocol, and after its metadata.
+
+    Parameters
+    ----------
+    winner, loser : Footprint
+        The two commits.
+    header : Header
+        Header that the loser knows.
+
+    Returns
+    -------
+    protocol, metadata : Reason or None
+        The reasons; None if it can commit.
+    header : Header
+        Header that the loser knows after the winner.
     """
     protocol = metadata = None
     features, wrote = header.features, winner.actions
@@ -248,7 +281,7 @@ LEVEL_SETS = {
     "SetSerializable": "serializable",
     "SetWriteSerializable": "writeserializable",
 }
-"""The sets of those on tables that are set to a level, each with the level in lower case."""
+"""Sets of commits on tables with a declared level, each with the level in lower case."""
 
 
 def _is_set_to(level: str, footprint: Footprint) -> bool:
@@ -280,7 +313,7 @@ FLAGS: dict[str, Callable[[Footprint], bool]] = {
     **{name: partial(_is_set_to, level) for name, level in LEVEL_SETS.items()},
     **{name: partial(_is, name) for name in KINDS},
 }
-"""Sets of commits, each by what puts a footprint in it."""
+"""Sets of commits, each with its test on a footprint."""
 
 
 def add_relations(events: Sequence[Event], builder: FrameBuilder) -> None:
@@ -336,7 +369,7 @@ class _DeltaPairs:
                     )  # fmt: skip
 
     def actions(self, i: int, j: int, wrote: Footprint, reads: Footprint) -> None:
-        """Conflicts that are about no file."""
+        """Add conflicts that do not concern files."""
         a, b = self.events[i].name, self.events[j].name
         for domain in common_domains(wrote, reads):
             self.builder.add("same-domain", i, j, "same domain", winner=a, loser=b, domain=domain)
@@ -344,8 +377,9 @@ class _DeltaPairs:
             self.builder.add("writes-read-app", i, j, "looked up", winner=a, loser=b, app=app)
 
     def clashes(self) -> None:
-        """What each commit cannot take over of the commits that it missed, in the order of the log:
-        what it can, it knows from then on.
+        """Add protocol and metadata changes, which a commit missed, that it cannot adopt.
+
+        Changes are taken in log order; those that it can adopt are known to it from then on.
         """
         written = [(e.version, i, e.name, e.effect.footprint) for i, e in enumerate(self.events)]
         writers = [
@@ -371,7 +405,7 @@ class _DeltaPairs:
                         )
 
     def added(self, i: int, j: int, wrote: Footprint, reads: Footprint) -> None:
-        """Where a file that the winner added meets what the loser read."""
+        """Add the overlap of files that the winner added with the loser's read set."""
         nouns: dict[str, object] = {}
         where = None
         if self.builder.reasons:
@@ -397,11 +431,19 @@ SETS = (*frames.SETS, *FLAGS)
 
 
 def delta_frame(events: Sequence[Event], *, reasons: bool = True, reads: bool = False) -> Frame:
-    """The frame of the transactions that took effect, in the order in which they ended.
+    """Return the frame of the transactions that took effect, in the order in which they ended.
 
-    As that of ``checker.execution.frame``, with what statements read and write of a table's
-    definition, the relations and sets of ``checker.delta.frame``, and those of delta-rs where a
-    transaction has a read set. Relations: RELATIONS; sets: SETS.
+    It extends that of ``checker.execution.frame`` by reads and writes of table definitions, by the
+    relations and sets of this module, and by those of delta-rs if a transaction has a read set.
+
+    Parameters
+    ----------
+    events : sequence of Event
+        The transactions.
+    reasons : bool
+        Whether edges have reasons.
+    reads : bool
+        Whether reads are nodes.
     """
     events = add_definition_reads(events)
     builder = dependencies(events, COMMIT_RELATIONS, FLAGS, reasons=reasons)

@@ -1,10 +1,10 @@
 """Identity columns: values that an INSERT does not give are generated from the high-water mark.
 
-The mark is part of the table's metadata, so an INSERT that generates values writes that, too, and
-stays the blind append that it may be (IdentityColumn.scala; OptimisticTransaction.scala 566-586).
-Of two that missed each other the later one fails; others take no note of a winner that changed the
-marks alone (ConflictChecker.scala 681-696). At row level the marks of a table are one item, which
-is read and written by whoever generates values.
+The mark is part of the table's metadata. An INSERT that generates values therefore writes metadata,
+and may still be a blind append (IdentityColumn.scala; OptimisticTransaction.scala 566-586). Of two
+such INSERTs that missed each other the later one fails; other commits ignore a winner that changed
+only marks (ConflictChecker.scala 681-696). At row level the marks of a table are one item, which is
+read and written by every statement that generates values.
 """
 
 from __future__ import annotations
@@ -33,8 +33,9 @@ __all__ = ["advance_high_water_marks", "generate_values", "high_water_marks", "s
 def generate_values(
     snapshot: Snapshot, statement: st.Insert, branches: Sequence[Sequence[Row]]
 ) -> tuple[tuple[Row, ...], ...]:
-    """The rows with their generated values: start, start + step and so on, in their order, which is
-    that of one task (GenerateIdentityValues.scala).
+    """Return the rows with their generated values: start, start + step and so on, in row order.
+
+    The order is that of one task (GenerateIdentityValues.scala).
     """
     if not statement.generates:
         return tuple(map(tuple, branches))
@@ -54,11 +55,11 @@ def generate_values(
 def advance_high_water_marks(
     snapshot: Snapshot, statement: st.Insert, rows: int, done: Effect
 ) -> Effect:
-    """The effect of an INSERT that has generated values for so many rows: it writes the marks.
+    """Return the effect of an INSERT that has generated values and writes the marks.
 
-    Without a row, too, if it has written an empty file, as it does where there are no partitions:
-    of that the greatest value counts as 0 (DeltaIdentityColumnStatsTracker), which is before the
-    start.
+    If it writes an empty file, as it does without rows in a table without partitions, it writes
+    marks too: the maximum of an empty file counts as 0 (DeltaIdentityColumnStatsTracker), which is
+    before the start.
     """
     footprint, name = done.footprint, statement.target
     schema = snapshot.schemas[name]
@@ -79,10 +80,12 @@ def advance_high_water_marks(
 
 
 def sync_identity(snapshot: Snapshot, statement: Definition, name: str, operation: str) -> Effect:
-    """The effect of SYNC IDENTITY: the mark becomes the last value of the column, in the direction
-    of its steps, or what its steps come to next; not where that is before the start, and never less
-    than it was. It is written as it comes out, be it the same, and counts as read: all files, the
-    whole table (alterDeltaTableCommands.scala 817-830; IdentityColumn.scala 206-275 and 405-440).
+    """Return the effect of SYNC IDENTITY.
+
+    The mark becomes the last value of the column in step direction, rounded up to the next step. It
+    never becomes one before the start, nor one before the old mark. It is written even if it is
+    unchanged, and the statement counts as reading all files (alterDeltaTableCommands.scala 817-830;
+    IdentityColumn.scala 206-275 and 405-440).
     """
     schema = snapshot.schemas[statement.target]
     index = schema.index(name)
@@ -116,8 +119,7 @@ def sync_identity(snapshot: Snapshot, statement: Definition, name: str, operatio
 
 
 def _steps(identity: Identity, value: int) -> int:
-    """How many steps after the start a value is, or the next one that the steps come to; below 0
-    before it.
+    """Return the steps from the start to a value, rounded up; −1 if it is before the start.
 
     >>> from isolitmus.model.schema import Identity
     >>> [_steps(Identity(True, 10, 5), value) for value in (4, 9, 10, 11, 15)]
@@ -128,12 +130,12 @@ def _steps(identity: Identity, value: int) -> int:
 
 
 def high_water_marks(table: str) -> str:
-    """What the item is called that stands for the high-water marks of a table."""
+    """Return the name of the item that stands for the high-water marks of a table."""
     return f"the identity values of {table}"
 
 
 def next_values(schema: Schema, metadata: Metadata) -> Row:
-    """The marks as a row: of each identity column what comes next."""
+    """Return the marks as a row: the next value of each identity column."""
     return tuple(
         f"next {column.name} {_next(schema, index, metadata.reached)[0]}"
         for index, column in enumerate(schema.columns)
@@ -142,7 +144,7 @@ def next_values(schema: Schema, metadata: Metadata) -> Row:
 
 
 def _next(schema: Schema, index: int, reached: Mapping[str, int]) -> tuple[int, int]:
-    """The next value of an identity column, and its step."""
+    """Return the next value of an identity column, and its step."""
     column = schema.columns[index]
     assert column.identity is not None
     step = column.identity.step

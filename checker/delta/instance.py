@@ -1,8 +1,8 @@
-"""Statements with parameters as Delta's commit check sees them: files that come and go, what is
-recorded.
+"""Statements with symbolic parameters as Delta's commit check sees them: files and recorded reads.
 
-As ``checker.delta.statement_effects`` has it for values. A file stands for the rows of its
-partition: which of these share a file is up to the table, so files may meet where partitions do.
+The rules are those of ``checker.delta.statement_effects`` for concrete values. A file is
+represented by the rows of its partition: which of them share a file depends on the table, so files
+may overlap wherever partitions do.
 """
 
 from __future__ import annotations
@@ -33,8 +33,10 @@ __all__ = ["DeltaInstance"]
 
 @dataclass
 class DeltaInstance:
-    """An instance on Delta. ``outside`` are queries of its client, which read outside of its
-    transaction; ``besides`` are tables of which any row may count for what its query gives.
+    """Symbolic instance of a statement on Delta.
+
+    ``outside`` are queries of its client, which read outside its transaction. ``besides`` are
+    tables of which any row may affect the result of its query.
     """
 
     template: Template
@@ -47,7 +49,7 @@ class DeltaInstance:
 
     @cached_property
     def reads(self) -> tuple[TemplateRead, ...]:
-        """What it reads, also outside of its transaction."""
+        """Reads of the statement, including those outside its transaction."""
         found = [self._read(access) for access in self._accesses if access.role != "compact"]
         for query in self.outside:
             found += [
@@ -67,7 +69,7 @@ class DeltaInstance:
         )
         if access.tracked not in ("files", "predicate"):
             return read
-        if removed and access.tracked == "predicate":  # the partitions that it writes to
+        if removed and access.tracked == "predicate":  # a dynamic overwrite: partitions written to
             recorded = self.template.removes
         else:
             filters = () if access.whole else access.filters(schema).partition
@@ -82,7 +84,7 @@ class DeltaInstance:
         return self.template.z3.And(*(self._holds(part, (row,)) for part in conditions))
 
     def _certain(self, recorded: Callable[[RowTerm], Any], row: RowTerm) -> Any:
-        """What is recorded of a row, if that has a formula; else nothing is certain."""
+        """Return what is recorded of a row if the formula is exact; else false."""
         terms = self.template.terms
         before, terms.exact = terms.exact, True
         said = recorded(row)
@@ -110,7 +112,7 @@ class DeltaInstance:
 
     @property
     def blind(self) -> Any:
-        """That it only adds, and nothing that it reads is recorded."""
+        """Formula that it only adds, and no read of it is recorded."""
         statement = self.template.statement
         z3 = self.template.z3
         if not isinstance(statement, st.Insert) or statement.overwrite:
@@ -122,7 +124,7 @@ class DeltaInstance:
 
     @cached_property
     def empty(self) -> Any:
-        """That it has no file to add or to remove."""
+        """Formula that it adds and removes no file."""
         reads = isinstance(self.template.statement, st.Read)
         if reads or self.template.always:
             return self.template.z3.BoolVal(reads)
@@ -130,34 +132,34 @@ class DeltaInstance:
 
     @property
     def writes(self) -> Any:
-        """That it is recorded, with rows that it changed."""
+        """Formula that it commits changed rows."""
         return self.template.z3.Not(self.empty)
 
     @cached_property
     def added(self) -> RowTerm:
-        """A row in whose partition it adds a file, if it writes anything."""
+        """Row in whose partition it adds a file, if it writes anything."""
         return self.template.terms.row(self._schema, f"{self._schema.name} beside what is added")
 
     @cached_property
     def removed(self) -> RowTerm:
-        """A row whose file it removes, if it removes any."""
+        """Row whose file it removes, if it removes any."""
         return self.template.terms.row(self._schema, f"{self._schema.name} in what is removed")
 
     @cached_property
     def adds_file(self) -> Any:
-        """That its commit adds a file."""
+        """Formula that its commit adds a file."""
         if self.adding:
             return self.writes
         return self.template.z3.Bool(f"{self.template.terms.name} adds a file")
 
     @cached_property
     def removes_file(self) -> Any:
-        """That its commit removes a file."""
+        """Formula that its commit removes a file."""
         return self.template.z3.Bool(f"{self.template.terms.name} removes a file")
 
     @cached_property
     def known(self) -> list[Any]:
-        """That a commit which is not empty adds a file or removes one, and which these may be."""
+        """Formulas that a nonempty commit adds or removes a file, and which files these may be."""
         z3 = self.template.z3
         found = [z3.Implies(self.adds_file, self.puts(self.added))]
         if not self.adding and not isinstance(self.template.statement, st.Vacuum):
@@ -169,7 +171,7 @@ class DeltaInstance:
 
     @property
     def adding(self) -> bool:
-        """Whether its commit adds a file unless it is empty."""
+        """True if its commit adds a file unless it is empty."""
         match self.template.statement:
             case st.Insert(overwrite=True, options=options):
                 by_partition = bool(self._schema.partition_indexes) and not options.using
@@ -182,14 +184,14 @@ class DeltaInstance:
 
     @property
     def busy(self) -> Any:
-        """That there is a row of which it touches the file, or which it puts in."""
+        """Formula that there is a row that it adds, or whose file it touches."""
         if self.template.certain or isinstance(self.template.statement, st.Vacuum):
             return self.template.z3.BoolVal(True)
         row = self.template.terms.row(self._schema, f"{self._schema.name} that it is about")
         return self.template.z3.Or(self.touches(row), self.template.adds(row))
 
     def sets(self) -> Mapping[str, Any]:
-        """In which sets of a frame it is."""
+        """Return for each set of a frame the formula that it is a member."""
         z3 = self.template.z3
         reader = isinstance(self.template.statement, st.Read)
         found = {"Writer": z3.BoolVal(not reader), "Reader": z3.BoolVal(reader)}
@@ -204,7 +206,7 @@ class DeltaInstance:
         return found | {"Blind": self.blind}
 
     def _footprint(self, *, empty: bool) -> Footprint:
-        """A footprint that says what there is to say of the statement without its rows."""
+        """Return the footprint of the statement without rows."""
         statement = self.template.statement
         kinds = statement_kinds(statement)
         moves = isinstance(statement, st.Optimize | st.Vacuum)
@@ -222,7 +224,7 @@ class DeltaInstance:
         )
 
     def touches(self, row: RowTerm) -> Any:
-        """That it may remove the file of a row, for what the row is."""
+        """Return the formula that it may remove the file of a row, judging by the row."""
         match self.template.statement:
             case st.Optimize(where=where):
                 return self._holds(where, (row,))
@@ -233,7 +235,7 @@ class DeltaInstance:
         return self.template.removes(row)
 
     def puts(self, row: RowTerm) -> Any:
-        """That it may add a file in the partition of a row."""
+        """Return the formula that it may add a file in the partition of a row."""
         template = self.template
         z3 = template.z3
         new = template.adds(row)
@@ -244,7 +246,7 @@ class DeltaInstance:
         return z3.Or(new, z3.And(self.touches(gone), near, self._keeps(gone)))
 
     def _keeps(self, gone: RowTerm) -> Any:
-        """That a file with this row, which it rewrites, may have another one, which stays."""
+        """Return the formula that a rewritten file with this row may contain another, kept one."""
         template = self.template
         z3 = template.z3
         if isinstance(template.statement, st.Merge | st.Optimize):
@@ -256,9 +258,10 @@ class DeltaInstance:
     def clears(
         self, row: RowTerm, seen: Callable[[RowTerm], Any], sources: Sequence[SourceRow] = ()
     ) -> Any:
-        """That it may remove the file of a row and add none that is ``seen``: the file has only
-        rows that it takes out, or moves to partitions that are not. ``sources`` are rows that are
-        there, each with its table.
+        """Return the formula that it may remove the file of a row and add none that is ``seen``.
+
+        Then the file has only rows that it deletes, or moves to partitions that are not seen.
+        ``sources`` are existing rows, each with its table.
         """
         template = self.template
         z3, schema = template.z3, self._schema
@@ -283,9 +286,7 @@ class DeltaInstance:
         return z3.BoolVal(True)
 
     def _source(self) -> tuple[list[SourceRow], Any]:
-        """The row of another table without which it writes nothing, if that is so, and what is
-        known of it.
-        """
+        """Return a row of another table that it needs to write anything, and facts about it."""
         template = self.template
         table = template.needs_row_of
         if table is None or table == self._schema.name:
@@ -296,7 +297,7 @@ class DeltaInstance:
 
     @property
     def _rewrites(self) -> bool:
-        """Whether rows that stay may be written again, into the partition in which they were."""
+        """True if unchanged rows may be rewritten into the same partition."""
         match self.template.statement:
             case st.Update() | st.Merge() | st.Optimize():
                 return True
@@ -305,7 +306,7 @@ class DeltaInstance:
         return False
 
     def may(self, relation: str, winner: Instance) -> Any | None:
-        """What has to be met for a relation from the winner."""
+        """Return the necessary condition for a relation from the winner; None if there is none."""
         assert isinstance(winner, DeltaInstance)
         z3, terms, schema = self.template.z3, self.template.terms, self._schema
         row = terms.row(schema, f"{schema.name} of both")
@@ -322,9 +323,11 @@ class DeltaInstance:
         return None
 
     def without(self, relation: str, winner: Instance) -> tuple[str, Any] | None:
-        """A file that is removed and that this one has read was replaced by one that meets the
-        read, unless it is cleared, or what is recorded of the read is not certain; who removes a
-        file has read it, but for a dynamic overwrite.
+        """Return another relation, and the condition under which this one holds without it.
+
+        If a removed file has been read by this statement, it was replaced by one that overlaps the
+        read, unless the file is cleared, or the recorded read is not certain. A statement that
+        removes a file has read it, except a dynamic overwrite.
         """
         assert isinstance(winner, DeltaInstance)
         z3, terms, schema = self.template.z3, self.template.terms, self._schema
@@ -344,7 +347,8 @@ class DeltaInstance:
             return z3.And(z3.Not(self.blind), z3.Or(here, self._surely_recorded(added)))
 
         sources, known = self._source()
-        cleared = z3.Or(  # who writes nothing is checked at some levels, too, and needs no row
+        # some levels check a statement that writes nothing, which needs no source row
+        cleared = z3.Or(
             z3.And(known, self.writes, winner.clears(row, seen, sources)),
             z3.And(self.empty, winner.clears(row, seen)),
         )
@@ -352,13 +356,11 @@ class DeltaInstance:
 
     @property
     def _own_reads(self) -> list[TemplateRead]:
-        """What it reads of the table that it writes to."""
+        """Reads of the table that it writes to."""
         return [read for read in self.reads if read.table == self._schema.name]
 
     def _surely_recorded(self, row: RowTerm) -> Any:
-        """That a file in the partition of a row meets what is recorded of its reads, for
-        certain.
-        """
+        """Return the formula that a file in a row's partition certainly overlaps recorded reads."""
         z3 = self.template.z3
         if not self._schema.partition_indexes:
             return z3.BoolVal(bool(self._own_reads))
@@ -366,7 +368,7 @@ class DeltaInstance:
 
     @property
     def _reads_what_it_removes(self) -> bool:
-        """Whether each file that it removes is recorded as read."""
+        """True if each file that it removes is recorded as read."""
         if isinstance(self.template.statement, st.Optimize):
             return True
         return any(
@@ -392,11 +394,15 @@ class DeltaInstance:
         )
 
     def must(self, relation: str, winner: Instance, *, alone: bool) -> Any:
-        """That a file which the winner adds or removes for certain is in what is recorded here."""
+        """Return a condition that suffices for a relation from the winner.
+
+        A file that the winner certainly adds or removes is in the recorded read set. With
+        ``alone``, no other transaction commits in between, so both see the same files.
+        """
         assert isinstance(winner, DeltaInstance)
         z3 = self.template.z3
         if relation == "removes-meets-reads":
-            if not alone:  # what it removes may have come after the snapshot of this one
+            if not alone:  # a removed file may have been added after this one's snapshot
                 return z3.BoolVal(False)
             met = (
                 read.surely(winner.removed)
@@ -416,8 +422,9 @@ class DeltaInstance:
         return z3.And(z3.Not(self.blind), z3.Or(*found))
 
     def sure(self, relation: str, winner: Instance, fact: AssumedChange) -> Any:
-        """That a row which came or went makes the relation hold: it lies in a file that the check
-        looks at.
+        """Return the condition under which a changed row makes the relation hold.
+
+        The commit check then compares the file of the row.
         """
         assert isinstance(winner, DeltaInstance)
         z3, read = self.template.z3, fact.read

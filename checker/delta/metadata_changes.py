@@ -1,15 +1,13 @@
 """Changes of a table's metadata: ALTER TABLE, RESTORE, schema evolution.
 
-What a statement does that changes what a table is: its metadata, its protocol, its clustering.
+These statements change the metadata, the protocol or the clustering of a table. At row level the
+definition of a table (its columns and constraints) is one item: every statement that touches the
+table reads it, and one that changes it writes it (docs/semantics.md, 3.1). A comment, a property or
+the clustering is no part of it, because no statement behaves differently for them.
 
-At row level the definition of a table (its columns and constraints) is one item: everybody who
-touches the table reads it, and who changes it writes it (docs/semantics.md, 3.1). A comment, a
-property or the clustering is no part of it: no statement does anything else for them.
-
-An append that may add columns: a DataFrame write with ``mergeSchema``.
-
-Its columns are the table's by name. Those that the table lacks come at its end, with a metadata in
-the same commit, which is a blind append all the same; those that it does not give are NULL
+`merge_schema` is an append that may add columns: a DataFrame write with ``mergeSchema``. Its
+columns are matched with the table's by name. Columns that the table lacks are appended, with new
+metadata in the same commit, which still is a blind append; columns that the write lacks are NULL
 (ImplicitMetadataOperation.scala 63-160).
 """
 
@@ -97,16 +95,16 @@ NAMES: Mapping[type[df.Change], str] = {
     df.ClusterBy: "CLUSTER BY",
     df.SyncIdentity: "CHANGE COLUMN",
 }
-"""What the log calls each (DeltaOperations.scala)."""
+"""Operation name that the log records for each change (DeltaOperations.scala)."""
 VECTORS = "delta.enableDeletionVectors"
 UNASKED = {MAPPING_MODE: "none", "delta.checkpointPolicy": "classic"}
-"""What the properties of features become when these go, where that is not false."""
+"""Values of properties of dropped features, where they are not false."""
 REMOVABLE = ("checkConstraints", "materializePartitionColumns")
-"""The features that one commit removes, if nothing in the table needs them."""
+"""Features that one commit can drop if the table does not need them."""
 
 
 def current_schemas(database: Database, schemas: Mapping[str, Schema]) -> Mapping[str, Schema]:
-    """The schemas of the tables as they are by now."""
+    """Return the current schemas of the tables."""
     altered = {
         name: _schema(schemas[name], state.header)
         for name, state in database.items()
@@ -126,9 +124,15 @@ def _schema(declared: Schema, header: Header) -> Schema:
 
 
 def alter_table(snapshot: Snapshot, statement: df.Definition) -> Effect:
-    """The effect of a definition on a snapshot; ADD CONSTRAINT reads every row and every file, and
-    who removes column mapping writes every file anew, however many rows it has then
-    (RemoveColumnMappingCommand.scala).
+    """Return the effect of a definition on a snapshot.
+
+    ADD CONSTRAINT reads every row and every file. Removing column mapping rewrites every file,
+    whatever its number of rows (RemoveColumnMappingCommand.scala).
+
+    Raises
+    ------
+    EvaluationError
+        If the statement fails.
     """
     schema = snapshot.schemas[statement.target]
     header = snapshot.header(statement.target)
@@ -166,8 +170,10 @@ def alter_table(snapshot: Snapshot, statement: df.Definition) -> Effect:
 
 
 def _clustered(schema: Schema, header: Header, change: df.ClusterBy) -> Effect:
-    """CLUSTER BY sets a domain; a table that is not clustered gets the feature first, and one that
-    is not to be is left alone (AlterTableClusterByDeltaCommand).
+    """Return the effect of CLUSTER BY, which sets a domain.
+
+    A table that is not clustered gets the feature first; CLUSTER BY NONE does nothing on such a
+    table (AlterTableClusterByDeltaCommand).
     """
     if schema.partitioned_by:
         raise EvaluationError("DeltaAnalysisException", f"{schema.name} is partitioned")
@@ -182,9 +188,11 @@ def _clustered(schema: Schema, header: Header, change: df.ClusterBy) -> Effect:
 
 
 def _features(header: Header, metadata: Metadata, change: df.Change) -> frozenset[str] | None:
-    """The protocol that a definition writes, None if it writes none: with the features that it asks
-    for, even those that an old protocol has by its number, and those that its properties need
-    (OptimisticTransaction.scala, updateMetadataInternal); or without one.
+    """Return the features of the protocol that a definition writes; None if it writes none.
+
+    They include features that it names, even if an old protocol has them by its number, and those
+    that its properties need (OptimisticTransaction.scala, updateMetadataInternal). Dropped features
+    are missing.
     """
     has = header.features
     if isinstance(change, df.UpgradeUniform):
@@ -206,9 +214,10 @@ def _features(header: Header, metadata: Metadata, change: df.Change) -> frozense
 def restore_table(
     snapshot: Snapshot, declared: Mapping[str, Schema], statement: df.Restore
 ) -> Effect:
-    """The files, the metadata and at least the features of an earlier version; nothing that it
-    reads is recorded, and commitLarge needs no record (RestoreTableCommand.scala). At row level it
-    reads every row: what it takes out or puts back depends on them.
+    """Return the effect of RESTORE: an earlier version's files, metadata and at least features.
+
+    No read is recorded, and commitLarge needs none (RestoreTableCommand.scala). At row level the
+    statement reads every row, since the rows that it removes or restores depend on them.
     """
     name = statement.target
     earlier = snapshot.outside.inits[statement.version][name]
@@ -255,15 +264,16 @@ def restore_table(
 
 
 def no_change(snapshot: Snapshot, table: str, name: str) -> Effect:
-    """The effect of what leaves a table alone because it is as it is to be."""
+    """Return the effect of a statement that leaves a table as it is."""
     schema, header = snapshot.schemas[table], snapshot.header(table)
     footprint = Footprint(schema, data_change=False, changes_data=False, header=header)
     return Effect(footprint=footprint, operation=name)
 
 
 def definition_write(table: str, before: Metadata | None, after: Metadata) -> tuple[RowWrite, ...]:
-    """The write of the item that stands for the definition of a table, if that changes; before a
-    table is there, there is none.
+    """Return the write of the item of a table's definition, if the definition changes.
+
+    ``before`` is None for a table that does not exist yet.
     """
     old = None if before is None else definition_row(before)
     new, name = definition_row(after), definition_item(table)
@@ -273,7 +283,7 @@ def definition_write(table: str, before: Metadata | None, after: Metadata) -> tu
 def read_definitions(
     database: Database, schemas: Mapping[str, Schema], names: Collection[str]
 ) -> dict[str, tuple[str, ...]]:
-    """The definitions of some tables, which everybody reads who touches them."""
+    """Return the definitions of some tables, which every statement that touches them reads."""
     headers = {
         name: database[name].header or Header.of(schemas[name]) for name in names & database.keys()
     }
@@ -281,12 +291,12 @@ def read_definitions(
 
 
 def definition_item(table: str) -> str:
-    """What the item is called that stands for the definition of a table."""
+    """Return the name of the item that stands for the definition of a table."""
     return f"the definition of {table}"
 
 
 def definition_row(metadata: Metadata) -> tuple[str, ...]:
-    """The definition as a row: its columns and constraints.
+    """Return the definition of a table as a row: its columns and constraints.
 
     >>> from isolitmus.model.delta.header import Metadata
     >>> from isolitmus.model.schema import Column
@@ -309,14 +319,13 @@ def _changed(metadata: Metadata, change: df.Change, *, documented: bool) -> Meta
             own = (k for k in properties if k != "comment" and not k.startswith(SUPPORTED))
             rest = {key: properties[key] for key in own}
             if LEVEL_KEY in rest:
-                # the catalog wraps what it raises
+                # the catalog wraps its exception
                 refuse_level(rest, "SparkException", documented=documented)
                 metadata = replace(metadata, levelled=False)
             text = properties.get("comment", metadata.description)
             return replace(metadata, configuration=configuration | rest, description=text)
-        case df.UnsetProperties(
-            keys
-        ):  # IF EXISTS or not (AbstractDeltaCatalog.scala, RemoveProperty)
+        case df.UnsetProperties(keys):
+            # with or without IF EXISTS (AbstractDeltaCatalog.scala, RemoveProperty)
             for key in keys:
                 configuration.pop(key, None)
         case df.RemoveMapping(unset):
@@ -358,9 +367,7 @@ def _changed(metadata: Metadata, change: df.Change, *, documented: bool) -> Meta
 
 
 def _refuse_several(sql: str, change: df.Change, header: Header) -> None:
-    """Refuse what open-source Delta does in several commits; LitmusError says which protocols take
-    it for one.
-    """
+    """Raise LitmusError for a change that takes several commits in open-source Delta."""
     match change:
         case df.UpgradeUniform():
             why = UPGRADED
@@ -382,12 +389,13 @@ def _tracks(properties: Mapping[str, str]) -> bool:
 def refuse_backfill(
     snapshot: Snapshot, declared: Mapping[str, Schema], statement: df.Definition
 ) -> None:
-    """Refuse that row tracking is switched on where files may be there without row ids: then it is
-    several commits.
+    """Raise LitmusError if row tracking is enabled where files may lack row ids.
 
-    Not in init, where nothing goes on beside it (writers there are ``+0``, …), and not on a table
-    that had the feature from the start, or tracked rows after init: each of its files has row ids,
-    and the property is all that is written (RowTrackingFeature.validateAndBackfill;
+    That takes several commits.
+
+    Allowed are init, where nothing is concurrent (writers there are ``+0``, …), and a table that
+    had the feature from the start, or tracked rows after init. Each file of such a table has row
+    ids, and only the property is written (RowTrackingFeature.validateAndBackfill;
     RowTrackingBackfillCommand.scala).
     """
     name, change = statement.target, statement.change
@@ -411,9 +419,10 @@ def refuse_backfill(
 def refuse_level(
     properties: Mapping[str, str], exception: str, *, documented: bool = False
 ) -> None:
-    """Fail with the exception for an isolation level that Delta takes from no user: it takes
-    Serializable only, which is what a table is that says nothing (DeltaConfig.scala,
-    ISOLATION_LEVEL). What is ``documented`` takes WriteSerializable, too.
+    """Raise ``exception`` for an isolation level that Delta does not accept from users.
+
+    Open-source Delta accepts only Serializable, its default (DeltaConfig.scala, ISOLATION_LEVEL).
+    With ``documented``, as on Databricks, WriteSerializable is accepted too.
     """
     level = properties.get(LEVEL_KEY, LEVELS[0]).lower()
     known = [one.lower() for one in LEVELS]
@@ -428,9 +437,10 @@ def refuse_level(
 
 
 def _renamed(metadata: Metadata, name: str, other: str) -> Metadata:
-    """The metadata with another name for a column, in the schema and where partitions are by it;
-    with none it is dropped. Only what is mapped by name can be; not what a constraint is about, and
-    what partitions the table, or is all that it holds, cannot be dropped.
+    """Return the metadata with a column renamed in schema and partitioning; an empty name drops it.
+
+    The table must map columns by name. A column that a constraint uses cannot be changed. A
+    partition column, or the only other column, cannot be dropped.
     """
     here = Schema("t", metadata.columns, metadata.partitioned_by)
     index = here.index(name)
@@ -445,8 +455,12 @@ def _renamed(metadata: Metadata, name: str, other: str) -> Metadata:
 
 
 def analyse_again(statement: st.Statement, schemas: Mapping[str, Schema]) -> st.Statement:
-    """The statement on the tables as they are by now, resolved again if it was on others; an error
-    of Spark's analysis if it is none.
+    """Return the statement resolved on the current tables, if they have changed.
+
+    Raises
+    ------
+    EvaluationError
+        With an error of Spark's analysis, if the statement is no longer valid.
     """
     if isinstance(statement, Raw) or statement.origin is None:
         return statement
@@ -456,8 +470,8 @@ def analyse_again(statement: st.Statement, schemas: Mapping[str, Schema]) -> st.
     try:
         return resolve_again(statement, syntax_of(statement), schemas)
     except SqlError as error:
-        # Spark's exception comes with the plan, where it has one: for a name that is not resolved,
-        # and for a column that is there already
+        # Spark raises ExtendedAnalysisException, with the plan, if it has one: for an unresolved
+        # name, and for a column that exists already
         definition = isinstance(statement, df.Definition)
         planned: SqlProblem = "column there" if definition else "no column"
         plan = "Extended" if error.kind == planned else ""
@@ -469,8 +483,10 @@ def _columns(schema: Schema | None) -> object:
 
 
 def rebase_effect(snapshot: Snapshot, effect: Effect) -> Effect:
-    """An effect on tables that were altered: its constraints are checked, its footprint knows what
-    the log says, and its reads take rows that have fewer columns for what they are.
+    """Return an effect on tables that were altered.
+
+    Constraints are checked, the footprint has the current header, and the statement's reads accept
+    rows with fewer columns.
     """
     footprint = effect.footprint
     if footprint is not None:
@@ -492,8 +508,9 @@ def _widened(snapshot: Snapshot, read: RowRead) -> RowRead:
 
 
 def add_definition_reads(events: Sequence[Event]) -> Sequence[Event]:
-    """The events, each with a read of the definition of every table that it touches, where somebody
-    changes that, and of whatever else it writes that is no row.
+    """Return the events, each with reads of items that it touches and that some event changes.
+
+    Items are table definitions, and whatever else an event writes that is no row.
     """
     written: dict[str, list[tuple[int, RowWrite]]] = {}
     for event in events:
@@ -526,7 +543,7 @@ def _reading(
 
 
 def violated_constraint(schema: Schema, effect: Effect) -> str | None:
-    """The constraint that a row breaks which a statement writes; None if none does."""
+    """Return the constraint that a written row violates; None if there is none."""
     for key, text in _constraints(schema.properties):
         condition = _condition(schema.name, schema.columns, text)
         for write in effect.writes:
@@ -556,8 +573,10 @@ def merge_schema(
     statement: st.Insert,
     insert: Callable[[Snapshot, st.Insert], Effect],
 ) -> Effect:
-    """The effect of such an append, whose rows ``insert`` puts in; its query gives the columns as
-    declared, and then those of ``statement.options.grows``.
+    """Return the effect of an append that may add columns.
+
+    ``insert`` inserts its rows. Its query has the declared columns, and then those of
+    ``statement.options.grows``.
     """
     schema = snapshot.schemas[statement.target]
     given = (*declared[statement.target].columns, *(statement.options.grows or ()))

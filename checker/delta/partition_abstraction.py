@@ -1,10 +1,9 @@
-"""What a statement does to partitions, whatever the values in them: the outline a solver can
-follow.
+"""Partition abstraction: effect of a statement on partitions, for all values in them (its outline).
 
-A statement that looks at partition columns only does to all rows of a partition the same: it reads,
-removes or rewrites each of them or none. Where a condition looks at values, the outline says "may",
-and execution decides. Statements that do not fit at all (rows that move between partitions, updates
-and deletes by value, UNION ALL, MERGE with matched clauses) are refused by name.
+A statement whose conditions use only partition columns treats all rows of a partition alike: it
+reads, removes or rewrites each of them or none. If a condition uses values, the outline says "may",
+and execution decides. Statements without an outline are rejected with `UnsupportedScope`: rows that
+move between partitions, updates and deletes by value, UNION ALL, MERGE with matched clauses.
 """
 
 from __future__ import annotations
@@ -36,18 +35,19 @@ if TYPE_CHECKING:
 __all__ = ["Insertion", "Outline", "PartitionRead", "UnsupportedScope", "outline", "partitions"]
 
 OTHER = (Raw, Definition, Restore, Replace, Create, Clone, Convert, st.Vacuum, st.Block)
+"""Statements that concern more than rows."""
 
 
 class UnsupportedScope(IsolitmusError):
-    """A statement or a table that has no outline; the message says why."""
+    """A statement or a table has no outline; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class Insertion:
-    """Rows put into a partition: always, or depending on what the statement reads.
+    """Rows inserted into a partition, always or depending on what the statement reads.
 
     ``when``: ``always``; ``any``: if there is a row in some partition of ``source``; ``none``: if
-    there is none. ``sure`` False: in the last two cases values have a say, too.
+    there is none. If ``sure`` is False, the last two cases depend on values as well.
     """
 
     partition: int
@@ -58,7 +58,7 @@ class Insertion:
 
 @dataclass(frozen=True, slots=True)
 class PartitionRead:
-    """One read: the partitions of which it reads every row, and those of which it may read some."""
+    """Partitions of which a read reads every row, and those of which it may read some."""
 
     whole: frozenset[int] = frozenset()
     partly: frozenset[int] = frozenset()
@@ -66,48 +66,48 @@ class PartitionRead:
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """A statement on partitions, by their numbers."""
+    """Abstraction of a statement by partition numbers."""
 
     partition_reads: tuple[PartitionRead, ...] = ()
-    """Of each of its reads."""
+    """Abstraction of each of its reads."""
     recorded: frozenset[int] = frozenset()
-    """A file that is added there meets what the commit has recorded as read."""
+    """Partitions in which an added file overlaps the recorded read set."""
     files: frozenset[int] = frozenset()
-    """All files there are recorded as read."""
+    """Partitions of which all files are recorded as read."""
     may_files: frozenset[int] = frozenset()
-    """By statistics, some of the files there are."""
+    """Partitions of which some files are recorded as read, depending on statistics."""
     kills: frozenset[int] = frozenset()
-    """Rows there are deleted."""
+    """Partitions whose rows are deleted."""
     updates: frozenset[int] = frozenset()
-    """Rows there are rewritten."""
+    """Partitions whose rows are rewritten."""
     compacts: frozenset[int] = frozenset()
-    """Where there are several files they become one."""
+    """Partitions whose files, if there are several, become one."""
     inserts: tuple[Insertion, ...] = ()
-    """The rows that it puts somewhere."""
+    """Rows that it inserts."""
     blind: bool = False
-    """It is a blind append."""
+    """True if it is a blind append."""
     changes_data: bool = True
-    """False: no row of the table is another one."""
+    """True if it may change rows of the table."""
     kinds: tuple[str, ...] = ()
-    """Of what kinds its statement is (``checker.delta.statement_kinds``)."""
+    """Kinds of its statement (``checker.delta.statement_kinds``)."""
 
     @property
     def sure(self) -> bool:
-        """Whether values have no say in it at all."""
+        """True if it is independent of values."""
         reads = not any(read.partly for read in self.partition_reads) and not self.may_files
         return reads and all(insertion.sure for insertion in self.inserts)
 
     def reads(self, partition: int) -> bool:
-        """Whether it reads every row of the partition."""
+        """Return whether it reads every row of the partition."""
         return any(partition in read.whole for read in self.partition_reads)
 
     def may_read(self, partition: int) -> bool:
-        """Whether it may read some rows of the partition."""
+        """Return whether it may read some rows of the partition."""
         return any(partition in read.partly for read in self.partition_reads)
 
 
 def partitions(schema: Schema, statements: Sequence[Statement], live: Sequence[Row]) -> list[Row]:
-    """The partitions that there can ever be: those of the live files and those inserted into."""
+    """Return all partitions that can exist: those of the live files and those inserted into."""
     found = dict.fromkeys(live)
     for statement in statements:
         for row in _constants(schema, statement):
@@ -116,8 +116,15 @@ def partitions(schema: Schema, statements: Sequence[Statement], live: Sequence[R
 
 
 def outline(statement: Statement, schema: Schema, known: Sequence[Row]) -> Outline:
-    """The outline of a statement on a table with these partitions. Unfit says why there is none.
+    """Return the outline of a statement on a table with these partitions.
 
+    Raises
+    ------
+    UnsupportedScope
+        If the statement or the table has none.
+
+    Examples
+    --------
     >>> from isolitmus.specs import scope
     >>> table = scope("table")
     >>> update = table.statements[6][0]
@@ -133,7 +140,7 @@ def outline(statement: Statement, schema: Schema, known: Sequence[Row]) -> Outli
 
 
 def _constants(schema: Schema, statement: Statement) -> list[Row]:
-    """The partitions that a statement inserts into, as far as they are constants."""
+    """Return the partitions into which a statement inserts constants."""
     match statement:
         case st.Insert(query=query):
             tuples = [
@@ -194,7 +201,7 @@ class _Outliner:
         return self.written(statement, known)
 
     def written(self, statement: Statement, known: Outline) -> Outline:
-        """The outline with what the statement writes, given one with what it reads."""
+        """Return the outline with the statement's writes, given one with its reads."""
         match statement:
             case st.Insert():
                 return self.insert(statement, known)
@@ -215,7 +222,7 @@ class _Outliner:
                 return replace(known, compacts=there, changes_data=False)
             case st.Read():
                 return known
-            case _:  # without a case of its own it would count as one that writes nothing
+            case _:  # without a case it would count as a statement that writes nothing
                 self.refuse(statement, "is not known to the search by partitions")
 
     def insert(self, statement: st.Insert, known: Outline) -> Outline:
@@ -237,7 +244,7 @@ class _Outliner:
     def copied(
         self, branch: qu.Select, read: PartitionRead, statement: Statement
     ) -> tuple[Insertion, ...]:
-        """The rows that a SELECT puts in: one aggregate, or one for each row read."""
+        """Return the rows that a SELECT inserts: one aggregate, or one for each row read."""
         if branch.keys:
             self.refuse(statement, "has GROUP BY")
         chosen = [branch.items[i] for i in self.schema.partition_indexes]

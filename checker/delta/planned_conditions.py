@@ -1,19 +1,14 @@
-"""Conditions when a statement is planned: constants folded, opaque parts tried.
+"""Conditions at planning time: constants are folded, opaque parts get tried values.
 
 Constants are computed when a statement is planned, whatever rows there are (Spark's
-ConstantFolding).
+ConstantFolding). So is the cast of a constant that is stored into a column: UPDATE t SET id =
+2147483648 fails on an INT column even if no row matches.
 
-So is the cast of a constant that is stored into a column: UPDATE t SET id = 2147483648 fails on an
-INT column even where no row matches.
-
-What a statement does whose conditions have opaque parts, under what is supposed of them
-(``model.nondeterminism``).
-
-Of an opaque part it is supposed whether its statement fails on it, whether Spark finds it to be a
-constant, and else what it gives on each row: the same for the same values of its columns in one
-statement. What is computed at random, or stands where it is no condition, in a subquery or in a
-join, nothing is supposed of. Where Spark or Delta refuses what is computed at random, the statement
-fails.
+Opaque parts of conditions get values from ``model.nondeterminism``. For each part it is tried
+whether the statement fails on it, whether Spark finds it to be a constant, and else its value on
+each row: the same for equal values of its columns in one statement. Nothing is tried for random
+values, nor for parts that are in no condition, or in a subquery or join. If Spark or Delta rejects
+a random value, the statement fails.
 """
 
 from __future__ import annotations
@@ -53,13 +48,24 @@ __all__ = [
 def fold_constants(
     statement: st.Statement, schema: Schema | None, *, insert: str, update: str
 ) -> None:
-    """EvaluationError if a constant in a statement overflows or does not fit into its column of the
-    target's ``schema``; ``insert`` and ``update`` are what is raised for the latter.
+    """Raise EvaluationError if a constant in a statement overflows or does not fit into its column.
 
+    Parameters
+    ----------
+    statement : Statement
+        The statement.
+    schema : Schema or None
+        The target.
+    insert, update : str
+        Exception of an INSERT, and of other statements, for a constant that does not fit.
+
+    Examples
+    --------
     >>> from isolitmus.model.schema import Column, Schema
     >>> from isolitmus.specs.sql.statements import read_statement
     >>> t = Schema("t", (Column("id", "INT"),))
-    >>> fold_constants(read_statement("UPDATE t SET id = 2147483648", {"t": t}), t, insert="a", update="b")
+    >>> update = read_statement("UPDATE t SET id = 2147483648", {"t": t})
+    >>> fold_constants(update, t, insert="a", update="b")
     Traceback (most recent call last):
     isolitmus.model.sql.types.EvaluationError: 2147483648 does not fit into INT
     """
@@ -102,7 +108,7 @@ def _queried(query: qu.Query) -> Iterator[ex.Expr]:
 
 
 def _expressions(statement: st.Statement) -> Iterator[ex.Expr]:
-    """The expressions that are computed."""
+    """Yield the expressions that a statement computes."""
     match statement:
         case st.Insert(query=query) | st.Read(query=query):
             yield from _queried(query)
@@ -124,9 +130,7 @@ def _expressions(statement: st.Statement) -> Iterator[ex.Expr]:
 
 
 def _known(statement: st.Merge, value: ex.Expr) -> ex.Expr:
-    """What a clause inserts; if no clause does anything else, the plan knows the source's
-    constants.
-    """
+    """Return an inserted value; if the MERGE only inserts, with the source's constants in it."""
     branch = statement.source[0]
     several = isinstance(branch, qu.Values) and len(branch.rows) > 1
     if statement.matched or statement.by_source or several or len(statement.source) > 1:
@@ -142,7 +146,7 @@ def _known(statement: st.Merge, value: ex.Expr) -> ex.Expr:
 
 
 def _stored(statement: st.Statement) -> Iterator[tuple[int, ex.Expr]]:
-    """What is stored into which column."""
+    """Yield the index of each assigned column, with its value."""
     match statement:
         case st.Insert(query=query):
             for branch in query:
@@ -160,12 +164,13 @@ def _stored(statement: st.Statement) -> Iterator[tuple[int, ex.Expr]]:
 
 
 OPEN = "open"
-"""That an opaque part is no constant."""
+"""Choice that an opaque part is not a constant."""
 
 
 def refuse_subquery(statement: st.Statement) -> None:
-    """Fail as a DELETE or UPDATE with a subquery in its condition does
-    (PreprocessTableDelete.scala, PreprocessTableUpdate.scala).
+    """Raise EvaluationError for a DELETE or UPDATE with a subquery in its condition.
+
+    Source: PreprocessTableDelete.scala, PreprocessTableUpdate.scala.
     """
     if isinstance(statement, st.Delete | st.Update) and ex.subqueries(statement.where):
         raise EvaluationError(
@@ -176,9 +181,7 @@ def refuse_subquery(statement: st.Statement) -> None:
 
 
 def refuse_random(statement: st.Statement) -> None:
-    """Fail as a statement does of which Spark or Delta refuses a part, since it is not
-    deterministic.
-    """
+    """Raise EvaluationError if Spark or Delta rejects a nondeterministic part of the statement."""
     refused = refused_part(statement)
     if refused is not None:
         refuse_subquery(statement)
@@ -187,8 +190,9 @@ def refuse_random(statement: st.Statement) -> None:
 
 @memoize_by_identity
 def refuse_opaque(statement: st.Statement) -> None:
-    """UndeterminedError if a part is opaque of which nothing is supposed, or a parameter has no
-    value: not even whether Spark takes the statement is known then.
+    """Raise UndeterminedError if an opaque part gets no tried values, or a parameter has no value.
+
+    Then it is unknown even whether Spark accepts the statement.
     """
     if not isinstance(statement, Resolved) or not syntax_of(statement).opaque:
         return
@@ -205,8 +209,12 @@ def refuse_opaque(statement: st.Statement) -> None:
 
 
 def replace_opaque_parts(statement: st.Statement, choices: TriedAnswers | None) -> st.Statement:
-    """The statement with the constants that are tried for opaque parts, or with opaque parts of
-    which something is tried row by row; EvaluationError where it is tried that it fails.
+    """Return the statement with tried constants for opaque parts, or with parts tried row by row.
+
+    Raises
+    ------
+    EvaluationError
+        If the tried choice is that the statement fails.
     """
     if not isinstance(statement, Resolved) or not syntax_of(statement).opaque:
         return statement
@@ -227,7 +235,7 @@ def replace_opaque_parts(statement: st.Statement, choices: TriedAnswers | None) 
 
 
 def _conditions(statement: st.Statement) -> Iterator[ex.Expr]:
-    """Where an opaque part may stand of which something is supposed."""
+    """Yield the conditions in which opaque parts get tried values."""
     found: list[ex.Expr | None] = []
     match statement:
         case st.Delete(where=where) | st.Update(where=where):
@@ -244,7 +252,7 @@ def _conditions(statement: st.Statement) -> Iterator[ex.Expr]:
 
 
 def _with(noun: Any, constants: Mapping[object, ex.Expr]) -> Any:
-    """A statement, or a part of it, with constants in the place of opaque parts."""
+    """Return a statement, or a part of it, with constants in place of opaque parts."""
     if isinstance(noun, ex.Opaque):
         return constants.get(noun, noun)
     if isinstance(noun, tuple):

@@ -1,12 +1,8 @@
-"""Random litmus tests on Delta, of SQL and of raw transactions.
+"""Random litmus tests on Delta, with SQL statements or raw transactions, as Hypothesis strategies.
 
-Hypothesis strategies for a table ``t (id INT, part INT, x INT)``: its statements, schedules and
-litmus tests.
-
-Statements are drawn as SQL text of the modelled fragment, so that what a property test shrinks to
-is what a person can read, save and replay on Spark.
-
-Hypothesis strategies for raw transactions: what no SQL reaches, drawn as the text of a litmus file.
+Statements on a table ``t (id INT, part INT, x INT)`` are drawn as SQL text of the modelled
+fragment, so that a minimal counterexample can be read, saved and replayed on Spark. Raw
+transactions, which do what no SQL can, are drawn as the text of a litmus file.
 """
 
 from __future__ import annotations
@@ -51,8 +47,9 @@ NUMBERS = st.integers(0, 4)
 
 
 def tables(*, partitioned: bool | None = None) -> SearchStrategy[Schema]:
-    """The table ``t``, by default partitioned or not, with one row a file or the default layout,
-    with deletion vectors or without.
+    """Return a strategy for the table ``t``.
+
+    By default it may be partitioned, have one row per file, and have deletion vectors.
     """
     choices = [("part",), ()] if partitioned is None else [("part",) if partitioned else ()]
     return st.builds(
@@ -67,7 +64,7 @@ def tables(*, partitioned: bool | None = None) -> SearchStrategy[Schema]:
 
 @st.composite
 def predicates(draw: DrawFn, *, depth: int = 2, prefix: str = "") -> str:
-    """A condition on the columns of ``t``: comparisons, IN, IS NULL, AND, OR, NOT."""
+    """Draw a condition on the columns of ``t``: comparisons, IN, IS NULL, AND, OR, NOT."""
     if depth and draw(st.booleans()):
         left = draw(predicates(depth=depth - 1, prefix=prefix))
         kind = draw(st.sampled_from(["AND", "OR", "NOT"]))
@@ -88,9 +85,7 @@ def predicates(draw: DrawFn, *, depth: int = 2, prefix: str = "") -> str:
 
 
 def is_readable(sql: str, schemas: Mapping[str, Schema]) -> Statement:
-    """The statement; an example whose condition is one of those that the model refuses is
-    dropped.
-    """
+    """Return the statement; reject the example if the model does not support its condition."""
     try:
         return read_statement(sql, schemas)
     except SqlError:
@@ -99,7 +94,7 @@ def is_readable(sql: str, schemas: Mapping[str, Schema]) -> Statement:
 
 @st.composite
 def rows_of_t(draw: DrawFn) -> str:
-    """A row of ``t`` as VALUES has it."""
+    """Draw a row of ``t`` as in VALUES."""
     x = draw(st.sampled_from(["0", "1", "2", "NULL"]))
     return f"({draw(NUMBERS)}, {draw(st.integers(0, 1))}, {x})"
 
@@ -108,8 +103,9 @@ def rows_of_t(draw: DrawFn) -> str:
 def transactions(
     draw: DrawFn, *, partitioned: bool = True, readers: bool = True, tracked: bool = False
 ) -> str:
-    """One SQL statement on ``t``, of every kind that the model knows; with ``tracked`` none whose
-    reads Delta does not record.
+    """Draw an SQL statement on ``t`` of any modelled kind.
+
+    With ``tracked``, Delta records all reads of the statement.
     """
     where = f" WHERE {draw(predicates())}" if draw(st.booleans()) else ""
     part = draw(st.integers(0, 1))
@@ -252,8 +248,9 @@ def _merges(draw: DrawFn, values: Sequence[str], *, tracked: bool) -> str:
 def schedules(
     draw: DrawFn, names: Sequence[str], sessions: Mapping[str, str] | None = None
 ) -> Schedule:
-    """Every interleaving of the starts and commits of these transactions; of those that
-    ``sessions`` gives one name, one after another.
+    """Draw an interleaving of the transactions' starts and commits.
+
+    Transactions that ``sessions`` maps to the same name run one after another.
     """
     steps = session_queues(names, sessions or {})
     order = draw(st.permutations([key for key, queue in steps.items() for _ in queue]))
@@ -264,7 +261,19 @@ def schedules(
 def table_tests(
     draw: DrawFn, *, least: int, most: int, partitioned: bool | None, tracked: bool, sessions: bool
 ) -> Litmus:
-    """Litmus tests on the table ``t``, as ``strategies.litmus_tests`` has them."""
+    """Draw a litmus test on the table ``t``.
+
+    Parameters
+    ----------
+    least, most : int
+        Minimum and maximum number of transactions.
+    partitioned : bool or None
+        Whether the table is partitioned; None for either.
+    tracked : bool
+        Whether Delta records all reads of the statements.
+    sessions : bool
+        Whether transactions may share sessions.
+    """
     schema = draw(tables(partitioned=partitioned))
     schemas = {"t": schema}
     inits = draw(st.lists(rows_of_t(), min_size=1, max_size=3))
@@ -280,26 +289,28 @@ def table_tests(
 
 
 READS = (
-    '"true"', '"part = 0"', '"part > 0"', '"id = 1"', '"part = 1 AND id = 2"', "{ whole_table = true }",
-    '{ sql = "SELECT count(*) FROM t" }', '{ sql = "SELECT id FROM t WHERE part = 1" }',
+    '"true"', '"part = 0"', '"part > 0"', '"id = 1"', '"part = 1 AND id = 2"',
+    "{ whole_table = true }", '{ sql = "SELECT count(*) FROM t" }',
+    '{ sql = "SELECT id FROM t WHERE part = 1" }',
     '{ app_id = "a" }', '{ app_id = "b" }',
 )  # fmt: skip
 METADATA = (
     "{}", '{ configuration = { "team" = "us" } }', '{ description = "ours" }',
     '{ configuration = { "delta.enableDeletionVectors" = "true" } }',
-    '{ configuration = { "delta.appendOnly" = "true" } }', '{ unset = ["delta.enableDeletionVectors"] }',
+    '{ configuration = { "delta.appendOnly" = "true" } }',
+    '{ unset = ["delta.enableDeletionVectors"] }',
 )  # fmt: skip
 PROTOCOL = (
-    "", "deletionVectors", "domainMetadata", "rowTracking", "clustering", "columnMapping", "checkConstraints",
-    "v2Checkpoint", "typeWidening", "identityColumns",
+    "", "deletionVectors", "domainMetadata", "rowTracking", "clustering", "columnMapping",
+    "checkConstraints", "v2Checkpoint", "typeWidening", "identityColumns",
 )  # fmt: skip
-"""Features that come: some require others, some fail others where those ask for it."""
+"""Features that a transaction may add; some require others, some conflict with others."""
 FEATURES: tuple[tuple[str, ...], ...] = (
     (), (), ("domainMetadata",), ("rowTracking",), ("clustering",), ("deletionVectors",),
 )  # fmt: skip
 OPERATIONS = (
-    "Truncate", "Truncate", "Delete", "ManualUpdate", "SetTableProperties", "ComputeStats", "Optimize",
-    "UpgradeProtocol",
+    "Truncate", "Truncate", "Delete", "ManualUpdate", "SetTableProperties", "ComputeStats",
+    "Optimize", "UpgradeProtocol",
 )  # fmt: skip
 CONFS = ((RESOLUTION, "false"), (STRICT_FEATURES, "true"), (SKIPPING, "false"), (ATTEMPTS, "0"))
 STATS = (
@@ -313,7 +324,7 @@ HALF = st.booleans()
 
 @dataclass(frozen=True, slots=True)
 class _Table:
-    """What a drawn transaction knows of its table."""
+    """Facts about the table that a drawn transaction uses."""
 
     partitions: tuple[str, ...]
     vectors: bool
@@ -323,8 +334,10 @@ class _Table:
 
 @st.composite
 def raw_tests(draw: DrawFn) -> Litmus:
-    """Two to five raw transactions on one table, in any schedule: with two or three files that are
-    said to be there, or with real ones; with partitions, without, or with nothing else.
+    """Draw a litmus test of two to five raw transactions on one table, in any schedule.
+
+    The table has two or three declared files, or real ones, and may have partition columns, or no
+    others.
     """
     partitions = draw(st.sampled_from([(), ("part",), ("part",), ("id", "part")]))
     table = _Table(
@@ -366,8 +379,9 @@ def _listed(items: Iterable[str]) -> str:
 
 
 def _file(draw: DrawFn, table: _Table, path: str, *, there: bool = False) -> str:
-    """A file, ``there`` from the start or not; of some nobody knows how many rows they have, some
-    have a vector, though the table may have none.
+    """Draw a file, which exists initially if ``there``.
+
+    Some files have no row count; some have a deletion vector, even if the table has none.
     """
     parts = [f"{column} = {draw(st.integers(0, 2))}" for column in table.partitions]
     keys = [f'path = "{path}"']
@@ -382,11 +396,11 @@ def _file(draw: DrawFn, table: _Table, path: str, *, there: bool = False) -> str
 
 
 def _keys(draw: DrawFn, name: str, table: _Table, *, real: bool) -> list[str]:
-    """What a transaction has; most have reads and files, few the rest."""
+    """Draw the keys of a transaction; most have reads and files, few the rest."""
     parts = ", ".join(f"{column} = 1" for column in table.partitions)
     looks = (*READS, *([f"{{ partitions = [{{ {parts} }}] }}"] if parts else []))
     reads = draw(st.lists(st.sampled_from(looks), max_size=2))
-    # now and then a file of another transaction, or of the table, and now and then one path twice
+    # sometimes a file of another transaction or of the table, and sometimes one path twice
     mine = [f"{name}0", f"{name}1"]
     paths = st.sampled_from([*mine, *mine, *table.files]) if draw(SOME) else st.sampled_from(mine)
     twice = draw(SOME)
@@ -422,7 +436,7 @@ def _keys(draw: DrawFn, name: str, table: _Table, *, real: bool) -> list[str]:
 
 
 def _removes(draw: DrawFn, table: _Table, *, real: bool, twice: bool) -> list[str]:
-    """Files that go: the table's own, or, taken literally, with another vector than they have."""
+    """Draw removed files: the table's own, or files with perhaps another deletion vector."""
     paths = st.sampled_from(table.files)
     found = draw(st.lists(paths, max_size=2, unique_by=None if twice else str))
     own = not real and not draw(SOME)

@@ -1,4 +1,4 @@
-"""What a raw transaction does on a snapshot: files by path, footprint; no rows."""
+"""Effects of raw transactions on a snapshot: files by path and a footprint, but no rows."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ DUPLICATE_DOMAIN = "DELTA_DUPLICATE_DOMAIN_METADATA_INTERNAL_ERROR"
 
 
 def raw_effect(snapshot: Snapshot, statement: rw.Raw) -> Effect:
-    """The effect of a raw transaction on a snapshot: it reads and writes no row."""
+    """Return the effect of a raw transaction on a snapshot; it reads and writes no rows."""
     schema = snapshot.schemas[statement.target]
     header = snapshot.header(statement.target)
     for scan in (read for read in statement.reads if isinstance(read, rw.Scan)):
@@ -84,11 +84,12 @@ def raw_effect(snapshot: Snapshot, statement: rw.Raw) -> Effect:
 
 
 def _refused(header: Header, written: Header, statement: rw.Raw) -> EvaluationError | None:
-    """Why Delta prepares no such commit, which then is nothing, whoever else commits; ``header`` is
-    that of the snapshot, ``written`` the one with what the commit itself writes
+    """Return the error with which Delta rejects a commit before it looks at concurrent ones.
+
+    ``header`` is that of the snapshot, ``written`` includes what the commit itself writes
     (OptimisticTransaction.scala: prepareCommit, then checkNoDuplicateActions and
-    validateDomainMetadataSupportedAndNoDuplicate). commitLarge looks at vectors only, and that when
-    it writes.
+    validateDomainMetadataSupportedAndNoDuplicate). commitLarge only checks deletion vectors, and
+    does so on writing.
     """
     removed = bool(statement.removes) and statement.data_change and not statement.large
     if removed and _on(header.metadata, "delta.appendOnly"):
@@ -131,7 +132,7 @@ def _refused(header: Header, written: Header, statement: rw.Raw) -> EvaluationEr
 
 
 def _apart(files: Sequence[FileKey]) -> bool:
-    """Whether no path is there twice, be it with another vector."""
+    """Return whether no path occurs twice, even with different deletion vectors."""
     return len({path for path, _ in files}) == len(files)
 
 
@@ -140,8 +141,10 @@ def _on(metadata: Metadata, switch: str) -> bool:
 
 
 def backfill_row_tracking(done: Effect, winners: Iterable[Effect]) -> Effect:
-    """A backfill of row tracking after winners: the files that those added or removed it leaves to
-    them (ConflictChecker.scala, resolveRowTrackingBackfillConflicts).
+    """Return the effect of a backfill of row tracking after concurrent commits.
+
+    It leaves out the files that they added or removed (ConflictChecker.scala,
+    resolveRowTrackingBackfillConflicts).
     """
     theirs = {
         path
@@ -153,7 +156,7 @@ def backfill_row_tracking(done: Effect, winners: Iterable[Effect]) -> Effect:
 
 
 def stated_data_file(schema: Schema, file: RawFile) -> File:
-    """A file without rows; statistics as far as they are stated."""
+    """Return a file without rows, with the statistics that are stated."""
     given = file.stats or {}
     columns = [column.name for column in schema.columns]
 
@@ -167,8 +170,8 @@ def stated_data_file(schema: Schema, file: RawFile) -> File:
 def with_row_tracking_columns(
     header: Header, written: Metadata, features: frozenset[str], writer: str
 ) -> Metadata:
-    """Return the metadata that a transaction writes with the names of the columns for row ids, if
-    it has these features.
+    """Return written metadata with the names of row id columns, if ``features`` has row
+    tracking.
     """
     if "rowTracking" not in features:
         return written
@@ -178,9 +181,9 @@ def with_row_tracking_columns(
 
 
 def _updated(header: Header, written: Metadata, writer: str) -> Metadata:
-    """Metadata that are given by updateMetadata, not as an action: where there is row tracking,
-    they name the columns for row ids, if the table has no names for them yet
-    (MaterializedRowTrackingColumn.scala, updateMaterializedColumnName).
+    """Return metadata of updateMetadata, with row id columns if the table tracks rows.
+
+    Existing names are kept (MaterializedRowTrackingColumn.scala, updateMaterializedColumnName).
     """
     return with_row_tracking_columns(header, written, header.features, writer)
 

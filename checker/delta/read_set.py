@@ -1,16 +1,14 @@
 """Read sets of statements on Delta, and the files that their scans leave.
 
-What a statement reads, and what of it its transaction records: the one place where that is said.
+`accesses` is the only definition of what a statement reads, and what its transaction records. The
+predicates and files of a footprint, the files that an effect depends on, the partitions that a
+solver follows, the read sets of delta-rs, and the table of docs/statements.md are derived from it.
+Accesses have the order of an effect's reads: the target first, then the queries branch by branch,
+then the values.
 
-Who wants the predicates and files of a footprint, the files that an effect depends on, the
-partitions that a solver follows, what delta-rs compares, or the table of docs/statements.md, folds
-over these. The order is that of the reads of an effect: the target first, then the queries branch
-by branch, then the values.
-
-What of a snapshot the effect of a statement depends on: the files that its scans leave, no others.
-
-That is why Delta may compare commits by these files; and a sweep runs a statement once on all
-states that are alike there.
+The effect of a statement depends only on the files of the snapshot that its scans leave
+(`scanned_tables`). Therefore Delta may compare commits by these files, and a sweep runs a statement
+once on all states that agree on them.
 """
 
 from __future__ import annotations
@@ -44,14 +42,19 @@ if TYPE_CHECKING:
 __all__ = ["Access", "Role", "Tracked", "accesses", "branch_accesses", "scanned_tables"]
 
 Role = Literal["target", "using", "match", "compact", "query", "subquery", "value"]
-"""For what a table is read: its rows by a condition, because they are changed (``target``) or
-because they equal a new one in some columns (``using``, replaceUsing); its rows that ON pairs
-(``match``); its files, but no row (``compact``); FROM (``query``); in a subquery, of a query or of
-a ``value`` in SET or of a MERGE.
+"""Purpose of an access.
+
+``target``: rows that match a condition and are changed. ``using``: rows that equal a new one in
+some columns (replaceUsing). ``match``: rows that ON pairs. ``compact``: files without their rows.
+``query``: a table in FROM. ``subquery``: a table in a subquery of a query. ``value``: one in a
+subquery in SET or in the values of a MERGE.
 """
 Tracked = Literal["nothing", "plan", "predicate", "files"]
-"""What the transaction records: nothing; only that the table is in a plan, which counts where
-nothing is skipped; the predicate on partitions; and the files that pruning and skipping leave, too.
+"""Part of an access that the transaction records.
+
+``nothing``; ``plan``: only that the table is in a plan, which matters if no files are skipped;
+``predicate``: the predicate on partitions; ``files``: also the files that pruning and skipping
+leave.
 """
 
 
@@ -60,44 +63,47 @@ class Access:
     """One read of a table by a statement."""
 
     table: str
-    """The table that is read."""
+    """Name of the table."""
     where: ex.Expr | None
-    """The condition as written, None for all rows; where it depends on the rows that are written (a
-    dynamic overwrite, replaceUsing) None until they are known."""
-    role: Role
-    """For what."""
-    tracked: Tracked = "files"
-    """What the transaction records of it as read."""
-    whole: bool = False
-    """The transaction is marked as reading the whole table."""
-    planned: bool = False
-    """It reads the database as it was when the statement was planned, before the snapshot is
-    taken.
+    """Condition as written; None for all rows.
+
+    Also None if it depends on the written rows (dynamic overwrite, replaceUsing), until they are
+    known.
     """
+    role: Role
+    """Purpose of the access."""
+    tracked: Tracked = "files"
+    """Part of the access that the transaction records."""
+    whole: bool = False
+    """True if the transaction is marked as reading the whole table."""
+    planned: bool = False
+    """True if it reads the database at planning time, before the snapshot is taken."""
     version: int | None = None
-    """It reads what that init statement has left: a constant, and no read at row level."""
+    """Init statement whose result it reads: a constant, and no read at row level."""
     clauses: tuple[ex.Expr | None, ...] = ()
-    """Conditions of which a row that ON pairs must meet one."""
+    """Conditions of which a row that ON pairs must satisfy at least one."""
     subquery: ex.Subquery | None = None
-    """The subquery itself."""
+    """Subquery that makes the access, if any."""
     doubtful: tuple[qu.Joined, int] | None = None
-    """The join that it stands in, and where, if what Spark's optimizer makes of that is not
-    modelled: then at most this is recorded."""
+    """Join that contains it, and its side, if what Spark's optimizer makes of it is not modelled.
+
+    Then this access is the most that is recorded.
+    """
 
     @property
     def scan(self) -> bool:
-        """Whether it is one that Delta prepares while the transaction is active
+        """True if Delta prepares the scan while the transaction is active
         (PrepareDeltaScan.scala).
         """
         return self.role in ("query", "subquery") and not self.planned
 
     def filters(self, schema: Schema) -> Filters:
-        """The condition as pruning and skipping have it; ``schema`` is the table's."""
+        """Return the condition as filters for pruning and skipping; ``schema`` is the table's."""
         return _filters(self, schema)
 
 
 def accesses(statement: st.Statement, schemas: Mapping[str, Schema]) -> tuple[Access, ...]:
-    """The reads of a statement on tables with these schemas.
+    """Return the reads of a statement on tables with these schemas.
 
     >>> from isolitmus.model.schema import Column, Schema
     >>> from isolitmus.specs.sql.statements import read_statement
@@ -171,14 +177,15 @@ def _accesses(statement: st.Statement, schemas: Mapping[str, Schema]) -> Iterato
             for read in reads:
                 yield from _of_raw(read, schemas[target])
         case st.Vacuum() | st.Block() | df.Create() | df.Convert() | df.Definition():
-            pass  # reads nothing of its own
+            pass  # no reads of its own
         case _:
             assert_never(statement)
 
 
 def _replaced(statement: st.Insert, schema: Schema) -> Access:
-    """The rows of the target that an overwrite replaces; the partitions that are written to are
-    found without recording a file as read.
+    """Return the read of the rows that an overwrite replaces.
+
+    A dynamic overwrite finds the partitions that it replaces without recording a file as read.
     """
     if statement.options.using:
         return Access(schema.name, None, "using")
@@ -187,8 +194,10 @@ def _replaced(statement: st.Insert, schema: Schema) -> Access:
 
 
 def _matched(statement: st.Merge) -> Access:
-    """What MERGE records of its read of the target: all of it if rows that no source row matches
-    count (ClassicMergeExecutor.scala, findTouchedFiles).
+    """Return the read of the target by a MERGE.
+
+    It is the whole table if there is a clause WHEN NOT MATCHED BY SOURCE
+    (ClassicMergeExecutor.scala, findTouchedFiles).
     """
     if statement.by_source:
         return Access(statement.target, None, "match")
@@ -206,12 +215,13 @@ def _of_query(
 def branch_accesses(
     branch: qu.Branch, target: str | None = None, *, stream: bool = False
 ) -> Iterator[Access]:
-    """The reads of a branch: what it is FROM, then its subqueries. Recorded are those of the
-    ``target`` that are not by another path to its files, or of another version.
+    """Yield the reads of a branch: its FROM, then its subqueries.
 
-    The query of a micro-batch (``stream``) is planned before its transaction starts, which notices
-    no scan. One that finds the target in the plan, by whatever version, is marked as reading the
-    whole table; a subquery is an expression, in which it does not look (DeltaSink.scala 113-175).
+    Only reads of ``target`` are recorded, unless they use another path to its files, or another
+    version. The query of a micro-batch (``stream``) is planned before its transaction starts, so
+    its scans are not recorded. If the target is in its plan, at whatever version, it is marked as
+    reading the whole table. Subqueries are expressions, which this check ignores (DeltaSink.scala
+    113-175).
     """
     items = branch.rows if isinstance(branch, qu.Values) else (branch.items,)
     if isinstance(branch, qu.Joined):
@@ -222,7 +232,7 @@ def branch_accesses(
         known = branch.table == target and not branch.alias
         access = Access(branch.table, branch.where, "query", "nothing", version=branch.version)
         if branch.where is not None and normalize(branch.where) == ex.Const(False, "BOOLEAN"):
-            yield replace(access, planned=stream)  # Spark plans no scan of it
+            yield replace(access, planned=stream)  # Spark plans no scan for a false condition
         elif stream:
             kind: Tracked = "predicate" if known else "nothing"
             yield replace(access, tracked=kind, whole=known, planned=True)
@@ -245,7 +255,7 @@ def _of_subqueries(
 
 
 def _in_join(access: Access, branch: qu.Joined, side: int) -> Access:
-    """The read of a source of a join, by what Spark makes of the whole."""
+    """Return the read of a source of a join, with the condition that Spark pushes to its scan."""
     if access.tracked != "files" or access.role != "query":
         return access
     where, certain = scan_condition(branch, side)
@@ -253,7 +263,7 @@ def _in_join(access: Access, branch: qu.Joined, side: int) -> Access:
 
 
 def _of_values(values: Iterator[ex.Expr] | tuple[ex.Expr, ...]) -> Iterator[Access]:
-    """The values of subqueries are read, but nobody records it (docs/delta.md, H1)."""
+    """Yield reads by subqueries in values, which are not recorded (docs/delta.md, H1)."""
     for found in ex.subqueries(*values):
         yield Access(found.table, found.where, "value", "nothing", planned=True, subquery=found)
 
@@ -274,7 +284,7 @@ def _of_raw(read: rw.RawRead, schema: Schema) -> Iterator[Access]:
 
 
 def _own(subquery: ex.Subquery) -> ex.Expr | None:
-    """What a subquery's condition says of its own table alone, as of a table that stands alone."""
+    """Return the part of a subquery's condition that concerns only its own table."""
 
     def alone(part: ex.ColumnRef | ex.Subquery) -> ex.Expr:
         if isinstance(part, ex.Subquery):
@@ -290,13 +300,15 @@ def _own(subquery: ex.Subquery) -> ex.Expr | None:
 
 
 def scanned_tables(statement: st.Statement, schemas: Mapping[str, Schema]) -> Scans | None:
-    """Tables and filters such that the effect is a function of the files that some filter leaves of
-    its table; None if that is not known of the statement: then it is one of the whole snapshot.
+    """Return the scans that determine a statement's effect; None if they are unknown.
 
-    Known are appends, DELETE, UPDATE, OPTIMIZE and MERGE without clauses BY SOURCE, on tables that
-    nobody altered, without subqueries and arithmetic in conditions (which fails on rows of any
-    file).
+    Each scan is a table with filters: the effect is a function of the files that some filter leaves
+    of its table. They are known for appends, DELETE, UPDATE, OPTIMIZE and MERGE without BY SOURCE
+    clauses, on unaltered tables, without subqueries, and without arithmetic in conditions (which
+    fails on rows of any file). Otherwise the effect is a function of the whole snapshot.
 
+    Examples
+    --------
     >>> from isolitmus.model.schema import Column, Schema
     >>> from isolitmus.specs.sql.statements import read_statement
     >>> t = {"t": Schema("t", (Column("id", "INT"), Column("part", "INT")), ("part",))}

@@ -1,8 +1,7 @@
-"""Changes of rows: files removed, rewritten or marked; MERGE.
+"""Changes of rows by DELETE, UPDATE and MERGE.
 
-MERGE: ClassicMergeExecutor.scala and, where all clauses insert, InsertOnlyMergeExecutor.scala.
-
-How rows go: whole files removed, files rewritten without them, or marked in deletion vectors.
+DELETE removes whole files, rewrites files without the rows, or marks the rows in deletion vectors.
+MERGE follows ClassicMergeExecutor.scala and, if all clauses insert, InsertOnlyMergeExecutor.scala.
 """
 
 from __future__ import annotations
@@ -32,22 +31,22 @@ __all__ = ["Removal", "add_deletion_vectors", "merge_effect", "plan_removal"]
 
 
 class Removal(NamedTuple):
-    """A DELETE as its actions."""
+    """Removal of rows, as actions on files."""
 
     read: RowRead
-    """What it has read."""
+    """Read of the removed rows."""
     removes: tuple[File, ...]
-    """The files that it removes."""
+    """Removed files."""
     marked: tuple[File, ...]
-    """Those of them that it adds again with a deletion vector."""
+    """Removed files that are added again with a deletion vector."""
     kept: tuple[TableRow, ...]
-    """The rows of the others, which have to be written again."""
+    """Remaining rows of the other files, which have to be written again."""
     scanned: bool = False
-    """It looked at rows to know which."""
+    """True if rows were read to find the files."""
 
     @property
     def writes(self) -> tuple[RowWrite, ...]:
-        """The rows that go."""
+        """Deletions of the rows."""
         table = self.read.table
         return tuple(RowWrite(table, row.id, row.values, None) for row in self.read.matched)
 
@@ -55,9 +54,21 @@ class Removal(NamedTuple):
 def plan_removal(
     snapshot: Snapshot, schema: Schema, access: Access, verb: str = "delete"
 ) -> Removal:
-    """Partition predicates alone remove whole files; else files with matching rows lose them, by
-    rewriting or, in a table with deletion vectors, by marking (DeleteCommand.scala). ``verb`` is
-    the command that does so, ``access`` its read of the table.
+    """Return the removal of the rows that an access reads.
+
+    With a predicate on partitions only, whole files are removed. Otherwise files with matching rows
+    are rewritten or, in a table with deletion vectors, marked (DeleteCommand.scala).
+
+    Parameters
+    ----------
+    snapshot : Snapshot
+        Tables that the statement reads.
+    schema : Schema
+        The target.
+    access : Access
+        Read of the target.
+    verb : str
+        Command, as in the confs for deletion vectors.
     """
     read = snapshot.read(access)
     filters = access.filters(schema)
@@ -67,7 +78,7 @@ def plan_removal(
     gone = {row.id for row in read.matched}
     touched = tuple(f for f in candidates if any(row.id in gone for row in f.rows))
     if snapshot.vectors(schema, verb):
-        # DELETE then looks for rows even where no file is left (DeleteCommand.scala,
+        # DELETE then scans for rows even if no candidate file is left (DeleteCommand.scala,
         # findTouchedFiles)
         scanned = bool(candidates) or verb == "delete"
         return Removal(read, touched, add_deletion_vectors(touched, gone), (), scanned)
@@ -76,20 +87,21 @@ def plan_removal(
 
 
 def add_deletion_vectors(touched: Iterable[File], gone: Container[str]) -> tuple[File, ...]:
-    """The touched files with longer deletion vectors; one whose rows are all gone is not added
-    again (DMLWithDeletionVectorsHelper.scala, processUnmodifiedData).
+    """Return the touched files with extended deletion vectors.
+
+    A file without remaining rows is not added again (DMLWithDeletionVectorsHelper.scala,
+    processUnmodifiedData).
     """
     return tuple(file for file in (f.marked(gone) for f in touched) if file.rows)
 
 
 def merge_effect(snapshot: Snapshot, statement: st.Merge) -> Effect:
-    """The effect of a MERGE on a snapshot.
+    """Return the effect of a MERGE on a snapshot.
 
     At row level it reads the target rows that ON pairs with some source row; if no clause inserts,
-    only those for which some clause's condition holds; and those paired with none for which a
-    clause WHEN NOT MATCHED BY SOURCE has a condition that holds. A file is rewritten if it holds a
-    row that was read, and with such a clause always; with deletion vectors, changed rows are
-    marked.
+    only those for which some clause's condition holds. It also reads unpaired rows for which the
+    condition of a clause WHEN NOT MATCHED BY SOURCE holds. A file is rewritten if it holds a row
+    that was read, and with such a clause always; with deletion vectors, changed rows are marked.
     """
     schema = snapshot.schemas[statement.target]
     found = snapshot.accesses(statement)
@@ -144,8 +156,8 @@ def merge_effect(snapshot: Snapshot, statement: st.Merge) -> Effect:
     inserts = snapshot.inserted(schema, fresh, DELTA_CAST)
     inserted = [row for branch in inserts for row in branch]
     writes += births(schema.name, inserted)
-    # without rewrites nothing shuffles the source but, in a partitioned table, the repartitioning
-    # before the write: else each branch of its UNION ALL writes files of its own
+    # Rewrites shuffle the source, and so does the repartitioning before a write to a partitioned
+    # table. Without either, each branch of the source's UNION ALL writes files of its own.
     together = bool(touched) or bool(schema.partition_indexes)
     adds = (*again, *snapshot.written(schema, [[*kept, *inserted]] if together else inserts))
     footprint = snapshot.footprint(schema, found, adds, removes, scanned=True)
@@ -155,7 +167,7 @@ def merge_effect(snapshot: Snapshot, statement: st.Merge) -> Effect:
 
 
 def _concerned(statement: st.Merge, target: Row, paired: list[Row], test: RowTest) -> bool:
-    """Whether a row of the target, with these of the source, is one that the statement is about."""
+    """Return whether the statement concerns a target row that is paired with these source rows."""
     if not paired:
         return any(test(c.condition, (target,)) for c in statement.by_source)
     return bool(statement.not_matched) or any(
@@ -164,7 +176,7 @@ def _concerned(statement: st.Merge, target: Row, paired: list[Row], test: RowTes
 
 
 def _bound(snapshot: Snapshot, statement: st.Merge) -> st.Merge:
-    """The statement with what the subqueries in its values range over."""
+    """Return the statement with the tables of subqueries in its values bound to rows."""
 
     def sets(clause: st.MatchedClause) -> st.MatchedClause:
         values = snapshot.bound(value for _, value in clause.sets)
@@ -185,8 +197,10 @@ def _bound(snapshot: Snapshot, statement: st.Merge) -> st.Merge:
 def _refuse_ambiguity(
     statement: st.Merge, read: tuple[File, ...], pairs: Callable[[Row], list[Row]]
 ) -> None:
-    """Two source rows for one target row in the files read are an error, whatever the clauses'
-    conditions, but for one unconditional DELETE (findTouchedFiles).
+    """Raise EvaluationError if several source rows match one target row in the files read.
+
+    The clauses' conditions do not matter, but a single unconditional DELETE is allowed
+    (findTouchedFiles).
     """
     one_delete = [(c.action, c.condition) for c in statement.matched] == [("delete", None)]
     if not one_delete and any(len(pairs(row.values)) > 1 for f in read for row in f.rows):
@@ -198,8 +212,9 @@ def _refuse_ambiguity(
 def _changed(
     snapshot: Snapshot, schema: Schema, statement: st.Merge, row: TableRow, sources: list[Row]
 ) -> TableRow | None:
-    """A row of a touched file after the first clause that holds: itself, rewritten, or None where
-    it was deleted.
+    """Return a row of a touched file after the first clause that holds.
+
+    The result is the row itself, a rewritten row, or None if it was deleted.
     """
     clauses = statement.matched if sources else statement.by_source
     pairs: list[tuple[Row, ...]] = [(row.values, source) for source in sources]
@@ -215,7 +230,7 @@ def _changed(
 
 
 def _not_matched(statement: st.Merge, source: Row) -> Row | None:
-    """The row that the first clause inserts for a source row; None if no clause holds."""
+    """Return the row that the first clause inserts for a source row; None if no clause holds."""
     for clause in statement.not_matched:
         if holds(clause.condition, ((), source)):
             return tuple(evaluate(value, ((), source)) for value in clause.values)

@@ -1,7 +1,7 @@
-"""A snapshot as a statement sees it: queries and scans of it, and the files that a write makes.
+"""Snapshot of the tables as a statement sees it: queries, scans, and the files of a write.
 
-Default layout: one file per partition and write, cut at ``rows_per_file``. File layout is
-semantics: which rows share a file decides which commits conflict (TransactionalWrite.scala).
+In the default layout a write makes one file per partition, split at ``rows_per_file``. File layout
+is semantics: which rows share a file decides which commits conflict (TransactionalWrite.scala).
 """
 
 from __future__ import annotations
@@ -48,75 +48,80 @@ __all__ = [
 ]
 
 RowTest = Callable[..., bool]
-"""``holds`` or ``may_hold`` of model.condition."""
+"""Test of a condition on rows: ``holds`` or ``may_hold`` of model.condition."""
 DELTA_CAST = "DeltaArithmeticException"
-"""What Delta raises where it casts a value itself, in UPDATE and MERGE; in INSERT Spark does."""
+"""Exception of casts by Delta itself, in UPDATE and MERGE; INSERT casts by Spark."""
 SPARK_CAST = "SparkArithmeticException"
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """A query's rows by branch, and the row versions that it read."""
+    """Rows of a query by branch, and the row versions that it read."""
 
     branches: tuple[tuple[Row, ...], ...]
     reads: tuple[RowRead, ...]
 
 
 NOTHING = Result((), ())
-"""The result of no query."""
+"""Result without a query."""
 
 
 @dataclass(frozen=True, slots=True)
 class OutsideReads:
-    """What of a statement's reads is outside its transaction, and what its session says."""
+    """Reads of a statement outside its transaction, and the settings of its session."""
 
     cached: frozenset[str] = frozenset()
-    """Queries of these tables give the rows of the snapshot, but no scan that the transaction
-    notices.
-    """
+    """Cached tables: queries get their rows from the snapshot, but no scan is recorded."""
     planned: Database | None = None
-    """The database when the statement was planned; None: the snapshot."""
+    """Database when the statement was planned; None for the snapshot."""
     version: int | None = None
-    """Which version that was."""
+    """Version of that database."""
     inits: Sequence[Database] = ()
-    """The databases before and after each init statement: what VERSION AS OF reads. That is a
-    constant, no read of what transactions write, and Delta does not record it either."""
+    """Databases before and after each init statement, which VERSION AS OF reads.
+
+    They are constants, not reads of what transactions write, and Delta does not record them either.
+    """
     folders: frozenset[str] = frozenset()
-    """Tables that are not there yet, but somebody who makes them has made their folders."""
+    """Tables that do not exist yet, but whose folders a concurrent statement has created."""
     confs: Mapping[str, str] = field(default_factory=dict, hash=False)
-    """The session's settings."""
+    """Settings of the session."""
     choices: TriedAnswers | None = None
-    """What is tried where nobody can compute what is so."""
+    """Answers that are tried where the model cannot compute a value."""
     documented: bool = False
-    """Whether statements do what Databricks' page says of them, not what open-source Delta does: it
-    takes what that refuses, and all that a statement reads is of its snapshot, and recorded."""
+    """True if statements behave as Databricks' page documents, not as in open-source Delta.
+
+    Statements that open-source Delta rejects are accepted, and everything that a statement reads
+    belongs to its snapshot and is recorded.
+    """
 
 
 INSIDE = OutsideReads()
-"""Nothing is."""
+"""No reads outside the transaction, and no settings."""
 
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """What a statement finds. Of a table that is not there each method is an EvaluationError, as
-    Spark's analysis has it.
+    """Tables as a statement finds them.
+
+    Methods raise EvaluationError for a table that does not exist, as Spark's analysis does.
     """
 
     database: Database
-    """The tables."""
+    """State of each table."""
     writer: str
-    """The transaction that has taken the snapshot, or was planned on it."""
+    """Name of the transaction that took the snapshot, or was planned on it."""
     schemas: Mapping[str, Schema]
-    """The tables as others have altered them."""
+    """Schemas of the tables, as altered so far."""
     outside: OutsideReads = INSIDE
-    """What the statement reads elsewhere."""
+    """Reads outside the snapshot."""
     version: int | None = None
-    """The version that was planned on; None: the snapshot's own."""
+    """Version on which the statement was planned; None for the snapshot's own."""
 
     def planned(self) -> Snapshot:
-        """What subqueries in SET and in the values of a MERGE see: the database when the statement
-        was planned, which is before the snapshot is taken (PrepareDeltaScan.scala; docs/delta.md,
-        H1). Without skipping nothing is prepared then.
+        """Return the snapshot that subqueries in SET and in the values of a MERGE see.
+
+        It is the database when the statement was planned, before the snapshot is taken
+        (PrepareDeltaScan.scala; docs/delta.md, H1). Without skipping nothing is prepared then.
         """
         if self.outside.planned is None or self.outside.documented or not self.skipping:
             return self
@@ -124,18 +129,18 @@ class Snapshot:
 
     @property
     def skipping(self) -> bool:
-        """Whether statistics tell which files to read (the conf stats.skipping)."""
+        """True if statistics decide which files are read (conf stats.skipping)."""
         return self.outside.confs.get(SKIPPING, "").lower() != "false"
 
     def vectors(self, schema: Schema, verb: str) -> bool:
-        """Whether DELETE, UPDATE or MERGE mark the rows of a table in deletion vectors."""
+        """Return whether a command marks the rows of a table in deletion vectors."""
         return (
             schema.vectors
             and self.outside.confs.get(deletion_vectors_conf(verb), "").lower() != "false"
         )
 
     def accesses(self, statement: Statement) -> tuple[Access, ...]:
-        """The reads of a statement, with what of them is recorded here."""
+        """Return the reads of a statement, with what is recorded of them here."""
         found = accesses(statement, self.schemas)
         if not self.outside.documented:
             return found
@@ -146,11 +151,11 @@ class Snapshot:
         )
 
     def init(self, number: int) -> Snapshot:
-        """The database after that many init statements."""
+        """Return the snapshot of the database after ``number`` init statements."""
         return replace(self, database=self.outside.inits[number])
 
     def query(self, query: qu.Query) -> Result:
-        """The query's result."""
+        """Return the result of a query."""
         branches: list[tuple[Row, ...]] = []
         reads: list[RowRead] = []
         for written in query:
@@ -171,16 +176,14 @@ class Snapshot:
             for access in found:
                 subquery = access.subquery
                 if subquery is not None and not subquery.correlated:
-                    # Spark runs it before the first row, wanted or not
+                    # Spark executes it before the first row, even if no row needs it
                     operand = subquery.operand and ex.Const(None, subquery.item.type)
                     evaluate(replace(subquery, operand=operand), ())
             branches.append(_rows(branch, around))
         return Result(tuple(branches), tuple(reads))
 
     def _joined(self, branch: qu.Joined) -> tuple[list[tuple[Row, ...]], tuple[RowRead, ...]]:
-        """The rows that the sources of a join have together, one for each side, and what was
-        read.
-        """
+        """Return the joined rows of a join's sources, as one row per side, and the reads."""
         combined: list[tuple[Row, ...]] = [()]
         nothing: list[Row] = []
         reads: list[RowRead] = []
@@ -204,8 +207,9 @@ class Snapshot:
         return combined, tuple(reads)
 
     def _contributes(self, branch: qu.Joined, side: int, file: File) -> bool:
-        """Whether the result of a join has a row that a file of one of its tables gave, so that no
-        engine skips it.
+        """Return whether a join's result has a row from a file of one of its tables.
+
+        Then no engine can skip the file.
         """
         table = branch.sources[side].query[0]
         combined, _ = self._joined(branch)
@@ -227,9 +231,7 @@ class Snapshot:
         return replace(branch, items=self.bound(branch.items), where=where)
 
     def read(self, access: Access, around: Sequence[Row] = ()) -> RowRead:
-        """The predicate read of an access; a correlated subquery's for these rows of the query
-        around it.
-        """
+        """Return the predicate read of an access, with the outer rows ``around`` if correlated."""
         seen = self.planned() if access.planned else self
         if access.version is not None:
             seen = self.init(access.version)
@@ -237,13 +239,13 @@ class Snapshot:
             return seen.lookup(access.subquery, around)
         where = access.where
         if access.role == "query":
-            # its correlated subqueries are looked up for the rows that the other conditions leave
+            # correlated subqueries are evaluated for the rows that the other conditions leave
             plain = [c for c in ex.conjuncts(where) if not _correlated(c)]
             where = reduce(ex.And, plain) if plain else None
         return seen.select(access.table, where)
 
     def bound(self, exprs: Iterable[ex.Expr]) -> tuple[ex.Expr, ...]:
-        """The expressions with what their subqueries range over."""
+        """Return the expressions with the tables of their subqueries bound to rows."""
 
         def bind(part: ex.ColumnRef | ex.Subquery) -> ex.Expr:
             if isinstance(part, ex.ColumnRef):
@@ -255,7 +257,7 @@ class Snapshot:
         return tuple(ex.map_columns(expr, bind) for expr in exprs)
 
     def lookup(self, subquery: ex.Subquery, around: Sequence[Row] = ()) -> RowRead:
-        """The predicate read of a subquery, for these rows of the query around it."""
+        """Return the predicate read of a subquery, with the outer rows ``around``."""
         outers = around if subquery.correlated else [()]
 
         def tested(test: RowTest) -> Callable[[Row], bool]:
@@ -265,7 +267,7 @@ class Snapshot:
         return self._looked(subquery.table, subquery.where, tested)
 
     def select(self, table: str, where: ex.Expr | None) -> RowRead:
-        """The predicate read of a WHERE."""
+        """Return the predicate read of a WHERE condition."""
         first = self.schemas[table].partition_indexes
 
         def tested(test: RowTest) -> Callable[[Row], bool]:
@@ -276,26 +278,26 @@ class Snapshot:
     def _looked(
         self, table: str, where: ex.Expr | None, tested: Callable[[RowTest], Callable[[Row], bool]]
     ) -> RowRead:
-        """A predicate read, by a test of rows that were read and one of others."""
+        """Return a predicate read, with one test for rows that were read and one for other rows."""
         matches = cache(tested(may_hold))
         read = cache(tested(holds)) if where is not None and can_fail(where) else matches
         words = f"{table} WHERE {where}" if where is not None else table
         return RowRead(table, words, matches, self.matching(table, read), self.version)
 
     def matching(self, table: str, matches: Callable[[Row], bool]) -> tuple[TableRow, ...]:
-        """The live row versions that match."""
+        """Return the live row versions that match."""
         return tuple(row for file in self.files(table) for row in file.rows if matches(row.values))
 
     def header(self, table: str) -> Header:
-        """What the log says of a table besides its files."""
+        """Return the header of a table: what the log records besides its files."""
         return self.state(table).header or Header.of(self.schemas[table])
 
     def files(self, table: str) -> tuple[File, ...]:
-        """The live files of a table."""
+        """Return the live files of a table."""
         return self.state(table).files
 
     def state(self, table: str) -> TableState:
-        """All that there is of a table."""
+        """Return the full state of a table."""
         found = self.database.get(table)
         if found is None:
             raise EvaluationError("ExtendedAnalysisException", f"there is no table {table}")
@@ -304,7 +306,7 @@ class Snapshot:
     def inserted(
         self, schema: Schema, branches: Iterable[Iterable[Row]], error: str = SPARK_CAST
     ) -> list[tuple[TableRow, ...]]:
-        """The rows of each branch with fresh identities, stored into the columns' types."""
+        """Return the rows of each branch with new identities, cast to the columns' types."""
         fresh = count()
         return [
             tuple(
@@ -319,14 +321,15 @@ class Snapshot:
     def assigned(
         self, schema: Schema, sets: tuple[tuple[int, ex.Expr], ...], row: Row, rows: tuple[Row, ...]
     ) -> Row:
-        """A row of UPDATE or MERGE after SET."""
+        """Return a row of UPDATE or MERGE after SET."""
         values = dict(sets)
         after = tuple(evaluate(values[i], rows) if i in values else v for i, v in enumerate(row))
         return self._stored(schema, after, DELTA_CAST)
 
     def _stored(self, schema: Schema, row: Row, error: str) -> Row:
-        """Spark's ANSI store assignment: a BIGINT that does not fit into its INT column is an
-        error; and what a partition column keeps.
+        """Return a row after Spark's ANSI store assignment, and after changes in partition columns.
+
+        A value that does not fit into its column is an error.
         """
         kept = tuple(
             store_value(v, c.type, error) for v, c in zip(row, schema.columns, strict=True)
@@ -341,7 +344,7 @@ class Snapshot:
         )
 
     def written(self, schema: Schema, branches: Iterable[Iterable[TableRow]]) -> tuple[File, ...]:
-        """The files of a write: for each branch one per partition, cut at ``rows_per_file``."""
+        """Return the files of a write, by branch and partition, split at ``rows_per_file``."""
         files: list[File] = []
         for branch in branches:
             by_partition: dict[Row, list[TableRow]] = {}
@@ -365,10 +368,20 @@ class Snapshot:
         *,
         scanned: bool = False,
     ) -> Footprint:
-        """The footprint of a statement with these accesses. If it ``scanned`` rows of the target,
-        or has it in a plan, it is, without skipping, marked as reading everything
-        (PrepareDeltaScan.scala, prepareDeltaScanWithoutFileSkipping); what is cached it does not
-        scan.
+        """Return the footprint of a statement.
+
+        Parameters
+        ----------
+        schema : Schema
+            The target.
+        accesses : iterable of Access
+            Reads of the statement.
+        adds, removes : iterable of File or RawFile
+            Added and removed files.
+        scanned : bool
+            Whether rows of the target were scanned. Without skipping, a statement that scans the
+            target, or has it in a plan, is marked as reading everything (PrepareDeltaScan.scala,
+            prepareDeltaScanWithoutFileSkipping). Cached tables are not scanned.
         """
         live = self.files(schema.name)
         adds, removes = tuple(adds), tuple(removes)
@@ -428,13 +441,13 @@ class Snapshot:
 
 
 def _meets(access: Access, file: File) -> bool:
-    """Whether a file has a row that the read is about, so that no engine skips it."""
+    """Return whether a file has a matching row of the read, so that no engine can skip it."""
     alone = all(column.side == 0 for column in columns_in(access.where or ex.TRUE))
     return alone and any(may_hold(access.where, (row.values,)) for row in file.rows)
 
 
 def _rows(branch: qu.Branch, around: Sequence[Row]) -> tuple[Row, ...]:
-    """The rows that a branch gives, of those that its scan left."""
+    """Return the rows that a branch gives, from those that its scan left."""
     if isinstance(branch, qu.Values):
         if not holds(branch.where, ()):
             return ()
@@ -443,7 +456,7 @@ def _rows(branch: qu.Branch, around: Sequence[Row]) -> tuple[Row, ...]:
 
 
 def _given(branch: qu.Select | qu.Joined, combined: Sequence[tuple[Row, ...]]) -> tuple[Row, ...]:
-    """The rows that a SELECT gives of those of its sources."""
+    """Return the rows that a SELECT gives, from the combined rows of its sources."""
     left = [rows for rows in combined if holds(branch.where, rows)]
     if branch.grouped and not branch.keys:
         return (tuple(evaluate(item, (), left) for item in branch.items),)
@@ -461,7 +474,7 @@ def _given(branch: qu.Select | qu.Joined, combined: Sequence[tuple[Row, ...]]) -
 def _partners(
     source: qu.JoinSource, before: tuple[Row, ...], rows: Sequence[Row], nothing: Row
 ) -> Sequence[Row]:
-    """What a source of a join puts beside the rows of those before it."""
+    """Return the rows that a source of a join adds to a combined row of the sources before it."""
     found = [row for row in rows if holds(source.on, (*before, row))]
     match source.how:
         case "inner" | "right":

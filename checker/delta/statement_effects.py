@@ -1,9 +1,8 @@
-"""What a statement does on a snapshot: rows read and written, files added and removed, footprint.
+"""Effects of statements on a snapshot: rows read and written, files added and removed, footprint.
 
-Command by command as Delta 4.4.0 on Spark does it (docs/statements.md; commands/*.scala), in the
-default layout: one file per partition and write; a rewrite merges the files that it touched into
-one per partition. A statement's effect depends on nothing but the snapshot and the name of its
-transaction.
+Commands behave as in Delta 4.4.0 on Spark (docs/statements.md; commands/*.scala), in the default
+layout: one file per partition and write; a rewrite merges the files that it touched into one per
+partition. The effect of a statement depends only on the snapshot and the name of its transaction.
 """
 
 from __future__ import annotations
@@ -68,7 +67,7 @@ if TYPE_CHECKING:
 __all__ = ["statement_effect"]
 
 STREAMING = "STREAMING UPDATE"
-"""What the log calls a micro-batch of the streaming sink."""
+"""Operation name of a micro-batch of the streaming sink in the log."""
 
 
 def statement_effect(
@@ -78,11 +77,30 @@ def statement_effect(
     schemas: Mapping[str, Schema],
     outside: OutsideReads = INSIDE,
 ) -> Effect:
-    """The effect of the statement when the transaction ``writer`` runs it on the snapshot; some of
-    what it reads may be ``outside`` the transaction.
+    """Return the effect of a statement on a snapshot.
 
     A failure at run time (overflow, a MERGE that matches a row twice) is an effect with ``error``.
 
+    Parameters
+    ----------
+    statement : Statement
+        The statement.
+    database : Database
+        Tables of the snapshot.
+    writer : str
+        Name of its transaction.
+    schemas : mapping of str to Schema
+        Declared tables.
+    outside : OutsideReads
+        Reads outside the transaction, and settings.
+
+    Raises
+    ------
+    UndeterminedError
+        If the model cannot compute the effect.
+
+    Examples
+    --------
     >>> from isolitmus.model.schema import Column, Schema
     >>> from isolitmus.model.delta.table import TableState
     >>> from isolitmus.specs.sql.statements import read_statement
@@ -110,7 +128,7 @@ def statement_effect(
 def _any_effect(
     snapshot: Snapshot, schemas: Mapping[str, Schema], statement: st.Statement
 ) -> Effect:
-    """The effect of a statement; what it evaluates may fail."""
+    """Return the effect of a statement; raise EvaluationError if it fails."""
     altered, database = snapshot.schemas, snapshot.database
     if isinstance(statement, Restore):
         return restore_table(snapshot, schemas, statement)
@@ -140,8 +158,9 @@ def _any_effect(
 
 
 def _refuse_removal(schema: Schema) -> None:
-    """Fail as what takes rows out of a table fails, whatever it finds there, where rows may only
-    come (DeltaLog.scala, assertRemovable).
+    """Raise EvaluationError if the table is append-only (DeltaLog.scala, assertRemovable).
+
+    Statements that remove rows fail so whatever they find in the table.
     """
     if schema.append_only:
         raise EvaluationError(
@@ -152,7 +171,7 @@ def _refuse_removal(schema: Schema) -> None:
 
 
 def _of_kind(statement: st.Statement, done: Effect) -> Effect:
-    """The effect, its footprint of the kinds of its statement."""
+    """Return the effect with the statement's kinds in its footprint."""
     found = statement_kinds(statement)
     if done.footprint is None or not found:
         return done
@@ -160,8 +179,9 @@ def _of_kind(statement: st.Statement, done: Effect) -> Effect:
 
 
 def _kept(effect: Effect) -> Effect:
-    """The effect, unless its commit would take rows out of a table where they may only come
-    (OptimisticTransaction.scala, prepareCommit; commitLarge does not ask).
+    """Return the effect; EvaluationError if its commit removes rows from an append-only table.
+
+    Source: OptimisticTransaction.scala, prepareCommit; commitLarge does not check this.
     """
     footprint = effect.footprint
     changes = footprint is not None and footprint.data_change and not footprint.settings.large
@@ -172,7 +192,7 @@ def _kept(effect: Effect) -> Effect:
 
 def _effect(snapshot: Snapshot, statement: st.Statement) -> Effect:
     target = getattr(statement, "target", None)
-    if target is None or target in snapshot.database:  # else analysis fails, which comes before
+    if target is None or target in snapshot.database:  # otherwise analysis fails first
         if not snapshot.outside.documented:
             refuse_subquery(statement)
         schema = None if target is None else snapshot.schemas[target]
@@ -209,8 +229,9 @@ def _read(snapshot: Snapshot, statement: st.Read) -> Effect:
 
 
 def _insert(snapshot: Snapshot, statement: st.Insert) -> Effect:
-    """Append, or replace everything, the rows of a condition, or the partitions written to
-    (WriteIntoDelta.scala).
+    """Return the effect of an append or an overwrite (WriteIntoDelta.scala).
+
+    An overwrite replaces all rows, those of a condition, or those of the partitions written to.
     """
     schema = snapshot.schemas[statement.target]
     if statement.overwrite:
@@ -268,21 +289,23 @@ def _delete(snapshot: Snapshot, statement: st.Delete) -> Effect:
 
 
 def _bound(snapshot: Snapshot, target: Access) -> Access:
-    """The access with what the subqueries of its condition range over."""
+    """Return the access with the tables of subqueries in its condition bound to rows."""
     if target.where is None:
         return target
     return replace(target, where=snapshot.bound((target.where,))[0])
 
 
 def _queried(snapshot: Snapshot, target: Access, queried: Sequence[Access]) -> Iterator[RowRead]:
-    """What the subqueries in the condition of a DELETE or UPDATE read."""
+    """Yield the reads of subqueries in the condition of a DELETE or UPDATE."""
     around = [row.values for file in snapshot.files(target.table) for row in file.rows]
     return (snapshot.read(access, around) for access in queried if access.role == "subquery")
 
 
 def _update(snapshot: Snapshot, statement: st.Update) -> Effect:
-    """Touched files are rewritten together, rows that move among them; with deletion vectors only
-    the new rows are written, unless whole partitions change (UpdateCommand.scala).
+    """Return the effect of an UPDATE (UpdateCommand.scala).
+
+    Touched files are rewritten together, including rows that move between partitions. With deletion
+    vectors only the new rows are written, unless whole partitions change.
     """
     schema = snapshot.schemas[statement.target]
     _refuse_removal(schema)
@@ -312,8 +335,9 @@ def _update(snapshot: Snapshot, statement: st.Update) -> Effect:
 
 
 def _truncate(snapshot: Snapshot, statement: st.Truncate) -> Effect:
-    """A DELETE of all rows; of an empty table it does not even try to commit
-    (TruncateDeltaTableCommand.scala).
+    """Return the effect of a DELETE of all rows.
+
+    On an empty table TRUNCATE does not even try to commit (TruncateDeltaTableCommand.scala).
     """
     schema = snapshot.schemas[statement.target]
     _refuse_removal(schema)
@@ -325,8 +349,10 @@ def _truncate(snapshot: Snapshot, statement: st.Truncate) -> Effect:
 
 
 def _optimize(snapshot: Snapshot, statement: st.Optimize) -> Effect:
-    """The chosen files of each partition become one; no row changes (OptimizeTableCommand.scala).
-    It records its predicate and just the files it rewrites.
+    """Return the effect of OPTIMIZE or REORG: the chosen files of each partition become one.
+
+    No row changes (OptimizeTableCommand.scala). The predicate and only the rewritten files are
+    recorded as read.
     """
     schema = snapshot.schemas[statement.target]
     if CLUSTERING in snapshot.header(schema.name).domains and statement.rewrite != "vector":
@@ -352,11 +378,12 @@ def _optimize(snapshot: Snapshot, statement: st.Optimize) -> Effect:
 
 
 def _vacuum(snapshot: Snapshot, statement: st.Vacuum) -> Effect:
-    """Two empty commits, recorded all the same, unless the log is not to have them
-    (VacuumCommand.scala, logVacuumStart and logVacuumEnd).
+    """Return the effect of VACUUM: two empty commits, recorded unless logging is disabled.
+
+    Source: VacuumCommand.scala, logVacuumStart and logVacuumEnd.
     """
     schema = snapshot.schemas[statement.target]
-    snapshot.files(schema.name)  # the table is there
+    snapshot.files(schema.name)  # fails if the table does not exist
     footprint = Footprint(schema, data_change=False, changes_data=False)
     if snapshot.outside.confs.get(VACUUM_LOGGING, "").lower() == "false":
         return Effect(footprint=footprint, operation="VACUUM")

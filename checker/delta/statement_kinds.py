@@ -1,5 +1,6 @@
-"""Of what kinds a statement is, as pages that say which statements conflict tell them apart: the
-names of sets of a frame, by the statement alone.
+"""Kinds of statements, as documentation of conflicts distinguishes them.
+
+They are the names of sets of a frame, and depend only on the statement.
 """
 
 from __future__ import annotations
@@ -23,13 +24,15 @@ if TYPE_CHECKING:
 __all__ = ["KINDS", "statement_kinds"]
 
 KINDS = (
-    "Merging", "Deleting", "Compacting", "Purging", "Vacuuming", "Creating", "Complex", "Unfiltered",
+    "Merging", "Deleting", "Compacting", "Purging", "Vacuuming", "Creating", "Complex",
+    "Unfiltered",
 )  # fmt: skip
+"""Names of the kinds."""
 
 
 @memoize_by_identity
 def statement_kinds(statement: st.Statement) -> tuple[str, ...]:
-    """The KINDS that a statement is of.
+    """Return the kinds of a statement.
 
     >>> from isolitmus.model.schema import Column, Schema
     >>> from isolitmus.specs.sql.statements import read_statement
@@ -80,9 +83,7 @@ def _kinds(statement: st.Statement) -> Iterator[str]:
 
 
 def _is_complex(part: ex.Expr) -> bool:
-    """Whether a part of a condition is about a structure, an array or a map, or is not
-    deterministic.
-    """
+    """Return whether a part of a condition uses nested types or is nondeterministic."""
     match part:
         case ex.ColumnRef(type=type_):
             return type_.upper().startswith(NESTED)

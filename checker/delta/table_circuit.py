@@ -1,19 +1,19 @@
-"""The table universe as a circuit: statements, files, rows, reads as nodes.
+"""Boolean circuit of the executions in the table search space, with reads as nodes.
 
-The table universe as a circuit: statements, read versions, files, rows, and the frame of it all.
+The circuit computes files, rows and the frame of statements with chosen read versions. Its Booleans
+may be literals, for a solver, or bits of many candidates at once
+(``checker.judge.matrix_semantics``), where nothing is left open.
 
-The Booleans may be literals, for a solver, or bits of many candidates at once
-(``checker.judge.matrix_semantics``), where nothing is left open. Files are (writer, partition);
-rows, too: all rows that a statement puts into a partition share their fate, for no statement with
-an outline tells them apart unless it looks at values. Where it does, the circuit leaves open what
-it cannot know: it has every frame that execution can give, and maybe more. So what it lacks is not
-there, and what it has is executed before it counts.
+Files and rows are identified by (writer, partition). All rows that a statement inserts into a
+partition have the same history, because no statement with an outline distinguishes them unless it
+uses values. If it does, the circuit leaves open what it cannot know. It has every frame that
+execution can produce, and perhaps more. So a frame that the circuit does not have is impossible,
+and one that it has is executed before it counts.
 
-Reads as nodes in the table circuit: what ``checker.execution.frame`` says of an execution,
-symbolically.
-
-After the transactions come the initial one and a node for each transaction, read of it, and row; a
-node is there if the statement has so many reads, and somebody wrote the row or the read matched it.
+With reads as nodes, the circuit computes symbolically what ``checker.execution.frame`` computes for
+an execution. After the transactions come the initial one and a node for each transaction, read of
+it, and row. The node exists if the statement has that many reads, and the row was written or
+matched.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 __all__ = ["FileRows", "TableCircuit", "add_read_nodes"]
 
 ABOUT_NO_FILE = ("Meta", "Protocol", "Marked", "Large", "Backfill", "Default")
-"""Sets that no statement with an outline is in."""
+"""Sets that contain no statement with an outline."""
 QUIET = (
     "so",
     "intermediate",
@@ -48,16 +48,19 @@ QUIET = (
     "same-domain",
     "writes-read-app",
 )
-"""Relations that such statements never are in."""
+"""Relations that are empty for statements with an outline."""
 
 B = TypeVar("B")
+"""Type of the circuit's Booleans."""
 Disjuncts = dict[tuple[int, int], list[B]]
+"""Disjuncts of each pair of nodes."""
 
 
 @dataclass(frozen=True, slots=True)
 class FileRows:
-    """The rows that a writer (from 1; 0: initial, file number ``serial``) puts into a partition;
-    also the file that it writes there.
+    """Rows that a writer puts into a partition, and the file that it writes there.
+
+    Writers count from 1; 0 is the initial state, with ``serial`` as the file's number.
     """
 
     writer: int
@@ -66,13 +69,35 @@ class FileRows:
 
 
 class TableCircuit(Generic[B]):
-    """Executions of ``writers`` statements in log order, then queries.
+    """Circuit of executions of ``writers`` statements in log order, followed by queries.
 
-    ``menu[j]`` is what transaction j (from 0, writers first) may run, over a table of a ``schema``,
-    of which ``live`` are the partitions of the initial files and ``partitions`` how many there are.
-    ``runs[j][s]``: transaction j runs ``menu[j][s]``; ``sees[j][k]``: version k + 1 is at or before
-    j's read version. ``free`` makes a Boolean that may be either, and ``require`` demands that one
-    of some holds; without them what looks at values is Unfit.
+    Parameters
+    ----------
+    booleans : Booleans
+        Operations on the circuit's Booleans.
+    schema : Schema
+        The table.
+    menu : sequence of sequence of Outline
+        ``menu[j]`` are the statements that transaction j may run (from 0, writers first).
+    live : sequence of int
+        Partition of each initial file.
+    partitions : int
+        Number of partitions.
+    runs : sequence of sequence of B
+        ``runs[j][s]``: transaction j runs ``menu[j][s]``.
+    sees : sequence of sequence of B
+        ``sees[j][k]``: version k + 1 is at or before the read version of j.
+    writers : int
+        Number of writers.
+    free : callable, optional
+        Makes a Boolean that may have either value.
+    require : callable, optional
+        Requires that one of some Booleans holds.
+
+    Raises
+    ------
+    UnsupportedScope
+        If a statement depends on values, and ``free`` is not given.
     """
 
     def __init__(
@@ -114,17 +139,17 @@ class TableCircuit(Generic[B]):
             self._transaction(j)
 
     def acts(self, j: int) -> B:
-        """The commit of writer j (from 0) adds or removes some file."""
+        """Return whether the commit of writer j (from 0) adds or removes some file."""
         return self.booleans.disj(self._actions(j))
 
     def chosen(self, j: int, has: Callable[[Outline], bool]) -> B:
-        """Transaction j runs a statement of this kind."""
+        """Return whether transaction j runs a statement of this kind."""
         some = tuple(k for k, outline in enumerate(self.menu[j]) if has(outline))
         if (j, some) not in self._chosen:
             self._chosen[j, some] = self.booleans.disj(self.runs[j][k] for k in some)
         return self._chosen[j, some]
 
-    # What each transaction does, in the order of the log
+    # Effects of the transactions, in log order
 
     def _transaction(self, j: int) -> None:
         gates, neg = self.booleans, self.booleans.neg
@@ -150,6 +175,7 @@ class TableCircuit(Generic[B]):
                 recorded[f] = gates.both(there[f], gates.disj([files, sees_it, compacts]))
                 matched = self.maybe(may_read)
                 items[f] = gates.both(there[f], gates.disj([reads, matched]))
+                # rows are read only from files that are recorded as read, if that is left open
                 if matched != gates.false:
                     self._demand(neg(matched), neg(there[f]), neg(may_files), recorded[f])
         self.removes.append(removes)
@@ -161,7 +187,7 @@ class TableCircuit(Generic[B]):
             self.wrote.append({})
 
     def _there(self, f: FileRows, j: int) -> B:
-        """The file is in the snapshot of j."""
+        """Return whether the file is in the snapshot of j."""
         if f.writer > len(self.sees[j]):
             return self.booleans.false
         sees = self.sees[j]
@@ -173,16 +199,17 @@ class TableCircuit(Generic[B]):
         return self.booleans.conj([made, some, *map(self.booleans.neg, gone)])
 
     def _gone(self, k: int, f: FileRows) -> B:
-        """Writer k takes the file out of the table; rebased, it takes rows, and compacts
-        nothing.
-        """
+        """Return whether writer k removes the file; if rebased, only rows are removed."""
         gates = self.booleans
         compacts = self.chosen(k, lambda o: f.partition in o.compacts)
         stays = gates.both(self.rebased[k], compacts)
         return gates.both(self.removes[k].get(f, gates.false), gates.neg(stays))
 
     def contents(self, f: FileRows, j: int) -> dict[tuple[FileRows, int], B]:
-        """The row versions that are in the file, if it is in the snapshot of j."""
+        """Return the row versions in the file with their conditions, if it is in j's snapshot.
+
+        The keys are a row and the number of the version's writer, 0 for the initial one.
+        """
         if (j, f) not in self._contents:
             gates, sees = self.booleans, self.sees[j]
             self._contents[j, f] = {
@@ -197,14 +224,17 @@ class TableCircuit(Generic[B]):
         return self._contents[j, f]
 
     def _taken(self, k: int, row: FileRows) -> B:
-        """Writer k, rebased, deletes or rewrites the row wherever it is."""
+        """Return whether writer k, rebased, deletes or rewrites the row wherever it is."""
         gates = self.booleans
         if row.writer == k + 1:
             return gates.false
         return gates.both(self.rebased[k], self.wrote[k].get(row, gates.false))
 
     def _rebased(self, j: int) -> B:
-        """A file that writer j removes is no longer what it read (``checker.delta.commit``)."""
+        """Return whether a file that writer j removes has changed since it was read.
+
+        See ``checker.delta.commit``.
+        """
         gates = self.booleans
         parts: list[B] = []
         for f, removes in self.removes[j].items():
@@ -217,7 +247,7 @@ class TableCircuit(Generic[B]):
         return gates.disj(parts)
 
     def maybe(self, possible: B) -> B:
-        """A literal that is free if the other holds, else false."""
+        """Return a Boolean that is free if ``possible`` holds, else false."""
         if possible == self.booleans.false:
             return self.booleans.false
         if self._free is None:
@@ -227,7 +257,7 @@ class TableCircuit(Generic[B]):
         return free
 
     def _demand(self, *parts: B) -> None:
-        """One of these holds."""
+        """Require that one of these holds."""
         if self._require is not None:
             self._require(*parts)
 
@@ -261,7 +291,7 @@ class TableCircuit(Generic[B]):
         self.wrote.append(dict(wrote))
 
     def _inserts(self, j: int, p: int) -> B:
-        """Rows of its own come into the partition."""
+        """Return whether new rows come into the partition."""
         gates = self.booleans
         parts: list[B] = []
         for run, outline in zip(self.runs[j], self.menu[j], strict=True):
@@ -283,7 +313,7 @@ class TableCircuit(Generic[B]):
         return gates.disj(parts)
 
     def _actions(self, j: int) -> list[B]:
-        """The files that a commit adds and removes."""
+        """Return the conditions of the files that a commit adds and removes."""
         return [
             *self.removes[j].values(),
             *(self.adds[FileRows(j + 1, p)] for p in self.partitions),
@@ -292,7 +322,7 @@ class TableCircuit(Generic[B]):
     # The frame
 
     def frames(self, needs: Iterable[str]) -> Matrices[B]:
-        """The frame with the names that are needed."""
+        """Return the frame with the needed names, as matrices."""
         needs = frozenset(needs)
         n, gates = self.size, self.booleans
         relations: dict[str, BooleanMatrix[B]] = {name: [{} for _ in range(n)] for name in QUIET}
@@ -329,13 +359,13 @@ class TableCircuit(Generic[B]):
         return Matrices(gates, [gates.true] * n, relations, sets)
 
     def _of_kind(self, kind: str) -> list[B]:
-        """The writers whose statements are of a kind."""
+        """Return the set of writers whose statements are of a kind."""
         gates = self.booleans
         writers = [self.chosen(j, lambda o: kind in o.kinds) for j in range(self.writers)]
         return writers + [gates.false] * (self.size - self.writers)
 
     def _of_table(self, holds: bool) -> list[B]:
-        """A set that holds all writers of the table or none."""
+        """Return the set of all writers if ``holds``, else the empty set."""
         gates = self.booleans
         writers = [gates.true if holds else gates.false] * self.writers
         return writers + [gates.false] * (self.size - self.writers)
@@ -349,7 +379,7 @@ class TableCircuit(Generic[B]):
         return rows
 
     def seen(self, i: int, j: int) -> B:
-        """Transaction j sees what writer i (from 0) committed."""
+        """Return whether transaction j sees the commit of writer i (from 0)."""
         return self.sees[j][i] if i < len(self.sees[j]) else self.booleans.false
 
     def _orders(self, relations: dict[str, BooleanMatrix[B]]) -> None:
@@ -397,8 +427,10 @@ class TableCircuit(Generic[B]):
         relations["removes-meets-removes"] = self._matrix(removes)
 
     def _dependencies(self, relations: dict[str, BooleanMatrix[B]]) -> None:
-        """Adya's dependencies: for each row the chain of its writers, who read which link, and
-        which links change what matches.
+        """Add Adya's dependencies.
+
+        They follow from the chain of each row's writers, from the version that each transaction
+        read, and from the versions that change the matching rows.
         """
         ww: Disjuncts[B] = defaultdict(list)
         wr: Disjuncts[B] = defaultdict(list)
@@ -413,6 +445,7 @@ class TableCircuit(Generic[B]):
     ) -> None:
         gates = self.booleans
         wrote = [self.wrote[k].get(row, gates.false) for k in range(self.writers)]
+        # following[k, m]: writer m (from 0) is the next one to write the row after version k
         following: dict[tuple[int, int], B] = {}
         for k in range(self.writers + 1):
             untouched = gates.true
@@ -438,6 +471,7 @@ class TableCircuit(Generic[B]):
     def _matches_of(self, row: FileRows, wr: Disjuncts[B], rw: Disjuncts[B]) -> None:
         gates, neg = self.booleans, self.booleans.neg
         p = row.partition
+        # alive: the row exists after the writers so far; a change of that changes the matching rows
         alive = gates.false if row.writer else gates.true
         appeared = [gates.false] * self.size
         for k in range(self.writers):
@@ -455,7 +489,7 @@ class TableCircuit(Generic[B]):
                     continue
                 reads = gates.both(change, self.chosen(j, lambda o: o.reads(p)))
                 may = self.maybe(gates.both(self.chosen(j, lambda o: o.may_read(p)), wrote))
-                # who takes out a row takes out a match only if the row matched before
+                # a removed row changes the matching rows only if it matched before
                 if may != gates.false:
                     self._demand(neg(may), sees, lives, appeared[j], self._matched(j, row))
                 appeared[j] = gates.disj([appeared[j], gates.both(lives, neg(sees))])
@@ -464,13 +498,13 @@ class TableCircuit(Generic[B]):
                 rw[j, k].append(gates.both(meets, neg(sees)))
 
     def lives(self, k: int, row: FileRows) -> B:
-        """If writer k (from 0) wrote the row, it is there afterwards."""
+        """Return whether the row exists after writer k (from 0), if k wrote it."""
         if row.writer == k + 1:
             return self.booleans.true
         return self.booleans.neg(self.chosen(k, lambda o: row.partition in o.kills))
 
     def _matched(self, j: int, row: FileRows) -> B:
-        """Transaction j read some version of the row."""
+        """Return whether transaction j read some version of the row."""
         return self.booleans.disj(
             self.booleans.both(matched, has)
             for f, matched in self._items[j].items()
@@ -480,7 +514,7 @@ class TableCircuit(Generic[B]):
 
 
 def add_read_nodes(circuit: TableCircuit[B], frames: Matrices[B]) -> Matrices[B]:
-    """The frames of a circuit, with the initial transaction and the reads."""
+    """Return the frames of a circuit, extended by the initial transaction and the reads."""
     builder = _ReadMatrices(circuit)
     for j in range(circuit.size):
         most = max(len(outline.partition_reads) for outline in circuit.menu[j])
@@ -502,7 +536,7 @@ class _ReadMatrices(Generic[B]):
             self.pairs["so"][self.init, j].append(self.gates.true)
 
     def read(self, j: int, number: int, row: FileRows) -> None:
-        """The node of a read of transaction j and a row."""
+        """Add the node of read ``number`` of transaction j and a row."""
         circuit, gates, neg = self.circuit, self.gates, self.gates.neg
         p = row.partition
         wrote = [circuit.wrote[k].get(row, gates.false) for k in range(circuit.writers)]

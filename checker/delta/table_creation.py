@@ -1,33 +1,28 @@
-"""Tables that are made: CREATE, REPLACE, SHALLOW CLONE, CONVERT TO DELTA.
+"""Statements that create tables: CREATE, REPLACE, SHALLOW CLONE, CONVERT TO DELTA.
 
-What CREATE TABLE does, and where there is no table CREATE OR REPLACE TABLE and a DataFrame write.
+**CREATE TABLE**, and CREATE OR REPLACE TABLE and a DataFrame write if there is no table. The new
+table is version 0 of its log: metadata, protocol and the rows of the query, if there is one. The
+statement has read only that the table does not exist; a concurrent creation conflicts with its
+protocol. It cannot set an isolation level: the table is Serializable (CreateDeltaTableCommand.scala
+117-541).
 
-The new table is version 0 of its log: metadata, protocol and the rows of the query, if there is
-one. Of the table it has read nothing, but that it was not there; who makes it, too, in the meantime
-meets its protocol. It says no isolation level, for that cannot be said: the table is Serializable
-(CreateDeltaTableCommand.scala 117-541).
+**SHALLOW CLONE** makes a table with the files of another one, where they are. It copies the
+metadata of its source, including isolation level and constraints, and the files, which keep their
+rows, statistics and deletion vectors. The source is taken as it was when the statement was
+analysed. None of its reads is recorded, least of all in the log of the source, and commitLarge
+tries one version only (CloneTableBase.scala 202-330). At row level it reads every row of the
+source.
 
-What SHALLOW CLONE does: a table that has the files of another one, where they lie.
+**CONVERT TO DELTA** makes the files of a Parquet table version 0 of a Delta table. It keeps the
+properties of the Parquet table, including an isolation level: the only way in which SQL makes a
+table that is WriteSerializable. It does not see concurrent additions to the folder or conversions;
+commitLarge tries version 0 only (ConvertToDeltaCommand.scala 100-140 and 355-420).
 
-It copies the metadata of its source, isolation level, constraints and all, and the files, which
-keep their rows, statistics and deletion vectors; the source is taken as it was when the statement
-was analysed. Nothing that it reads is recorded, least of all in the log of the source, and
-commitLarge tries one version only (CloneTableBase.scala 202-330). At row level it reads every row
-of the source.
-
-What CONVERT TO DELTA does: the files of a Parquet table become version 0 of a Delta table.
-
-It takes over the properties of the Parquet table, an isolation level among them, as they are: the
-only way in which SQL makes a table that is WriteSerializable. What others add to the folder or
-convert meanwhile it does not see; commitLarge tries version 0 only (ConvertToDeltaCommand.scala
-100-140 and 355-420).
-
-What REPLACE TABLE does: another table, with another identity, comes where one was.
-
-It reads all of the old one, and what its query reads, removes every file, and writes a metadata of
-its own: the columns as declared, no constraint, no isolation level, of Delta's properties only
-those that outlive it (CreateDeltaTableCommand.scala 308-324, 492-521 and 822-838;
-OptimisticTransaction.scala, updateMetadataForNewTableInReplace).
+**REPLACE TABLE** puts another table, with another identity, in place of one. It reads all of the
+old table, and what its query reads, and removes every file. It writes its own metadata: the
+declared columns, no constraint, no isolation level, and of Delta's properties only those in
+`OUTLIVES` (CreateDeltaTableCommand.scala 308-324, 492-521 and 822-838; OptimisticTransaction.scala,
+updateMetadataForNewTableInReplace).
 """
 
 from __future__ import annotations
@@ -72,17 +67,22 @@ EARLY = (
     "CannotReplaceMissingTableException",
     "TableAlreadyExistsException",
 )
-"""How the failures end that come before anything is done."""
+"""Suffixes of the exceptions that are raised before anything is done."""
 
 
 def create_effect(
     snapshot: Snapshot, declared: Mapping[str, Schema], statement: Create | Replace
 ) -> Effect:
-    """The effect of a CREATE, or of a REPLACE of a table that is not there, on a snapshot.
+    """Return the effect of a CREATE, or of a REPLACE of a table that does not exist.
 
-    A CREATE without a query wants its folder empty. Who makes the table with a query, or clones,
-    puts up with what is there, for it may be left from an attempt that failed; and a CREATE OR
-    REPLACE of rows removes what is there: nothing, but that counts as a read.
+    A CREATE without a query requires an empty folder. With a query, or as a clone, an existing
+    folder is accepted, because it may be left from a failed attempt. CREATE OR REPLACE with rows
+    removes the existing files: there are none, but that counts as a read.
+
+    Raises
+    ------
+    EvaluationError
+        If the statement fails.
     """
     name, query = statement.target, statement.query
     if isinstance(statement, Create) and name in snapshot.database:
@@ -106,8 +106,9 @@ def create_effect(
 def first_write_effect(
     snapshot: Snapshot, declared: Mapping[str, Schema], statement: Insert
 ) -> Effect:
-    """The effect of a DataFrame write to a path where there is no table (WriteIntoDelta.scala): an
-    overwrite looks for files there, which is a read.
+    """Return the effect of a DataFrame write to a path without a table (WriteIntoDelta.scala).
+
+    An overwrite looks for files there, which is a read.
     """
     schema = replace(declared[statement.target], properties={})
     return _made(snapshot, schema, statement.query, "WRITE", removes=statement.overwrite)
@@ -116,8 +117,9 @@ def first_write_effect(
 def _made(
     snapshot: Snapshot, schema: Schema, query: Query | None, name: str, *, removes: bool
 ) -> Effect:
-    """The effect of what makes a table, with what a query gives; ``removes``: it would remove what
-    is there.
+    """Return the effect of creating a table with the rows of a query.
+
+    ``removes`` says whether it would remove existing files.
     """
     result = NOTHING if query is None else snapshot.query(query)
     branches = snapshot.inserted(schema, result.branches)
@@ -142,16 +144,17 @@ def _made(
 
 
 def creation_operation(statement: Create | Replace) -> str:
-    """What the log calls it (CreateDeltaTableCommand.scala, getOperation)."""
+    """Return the operation name in the log (CreateDeltaTableCommand.scala, getOperation)."""
     verb = "REPLACE TABLE" if isinstance(statement, Replace) else "CREATE TABLE"
     verb = f"CREATE OR {verb}" if isinstance(statement, Replace) and statement.create else verb
     return verb if statement.query is None else f"{verb} AS SELECT"
 
 
 def created_folder(statement: Statement, done: Effect, *, prepared: bool) -> frozenset[str]:
-    """The table whose folder is there once a statement has come so far, if it is one that makes it:
-    with a query, or as a clone, as soon as it has read, though it should fail; else when it has
-    ``prepared`` its commit.
+    """Return the table whose folder a statement has created so far, if any.
+
+    With a query, or in a clone, the folder exists as soon as the statement has read, even if it
+    fails later; else once it has ``prepared`` its commit.
     """
     match statement:
         case Create(target=target, query=query) | Replace(target=target, query=query):
@@ -169,10 +172,12 @@ REFUSED = "DeltaAnalysisException"
 
 
 def clone_effect(snapshot: Snapshot, declared: Mapping[str, Schema], statement: Clone) -> Effect:
-    """The effect of a clone on a snapshot. It replaces no table that has files."""
+    """Return the effect of a clone on a snapshot; it fails if it would replace a table with
+    files.
+    """
     name, source = statement.target, statement.source
     origin = snapshot.planned() if statement.version is None else snapshot.init(statement.version)
-    origin = replace(origin, schemas=declared)  # what is altered since then is of no concern
+    origin = replace(origin, schemas=declared)  # later alterations do not matter
     if source not in origin.database:
         raise EvaluationError("AnalysisException", f"there is no table {source}")
     there = name in snapshot.database
@@ -215,7 +220,7 @@ def clone_effect(snapshot: Snapshot, declared: Mapping[str, Schema], statement: 
 def _metadata(
     writer: str, name: str, before: Header | None, source: str, copied: Metadata
 ) -> Metadata:
-    """The source's metadata; a table that is there keeps its identity and description."""
+    """Return the clone's metadata: the source's, with an existing table's identity."""
     created = copied.created if source == name else copied.created or source
     if before is None:
         return replace(copied, id=writer, name=None, description=None, created=created)
@@ -224,7 +229,7 @@ def _metadata(
 
 
 def _copied(schema: Schema, writer: str, files: tuple[File, ...]) -> tuple[File, ...]:
-    """The files as those of another table, whose rows are new there."""
+    """Return the files as those of another table, with new row identities."""
     fresh = count()
     copies: list[File] = []
     for number, file in enumerate(files):
@@ -240,7 +245,9 @@ CONVERT_OPERATION = "CONVERT"
 def convert_effect(
     snapshot: Snapshot, declared: Mapping[str, Schema], statement: Convert
 ) -> Effect:
-    """The effect of a CONVERT on a snapshot; a table that is Delta's already is left alone."""
+    """Return the effect of a CONVERT on a snapshot; a table that is Delta already is left as it
+    is.
+    """
     name, writer = statement.target, snapshot.writer
     if name in snapshot.database:
         return no_change(snapshot, name, CONVERT_OPERATION)
@@ -261,13 +268,13 @@ def convert_effect(
 
 
 OUTLIVES = ("delta.enableDeletionVectors", "delta.checkpointPolicy", "delta.enableRowTracking")
-"""The properties that the new table has from the old one (QOL_TABLE_FEATURES_AND_PROPERTIES)."""
+"""Properties that the new table keeps from the old one (QOL_TABLE_FEATURES_AND_PROPERTIES)."""
 
 
 def replace_effect(
     snapshot: Snapshot, declared: Mapping[str, Schema], statement: Replace
 ) -> Effect:
-    """The effect of a REPLACE on a snapshot."""
+    """Return the effect of a REPLACE on a snapshot."""
     refuse_level(
         statement.properties,
         "IllegalArgumentException",

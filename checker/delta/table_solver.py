@@ -1,10 +1,10 @@
-"""The table universe searched by a solver: propose statements and read versions, execute, ask
-again.
+"""Search of the table search space by a solver: propose a candidate, execute it, ask again.
 
-Proposals come in the order in which the enumeration has its candidates
-(``checker.universes.tables``), so both ways give the same answer. A proposal that execution
-refuses, because values had a say that the circuit leaves open or because some serial order explains
-it, is ruled out and the solver asked again; when it has nothing left to propose, there is none.
+Proposals (statements and read versions) come in the order of the enumeration
+(``checker.universes.tables``), so both give the same answer. If execution rejects a proposal,
+because values decide what the circuit leaves open, or because some serial order explains it, the
+proposal is excluded and the solver is asked again. If the solver has no further proposal, there is
+no counterexample.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ if TYPE_CHECKING:
 __all__ = ["build_circuit", "search", "unsupported_scope"]
 
 Choice = tuple[int, int]
-"""A statement (or reader) of the scope by its number, and the version that it reads."""
+"""Number of a statement (or reader) of the scope, and the version that it reads."""
 
 
 def unsupported_scope(scope: Scope) -> str | None:
-    """Why the solver cannot search this scope exactly; None if it can.
+    """Return why the solver cannot search this scope exactly; None if it can.
 
     >>> from isolitmus.specs import scope
     >>> unsupported_scope(scope("table")) is None
@@ -64,8 +64,21 @@ def unsupported_scope(scope: Scope) -> str | None:
 def scope_outlines(
     scope: Scope, init: tuple[Statement, ...]
 ) -> tuple[list[Outline], list[Outline], list[int], int]:
-    """The outlines of a scope's statements and of its readers, the partitions of the initial files,
-    and how many partitions there are. Unfit if there are none.
+    """Return the outlines of a scope's statements and readers on one initial table.
+
+    Returns
+    -------
+    statements, readers : list of Outline
+        The outlines.
+    live : list of int
+        Partition of each initial file.
+    count : int
+        Number of partitions.
+
+    Raises
+    ------
+    UnsupportedScope
+        If a statement or the table has no outline.
     """
     ((name, schema),) = scope.tables.items()
     live = [
@@ -85,8 +98,18 @@ def scope_outlines(
 def build_circuit(
     gates: Gates, scope: Scope, init: tuple[Statement, ...], writers: int, readers: int
 ) -> TableCircuit[int]:
-    """The circuit of a scope's candidates with so many writers and readers, on one initial
-    table.
+    """Return the circuit of a scope's candidates with these numbers of writers and readers.
+
+    Parameters
+    ----------
+    gates : Gates
+        Receives the clauses.
+    scope : Scope
+        The scope.
+    init : tuple of Statement
+        Statements that make the initial table.
+    writers, readers : int
+        Numbers of writers and readers.
     """
     (schema,) = scope.tables.values()
     statements, queries, live, count = scope_outlines(scope, init)
@@ -118,10 +141,34 @@ def search(
     budget: Budget | None = None,
     refuted: list[Refutation] | None = None,
 ) -> tuple[Candidate | None, int]:
-    """The first candidate with n transactions that the circuit takes for admitted by ``a`` and
-    forbidden by ``b``, and that ``accept`` accepts (it must execute and judge), or None; and how
-    many were proposed. A Limit, with how many, once the budget is spent. ``refuted`` gets the
-    questions that have no answer, one for each number of writers and each initial table.
+    """Return the first candidate with n transactions that ``a`` admits and ``b`` forbids.
+
+    Parameters
+    ----------
+    a, b : Spec
+        The specs.
+    scope : Scope
+        The scope.
+    n : int
+        Number of transactions.
+    accept : callable
+        Executes and judges a candidate; a rejected one is skipped.
+    budget : Budget, optional
+        Limits.
+    refuted : list of Refutation, optional
+        Receives the unsatisfiable questions, one for each number of writers and each initial table.
+
+    Returns
+    -------
+    candidate : Candidate or None
+        The candidate; None if there is none.
+    examined : int
+        Number of proposals.
+
+    Raises
+    ------
+    Limit
+        With the number of proposals, once the budget is spent.
     """
     budget = budget or Budget()
     examined = 0
@@ -149,9 +196,7 @@ def search(
 
 
 class _CandidateSpace:
-    """All candidates of one shape (writers, readers) that the first spec admits and the second
-    forbids.
-    """
+    """Candidates of one shape (writers, readers) that one spec admits and another forbids."""
 
     def __init__(  # noqa: PLR0917
         self,
@@ -180,7 +225,7 @@ class _CandidateSpace:
         self.solver = Solver(self.gates, budget)
 
     def _options(self, j: int) -> list[tuple[Choice, int]]:
-        """What transaction j may choose, in order, each with its literal."""
+        """Return the choices of transaction j in order, each with its literal."""
         sees = self.circuit.sees[j]
         versions = [
             self.gates.conj([*sees[:v], *(-later for later in sees[v:])])
@@ -193,13 +238,13 @@ class _CandidateSpace:
         ]
 
     def _ascending(self, first: list[tuple[Choice, int]], second: list[tuple[Choice, int]]) -> None:
-        """Readers have no order: of two the first has the smaller choice."""
+        """Require ascending choices of two readers, since readers have no order."""
         for k, (_, one) in enumerate(first):
             for _, other in second[:k]:
                 self.gates.add(-one, -other)
 
     def proposals(self) -> Iterator[list[Choice]]:
-        """Everything that the solver proposes, each once."""
+        """Yield all proposals of the solver, each once."""
         if self.solver.check() is None:
             return
         runs = self.circuit.runs[: self.writers]
@@ -209,7 +254,7 @@ class _CandidateSpace:
             yield from self._below([uses, *beyond], [])
 
     def refuted(self, name: str, apart: Sequence[Sequence[Choice]]) -> Refutation:
-        """That nothing is left to propose but what execution refuses, which is left ``apart``."""
+        """Return the proof that only the proposals ``apart``, which execution rejects, are left."""
         first, second = self.specs
         clauses = {}
         for chosen in apart:
@@ -233,14 +278,14 @@ class _CandidateSpace:
         return refute_clauses(name, says, self.gates, clauses)
 
     def _words(self, chosen: Sequence[Choice]) -> str:
-        """What the transactions of a candidate do."""
+        """Return the statements and read versions of a candidate, in words."""
         menu = [[one[0] for one in self.scope.statements]] * self.writers
         menu += [list(self.scope.readers)] * (len(chosen) - self.writers)
         done = (f"{menu[j][k]} at version {v}" for j, (k, v) in enumerate(chosen))
         return "; ".join(done)
 
     def _below(self, assumed: Sequence[int], chosen: list[Choice]) -> Iterator[list[Choice]]:
-        """The proposals that extend some choices, in order."""
+        """Yield the proposals that extend some choices, in order."""
         depth = len(chosen)
         if depth == len(self.options):
             yield chosen
@@ -258,10 +303,11 @@ class _CandidateSpace:
     def _least(
         self, assumed: Sequence[int], options: list[tuple[Choice, int]], start: int
     ) -> int | None:
-        """The first option from ``start`` on with which the assumptions can hold."""
+        """Return the first option from ``start`` on that is consistent; None if there is none."""
         best: int | None = None
         end = len(options)
         while True:
+            # each model lowers the bound: next, only options before the one it chose are allowed
             outside = [-literal for k, (_, literal) in enumerate(options) if not start <= k < end]
             model = self.solver.check([*assumed, *outside])
             if model is None:

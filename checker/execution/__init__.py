@@ -1,1 +1,1 @@
-"""Schedules executed by the model, serial orders by two executors, runs compared."""
+"""Execution of schedules by the model, serial orders by two executors, comparison of runs."""

@@ -1,20 +1,18 @@
-"""The commit loop: a schedule executed step by step, each commit judged by the protocol.
+"""Commit loop: executes a litmus test step by step, and checks each commit with the protocol.
 
-The model as an engine: a litmus test carried out step by step, under a protocol or under none.
+A protocol is a spec that is evaluated at each commit, on the frame of all commits so far and the
+transaction that wants to commit. The earliest winning commit that violates an axiom decides, then
+the order of axioms in the file; the axiom's name is the exception. Labels of the same file say
+which isolation level a commit records, and whether it is a no-op: a protocol may record no commit
+for a transaction that changes nothing.
 
-A protocol is a spec that is checked at each commit: over the frame of all commits so far and the
-one that wants in, the earliest winner that breaks an axiom decides, then the order of the file; the
-axiom's name is the exception. What the protocol shows of a commit (its level, or that it is a
-no-op) are labels of the same text. Where no axiom is broken and the text is silent on the two,
-nobody knows whether the commit would be there, so the run ends. The axioms judge, they never act:
-what a statement does, and what else happens at a commit, is its format's business
-(``model.format``). No protocol and no format is named here.
+If no axiom is violated and the protocol is silent on the two transactions, the outcome of the
+commit is undetermined, and the run ends. Axioms only decide. The effect of a statement, and other
+effects of a commit, are defined by its format (``model.format``); no protocol and no format is
+named here.
 
-Which commits are recorded: a protocol may drop one that finds nothing to do, and shows it as a
-no-op.
-
-Why transactions did not commit: the conflict of each, or the silence on it, as the violation that
-its commit would have been.
+`abort_violations` explains each transaction that did not commit: its conflict, or the silence, as
+the violation that its commit would have been.
 """
 
 from __future__ import annotations
@@ -74,33 +72,47 @@ __all__ = [
 ]
 
 NO_OP = "no-op"
-"""The label of a commit that is not recorded."""
+"""Label of a commit that is not recorded."""
 ENGINE, VERSION = "model", "1"
 UNCLASSED = frozenset(("error_class",))
-"""What is unsaid of errors: the model knows their exception, and of conflicts the error class, if
-their format has one."""
+"""Attributes of an error that the model does not predict.
+
+The model knows the exception, and of conflicts the error class if their format has one.
+"""
 
 
 UNSEEN = (Insert, Delete, Update, Merge, Read)
-"""Statements of which others see nothing before they commit."""
+"""Statements that are invisible to others before commit."""
 NOTHING = Effect()
-"""What a transaction has done before its first statement."""
+"""Effect of a transaction before its first statement."""
 
 
 def initial_database(
     form: Format, tables: Mapping[str, Schema], init: Sequence[Statement]
 ) -> Database:
-    """The database when the schedule starts; LitmusError for an init statement that fails."""
+    """Return the database when the schedule starts.
+
+    Raises
+    ------
+    LitmusError
+        If an init statement fails.
+    """
     return initial_stages(form, tables, init)[-1]
 
 
 def initial_stages(
     form: Format, tables: Mapping[str, Schema], init: Sequence[Statement]
 ) -> tuple[Database, ...]:
-    """The tables that are there, empty or with the files that they hold, and what they are after
-    each statement of ``init``, each one commit.
+    """Return the database before ``init`` and after each of its statements.
 
-    LitmusError for a statement that fails.
+    Each statement is one commit.
+
+    The first one contains the existing tables, empty or with the files that they hold.
+
+    Raises
+    ------
+    LitmusError
+        If a statement fails.
     """
     database: Database = {
         name: form.empty(schema) for name, schema in tables.items() if schema.exists
@@ -125,12 +137,29 @@ def execute(
     attempts: list[Frame] | None = None,
     choices: TriedAnswers | None = None,
 ) -> Execution:
-    """The execution of the litmus test's schedule; without a protocol every commit goes through.
+    """Execute the schedule of a litmus test.
 
-    To ``attempts``, if they are asked for, each frame is added by which the protocol checks who
-    wants to commit, the last node. ``choices``: what is tried where nobody can compute what is so.
-    SpecError for a protocol that is not of the test's format, nor of another writer of its log.
+    Parameters
+    ----------
+    litmus : Litmus
+        The test.
+    protocol : Spec, optional
+        The commit protocol; without one every commit succeeds.
+    attempts : list of Frame, optional
+        Receives each frame on which the protocol checks a commit; the committing transaction is its
+        last node.
+    choices : TriedAnswers, optional
+        Answers that are tried where the model cannot compute a value.
 
+    Raises
+    ------
+    SpecError
+        If the protocol is neither of the test's format nor of another writer of its log.
+    UndeterminedError
+        If the model cannot compute the run.
+
+    Examples
+    --------
     >>> from isolitmus.specs import litmus, protocol
     >>> done = execute(litmus("reorder"), protocol("delta-serializable"))
     >>> [(event.name, event.version, event.conflict) for event in done.events]
@@ -154,7 +183,7 @@ def execute(
 
 
 def _format(litmus: Litmus, protocol: Spec | None) -> Format:
-    """The format by which a protocol carries a litmus test out."""
+    """Return the format by which a protocol executes a litmus test."""
     form = format_named(litmus.format)
     if protocol is None:
         return form
@@ -165,7 +194,7 @@ def _format(litmus: Litmus, protocol: Spec | None) -> Format:
             " transaction of the one writes what the other reads; name a protocol of format"
             f" {form.name}"
         )
-    if own.carry_out is not None:  # it has no check of commits by axioms
+    if own.carry_out is not None:  # such a format does not check commits by axioms
         return own
     lacking = sorted(_named(protocol) - (own.terms.keys() - {*READ_RELATIONS, *NODE_SETS}))
     if lacking:
@@ -176,9 +205,7 @@ def _format(litmus: Litmus, protocol: Spec | None) -> Format:
 
 
 def unfit_table(litmus: Litmus, protocol: Spec) -> str:
-    """Return why one of those who write in a run under a protocol cannot have one of the tables;
-    empty if all can.
-    """
+    """Return why a writer of a run cannot have one of the tables; empty if none has a problem."""
     specs = [protocol, *(named(c.protocol) for c in litmus.clients.values() if c.protocol)]
     found = (
         _format(litmus, spec).unfit(table) for spec in specs for table in litmus.tables.values()
@@ -187,7 +214,7 @@ def unfit_table(litmus: Litmus, protocol: Spec) -> str:
 
 
 def _named(protocol: Spec) -> frozenset[str]:
-    """The base names that a protocol's checks use: what a frame needs for them to be asked."""
+    """Return the base names that a protocol's checks use, which a frame must have."""
     exprs = [axiom.expr for axiom in protocol.axioms if axiom.test == "empty"]
     exprs += [silence.expr for silence in protocol.silences]
     exprs += [label.expr for label in protocol.labels]
@@ -195,7 +222,7 @@ def _named(protocol: Spec) -> frozenset[str]:
 
 
 def _with_confs(litmus: Litmus, writers: Mapping[str, Format]) -> Litmus:
-    """The litmus test with the confs that the writers of its transactions have."""
+    """Return the litmus test with the confs that the writers of its transactions have."""
     of = litmus.client
     clients = {
         name: replace(of(name), conf={**of(name).conf, **form.confs})
@@ -246,7 +273,7 @@ class _Work:
 
     @property
     def newest(self) -> int:
-        """The newest version."""
+        """Newest version."""
         return len(self.states) - 1
 
     def take(self, step: Step) -> None:
@@ -268,18 +295,18 @@ class _Work:
             self.commit(name)
 
     def told(self) -> str:
-        """What is decided of a run that is not: nobody who ended in it saw the rest."""
+        """Return the outcomes of the transactions that ended before the run became undetermined."""
         return "; ".join(f"{e.name} {_transaction(self.form, e)}" for e in self.events)
 
     def leave(self, silence: str) -> None:
-        """End the run in a silence: nobody says what becomes of those that have not ended."""
+        """End the run because of a silence, the outcome of all transactions that have not ended."""
         done = {event.name for event in self.events}
         for name in [n for n in self.litmus.transactions if n not in done]:
             event = self.started.get(name) or Event(name, NOTHING, self.newest)
             self.events.append(replace(event, silence=silence))
 
     def start(self, name: str, *, several: bool) -> None:
-        """Take the snapshot; a transaction that is one statement runs it."""
+        """Take the snapshot of a transaction; if it is a single statement, execute it."""
         session = self.litmus.client(name).session
         self.started[name] = Event(
             name, NOTHING, self.newest, session=session, under=self.own.get(name)
@@ -288,7 +315,7 @@ class _Work:
             self.next(name)
 
     def next(self, name: str) -> None:
-        """The next statement of a transaction."""
+        """Execute the next statement of a transaction."""
         event = self.started[name]
         so_far = None if event.effect is NOTHING else event.effect
         if so_far is not None and so_far.error is not None:
@@ -300,7 +327,7 @@ class _Work:
         except UndeterminedError as error:
             if not isinstance(self.litmus.transactions[name], UNSEEN):
                 raise
-            self.undetermined[name] = error  # nobody sees of it before it commits
+            self.undetermined[name] = error  # raised at its commit; until then it is invisible
             return
         statement, database = self.litmus.transactions[name], self.states[event.read_version]
         reads = writer(self.form, event).reads
@@ -333,15 +360,16 @@ class _Work:
 
 
 def writer(form: Format, event: Event) -> Format:
-    """The format of who writes a transaction, in a run by this one."""
+    """Return the format of the client that writes a transaction, in a run of this format."""
     return form if event.under is None else format_named(event.under.format or form.name)
 
 
 def attempt_frame(
     form: Format, event: Event, others: Sequence[Event], *, reasons: bool = True
 ) -> Frame:
-    """The frame by which a transaction is checked that wants to commit after some others, as its
-    writer finds these in the log.
+    """Return the frame on which a transaction is checked that wants to commit after others.
+
+    Transactions of other writers appear as its own writer finds them in the log.
     """
     own = writer(form, event)
     found = [one if (of := writer(form, one)) is own else of.foreign(one) for one in others]
@@ -357,12 +385,24 @@ def after_attempt(
     *,
     attempts: list[Frame] | None = None,
 ) -> Event:
-    """The transaction after its attempt to become ``version``: recorded, not recorded, aborted, or
-    in silence.
+    """Return a transaction after its attempt to commit: recorded or not, aborted or silent.
 
-    ``before`` are those that ended before it, in that order; aborted ones do not count. What
-    another writer commits has a commit check and a format of its own. The frame that ``protocol``
-    is asked of is added to ``attempts``.
+    A transaction of another writer has a commit check and a format of its own.
+
+    Parameters
+    ----------
+    form : Format
+        Format of the run.
+    event : Event
+        The transaction.
+    before : sequence of Event
+        Transactions that ended before it, in that order; aborted ones are ignored.
+    version : int
+        Version that the commit would have.
+    protocol : Spec or None
+        Commit protocol of the run; None if every commit succeeds.
+    attempts : list of Frame, optional
+        Receives the frame, if it is checked by ``protocol``.
     """
     own = writer(form, event)
     if event.effect.error is not None or event.effect.footprint is None:
@@ -398,14 +438,23 @@ def after_attempt(
             return replace(event, effect=replace(event.effect, error=error))
         if exception is not None:
             return replace(event, conflict=exception, error_class=error_class)
-    if conflict is not None:  # with itself or one that it had seen: a check of its protocol's own
+    # a conflict with itself or with a commit that it has seen: a check that only the protocol has
+    if conflict is not None:
         return replace(event, conflict=conflict[1])
     return own.written(replace(event, version=version), missed)
 
 
 def execution_frame(execution: Execution, *, reads: bool = False, times: bool = False) -> Frame:
-    """The frame of everything that took effect in an execution, with reasons; ``reads`` True gives
-    it the reads as nodes, ``times`` True what was when, if that is known.
+    """Return the frame of all transactions that took effect in an execution, with reasons.
+
+    Parameters
+    ----------
+    execution : Execution
+        The execution.
+    reads : bool
+        Whether reads are nodes as well.
+    times : bool
+        Whether to add real time (``rt``), if the execution has a schedule.
     """
     form = format_named(execution.format)
     events = [e for e in execution.events if form.dirty or not e.aborted]
@@ -416,7 +465,7 @@ def execution_frame(execution: Execution, *, reads: bool = False, times: bool = 
 
 
 def judge_execution(execution: Execution, spec: Spec) -> Verdict:
-    """What a spec says of everything that took effect in an execution.
+    """Return the verdict of a spec on the transactions that took effect in an execution.
 
     >>> from isolitmus.specs import level, litmus
     >>> judge_execution(execute(litmus("reorder")), level("causal"))
@@ -426,12 +475,12 @@ def judge_execution(execution: Execution, spec: Spec) -> Verdict:
 
 
 def frame_for_spec(spec: Spec, execution: Execution) -> Frame:
-    """The frame with what a spec looks at beside transactions: reads as nodes, and times."""
+    """Return the frame of an execution with what a spec needs: reads as nodes, and real time."""
     return execution_frame(execution, reads=needs_reads(spec), times=needs_times(spec))
 
 
 def observed_run(litmus: Litmus, execution: Execution, protocol: str) -> Run:
-    """The run that an observer of this execution records."""
+    """Return the run that an observer of this execution records."""
     form = format_named(execution.format)
     transactions = {e.name: form.told(e, _transaction(form, e)) for e in execution.events}
     return Run(
@@ -492,8 +541,9 @@ def _transaction(form: Format, event: Event) -> TransactionRun:
 
 
 def recording_spec(a: Spec, b: Spec) -> Spec | None:
-    """Which of two specs says what is not recorded: the protocol, if the other is a level; None if
-    neither does. Of two protocols each checks what it would record itself.
+    """Return which of two specs decides what is recorded: the protocol, if the other is a level.
+
+    None if neither does, or if both are protocols: each then checks what it would record itself.
 
     >>> from isolitmus.specs import level, protocol
     >>> delta = protocol("delta-serializable")
@@ -505,7 +555,7 @@ def recording_spec(a: Spec, b: Spec) -> Spec | None:
 
 
 def without_checks(protocol: Spec) -> Spec:
-    """A protocol that records what this one does, and checks nothing.
+    """Return a protocol that records the same commits as this one, and checks nothing.
 
     >>> from isolitmus.specs import protocol
     >>> [label.name for label in without_checks(protocol("delta-serializable")).labels]
@@ -515,7 +565,7 @@ def without_checks(protocol: Spec) -> Spec:
 
 
 def is_unrecorded(form: Format, done: Effect, protocol: Spec) -> bool:
-    """Whether a protocol does not record a commit (which is a matter of its sets alone).
+    """Return whether a protocol does not record a commit; this depends only on the commit's sets.
 
     >>> from isolitmus.checker.execution.commit_loop import execute
     >>> from isolitmus.specs import litmus, protocol
@@ -534,9 +584,10 @@ def _drops(spec: Spec) -> tuple[Label, ...]:
 
 
 def abort_violations(execution: Execution, protocol: Spec) -> dict[str, Violation]:
-    """The violation of every transaction that the protocol refused in an execution under it, by
-    name; and of the one that it is silent on, with which the run ended; of a format that carries
-    its tests out in its own way, none.
+    """Return the violation of each transaction that the protocol aborted in an execution, by name.
+
+    A transaction on which the protocol is silent, with which the run ended, is included. The result
+    is empty for a format that executes its tests in its own way.
 
     >>> from isolitmus.checker.execution.commit_loop import execute
     >>> from isolitmus.specs import litmus, protocol

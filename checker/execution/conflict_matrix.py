@@ -1,5 +1,6 @@
-"""The verb ``matrix``: which statements conflict, by who wins, layout and protocol, as the model
-has it.
+"""Conflict matrix: predicted conflicts of statements, by winner, layout and protocol.
+
+Computes the answers of the command ``matrix``.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ __all__ = ["MatrixCells", "covering_order", "matrix_grid", "predict_case", "pred
 
 
 def predict_case(matrix: Matrix, place: MatrixPlace, protocol: SpecLike) -> MatrixCase:
-    """What the model says of a case.
+    """Return the model's prediction for one case of a matrix.
 
     >>> from isolitmus.model.matrix import MatrixPlace
     >>> from isolitmus.specs import protocol
@@ -47,14 +48,14 @@ def predict_case(matrix: Matrix, place: MatrixPlace, protocol: SpecLike) -> Matr
 
 @dataclass(frozen=True, slots=True)
 class MatrixCells(ReadableRepr, Tabular):
-    """What became of cases of a matrix."""
+    """Outcomes of cases of a matrix."""
 
     matrix: Matrix
     cells: tuple[MatrixCase, ...]
 
     @property
     def records(self) -> Records:
-        """A row for each case."""
+        """Cases as a table, one row each."""
         return Records(
             (*MatrixPlace._fields, "protocol", "engine", "predicted", "observed", "differences"),
             tuple(
@@ -64,7 +65,7 @@ class MatrixCells(ReadableRepr, Tabular):
         )
 
     def __repr__(self) -> str:
-        """How many cases end how, by protocol."""
+        """Return the number of cases with each outcome, by protocol."""
         lines = [f"{self.matrix.name}: {count_of(len(self.cells), 'case')}"]
         for protocol in dict.fromkeys(cell.protocol for cell in self.cells):
             ends = Counter(c.observed or c.predicted for c in self.cells if c.protocol == protocol)
@@ -76,12 +77,23 @@ class MatrixCells(ReadableRepr, Tabular):
 def predict_cells(
     matrix: Matrix, protocols: Sequence[SpecLike], places: Iterable[MatrixPlace] | None = None
 ) -> MatrixCells:
-    """What the model says of these places of a matrix, by default all of them, under each protocol,
-    by itself or by its name or file.
+    """Return the model's predictions for cases of a matrix under each protocol.
 
+    Parameters
+    ----------
+    matrix : Matrix
+        The matrix.
+    protocols : sequence of Spec, str or path
+        Commit protocols.
+    places : iterable of MatrixPlace, optional
+        The cases; default: all.
+
+    Examples
+    --------
     >>> from isolitmus.model.matrix import MatrixPlace
     >>> from isolitmus.specs.files.catalogue import matrix
-    >>> predict_cells(matrix("pairs"), ["delta-serializable"], [MatrixPlace("insert", "insert", "same partition")])
+    >>> place = MatrixPlace("insert", "insert", "same partition")
+    >>> predict_cells(matrix("pairs"), ["delta-serializable"], [place])
     pairs: 1 case
       delta-serializable: 1 committed
     """
@@ -93,8 +105,17 @@ def predict_cells(
 
 
 def matrix_grid(matrix: Matrix, letters: dict[tuple[str, str], str]) -> list[str]:
-    """A layout as lines: rows are parked, columns win, their names above in full.
+    """Return one layout as lines of text: one row per loser, one column per winner.
 
+    Parameters
+    ----------
+    matrix : Matrix
+        The matrix.
+    letters : dict of (str, str) to str
+        Letter of each cell, by loser and winner.
+
+    Examples
+    --------
     >>> from isolitmus.specs.files.catalogue import matrix
     >>> lines = matrix_grid(matrix("pairs"), {("insert", "insert"): "."})
     >>> len(lines[-1]) - len(lines[-1].rstrip())
@@ -115,9 +136,10 @@ def matrix_grid(matrix: Matrix, letters: dict[tuple[str, str], str]) -> list[str
 
 
 def covering_order(matrix: Matrix, places: Iterable[MatrixPlace]) -> list[MatrixPlace]:
-    """The places in an order of which a beginning has much: the first layouts · statements places
-    have every statement on either side in every layout, and no pair of statements twice unless
-    there are more layouts than statements.
+    """Return the cases in an order of which every prefix covers much.
+
+    The first (layouts · statements) cases contain every statement on either side in every layout.
+    They contain no pair of statements twice, unless there are more layouts than statements.
     """
     row = {name: k for k, name in enumerate(matrix.statements)}
     layer = {name: k for k, name in enumerate(matrix.layouts)}

@@ -1,6 +1,4 @@
-"""What a spec sees of a litmus test: its frame, and what every let, axiom and label denotes on
-it.
-"""
+"""Denotation of a spec on a litmus test: its frame, and the value of each let, axiom and label."""
 
 from __future__ import annotations
 
@@ -34,9 +32,9 @@ __all__ = ["Denotation", "SpecDenotation", "denote"]
 
 @dataclass(frozen=True, slots=True)
 class Denotation:
-    """What a statement of a spec denotes: pairs of nodes, or single nodes where it is a set.
+    """Value of one statement of a spec: pairs of nodes, or single nodes if it is a set.
 
-    ``statement`` is ``let``, ``show`` or the test of an axiom.
+    ``statement`` is ``let``, ``show``, ``silent`` or the test of an axiom.
     """
 
     statement: str
@@ -46,9 +44,10 @@ class Denotation:
 
 @dataclass(frozen=True, slots=True)
 class SpecDenotation(ReadableRepr):
-    """A frame, what a spec makes of it, and what was taken for granted to have it: ``failed`` are
-    transactions that are not in it, ``unknown`` what the history leaves open and one completion
-    settles.
+    """Frame of a test, and the values of a spec on it.
+
+    ``failed`` are transactions that are not in the frame. ``unknown`` is what the history leaves
+    open, and what one completion of it settles.
     """
 
     frame: Frame
@@ -61,11 +60,18 @@ class SpecDenotation(ReadableRepr):
 
 
 def denote(test: Litmus | HistoryTest | NameOrPath, spec: SpecLike | None = None) -> SpecDenotation:
-    """The frame of a schedule in which every commit goes through, or of an abstract history.
+    """Return the frame of a schedule in which every commit succeeds, or of an abstract history.
 
-    With a spec: only the names that it uses, with the reads as nodes if it uses them. A let that no
-    axiom uses is left out where the frame lacks its names; what an axiom lacks is a SpecError.
+    With a spec, the frame has only the names that the spec uses, and reads as nodes if it uses
+    them. A let that no axiom uses is left out if the frame lacks its names.
 
+    Raises
+    ------
+    SpecError
+        If the frame lacks a name that an axiom uses.
+
+    Examples
+    --------
     >>> from isolitmus.specs import level, litmus
     >>> seen = denote(litmus("history-write-skew"), level("update-serializable"))
     >>> [value.items for value in seen.values if value.name == "update"]

@@ -23,16 +23,18 @@ DEPENDENCIES = ("so", "wr", "ww", "rw")
 
 
 def graph(of: Frame | History | HistoryTest | Litmus | Violation | NameOrPath) -> DependencyGraph:
-    """The graph of a history or of a litmus test's schedule (or of the one with this name or path),
-    of all relations of a frame, or of the cycle by which a level forbids something.
+    """Return the dependency graph of a frame, history, litmus test or violation.
 
-    Of a history that leaves something open there are the transactions alone.
+    A frame gives all its relations, a test the dependencies of its schedule, a violation its cycle.
+    A name or path stands for a test. A history that leaves something open gives its transactions
+    without edges.
 
     >>> from isolitmus.specs import litmus
-    >>> graph(litmus("reorder"))
+    >>> graph(litmus("reorder"))  # doctest: +NORMALIZE_WHITESPACE
     delete  DELETE FROM t WHERE part = 0
     insert  INSERT INTO t VALUES (100, 0)
-    rw  delete → insert  delete read t WHERE part = 0 at version 0, without row (100, 0), which insert added
+    rw  delete → insert  delete read t WHERE part = 0 at version 0,
+        without row (100, 0), which insert added
     """
     match of:
         case Frame():
@@ -53,15 +55,16 @@ def graph(of: Frame | History | HistoryTest | Litmus | Violation | NameOrPath) -
 
 
 def transaction_graph(test: Litmus, frame: Frame | None) -> DependencyGraph:
-    """The transactions of a litmus test, with the dependencies in a frame of them if there is
-    one.
-    """
+    """Return the transactions of a litmus test, with the dependencies in their frame, if any."""
     nodes = {name: statement.sql for name, statement in test.transactions.items()}
     return DependencyGraph(nodes, () if frame is None else tuple(dependency_edges(frame)))
 
 
 def dependency_edges(frame: Frame) -> list[Edge]:
-    """The edges of the dependency graph (Adya's, and the session order), by source and target."""
+    """Return the edges of the dependency graph, by source and target.
+
+    They are Adya's dependencies and the session order.
+    """
     pairs = sorted(
         (i, j, kind)
         for kind in DEPENDENCIES

@@ -1,4 +1,4 @@
-"""What DuckDB computes otherwise than Spark: casts, and functions that fail there and not here."""
+"""Differences between DuckDB and Spark: casts, and functions that fail only in Spark."""
 
 from __future__ import annotations
 
@@ -29,17 +29,23 @@ FUNCTIONS: Mapping[type[exp.Expr], str] = {
     exp.Sub: "subtract",
     exp.Mul: "multiply",
 }
-"""What DuckDB computes: of ``x + 1 < 5`` it makes ``x < 4``, which never fails."""
+"""Functions for arithmetic operators.
+
+DuckDB rewrites ``x + 1 < 5`` to ``x < 4``, which never fails.
+"""
 BLANK = "E' \\t\\r\\n'"
+"""SQL literal of the characters that Spark trims before a cast."""
 MACROS = (
     f"""CREATE OR REPLACE MACRO text_of_whole(x) AS CASE WHEN x IS NULL THEN NULL
     WHEN regexp_full_match(trim(x, {BLANK}), '[+-]?[0-9]+') THEN ltrim(trim(x, {BLANK}), '+')
     ELSE error('no whole number') END""",
     f"""CREATE OR REPLACE MACRO text_of_number(x) AS CASE WHEN x IS NULL THEN NULL
-    WHEN regexp_full_match(trim(x, {BLANK}), '[+-]?([0-9]+(\\.[0-9]*)?|\\.[0-9]+)([eE][+-]?[0-9]+)?')
+    WHEN regexp_full_match(trim(x, {BLANK}), \
+'[+-]?([0-9]+(\\.[0-9]*)?|\\.[0-9]+)([eE][+-]?[0-9]+)?')
     THEN ltrim(trim(x, {BLANK}), '+') ELSE error('no number') END""",
     f"""CREATE OR REPLACE MACRO text_of_moment(x) AS CASE WHEN x IS NULL THEN NULL
-    WHEN regexp_full_match(trim(x, {BLANK}), '\\d{{4}}-\\d\\d-\\d\\d([ T]\\d\\d:\\d\\d:\\d\\d(\\.\\d{{1,6}})?)?')
+    WHEN regexp_full_match(trim(x, {BLANK}), '\\d{{4}}-\\d\\d-\\d\\d([ \
+T]\\d\\d:\\d\\d:\\d\\d(\\.\\d{{1,6}})?)?')
     THEN trim(x, {BLANK}) ELSE error('no date') END""",
     f"""CREATE OR REPLACE MACRO text_of_truth(x) AS CASE WHEN x IS NULL THEN NULL
     WHEN lower(trim(x, {BLANK})) IN ('t', 'true', 'y', 'yes', '1') THEN 'true'
@@ -47,42 +53,55 @@ MACROS = (
     ELSE error('no truth value') END""",
     """CREATE OR REPLACE MACRO quotient(a, b) AS CASE WHEN a IS NULL OR b IS NULL THEN NULL
     WHEN b = 0 THEN error('division by zero') ELSE a / b END""",
-    """CREATE OR REPLACE MACRO whole_of(x) AS CAST(replace(CAST(x AS VARCHAR), '.', '') AS HUGEINT)""",
+    """CREATE OR REPLACE MACRO whole_of(x) AS CAST(replace(CAST(x AS VARCHAR), '.', '') AS \
+HUGEINT)""",
     """CREATE OR REPLACE MACRO scale_of(x) AS CASE WHEN strpos(CAST(x AS VARCHAR), '.') = 0 THEN 0
     ELSE length(CAST(x AS VARCHAR)) - strpos(CAST(x AS VARCHAR), '.') END""",
-    """CREATE OR REPLACE MACRO rounded(n, d) AS n // d + CASE WHEN n % d >= d - n % d THEN 1 ELSE 0 END""",
+    """CREATE OR REPLACE MACRO rounded(n, d) AS n // d + CASE WHEN n % d >= d - n % d THEN 1 \
+ELSE 0 END""",
     """CREATE OR REPLACE MACRO with_point(n, scale) AS
     CAST(n // CAST('1' || repeat('0', scale) AS HUGEINT) AS VARCHAR) || '.' ||
     lpad(CAST(n % CAST('1' || repeat('0', scale) AS HUGEINT) AS VARCHAR), scale, '0')""",
-    """CREATE OR REPLACE MACRO decimal_quotient(a, b, scale) AS CASE WHEN a IS NULL OR b IS NULL THEN NULL
-    WHEN b = 0 THEN error('division by zero') ELSE CASE WHEN (a < 0) <> (b < 0) THEN '-' ELSE '' END ||
-    with_point(rounded(abs(whole_of(a)) * CAST('1' || repeat('0', scale + scale_of(b) - scale_of(a)) AS HUGEINT),
+    """CREATE OR REPLACE MACRO decimal_quotient(a, b, scale) AS CASE WHEN a IS NULL OR b IS NULL \
+THEN NULL
+    WHEN b = 0 THEN error('division by zero') ELSE CASE WHEN (a < 0) <> (b < 0) THEN '-' ELSE '' \
+END ||
+    with_point(rounded(abs(whole_of(a)) * CAST('1' || repeat('0', scale + scale_of(b) - \
+scale_of(a)) AS HUGEINT),
     abs(whole_of(b))), scale) END""",
     """CREATE OR REPLACE MACRO scientific(digits, power) AS digits[1] || '.' ||
-    CASE WHEN length(rtrim(digits, '0')) > 1 THEN rtrim(digits, '0')[2:] ELSE '0' END || 'E' || power""",
+    CASE WHEN length(rtrim(digits, '0')) > 1 THEN rtrim(digits, '0')[2:] ELSE '0' END || 'E' || \
+power""",
     """CREATE OR REPLACE MACRO text_of_positive(s) AS CASE
-    WHEN contains(s, 'e') THEN scientific(replace(split_part(s, 'e', 1), '.', ''), CAST(CAST(split_part(s, 'e', 2) AS INT) AS VARCHAR))
-    WHEN CAST(s AS DOUBLE) >= 1e7 THEN scientific(replace(s, '.', ''), CAST(strpos(s, '.') - 2 AS VARCHAR))
+    WHEN contains(s, 'e') THEN scientific(replace(split_part(s, 'e', 1), '.', ''), \
+CAST(CAST(split_part(s, 'e', 2) AS INT) AS VARCHAR))
+    WHEN CAST(s AS DOUBLE) >= 1e7 THEN scientific(replace(s, '.', ''), CAST(strpos(s, '.') - 2 \
+AS VARCHAR))
     WHEN CAST(s AS DOUBLE) >= 1e-3 THEN s
     ELSE scientific(ltrim(replace(s, '.', ''), '0'),
     CAST(length(ltrim(replace(s, '.', ''), '0')) - length(s) + 1 AS VARCHAR)) END""",
     """CREATE OR REPLACE MACRO text_of_double(x) AS CASE WHEN x IS NULL THEN NULL WHEN x < 0
-    THEN '-' || text_of_positive(CAST(-x AS VARCHAR)) ELSE text_of_positive(CAST(x AS VARCHAR)) END""",
+    THEN '-' || text_of_positive(CAST(-x AS VARCHAR)) ELSE text_of_positive(CAST(x AS VARCHAR)) \
+END""",
     """CREATE OR REPLACE MACRO part_of_text(x, start, n) AS CASE
     WHEN x IS NULL OR start IS NULL OR n IS NULL THEN NULL ELSE
-    substring(x, greatest(CASE WHEN start > 0 THEN start WHEN start = 0 THEN 1 ELSE length(x) + start + 1 END, 1),
-    greatest(CASE WHEN start > 0 THEN start WHEN start = 0 THEN 1 ELSE length(x) + start + 1 END + n, 1)
-    - greatest(CASE WHEN start > 0 THEN start WHEN start = 0 THEN 1 ELSE length(x) + start + 1 END, 1)) END""",
+    substring(x, greatest(CASE WHEN start > 0 THEN start WHEN start = 0 THEN 1 ELSE length(x) + \
+start + 1 END, 1),
+    greatest(CASE WHEN start > 0 THEN start WHEN start = 0 THEN 1 ELSE length(x) + start + 1 END \
++ n, 1)
+    - greatest(CASE WHEN start > 0 THEN start WHEN start = 0 THEN 1 ELSE length(x) + start + 1 \
+END, 1)) END""",
 )
-"""What a DuckDB is taught: texts that Spark casts, else an error, and functions as Spark has
-them.
+"""DuckDB macros for Spark's semantics.
+
+They return texts that Spark can cast, else an error, and compute functions as Spark does.
 """
 ALL = 2**31 - 1
-"""The length of a substring without one."""
+"""Length of a substring that has no length argument."""
 
 
 def open_duck() -> duckdb.DuckDBPyConnection:
-    """An empty DuckDB for SQL that a file says: it reads and writes nothing but its own tables.
+    """Return an empty DuckDB for SQL from a file; it accesses nothing but its own tables.
 
     >>> open_duck().execute("FROM read_text('/etc/hostname')")
     Traceback (most recent call last):
@@ -94,7 +113,7 @@ def open_duck() -> duckdb.DuckDBPyConnection:
 
 
 def unsupported_by_duckdb(error: duckdb.Error) -> LitmusError:
-    """That DuckDB cannot execute a statement which the model can."""
+    """Return the error for a statement that the model can execute and DuckDB cannot."""
     said = str(error).splitlines()[0]
     return LitmusError(
         f"DuckDB, which executes the serial orders, does not support a statement: {said}"
@@ -102,7 +121,7 @@ def unsupported_by_duckdb(error: duckdb.Error) -> LitmusError:
 
 
 def open_duck_with_macros() -> duckdb.DuckDBPyConnection:
-    """An empty DuckDB that has the functions that ``to_duck_sql`` asks for.
+    """Return an empty DuckDB with the functions that `to_duck_sql` uses.
 
     >>> open_duck_with_macros().execute("SELECT text_of_moment(' 2026-01-02')").fetchone()
     ('2026-01-02',)
@@ -114,7 +133,7 @@ def open_duck_with_macros() -> duckdb.DuckDBPyConnection:
 
 
 def to_duck_sql(tree: exp.Expr) -> str:
-    """A statement, or a part of one, for DuckDB, with what it has computed as Spark computes it."""
+    """Return the DuckDB text of a statement, or of a part of one, with Spark's semantics."""
     root = tree.copy()
     for node in reversed(list(root.walk())):
         computed = _computed(node)
@@ -126,7 +145,7 @@ def to_duck_sql(tree: exp.Expr) -> str:
 
 
 def _computed(node: exp.Expr) -> exp.Expr:
-    """Arithmetic as functions, and what else DuckDB computes otherwise."""
+    """Return a node with arithmetic as functions, and other differences from Spark removed."""
     found = node
     if isinstance(node, exp.Neg) and isinstance(node.this, exp.Literal):
         found = node.copy()
@@ -145,15 +164,17 @@ def _computed(node: exp.Expr) -> exp.Expr:
     elif isinstance(node, exp.Mod):
         found = _remainder(node.this, node.expression)
     elif isinstance(node, exp.Alias) and isinstance(node.parent, exp.Tuple):
-        found = node.this  # a value of a row has a name in Spark, which nothing can use
+        found = node.this  # Spark names a value of a row, but no expression can use the name
     if found is not node:
         found.meta.update(node.meta)
     return _as_spark_computes(found)
 
 
 def _remainder(left: exp.Expr, right: exp.Expr) -> exp.Expr:
-    """What is left where there is something to divide by; DuckDB computes both sides first, and
-    fails by -1 where the quotient would be too large.
+    """Return a remainder that is computed only if the divisor is not zero.
+
+    DuckDB computes both sides first, and fails for a divisor of −1 if the quotient would be too
+    large.
     """
 
     def by(number: int) -> exp.Expr:
@@ -168,7 +189,7 @@ def _remainder(left: exp.Expr, right: exp.Expr) -> exp.Expr:
 
 
 def _as_spark_computes(node: exp.Expr) -> exp.Expr:
-    """A node, with what is in it translated already, as Spark computes it."""
+    """Return a node with Spark's semantics; its parts are translated already."""
     meta, found = node.meta, node
     if isinstance(node, exp.Cast):
         found = _cast(node.this, *_types(node))
@@ -183,7 +204,7 @@ def _as_spark_computes(node: exp.Expr) -> exp.Expr:
     elif isinstance(node, exp.TsOrDsToDate):
         found = node.this
     elif isinstance(node, exp.Sum):
-        found = _typed(node.copy(), meta.get(GIVES, "BIGINT"))  # DuckDB's is wider
+        found = _typed(node.copy(), meta.get(GIVES, "BIGINT"))  # DuckDB's SUM has a wider type
     elif GIVES in meta and not isinstance(node, exp.Literal | exp.Paren):
         found = _typed(node.copy(), meta[GIVES])
     if CAST_OF in meta:
@@ -192,7 +213,7 @@ def _as_spark_computes(node: exp.Expr) -> exp.Expr:
 
 
 def _quotient(node: exp.Div) -> exp.Expr:
-    """A quotient; of decimals with all the digits that its type has."""
+    """Return a quotient; a quotient of decimals has all the digits of its type."""
     parts, found = [node.this, node.expression], decimal_of(node.meta.get(GIVES, ""))
     if found is None:
         return exp.Anonymous(this="quotient", expressions=parts)

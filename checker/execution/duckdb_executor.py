@@ -1,7 +1,7 @@
-"""DuckDB as the independent executor of serial orders: the same SQL, none of our model.
+"""Executor of serial orders in DuckDB, independent of the model: the same SQL, none of its code.
 
-What it runs stands in duckdb_translation.py; constraints and features, which DuckDB does not know
-so, are looked after here.
+The statements that DuckDB runs come from duckdb_translation.py. Constraints and table features,
+which DuckDB does not have in this form, are handled here.
 """
 
 from __future__ import annotations
@@ -44,12 +44,15 @@ if TYPE_CHECKING:
 __all__ = ["DuckExecutor"]
 
 Checks = dict[tuple[str, str], str]
-"""The conditions of the constraints, by table and name."""
+"""Conditions of constraints, by table and name."""
 
 
 Features = frozenset[tuple[str, str]]
-"""The features that tables have and DROP FEATURE can take away, by table and name; and, by the name
-of that property, that columns are mapped by name, without which none can go or get another name."""
+"""Features of tables that DROP FEATURE can remove, by table and name.
+
+The name `MAPPING_MODE` stands for column mapping by name, without which no column can be dropped or
+renamed.
+"""
 
 FAILING = (
     duckdb.BinderException,
@@ -58,29 +61,30 @@ FAILING = (
     duckdb.ConversionException,
     duckdb.InvalidInputException,
 )
-"""What a statement ends in that fails where it stands in an order."""
+"""Errors of a statement that fails at its place in a serial order."""
 
 
 class _NoFeature(Exception):
-    """A feature cannot be taken away, or is needed."""
+    """A feature cannot be removed, or is missing."""
 
 
 class _Duck:
-    """One DuckDB for the process, since starting one costs more than what it is asked; it holds the
-    initial tables of whoever asked last.
+    """One DuckDB per process, because starting one costs more than a query.
+
+    It holds the initial tables of the executor that used it last.
     """
 
     def __init__(self) -> None:
         self._connection = open_duck_with_macros()
-        # Of rows that the transaction itself wrote, DuckDB 2.0.0 now and then misses one that a
-        # join on
-        # rowid should find, by a filter that the join derives from its other side.
+        # In a join on rowid, DuckDB 2.0.0 sometimes misses a row that the transaction itself
+        # wrote, because of a filter that the join derives from its other side.
         self._connection.execute("SET disabled_optimizers = 'join_filter_pushdown'")
         self._holds: DuckExecutor | None = None
 
     def run(self, sql: str) -> duckdb.DuckDBPyConnection:
-        """The answer to a statement; what FAILING has if it fails, LitmusError if it is none for
-        DuckDB.
+        """Execute a statement.
+
+        Raises an error in FAILING, or LitmusError if DuckDB does not support it.
         """
         try:
             return self._connection.execute(sql)
@@ -101,8 +105,9 @@ class _Duck:
     def holding(
         self, executor: DuckExecutor, setup: Iterable[str], *, keep: bool
     ) -> Iterator[None]:
-        """A transaction on the executor's initial tables, which are made by ``setup``, and stay if
-        they are to be kept.
+        """Open a transaction on the executor's initial tables, and roll it back at the end.
+
+        ``setup`` creates the tables; with ``keep`` they stay for the next transaction.
         """
         if keep and self._holds is not executor:
             self._make(setup)
@@ -120,7 +125,7 @@ _duck = cache(_Duck)
 
 
 class DuckExecutor:
-    """Runs transactions one after another in an in-memory DuckDB; an order is run once."""
+    """Executor of transactions one after another in an in-memory DuckDB; each order is run once."""
 
     def __init__(self, litmus: Litmus) -> None:
         self._litmus = litmus
@@ -167,11 +172,11 @@ class DuckExecutor:
             if not litmus.client(name).let
         }
         self._counts = any(schema.generates for schema in tables.values())
-        """Whether there are sequences, which no ROLLBACK takes back."""
+        """True if there are sequences, which ROLLBACK does not reset."""
         self._orders: dict[tuple[str, ...], Mapping[str, Rows] | None] = {}
 
     def after(self, order: tuple[str, ...]) -> Mapping[str, Rows] | None:
-        """The tables after these transactions in this order; None if one of them fails."""
+        """Return the tables after these transactions in this order; None if one of them fails."""
         if order not in self._orders:
             with _duck().holding(self, self._setup, keep=not self._counts):
                 self._orders[order] = self._run(order)
@@ -206,7 +211,7 @@ class DuckExecutor:
         }
 
     def _synced(self, statement: st.Statement) -> None:
-        """SYNC IDENTITY: a sequence goes on after the values that are there."""
+        """Execute SYNC IDENTITY: the sequence continues after the existing values."""
         match statement:
             case df.Definition(target=target, change=df.SyncIdentity(name=name)):
                 schema = self._litmus.tables[target]
@@ -229,7 +234,7 @@ class DuckExecutor:
                 run(sql)
 
     def _constrained(self, checks: Checks, statement: st.Statement) -> Checks:
-        """The checks that hold once a statement is through."""
+        """Return the constraints after a statement."""
         match statement:
             case df.Definition(target=target, change=df.AddConstraint(name=name)):
                 return {**checks, (target, name): constraint_condition(statement)}
@@ -250,9 +255,7 @@ class DuckExecutor:
         return checks
 
     def _featured(self, features: Features, checks: Checks, statement: st.Statement) -> Features:
-        """The features once a statement is through, which finds these constraints; _NoFeature if it
-        fails.
-        """
+        """Return the features after a statement; _NoFeature if it fails."""
         match statement:
             case df.Definition(target=target, change=df.DropColumn() | df.RenameColumn()):
                 if (target, MAPPING_MODE) not in features:
@@ -283,7 +286,7 @@ class DuckExecutor:
         return features
 
     def _bound(self, name: str) -> list[DuckStep]:
-        """The statement of a transaction whose client reads first, now."""
+        """Return the steps of a transaction whose client reads first; execute these reads now."""
         tables, run = self._litmus.tables, _duck().run
         values = {
             parameter: scalar_value(

@@ -1,6 +1,4 @@
-"""Tables in DuckDB: their columns, the rows that they hold from the start, and the sequences of
-identity columns.
-"""
+"""Tables in DuckDB: columns, initial rows, and sequences of identity columns."""
 
 from __future__ import annotations
 
@@ -23,18 +21,18 @@ __all__ = [
 
 
 def create_table(schema: Schema, verb: str = "CREATE OR REPLACE TABLE") -> str:
-    """What makes the table as it is declared, empty."""
+    """Return the statement that creates a table as declared, without rows."""
     return f'{verb} "{schema.name}" ({columns_of(schema)})'
 
 
 def fill_table(schema: Schema) -> list[str]:
-    """What puts the rows into a table that it holds from the start."""
+    """Return the statement that inserts a table's initial rows, if it has any."""
     rows = [f"({', '.join(map(literal, r.values))})" for file in schema.held for r in file.rows]
     return [f'INSERT INTO "{schema.name}" VALUES {", ".join(rows)}'] if rows else []
 
 
 def sequences(schema: Schema) -> list[str]:
-    """For each identity column of a table that was just made, a sequence of its values."""
+    """Return the statements that create a sequence for each identity column of a new table."""
     made = [
         _sequence(schema.name, column, column.identity.start)
         for column in schema.columns
@@ -44,7 +42,7 @@ def sequences(schema: Schema) -> list[str]:
 
 
 def resume_sequence(table: str, column: Column, value: int) -> list[str]:
-    """What has an identity column go on with a value."""
+    """Return the statements after which an identity column continues with a value."""
     alter = f'ALTER TABLE "{table}" ALTER "{column.name}"'
     return [
         f"{alter} DROP DEFAULT",
@@ -63,7 +61,7 @@ def _sequence(table: str, column: Column, first: int) -> str:
 
 
 def sequence_defaults(schema: Schema, table: str) -> list[str]:
-    """That a table takes the values of identity columns from the sequences."""
+    """Return the statements that make sequences the defaults of a table's identity columns."""
     return [
         _default(table, schema.name, column)
         for column in schema.columns
@@ -77,7 +75,7 @@ def _default(table: str, source: str, column: Column) -> str:
 
 
 def columns_of(schema: Schema) -> str:
-    """The columns of a table as its declaration lists them."""
+    """Return the column list of a table's declaration."""
     return ", ".join(map(_column, schema.columns))
 
 

@@ -1,15 +1,11 @@
-"""Translation of Spark's statements to DuckDB's, by sqlglot.
+"""Translation of Spark's statements to steps in DuckDB, from sqlglot's tree of the author's text.
 
-What Spark's statements are in DuckDB: steps, made by sqlglot from the tree of the author's text.
-
-INSERT OVERWRITE becomes delete and insert; OPTIMIZE and VACUUM, which change no row, only look
-whether the table is there. Where DuckDB is known to differ from Spark, the SQL reader has refused
-the statement already (docs/ARCHITECTURE.md, 6).
-
-INSERT and MERGE in DuckDB: several steps each.
-
-What Spark computes before the first row and DuckDB with the rows, if it wants them: constants,
-their casts to the columns that they are stored into, and subqueries that do not look around them.
+INSERT OVERWRITE becomes DELETE and INSERT. An INSERT or MERGE takes several steps. OPTIMIZE and
+VACUUM, which change no row, only check that the table exists. Spark computes some values before the
+first row, and DuckDB only with the rows: constants, their casts to the columns that they are stored
+into, and uncorrelated subqueries. Those are computed in a step before the statement, so that it
+fails where Spark fails. Statements for which DuckDB is known to differ from Spark have been
+rejected by the SQL reader (docs/ARCHITECTURE.md, 6).
 """
 
 from __future__ import annotations
@@ -52,9 +48,10 @@ __all__ = [
 
 
 class DuckStep(NamedTuple):
-    """One statement of DuckDB's, and what it is for: to ``plan`` is to compute before the first row
-    what Spark computes then, to ``collect`` to put the rows that come into a table of their own, to
-    ``check`` to fail where Spark fails, and to ``write`` to change the table.
+    """One statement of DuckDB and its purpose.
+
+    ``plan`` computes what Spark computes before the first row. ``collect`` puts rows into a
+    temporary table. ``check`` fails where Spark fails. ``write`` changes the table.
     """
 
     does: Literal["plan", "collect", "check", "write"]
@@ -64,15 +61,28 @@ class DuckStep(NamedTuple):
 def translate_insert(
     statement: st.Insert, tree: exp.Insert, schema: Schema, *, listed: bool
 ) -> list[DuckStep]:
-    """An INSERT; one that replaces collects its rows first, since they may come from what goes.
-    Columns that it does not list are ``listed`` for it, unless others alter them: then they go by
-    position.
+    """Return the steps of an INSERT.
+
+    An INSERT that replaces rows collects its rows first, since they may come from the removed ones.
+
+    Parameters
+    ----------
+    statement : Insert
+        The resolved statement.
+    tree : sqlglot Insert
+        Its tree.
+    schema : Schema
+        The target.
+    listed : bool
+        Whether to list the target's columns if the statement lists none. Without a list, values are
+        assigned by position, also if other transactions alter the columns.
     """
     into = tree.this
     named = into.expressions if isinstance(into, exp.Schema) else []
     spec = (into.this if isinstance(into, exp.Schema) else into).args.get("partition")
     parts = spec.expressions if spec is not None else []
-    fixed = {  # a column that is only named has its values from the rows
+    # a partition column without a value has its values from the rows
+    fixed = {
         part.this.name.lower(): to_duck_sql(part.expression) for part in parts if part.expression
     }
     open_ = [c.name for c in schema.columns if c.name and c.name.lower() not in fixed]
@@ -86,7 +96,8 @@ def translate_insert(
     if not (tree.args.get("overwrite") or condition):
         if tree.expression.find(exp.Table) is None:
             return [DuckStep("write", f'INSERT INTO "{schema.name}" {columns} {query}')]
-        return [  # of branches that read what they write, DuckDB inserts one before it reads the next
+        # if branches read the target, DuckDB inserts the rows of one before it reads the next
+        return [
             DuckStep("collect", f"CREATE OR REPLACE TEMP TABLE addition AS {query}"),
             DuckStep("write", f'INSERT INTO "{schema.name}" {columns} FROM addition'),
         ]
@@ -119,8 +130,9 @@ def translate_insert(
 
 
 def nulls_of_partitions(schema: Schema, table: str | None = None) -> list[DuckStep]:
-    """What makes NULL of the texts that are NULL in a partition column; ``table`` has the rows, if
-    it is not the schema's.
+    """Return the steps that replace texts by NULL that are NULL in a partition column.
+
+    ``table`` is the table with the rows, if it is not the schema's.
     """
     texts = ", ".join(map(literal, NULL_PARTITIONS))
     return [
@@ -137,10 +149,11 @@ def nulls_of_partitions(schema: Schema, table: str | None = None) -> list[DuckSt
 
 
 def translate_merge(statement: st.Merge, tree: exp.Merge, schema: Schema) -> list[DuckStep]:
-    """A MERGE: a check, then a table for each clause with what it does, by the rows of the target,
-    then its doing. DuckDB's own computes the values of a clause for rows that it is not about, too,
-    which may fail. Where several rows of the source match one of the target, Spark fails, unless
-    the one clause for those is a DELETE without a condition.
+    """Return the steps of a MERGE: a check, a table with the rows of each clause, then the changes.
+
+    DuckDB's own MERGE also computes the values of a clause for rows that do not match it, which may
+    fail. If several rows of the source match one of the target, Spark fails, unless the only clause
+    for matched rows is a DELETE without a condition.
     """
     parts = (tree.args[part] for part in ("this", "using", "on"))
     target, source, on = map(to_duck_sql, parts)
@@ -179,7 +192,7 @@ def translate_merge(statement: st.Merge, tree: exp.Merge, schema: Schema) -> lis
         if clause.action == "delete" or isinstance(then.expressions[0], exp.Star):
             given = [f"{other}.{column}" for column in changed]
         else:
-            # in the order of the text, which need not be that of `sets`
+            # in the order of the text, which may differ from that of `sets`
             changed = [f'"{assignment.this.name}"' for assignment in then.expressions]
             given = [to_duck_sql(assignment.expression) for assignment in then.expressions]
         values = "".join(f', {v} AS "{k}"' for k, v in enumerate(given))
@@ -201,15 +214,16 @@ def translate_merge(statement: st.Merge, tree: exp.Merge, schema: Schema) -> lis
 
 COMPUTED = (exp.Add, exp.Sub, exp.Mul, exp.Mod, exp.Neg, exp.Div, exp.Cast)
 ROWS = (exp.Column, exp.Star, exp.AggFunc, exp.Query)
-"""What is no constant."""
+"""Expressions that depend on rows, and so are not constants."""
 
 DIGITS = len(str(RANGES["INT"][1]))
+"""Number of digits of the largest INT."""
 
 
 def planning_steps(
     tree: exp.Expr, target: Schema | None, schemas: Mapping[str, Schema]
 ) -> Iterator[exp.Expr]:
-    """What is run before a statement, to fail where it fails."""
+    """Yield queries to run before a statement, which fail where Spark fails while planning it."""
     constants = [n.copy() for n in tree.find_all(*COMPUTED) if _constant(n) and _certain(n)]
     if target is not None:
         types = {column.name.lower(): column.type for column in target.columns}
@@ -233,7 +247,10 @@ def planning_steps(
 
 
 def _constant(node: exp.Expr) -> bool:
-    """Whether it is one that is worth a look: any INT holds nine digits."""
+    """Return whether an expression is a constant worth checking.
+
+    Every literal under ten digits fits INT.
+    """
     number = node.this if isinstance(node, exp.Neg) else node
     if isinstance(number, exp.Literal) and len(number.this) < DIGITS:
         return False
@@ -241,7 +258,7 @@ def _constant(node: exp.Expr) -> bool:
 
 
 def _certain(node: exp.Expr) -> bool:
-    """Whether it is computed whatever the conditions around it are."""
+    """Return whether a node is computed whatever the values of conditions around it."""
     while (parent := node.parent) is not None:
         if isinstance(parent, exp.If) and (node is not parent.this or parent.index):
             return False
@@ -256,7 +273,7 @@ def _certain(node: exp.Expr) -> bool:
 def _stored(
     tree: exp.Expr, target: Schema, schemas: Mapping[str, Schema]
 ) -> Iterator[tuple[str, exp.Expr]]:
-    """What is stored into which column."""
+    """Yield the columns that a statement assigns, each with its value."""
     every = [column.name for column in target.columns if column.name]
     match tree:
         case exp.Update():
@@ -283,9 +300,7 @@ def _stored(
 
 
 def _known(merge: exp.Merge, value: exp.Expr) -> exp.Expr:
-    """What a MERGE inserts that does nothing else: it knows the constants of a source of one
-    SELECT.
-    """
+    """Return a value of an insert-only MERGE, with constants of a one-SELECT source substituted."""
     source, whens = merge.args["using"], merge.args["whens"].expressions
     select = source.this if isinstance(source, exp.Subquery) else None
     inserts = all(isinstance(when.args["then"], exp.Insert) for when in whens)
@@ -312,7 +327,7 @@ def _branches(query: exp.Expr) -> Iterator[exp.Select]:
 
 
 def _items(select: exp.Select, schemas: Mapping[str, Schema]) -> Iterator[exp.Expr]:
-    """The items of a SELECT, a star as many as it stands for."""
+    """Yield the items of a SELECT; a star is repeated once per column that it stands for."""
     for item in select.expressions:
         if isinstance(item, exp.Star) and select.args.get("joins"):
             return
@@ -324,21 +339,21 @@ def _items(select: exp.Select, schemas: Mapping[str, Schema]) -> Iterator[exp.Ex
 
 
 def _schema(select: exp.Select, schemas: Mapping[str, Schema]) -> Schema | None:
-    """The table of a FROM."""
+    """Return the table of the FROM clause, if it is a known one."""
     source = select.args["from_"].this if select.args.get("from_") else None
     name = source.name.lower() if isinstance(source, exp.Table) else None
     return next((schema for n, schema in schemas.items() if n.lower() == name), None)
 
 
 def _subqueries(tree: exp.Expr) -> Iterator[exp.Select]:
-    """Those that are inside a query."""
+    """Yield the SELECTs inside another SELECT."""
     for select in tree.find_all(exp.Select):
         if select.find_ancestor(exp.Select) is not None:
             yield select
 
 
 def _correlated(select: exp.Select, schemas: Mapping[str, Schema]) -> bool:
-    """Whether a subquery names columns of the query around it."""
+    """Return whether a subquery names columns of the enclosing query."""
     schema = _schema(select, schemas)
     own = {column.name.lower() for column in schema.columns} if schema is not None else set()
     alias = select.args["from_"].this.alias_or_name.lower() if select.args.get("from_") else ""
@@ -349,8 +364,9 @@ def _correlated(select: exp.Select, schemas: Mapping[str, Schema]) -> bool:
 
 
 def stage_condition(tree: exp.Expr, schemas: Mapping[str, Schema]) -> None:
-    """Of a query with a correlated subquery that computes, what else its condition says first:
-    DuckDB computes the subquery for every row.
+    """Evaluate the other conditions of a query before a correlated subquery that computes.
+
+    DuckDB computes such a subquery for every row. The tree is changed in place.
     """
     for select in list(tree.find_all(exp.Select)):
         where = select.args.get("where")
@@ -377,7 +393,7 @@ def stage_condition(tree: exp.Expr, schemas: Mapping[str, Schema]) -> None:
 
 
 def conjunct_trees(tree: exp.Expr) -> list[exp.Expr]:
-    """The parts of a conjunction, parentheses or not."""
+    """Return the parts of a conjunction, also those in parentheses."""
     bare = tree.unnest()
     if not isinstance(bare, exp.And):
         return [tree]
@@ -387,10 +403,13 @@ def conjunct_trees(tree: exp.Expr) -> list[exp.Expr]:
 def translate(
     statement: st.Statement, schemas: Mapping[str, Schema], *, widens: bool = False
 ) -> list[DuckStep]:
-    """The steps that do to the rows what a statement does; ``widens``: others alter its columns."""
+    """Return the steps that change rows as a statement does.
+
+    ``widens`` says that other transactions alter the table's columns.
+    """
     if isinstance(statement, st.Read):
         return []
-    if isinstance(statement, st.Optimize | st.Vacuum):  # which fail where there is no table
+    if isinstance(statement, st.Optimize | st.Vacuum):  # they fail if the table does not exist
         return [DuckStep("check", f'SELECT 1 FROM "{statement.target}" LIMIT 0')]
     if isinstance(statement, st.Block):
         return [
@@ -436,7 +455,7 @@ def translate(
 def stored_steps(
     statement: st.Statement, schemas: Mapping[str, Schema], *, widens: bool = False
 ) -> list[DuckStep]:
-    """The same steps, and what partition columns then keep of the rows."""
+    """Return the steps of `translate`, followed by those that store NULL in partition columns."""
     if isinstance(statement, st.Block):
         return [
             step
@@ -452,29 +471,31 @@ def stored_steps(
 def _target(
     statement: st.Delete | st.Insert | st.Merge | st.Update | Raw, schemas: Mapping[str, Schema]
 ) -> Schema:
-    """The table that a statement writes, with the columns on which it was resolved."""
+    """Return the table that a statement writes, with the columns on which it was resolved."""
     known = None if isinstance(statement, Raw) else statement.origin
     return (schemas if known is None else known.tables)[statement.target]
 
 
 def translate_query(tree: exp.Expr, schemas: Mapping[str, Schema]) -> str:
-    """A query."""
+    """Return a query as DuckDB's text."""
     return to_duck_sql(_tree(tree, schemas))
 
 
 def constraint_condition(definition: df.Definition) -> str:
-    """The condition of a constraint, as DuckDB has it."""
+    """Return the condition of a constraint as DuckDB's text."""
     return to_duck_sql(check_condition(syntax_of(definition)))
 
 
 def init_copy_name(table: str, number: int) -> str:
-    """What a copy of the table after that many init statements is called."""
+    """Return the name of the copy of a table after that number of init statements."""
     return f"{table.lower()} after init {number}"
 
 
 def _tree(tree: exp.Expr, schemas: Mapping[str, Schema]) -> exp.Expr:
-    """The author's tree; a table at the version of an init statement is a table of its own, and one
-    by another path is the table.
+    """Return the author's tree with the names that DuckDB has.
+
+    A table at the version of an init statement is a table of its own. A table named by a path is
+    replaced by its name.
     """
     tree = tree.copy()
     given = tree.args.get("with_")
@@ -503,9 +524,7 @@ def _tree(tree: exp.Expr, schemas: Mapping[str, Schema]) -> exp.Expr:
 
 
 def _numbered(values: exp.Values) -> None:
-    """Names for the columns of a FROM VALUES without any: Spark counts them from 1, DuckDB from
-    0.
-    """
+    """Name the columns of a VALUES clause without names: Spark counts from 1, DuckDB from 0."""
     alias = values.args.get("alias")
     rows = values.expressions
     if isinstance(values.parent, exp.Insert) or (alias is not None and alias.args.get("columns")):
@@ -517,9 +536,7 @@ def _numbered(values: exp.Values) -> None:
 
 
 def _definition(statement: df.Definition) -> list[DuckStep]:
-    """The columns that come, go and change their names: what else it does no later statement sees
-    in its rows.
-    """
+    """Return the steps for added, dropped and renamed columns; other changes have none."""
     alter = f'ALTER TABLE "{statement.target}"'
     match statement.change:
         case df.AddColumns(columns):
@@ -532,7 +549,10 @@ def _definition(statement: df.Definition) -> list[DuckStep]:
 
 
 def _replacement(statement: df.Replace, schemas: Mapping[str, Schema]) -> list[DuckStep]:
-    """A table made anew; its rows are collected first, since they may come from what goes."""
+    """Return the steps of REPLACE TABLE.
+
+    Rows are collected first, since they may come from the replaced table.
+    """
     schema = schemas[statement.target]
     there = [] if statement.create else [DuckStep("check", f'FROM "{schema.name}" LIMIT 0')]
     made = DuckStep("write", create_table(schema))
@@ -548,7 +568,7 @@ def _replacement(statement: df.Replace, schemas: Mapping[str, Schema]) -> list[D
 
 
 def _creation(statement: df.Create, schemas: Mapping[str, Schema]) -> list[DuckStep]:
-    """A table made if it is not there; in one statement, for which it is there or not."""
+    """Return the one step of CREATE TABLE, with or without IF NOT EXISTS."""
     schema = schemas[statement.target]
     made = f'CREATE TABLE {"IF NOT EXISTS" if statement.if_not_exists else ""} "{schema.name}"'
     if statement.query is None:
@@ -558,21 +578,21 @@ def _creation(statement: df.Create, schemas: Mapping[str, Schema]) -> list[DuckS
 
 
 def _conversion(schema: Schema) -> str:
-    """A table made of the rows that are there, if it has not been made."""
+    """Return the text that creates a table from existing Parquet rows, unless it exists."""
     rows = (f"({', '.join(map(literal, row))})" for row in schema.parquet)
     query = _as_declared(f"VALUES {', '.join(rows)}", schema)
     return f'CREATE TABLE IF NOT EXISTS "{schema.name}" AS {query}'
 
 
 def _as_declared(query: str, schema: Schema) -> str:
-    """A query whose columns have the names and types of a table's."""
+    """Return a query whose columns have the names and types of a table's."""
     names = ", ".join(f'"{column.name}"' for column in schema.columns)
     casts = ", ".join(f'CAST("{c.name}" AS {c.type}) AS "{c.name}"' for c in schema.columns)
     return f"SELECT {casts} FROM ({query}) AS given ({names})"
 
 
 def _clone(statement: df.Clone) -> list[DuckStep]:
-    """A copy of a table; a table with rows is not replaced by one."""
+    """Return the steps of CLONE; they fail if the replaced table has rows."""
     target, version = statement.target, statement.version
     source = statement.source if version is None else init_copy_name(statement.source, version)
     rows = f'SELECT * FROM "{source}"'
@@ -591,22 +611,23 @@ def _clone(statement: df.Clone) -> list[DuckStep]:
 
 
 def _unqualified(update: exp.Update) -> None:
-    """SET names columns of its table alone."""
+    """Remove table names from the columns that SET assigns."""
     for assignment in update.expressions:
         if isinstance(assignment, exp.EQ):
             assignment.this.set("table", None)
 
 
 def _first(tree: exp.Expr, target: Schema | None, schemas: Mapping[str, Schema]) -> list[DuckStep]:
-    """What is run before a statement."""
+    """Return the steps that run before a statement."""
     return [
         DuckStep("plan", to_duck_sql(before)) for before in planning_steps(tree, target, schemas)
     ]
 
 
 def _staged(tree: exp.Expr, schemas: Mapping[str, Schema]) -> exp.Expr:
-    """Of conditions with arithmetic, what they say of partitions first: of other partitions no row
-    is read.
+    """Evaluate conditions on partition columns first, in conditions with arithmetic.
+
+    Spark reads no row of other partitions, so their rows cannot make the arithmetic fail.
     """
     for where in tree.find_all(exp.Where):
         of = where.parent

@@ -1,37 +1,31 @@
-"""Frames of executions: versions of rows, Adya's dependencies, reads as nodes, real time.
+"""Frames of executions: row versions, Adya's dependencies, reads as nodes, and real time.
 
-From an execution to its frame: the order of the log and Adya's dependencies at row level.
+Any engine whose commits are versions has these relations; a format may add relations and sets of
+its own. Dependencies are those of Adya (ICDE 2000) with the version set of a snapshot: a read sees,
+of every row, the last version at or before its read version. A row is an object over all time; it
+is unborn before its insert and dead after its delete. Its versions follow the order of the log,
+which is Adya's version order.
 
-That is what any engine whose commits are versions has; a format may add relations and sets of its
-own. Dependencies are those of Adya (ICDE 2000) with the version set of a snapshot: a read sees of
-every row the last version at or before its read version. A row is an object over all time; it is
-unborn before its insert and dead after its delete.
-
-Reads as nodes, on tables: the initial transaction and every row that a predicate read looked at.
-
-After the transactions, whose positions stay, come ``init``, the transaction that made the tables,
-and one node for each transaction, read of it, and row: the rows of the table that anyone wrote or
-that the read matched. (The others have one version, which everyone sees: nothing rests on them.) A
-read sees the last version of a row at or before its read version, never one of its own transaction,
-whose commit comes later. ``init`` is in the set ``Initial``, the reads are in none. Relations are
-those of ``checker.judge.read_nodes``:
+**Reads as nodes.** After the transactions, whose positions stay, come ``init``, the transaction
+that made the tables, and one node for each transaction, read of it, and row. The rows are those of
+the table that some transaction wrote or that the read matched. (Every other row has one version,
+which every read sees, so no dependency rests on it.) A read never sees a version of its own
+transaction, whose commit comes later. ``init`` is in the set ``Initial``, the reads are in none.
+Relations are those of ``checker.judge.read_nodes``:
 
 - ``rf``: from the writer of the version seen; ``init`` if that is the initial one, or not born yet;
-- ``po``: nothing, since a transaction is one statement and its reads have no order among them;
+- ``po``: empty, since a transaction is one statement and its reads have no order among them;
 - ``in``: from the read to its transaction;
 - ``rival``: from every other writer of the row, or ``init``, whose version changes whether the row
   matches, or is another version of a row that matched, and so was used;
-- ``so`` also leads from ``init`` to everyone, ``wr`` to those that read from it.
+- ``so`` also leads from ``init`` to every transaction, ``wr`` to those that read from it.
 
-The versions of every row in the order of the log: what Adya calls the version order.
-
-Real time in an execution: who had ended when somebody else began.
-
-Choices. A transaction is under way from its first step in the schedule to its last one, what its
-client does before it included: what was read there counts as read by the transaction. A step is a
-moment, so who does all at one step begins and ends there. Where transactions wait for each other
-they do not end when the schedule says, and a log does not say when anybody began: of these nothing
-is known, and a spec that asks needs ``rt``.
+**Real time** (``rt``): one transaction had ended before the other began. A transaction lasts from
+its first step in the schedule to its last one, including the reads of its client before it: these
+count as reads of the transaction. A step is a moment, so a transaction with one step begins and
+ends there. If transactions wait for each other, they do not end where the schedule says, and a log
+does not say when a transaction began. There the relation is missing, and a spec that uses it needs
+``rt``.
 """
 
 from __future__ import annotations
@@ -78,19 +72,21 @@ class RowVersion(NamedTuple):
     """One version of a row."""
 
     writer: int
-    """Who installed it, by position."""
+    """Position of the transaction that installed it."""
     table: str
-    """The table of the row."""
+    """Table of the row."""
     row: str
-    """The row's identity."""
+    """Identity of the row."""
     before: Row | None
-    """What was there; None: it was unborn or dead."""
+    """Values before this version; None if the row was unborn or dead."""
     after: Row | None
-    """What is there from then on, likewise."""
+    """Values of this version; None if the row is dead."""
 
 
 def version_chains(events: Sequence[Event]) -> dict[tuple[str, str], list[RowVersion]]:
-    """The versions of each row that somebody wrote, by table and row, without the initial one.
+    """Return the versions of each row that some transaction wrote, without the initial one.
+
+    The keys are table and row; versions are in the order of ``events``.
 
     >>> from isolitmus.checker.execution.commit_loop import execute
     >>> from isolitmus.specs import litmus
@@ -110,7 +106,7 @@ def version_chains(events: Sequence[Event]) -> dict[tuple[str, str], list[RowVer
 
 
 INIT = "init"
-"""The name of the node that stands for what was there at the start."""
+"""Name of the node of the transaction that made the initial tables."""
 
 
 def add_row_reads(events: Sequence[Event], builder: FrameBuilder) -> None:
@@ -122,16 +118,15 @@ def add_row_reads(events: Sequence[Event], builder: FrameBuilder) -> None:
     >>> seen = build_frame(execute(litmus("reorder")).events, reads=True)
     >>> seen.nodes[2:]
     ('init', 'delete r(t WHERE part = 0: (100, 0))', 'delete r(t WHERE part = 0: (1, 0))')
-    >>> [(seen.nodes[i], str(seen.reasons["rival", i, j])) for i, j in seen.relations["rival"].pairs()]
-    [('insert', 'insert added row (100, 0)')]
+    >>> ((i, j),) = seen.relations["rival"].pairs()
+    >>> seen.nodes[i], str(seen.reasons["rival", i, j])
+    ('insert', 'insert added row (100, 0)')
     """
     _RowReadPairs(events, builder).add()
 
 
 class _Observation(NamedTuple):
-    """One read of one row: the reader's position, the versions of the row (the initial one first),
-    and which of them was seen.
-    """
+    """Read of one row: position of the reader, versions (the initial one first), index seen."""
 
     reader: int
     read: RowRead
@@ -140,7 +135,7 @@ class _Observation(NamedTuple):
 
     @property
     def row(self) -> Row | None:
-        """The row as it was seen, or else as it first was."""
+        """Values of the row as seen; if it was not there, its first values."""
         shown = [self.versions[self.seen], *self.versions]
         return next((version.after for version in shown if version.after is not None), None)
 
@@ -219,11 +214,9 @@ class _RowReadPairs:
                 )  # fmt: skip
 
     def saw(self, observed: _Observation) -> tuple[str, Row | None]:
-        """How the reader saw the row: the kind of reason, and the row as it was when it was
-        there.
-        """
+        """Return the kind of reason for what the reader saw, and the last values of the row."""
         seen = observed.versions[observed.seen]
-        if seen.row == seen.table:  # no row: the words name what was read
+        if seen.row == seen.table:  # an item that is no row; the words name what was read
             return "had item", seen.after
         if seen.after is not None:
             return "had row", seen.after
@@ -237,19 +230,26 @@ class _RowReadPairs:
 
 
 BASIC = relations_of("histories", "logs")
+"""Relations that all histories and logs have."""
 RELATIONS = (*BASIC, *READ_RELATIONS)
 BASIC_SETS = sets_of("histories", "logs")
 SETS = (*BASIC_SETS, *NODE_SETS)
 
 
 def build_frame(events: Sequence[Event], *, reasons: bool = True, reads: bool = False) -> Frame:
-    """The frame of the transactions that took effect, in the order in which they ended.
+    """Return the frame of the transactions that took effect, in the order in which they ended.
 
-    A transaction is a session of its own unless it names one that it shares. ``reasons`` False
-    leaves out why, for counting; ``reads`` True gives it the reads as nodes, see
-    ``checker.execution.frame``. Relations: see RELATIONS, of which those of the reads are there
-    only with them; sets: SETS, likewise. Of a footprint it asks only whether there is one, and for
-    its table.
+    A transaction is a session of its own, unless it names a shared one. Of a footprint, only its
+    presence and its table are used.
+
+    Parameters
+    ----------
+    events : sequence of Event
+        The transactions.
+    reasons : bool
+        Whether each edge has a reason; False saves time where edges are only counted.
+    reads : bool
+        Whether reads are nodes, with the relations in `READ_RELATIONS` and the sets in `NODE_SETS`.
     """
     builder = dependencies(events, reasons=reasons)
     if reads:
@@ -264,8 +264,9 @@ def dependencies(
     *,
     reasons: bool = True,
 ) -> FrameBuilder:
-    """The frame of transactions so far, with room for more relations and sets, by name or, if they
-    are a format's own, by their terms.
+    """Return a builder with the dependencies between transactions.
+
+    ``relations`` and ``sets`` are given by name or, if they are a format's own, by their terms.
     """
     names = [event.name for event in events]
     builder = FrameBuilder(names, (*BASIC, *relations), (*BASIC_SETS, *sets), reasons=reasons)
@@ -277,7 +278,7 @@ def dependencies(
 
 
 def _orders(events: Sequence[Event], builder: FrameBuilder) -> None:
-    """The order of the log, and what each commit had seen."""
+    """Add session order, log order, visibility, and unseen concurrent commits."""
     for j, later in enumerate(events):
         for i, earlier in enumerate(events):
             if i < j and later.session is not None and earlier.session == later.session:
@@ -322,7 +323,7 @@ class _Dependencies:
                         self.predicate(j, read, chain)
 
     def overwrote(self, first: RowVersion, second: RowVersion, row: Row) -> None:
-        """ww; ``row`` is as it was when it was last there."""
+        """Add a ww edge; ``row`` has the values when the row last existed."""
         if first.writer == second.writer:
             return
         self.builder.add(
@@ -338,7 +339,7 @@ class _Dependencies:
         written: dict[tuple[str, str], list[RowVersion]],
         position: dict[str, int],
     ) -> None:
-        """wr from the writer of each row version read; rw to the writer of the version after it."""
+        """Add wr edges from writers of the versions read, rw edges to writers of the next ones."""
         reader = self.events[j].name
         for row in read.matched:
             writer = position.get(row.writer)
@@ -357,7 +358,9 @@ class _Dependencies:
                 )  # fmt: skip
 
     def predicate(self, j: int, read: RowRead, chain: Sequence[RowVersion]) -> None:
-        """wr from a seen version that changes the matches of the predicate, rw to one not seen."""
+        """Add wr edges from seen versions that change the matching rows, rw edges to unseen
+        ones.
+        """
         event = self.events[j]
         at = event.seen_by(read)
         seen = sum((self.events[version.writer].version or 0) <= at for version in chain)
@@ -385,8 +388,10 @@ class _Dependencies:
     def became(
         self, read: RowRead, missed: Sequence[RowVersion]
     ) -> tuple[str, Row, dict[str, Any]]:
-        """What became of a row that a read saw, or did not see, with the row: ``missed`` are the
-        versions after the one that it saw, up to one that changes whether the row matches.
+        """Return the kind of reason, the row and the nouns for a change that a read did not see.
+
+        ``missed`` are the versions after the one that the read saw, up to one that changes whether
+        the row matches.
         """
         saw, last = missed[0].before, missed[-1]
         then, now, by = last.before or (), last.after or (), self.name(last)
@@ -406,7 +411,7 @@ class _Dependencies:
         return "went and came", saw or (), {"writer": self.name(took), "now": now, "last": by}
 
     def name(self, version: RowVersion) -> str:
-        """Who installed a version of a row."""
+        """Return the name of the transaction that installed a version of a row."""
         return self.events[version.writer].name
 
 
@@ -414,7 +419,7 @@ class _Dependencies:
 
 
 def needs_times(spec: Spec) -> bool:
-    """Whether a spec asks who had ended when somebody else began.
+    """Return whether a spec depends on real time.
 
     >>> from isolitmus.specs import level
     >>> needs_times(level("strict-serializable")), needs_times(level("serializable"))
@@ -424,7 +429,7 @@ def needs_times(spec: Spec) -> bool:
 
 
 def add_real_time(frame: Frame, schedule: Schedule) -> Frame:
-    """The frame with ``rt``, as the schedule has it.
+    """Return the frame with the relation ``rt`` of a schedule.
 
     >>> from isolitmus.model.frame import Frame
     >>> from isolitmus.model.schedule import Schedule

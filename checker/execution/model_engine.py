@@ -1,4 +1,4 @@
-"""The model as an engine, as a record."""
+"""Engine record of the model."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What is to hold when all is over: queries that are to give no row, asked of DuckDB.
+"""Postconditions of litmus tests: queries, executed in DuckDB, that must return no row at the end.
 
-Beside the tables they may ask ``t_written`` of a table ``t``: what each transaction that committed
-left of each row that it wrote, its name first, as ``written_by``.
+Beside the tables they may use ``t_written`` of a table ``t``: the last values of each row that a
+committed transaction wrote, preceded by the transaction's name as ``written_by``.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 __all__ = ["Postconditions", "Written", "written_rows"]
 
 Written = tuple[tuple[str, str, "Row"], ...]
-"""Rows that were written: the table, by whom, the values."""
+"""Written rows: table, transaction, values."""
 
 
 def written_rows(events: Iterable[Event]) -> Written:
-    """What the writes of transactions have left."""
+    """Return the rows that the writes of transactions left."""
     left = (
         (write.table, event.name, write.after)
         for event in events
@@ -38,17 +38,17 @@ def written_rows(events: Iterable[Event]) -> Written:
 
 
 class Postconditions:
-    """The postconditions of a litmus test. LitmusError for one that DuckDB does not understand."""
+    """Postconditions of a litmus test; LitmusError if DuckDB cannot execute one."""
 
     def __init__(self, litmus: Litmus) -> None:
         self._litmus = litmus
         self._duck: duckdb.DuckDBPyConnection | None = None
 
     def broken(self, tables: Mapping[str, Rows], left: Written) -> Iterator[str]:
-        """The names of those that do not hold."""
+        """Yield the names of violated postconditions."""
         if not self._litmus.postconditions:
             return
-        import duckdb  # few tests have any, and it takes long
+        import duckdb  # a slow import, and few tests have postconditions
 
         from isolitmus.checker.execution.duckdb_dialect import open_duck
 
@@ -69,7 +69,7 @@ class Postconditions:
         self._duck.execute("ROLLBACK")
 
     def _connected(self, duck: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyConnection:
-        """An empty database, with the tables."""
+        """Create the tables in an empty database, and return it."""
         for schema in self._litmus.tables.values():
             columns = columns_of(schema)
             duck.execute(f'CREATE TABLE "{schema.name}" ({columns})')

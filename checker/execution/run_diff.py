@@ -1,12 +1,9 @@
-"""Differences between runs and from expectations; all runs that are possible.
+"""Differences between two runs, and between a run and its expectation; all possible runs of a test.
 
-A run compared with another one, and with what is expected of it.
-
-Each point is met, not met, or not compared, because one side does not say it: that is no agreement,
-and is told apart. The fields are walked, so that a new one is compared or nothing runs.
-
-What may become of a test that has parts which the model cannot compute: every run, whatever these
-give.
+Each compared point agrees, differs, or is uncompared because one side does not say it: that is no
+agreement, and is counted apart. The fields of a run are enumerated, so that a new field is compared
+or raises an error. If a test has parts that the model cannot compute, `possible_runs` enumerates
+the runs for all their values.
 """
 
 from __future__ import annotations
@@ -41,25 +38,21 @@ __all__ = [
 ]
 
 ComparedPoint = tuple[bool | None, str]
-"""Whether two sides agree (None: one of them does not say), and in words: how they differ, or what
-it is.
-"""
+"""Agreement of two sides (None: one does not say), and the point or difference in words."""
 
 BESIDE = ("unsaid", "message")
-"""What a run says of a transaction that is no point of its own."""
+"""Fields of a transaction's run that are not compared as points."""
 WHO = ("engine", "engine_version", "base")
-"""What a run says of who saw it, in which two runs of one test may differ."""
+"""Fields that identify the observer; two runs of one test may differ in them."""
 FOLLOWS = {"exception": "outcome", "error_class": "outcome", "commits": "version"}
-"""Fields that cannot but differ where another one does, of which that is said."""
+"""Fields that must differ where another one does; only the other one is reported."""
 LOG = {"blind": "blind", "level": "isolation_level", "operation": "operation"}
-"""What a file calls the fields that a commit says of itself."""
+"""Field of a transaction's run for each key of a file's log expectations."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunDiff:
-    """How many points were compared, where the two sides differ, a sentence each, and what could
-    not be compared.
-    """
+    """Number of compared points, differences as sentences, and points not compared."""
 
     points: int
     differences: tuple[str, ...]
@@ -67,7 +60,7 @@ class RunDiff:
 
     @classmethod
     def of(cls, points: Iterable[ComparedPoint]) -> RunDiff:
-        """These points."""
+        """Return the result of these points."""
         every = list(points)
         open_ = dict.fromkeys(words for agree, words in every if agree is None)
         return cls(
@@ -78,7 +71,7 @@ class RunDiff:
 
 
 class RunJudgement(Protocol):
-    """A run of a litmus test, and what is said of it."""
+    """Interface of a run of a litmus test with its verdicts."""
 
     @property
     def litmus(self) -> Litmus: ...
@@ -92,14 +85,15 @@ class RunJudgement(Protocol):
 
 
 def run_differences(predicted: Run, seen: Run) -> tuple[str, ...]:
-    """Where a real run differs from the model's, a sentence each; empty if in nothing that both
-    say.
+    """Return the differences of a real run from the model's, one sentence each.
+
+    Points that one of the runs does not say are ignored.
     """
     return compare_runs(predicted, seen).differences
 
 
 def compare_runs(predicted: Run, seen: Run) -> RunDiff:
-    """A real run beside the model's, step by step, in all that a run has but WHO saw it.
+    """Compare a real run with the model's, in all fields except those in WHO.
 
     >>> from dataclasses import replace
     >>> from isolitmus.checker import run
@@ -114,7 +108,7 @@ def compare_runs(predicted: Run, seen: Run) -> RunDiff:
 
 
 def compare_with_expectation(expect: Expectation, judged: RunJudgement) -> RunDiff:
-    """A run beside what is expected of it."""
+    """Compare a run with its expectation."""
     return RunDiff.of(
         point
         for field in fields(Expectation)
@@ -171,7 +165,7 @@ def _transaction(
 
 
 def _both_fail(a: str, b: str) -> bool:
-    """Whether two outcomes are errors, of whatever class."""
+    """Return whether two outcomes are errors, of any class."""
     return a.startswith("error:") and b.startswith("error:")
 
 
@@ -182,16 +176,16 @@ def _versions(
     *,
     ended: bool,
 ) -> Iterator[ComparedPoint]:
-    """The versions of a run, and those that were predicted: if that ``ended`` in a silence, there
-    may be more.
+    """Yield points that compare versions.
+
+    If the prediction ended in a silence, more may be observed.
     """
     yield (
         len(ours) == len(theirs) or (ended and len(ours) < len(theirs)),
         f"{len(ours) - 1} versions predicted, {len(theirs) - 1} observed",
     )
-    for k, (a, b) in enumerate(
-        zip(ours, theirs, strict=False)
-    ):  # one that is too many has been said
+    # a different number of versions is reported above
+    for k, (a, b) in enumerate(zip(ours, theirs, strict=False)):
         for table in () if k in unread else dict.fromkeys((*a, *b)):
             what = f"table {table} at version {k}"
             yield _rows_point(what, a.get(table), b.get(table), "predicted", "observed")
@@ -210,7 +204,7 @@ def _rows(rows: Rows | None) -> str:
     return " ".join(map(show_row, rows)) or "no rows"
 
 
-# What is expected
+# A run and its expectation
 
 
 def _outcomes(
@@ -341,14 +335,15 @@ POINTS: Mapping[str, Callable[[Any, RunJudgement], Iterator[ComparedPoint]]] = {
     "holds": partial(_verdicts, "allowed"),
     "fails": partial(_verdicts, "forbidden"),
 }
-"""The points of each field of an expectation."""
+"""Function that yields the points of each field of an expectation."""
 
 
 def possible_runs(
     litmus: Litmus, protocol: Spec, undecided: UndeterminedError
 ) -> UndeterminedError:
-    """All runs that a test may end in that ends ``undecided``; why these are not known, if they are
-    not.
+    """Return all possible runs of a test whose run is ``undecided``.
+
+    The result is a `SeveralRuns`. If the runs cannot be enumerated, it is the error that says why.
 
     >>> from isolitmus.specs import protocol
     >>> from isolitmus.specs.files.litmus_file import read_litmus

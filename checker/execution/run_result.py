@@ -1,13 +1,12 @@
-"""Results of ``run``: a run judged, explained serially, compared; or several possible runs.
+"""Results of the command ``run``: a run judged, explained and compared, or possible runs.
 
-The verb ``run``: a run judged, explained serially, and compared with what is expected of it.
+A run is judged by observable facts. Its transactions are retraced: the model evaluates each
+statement on the version that the run says it read, in the log order of the run. If the tables of
+the retraced execution equal those of the run at every version, its frame is that of the run.
+Otherwise the verdicts of levels are unknown, with the reason.
 
-A run is judged by what anyone can observe of it. Its transactions are retraced: each statement is
-evaluated by the model on the version that the run says it read, in the order that the run says the
-log has. If the tables of the retraced execution are those of the run at every version, its frame is
-the run's; if not, the levels are unknown, and why is said.
-
-A litmus test of which the model says several runs: what is so in all of them, and what is possible.
+`PossibleRuns` is the result for a test with several possible runs: what holds in all of them, and
+what is possible.
 """
 
 from __future__ import annotations
@@ -72,10 +71,24 @@ __all__ = ["PossibleRuns", "RunResult", "retrace", "run"]
 
 
 def run(litmus: Litmus | NameOrPath, protocol: SpecLike) -> RunResult:
-    """Carry a litmus test out on the model, under a protocol; of either the name or the path of its
-    file will do. SeveralRuns if it has a part that the model cannot compute, with all runs that may
-    come of it.
+    """Execute a litmus test on the model under a protocol.
 
+    Parameters
+    ----------
+    litmus : Litmus, str or path
+        The test, its name or the path of its file.
+    protocol : Spec, str or path
+        The commit protocol, its name or the path of its file.
+
+    Raises
+    ------
+    LitmusError
+        If the test is an abstract history, which has no statements.
+    SeveralRuns
+        If the test has a part that the model cannot compute; it contains all possible runs.
+
+    Examples
+    --------
     >>> done = run("reorder", "delta-write-serializable")
     >>> done.serial.orders, str(done.levels["log-serializable"])
     (('delete insert',), 'forbidden')
@@ -95,7 +108,7 @@ def run(litmus: Litmus | NameOrPath, protocol: SpecLike) -> RunResult:
 
 
 def retrace(litmus: Litmus, observed: Run) -> Execution:
-    """The model's execution along a run's own read versions and log order, without any check."""
+    """Return the model's execution along a run's read versions and log order, without checks."""
     form = format_named(litmus.format)
     inits = initial_stages(form, litmus.tables, litmus.init)
     driver, now = form.drive(litmus, inits, None), 0
@@ -131,9 +144,10 @@ def retrace(litmus: Litmus, observed: Run) -> Execution:
 
 
 def retrace_by_rows(litmus: Litmus, execution: Execution) -> Execution:
-    """What took effect in an execution of the model's own, as ``retrace`` has it: in the order of
-    the log, and with the tables that the test's own format gives, whatever that of the protocol
-    made of the files.
+    """Return what took effect in an execution of the model, in the form that `retrace` has.
+
+    Transactions are in log order, with tables of the test's own format, whatever the protocol's
+    format did to the files.
     """
     took = [replace(event, read_set=None) for event in execution.events if not event.aborted]
     took.sort(key=lambda e: ((e.commits or (e.read_version,))[-1], e.version is None, e.name))
@@ -145,27 +159,25 @@ def retrace_by_rows(litmus: Litmus, execution: Execution) -> Execution:
 
 @dataclass(frozen=True)
 class RunResult(PageResult, GraphResult, Tabular):
-    """A run with its frame, its serial explanation, its levels, and how far it met expectations."""
+    """Run with its frame, its serial orders, the verdicts of levels, and its expectations."""
 
     litmus: Litmus
-    """What was carried out."""
+    """Executed test."""
     run: Run
-    """What was observed."""
+    """Observed run."""
     execution: Execution | None = field(default=None, repr=False, compare=False)
-    """The model's, if the run is its own; of any other it is retraced."""
+    """Execution of the model, if the run is its own; any other run is retraced."""
 
     @cached_property
     def serial(self) -> SerialOrders:
-        """The serial explanation, from the rows that the run shows."""
+        """Serial orders that produce the tables of the run."""
         if self.litmus.raw:
             return SerialOrders((), ())
         return explain_serially(self.litmus, self.run, self.executor)
 
     @cached_property
     def breaks(self) -> tuple[str, ...] | None:
-        """The postconditions of the litmus test that do not hold at the end; None if the model
-        cannot retrace the run.
-        """
+        """Violated postconditions of the litmus test; None if the model cannot retrace the run."""
         execution, _ = self._retraced
         if execution is None:
             return None
@@ -174,7 +186,7 @@ class RunResult(PageResult, GraphResult, Tabular):
 
     @cached_property
     def executor(self) -> ModelExecutor:
-        """The model's own, which keeps what it has executed."""
+        """Model's executor, which caches the orders it has executed."""
         return ModelExecutor(self.litmus)
 
     @cached_property
@@ -192,7 +204,7 @@ class RunResult(PageResult, GraphResult, Tabular):
 
     @cached_property
     def frame(self) -> Frame | None:
-        """The frame of what took effect; None if the model cannot retrace the run."""
+        """Frame of the transactions that took effect; None if the model cannot retrace the run."""
         execution, _ = self._retraced
         return None if execution is None else execution_frame(execution)
 
@@ -202,8 +214,9 @@ class RunResult(PageResult, GraphResult, Tabular):
         return None if execution is None else execution_frame(execution, reads=True)
 
     def frame_for(self, spec: Spec) -> Frame | None:
-        """The frame on which a spec judges the run: with its reads as nodes, and what was when, if
-        it asks for them.
+        """Return the frame on which a spec judges the run.
+
+        Reads are nodes and real time is included if the spec needs them.
         """
         frame = self._frame_with_reads if needs_reads(spec) else self.frame
         execution, _ = self._retraced
@@ -212,19 +225,19 @@ class RunResult(PageResult, GraphResult, Tabular):
         return add_real_time(frame, execution.schedule) if needs_times(spec) else frame
 
     def verdict(self, spec: Spec) -> Verdict:
-        """What a spec says of the run."""
+        """Return the verdict of a spec on the run."""
         frame = self.frame_for(spec)
         return Unknown(self._retraced[1]) if frame is None else judge(frame, spec)
 
     @cached_property
     def levels(self) -> Mapping[str, Verdict]:
-        """The verdict of every level that ships."""
+        """Verdict of every shipped level."""
         log = format_named(self.litmus.format).log
         return {name: self.verdict(level(name)) for name in levels(log)}
 
     @cached_property
     def explained(self) -> Mapping[str, Explanation]:
-        """What a serial order explains, by the levels that forbid the run for its conflicts."""
+        """Serial explanations of the run, by level that forbids it for its conflicts."""
         execution, _ = self._retraced
         forbidden = [name for name, v in self.levels.items() if isinstance(v, Forbidden)]
         if execution is None:
@@ -233,16 +246,14 @@ class RunResult(PageResult, GraphResult, Tabular):
 
     @property
     def expectation(self) -> Expectation | None:
-        """What the litmus test expects of this engine by name and release, or of this protocol;
-        None if that is nothing.
-        """
+        """Expectation of the test for this engine's release or this protocol; None if none."""
         expect = self.litmus.expect
         found = (expect.get(name, Expectation()) for name in (self._release, self.run.protocol))
         return next((each for each in found if each != Expectation()), None)
 
     @property
     def apart(self) -> bool:
-        """Whether the litmus test says of this engine's release what it does: it differs from the
+        """True if the test expects something else from this engine's release than from the
         model.
         """
         return self.expectation is not None and self.expectation is self.litmus.expect.get(
@@ -255,9 +266,12 @@ class RunResult(PageResult, GraphResult, Tabular):
 
     @property
     def word(self) -> str:
-        """The run in one word: ``anomaly`` (at some version no serial order gives the table),
-        ``aborted`` (a conflict ended a transaction), ``silent`` (the protocol's source does not say
-        how one ends), ``error`` (something else ended one), or ``allowed``.
+        """Outcome of the run in one word.
+
+        ``anomaly``: at some version no serial order produces the table. ``aborted``: a transaction
+        aborted by a conflict. ``silent``: the protocol's source does not say how a transaction
+        ends. ``error``: a transaction ended otherwise. ``unknown``: the outcome of a transaction is
+        unknown. ``allowed``: none of these.
         """
         seen = self.run.transactions.values()
         if self.serial.unexplained:
@@ -270,7 +284,7 @@ class RunResult(PageResult, GraphResult, Tabular):
 
     @cached_property
     def held(self) -> RunDiff:
-        """The run beside what the litmus test expects of it."""
+        """Comparison of the run with the expectation of the test."""
         return (
             RunDiff.of(())
             if self.expectation is None
@@ -279,12 +293,12 @@ class RunResult(PageResult, GraphResult, Tabular):
 
     @property
     def differences(self) -> tuple[str, ...]:
-        """Where the run is not what the litmus test expects, a sentence each."""
+        """Differences from the expectation, one sentence each."""
         return self.held.differences
 
     @property
     def uncompared(self) -> tuple[str, ...]:
-        """What nobody can compare, because the engine does not tell it or nobody can read it."""
+        """Points that cannot be compared: the engine does not tell them, or they are unreadable."""
         return (
             *self.held.uncompared,
             *(f"the rows of {name}" for name in sorted(self.litmus.opaque)),
@@ -292,35 +306,35 @@ class RunResult(PageResult, GraphResult, Tabular):
 
     @property
     def expected(self) -> str:
-        """``met``, ``not met``, or ``none`` where nothing is expected that could be compared."""
+        """``met``, ``not met``, or ``none`` if no expected point could be compared."""
         if not self.held.points:
             return "none"
         return "not met" if self.differences else "met"
 
     @property
     def graph(self) -> DependencyGraph:
-        """The transactions, and the dependencies between those that took effect."""
+        """Transactions, and the dependencies between those that took effect."""
         from isolitmus.checker.execution.dependency_graph import transaction_graph
 
         return transaction_graph(self.litmus, self.frame)
 
     @property
     def timeline(self) -> Timeline:
-        """When each transaction started and ended, and what became of it."""
+        """Start, end and outcome of each transaction."""
         from isolitmus.model.run import Timeline
 
         return Timeline(self.litmus.schedule, self.run)
 
     @property
     def records(self) -> Records:
-        """What each transaction did, a row each."""
+        """Transactions as a table, one row each."""
         return self.run.records
 
     def __repr__(self) -> str:
         return repr(self.run)
 
     def to_json(self) -> dict[str, object]:
-        """The run as docs/interface.md, 6, has it."""
+        """Return the run in the format of docs/interface.md, 6."""
         observed = self.run
         return {
             "engine": observed.engine,
@@ -345,8 +359,9 @@ class RunResult(PageResult, GraphResult, Tabular):
 
 
 def _predicted(litmus: Litmus, seen: Run) -> tuple[Execution | None, str]:
-    """The model's execution of what another engine has carried out, if nobody can tell the two
-    apart; else why not.
+    """Return the model's execution of a run of another engine, if the two are indistinguishable.
+
+    Otherwise return None and the first difference.
     """
     execution = execute(litmus, protocol(seen.protocol))
     unlike = run_differences(observed_run(litmus, execution, seen.protocol), seen)
@@ -354,7 +369,7 @@ def _predicted(litmus: Litmus, seen: Run) -> tuple[Execution | None, str]:
 
 
 def _unlike(litmus: Litmus, run: Run, execution: Execution) -> str:
-    """Where the retraced execution is not the run; empty if nowhere."""
+    """Return the first difference of a run from its retraced execution; empty if there is none."""
     retraced = {event.name: event.effect for event in execution.events}
     for name, seen in run.transactions.items():
         if seen.outcome not in TOOK_EFFECT:
@@ -386,7 +401,7 @@ def _tables_json(tables: Mapping[str, Rows]) -> dict[str, object]:
 
 
 def _scanned_json(transaction: TransactionRun) -> dict[str, object]:
-    """What there is to say of one whose statements are scans."""
+    """Return the JSON fields of a transaction whose statements are scans."""
     if transaction.emitted is None and not transaction.waits:
         return {}
     waits = [{"step": wait.step, "behind": list(wait.behind)} for wait in transaction.waits]
@@ -412,9 +427,7 @@ def _transaction_json(transaction: TransactionRun) -> dict[str, object]:
 
 @dataclass(frozen=True)
 class PossibleRuns:
-    """All runs that a test may end in, and the one that an engine's ended in, if it was carried
-    out.
-    """
+    """All possible runs of a test, and the run that an engine executed, if any."""
 
     litmus: Litmus
     several: SeveralRuns
@@ -422,17 +435,20 @@ class PossibleRuns:
 
     @property
     def run(self) -> Run:
-        """The run that was seen; else one of those that may be, to name who says so."""
+        """Observed run; else the first possible one, which names the engine."""
         return self.several.runs[0] if self.seen is None else self.seen
 
     @property
     def word(self) -> str:
-        """No word tells which it is."""
+        """Outcome in one word, which is never known."""
         return "unknown"
 
     @cached_property
     def differences(self) -> tuple[str, ...]:
-        """Where it is not as expected, and where what was seen is none of those that may be."""
+        """Differences from the expectation, and of the observed run from the closest possible one.
+
+        Without an observed run, those of the possible run with the fewest differences.
+        """
         if self.seen is None:
             return min(
                 (RunResult(self.litmus, run).differences for run in self.several.runs), key=len
@@ -442,16 +458,16 @@ class PossibleRuns:
         return judged.differences + apart
 
     def _none(self) -> tuple[str, ...]:
-        """Where the run that was seen differs from that of the possible ones which is most like
-        it.
-        """
+        """Return the differences of the observed run from the closest possible run."""
         assert self.seen is not None
         return min((run_differences(one, self.seen) for one in self.several.runs), key=len)
 
     @property
     def end(self) -> str:
-        """``not met``; ``met`` if what is expected holds of all that may be, or of what was seen;
-        else ``possible``, or ``predicted`` of what was seen.
+        """Result of the comparison: ``not met``, ``met``, ``possible`` or ``predicted``.
+
+        ``met`` if all possible runs, or the observed one, meet the expectation; otherwise
+        ``possible``, or ``predicted`` for an observed run.
         """
         if self.differences:
             return "not met"
@@ -462,7 +478,7 @@ class PossibleRuns:
 
     @property
     def ends(self) -> dict[str, tuple[str, ...]]:
-        """How each transaction may end, in words: one way, if that is certain."""
+        """Possible endings of each transaction, in words; a single one is certain."""
         runs = self.several.runs
         return {
             name: tuple(sorted({_ending(run.transactions[name]) for run in runs}, key=_rank))
@@ -471,9 +487,7 @@ class PossibleRuns:
 
     @property
     def lines(self) -> Iterator[str]:
-        """The differences of a run that failed, how each transaction can end, and the certain
-        tables.
-        """
+        """Lines of text: differences of a failed run, possible endings, tables that are certain."""
         yield from self.differences
         runs = self.several.runs
         ends = self.ends
@@ -494,7 +508,7 @@ class PossibleRuns:
                 yield f"  {name:<{width}}  {done}"
 
     def to_json(self) -> dict[str, object]:
-        """The possible runs as docs/interface.md, 6, has them."""
+        """Return the possible runs in the format of docs/interface.md, 6."""
         first = self.run
         return {
             "engine": first.engine,
@@ -523,5 +537,5 @@ def _ending(done: TransactionRun) -> str:
 
 
 def _rank(ending: str) -> tuple[bool, bool, str]:
-    """First what takes effect, last what fails."""
+    """Return a sort key: endings that take effect first, failures last."""
     return not ending.startswith(TOOK_EFFECT), "error" in ending, ending

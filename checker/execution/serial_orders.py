@@ -1,36 +1,31 @@
 """Serial orders by two executors, and what they explain of a run that a level forbids.
 
-The serial explanation: which serial orders of the writers give the table that was seen.
+Every permutation of the writers up to a version is executed one by one from the initial tables, and
+the tables are compared as bags. Two executors that share nothing do so: the model's own, and that
+of the format (DuckDB for SQL). A disagreement between them is a defect of one, and is raised.
 
-Every permutation of the writers up to a version is executed one by one from the initial tables and
-compared as bags, by two executors that share nothing: the model's own, and that of the format, for
-SQL DuckDB. A disagreement between them is a defect of one, and is raised, never passed over.
+Levels judge conflicts (Adya): a row that was inserted and deleted unseen makes a dependency from a
+reader that missed it, although its result would have been the same without the row. So a history
+that a level forbids may still have a serial order in a weaker form of docs/semantics.md, 3.2. These
+forms are no levels here:
 
-Beside a verdict: what a serial order explains of a history that a level forbids for its conflicts.
+- *view*, ``write-serializable-view``: in some serial order, all transactions read what they did
+  read, and the final table equals the observed one;
+- *state*, ``write-serializable-state``: some order produces the final table, whatever would have
+  been read; ``…-coherent``: its prefixes produce every version.
 
-Levels judge conflicts (Adya): a row that came and went unseen leads to who missed it, although what
-that one read would have been the same without. So a history that a level forbids may have a serial
-order all the same, in one of the weaker forms of docs/semantics.md, 3.2, which are no levels here:
+The witnesses here are orders with names, readers included; ``tests/level_forms.py`` does the same
+for writers alone, for theorems.
 
-- *view*, ``write-serializable-view``: one after another, in some order, all read what they did
-  read, and the last table is the one that was seen;
-- *state*, ``write-serializable-state``: some order gives the last table, whatever would have been
-  read; ``…-coherent``: by its parts it gives every version.
+The level decides which transactions and which orders count. ``serializable``: all transactions,
+with the results of readers, each after those before it in its session. ``log-serializable``: only
+the order of the log. ``write-serializable``: the writers. ``update-serializable``: the writers and
+one reader at a time. A read consists of row versions, by writer and values, and of the columns and
+constraints of the tables.
 
-These are the witnesses, orders with names, readers among them; ``tests/level_forms.py`` asks the
-same of writers alone, for theorems.
-
-Who counts and which orders do is the level's: all transactions with what readers read, each after
-those before it in its session (``serializable``); the order of the log alone
-(``log-serializable``); the writers (``write-serializable``); the writers and one reader at a time
-(``update-serializable``). What is read are versions of rows, by who wrote them and their values,
-and the columns and constraints of the tables; tables are compared as bags.
-
-View and state forms of levels, asked by name: ``write-serializable-state`` of a history on tables.
-
-A form is no text over relations: the statements are executed in other orders, and that is looked at
-(docs/semantics.md, 3.2). So it needs statements; a history of reads and writes has none. Orders
-that give the table are those of which both executors say so.
+View and state forms can be checked by name. A form is no text over relations: statements are
+executed in other orders, so it needs statements, which a history of reads and writes does not have.
+An order produces the table only if both executors say so.
 """
 
 from __future__ import annotations
@@ -75,13 +70,11 @@ __all__ = [
 ]
 
 MOST_WRITERS = 8
-"""So many writers have 40,320 serial orders; with one more a search of all of them takes
-minutes.
-"""
+"""Maximum number of writers: 8 have 40,320 serial orders, and 9 take minutes."""
 
 
 class ModelExecutor:
-    """The model's own executor; prefixes are shared between orders."""
+    """Model's own executor of serial orders; prefixes are shared between orders."""
 
     def __init__(self, litmus: Litmus) -> None:
         self._litmus, self._form = litmus, format_named(litmus.format)
@@ -90,12 +83,12 @@ class ModelExecutor:
         self._effects: dict[tuple[str, ...], Effect] = {}
 
     def after(self, order: tuple[str, ...]) -> Mapping[str, Rows] | None:
-        """The tables after these transactions in this order; None if one of them fails."""
+        """Return the tables after these transactions in this order; None if one of them fails."""
         state = self.state(order)
         return None if state is None else {name: table.rows() for name, table in state.items()}
 
     def state(self, order: tuple[str, ...]) -> Database | None:
-        """As ``after``, with all that the model knows of the tables."""
+        """Return the model's state after these transactions; None if one of them fails."""
         if order not in self._states:
             before = self.state(order[:-1])
             self._states[order] = None if before is None else self._step(order, before)
@@ -108,17 +101,16 @@ class ModelExecutor:
         )
 
     def effect(self, order: tuple[str, ...]) -> Effect | None:
-        """What the last of these does after the others in this order; None if one of those
-        fails.
-        """
+        """Return the effect of the last transaction after the others; None if one fails."""
         self.state(order)
         return self._effects.get(order)
 
 
 @dataclass(frozen=True, slots=True)
 class SerialOrders:
-    """The serial orders of the writers that explain the final tables, and the versions at which no
-    order of the writers so far explains the tables.
+    """Serial orders of the writers that produce the final tables.
+
+    ``unexplained`` are the versions whose tables no order of the writers so far produces.
     """
 
     orders: tuple[str, ...]
@@ -126,9 +118,7 @@ class SerialOrders:
 
 
 def writers(run: Run, last: int | None = None) -> tuple[str, ...]:
-    """The transactions that recorded a version, the ``last`` one or an earlier (None: any), in the
-    order of the log.
-    """
+    """Return the transactions that recorded a version, up to ``last``, in log order."""
     recorded = [(min(t.commits), name) for name, t in run.transactions.items() if t.commits]
     return tuple(name for first, name in sorted(recorded) if last is None or first <= last)
 
@@ -136,9 +126,23 @@ def writers(run: Run, last: int | None = None) -> tuple[str, ...]:
 def explain_serially(
     litmus: Litmus, run: Run, executor: ModelExecutor | None = None
 ) -> SerialOrders:
-    """The serial explanation of a run, by both executors; Disagreement if they differ,
-    IsolitmusError if it has more than MOST_WRITERS writers. ``executor``: the model's, with the
-    orders that it knows already.
+    """Return the serial orders that explain a run, found by both executors.
+
+    Parameters
+    ----------
+    litmus : Litmus
+        The test.
+    run : Run
+        Its run.
+    executor : ModelExecutor, optional
+        The model's executor, with the orders that it has executed already.
+
+    Raises
+    ------
+    Disagreement
+        If the executors differ.
+    IsolitmusError
+        If the run has more than `MOST_WRITERS` writers.
     """
     if len(writers(run)) > MOST_WRITERS:
         raise IsolitmusError(
@@ -173,7 +177,7 @@ def _orders(
 
 
 def is_serial_order(executor: Executor, order: tuple[str, ...], seen: Mapping[str, Rows]) -> bool:
-    """Whether the transactions in this order give the tables that were seen."""
+    """Return whether the transactions in this order produce the observed tables."""
     tables = executor.after(order)
     return (
         tables is not None
@@ -185,7 +189,17 @@ def is_serial_order(executor: Executor, order: tuple[str, ...], seen: Mapping[st
 def unexplained_versions(
     executor: Executor, so_far: Sequence[tuple[str, ...]], versions: Sequence[Mapping[str, Rows]]
 ) -> tuple[int, ...]:
-    """The versions whose tables no serial order of the writers so far, a tuple for each, gives."""
+    """Return the versions whose tables no serial order of the writers so far produces.
+
+    Parameters
+    ----------
+    executor : Executor
+        Executes the orders.
+    so_far : sequence of tuple of str
+        The writers up to each version.
+    versions : sequence of mapping
+        The tables at each version.
+    """
     return tuple(
         k
         for k, (names, seen) in enumerate(zip(so_far, versions, strict=True))
@@ -194,15 +208,16 @@ def unexplained_versions(
 
 
 CONFLICT = ("serializable", "log-serializable", "write-serializable", "update-serializable")
-"""The levels that are about a serial order, and judge it by conflicts."""
+"""Levels that are defined by a serial order, and judge it by conflicts."""
 
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """What serial orders explain of what a level forbids: the table (no order does, if there are no
-    ``orders``), all that was read (``reads``), and every ``version`` of the table.
+    """Explanation by serial orders of a history that a level forbids.
 
-    Of ``update-serializable`` there may be several orders, for different readers.
+    ``orders`` produce the final table; if it is empty, no order does. ``reads`` says whether they
+    also explain all reads, ``versions`` whether they produce every version of the table. For
+    ``update-serializable`` there may be several orders, for different readers.
     """
 
     level: str
@@ -212,7 +227,7 @@ class Explanation:
 
     @property
     def name(self) -> str | None:
-        """The form of the level that the history has, by the names of docs/semantics.md, 3.2.
+        """Form of the level that the history has, by the names of docs/semantics.md, 3.2.
 
         >>> Explanation("serializable", (("a", "b"),), reads=True).name
         'serializable-view'
@@ -225,7 +240,7 @@ class Explanation:
         return f"{self.level}-state{coherent}" if self.orders else None
 
     def to_json(self) -> dict[str, object]:
-        """The sense, the orders, and whether they give every version."""
+        """Return the sense, the orders, and whether they produce every version."""
         orders = [" ".join(order) for order in self.orders]
         return {"sense": self.name, "orders": orders, "every_version": self.versions}
 
@@ -237,17 +252,30 @@ def strongest_explanations(
     serial: SerialOrders | None = None,
     executor: ModelExecutor | None = None,
 ) -> dict[str, Explanation]:
-    """The strongest explanation of an execution beside what each of these levels says of it.
+    """Return the strongest serial explanation of an execution, for each of these levels.
 
-    None beside a level that is not about a serial order, of what has no rows, or of more writers
-    than all orders are tried of. ``serial``: the serial orders that give the table, both executors
-    agreeing; they are looked for if they are not given, by ``executor``, with the orders that it
-    knows already.
+    Levels that are not defined by a serial order are left out. The result is empty if the test has
+    no rows, or more writers than `MOST_WRITERS`.
 
+    Parameters
+    ----------
+    litmus : Litmus
+        The test.
+    execution : Execution
+        Its execution.
+    levels : iterable of str
+        Names of levels that forbid the execution.
+    serial : SerialOrders, optional
+        Serial orders that produce the table, by both executors; computed if not given.
+    executor : ModelExecutor, optional
+        The model's executor, with the orders that it has executed already.
+
+    Examples
+    --------
     >>> from isolitmus.checker.execution.commit_loop import execute
     >>> from isolitmus.specs import litmus
-    >>> reorder = litmus("reorder")
-    >>> found = strongest_explanations(reorder, execute(reorder), ["log-serializable", "write-serializable"])
+    >>> reorder, levels = litmus("reorder"), ["log-serializable", "write-serializable"]
+    >>> found = strongest_explanations(reorder, execute(reorder), levels)
     >>> [(one.level, one.name) for one in found.values()]
     [('log-serializable', None), ('write-serializable', 'write-serializable-view')]
     """
@@ -263,7 +291,7 @@ def strongest_explanations(
 
 
 class SerialExplainer:
-    """An execution, and what orders of its transactions explain of it."""
+    """Explanations of an execution by orders of its transactions."""
 
     def __init__(self, litmus: Litmus, execution: Execution, executor: ModelExecutor) -> None:
         self.executor, self.format = executor, format_named(litmus.format)
@@ -279,7 +307,7 @@ class SerialExplainer:
         ]
 
     def best(self, level: str, orders: Sequence[tuple[str, ...]]) -> Explanation:
-        """The strongest of what the orders that give the table explain."""
+        """Return the strongest explanation by the given orders, which produce the final table."""
         if level == "log-serializable":
             orders = [order for order in orders if order == self.log]
         best = Explanation(level, ())
@@ -291,8 +319,9 @@ class SerialExplainer:
         return best
 
     def explanations(self, level: str, orders: Sequence[tuple[str, ...]]) -> Iterator[Explanation]:
-        """What each order explains; with ``update-serializable`` each reader may have another
-        one.
+        """Yield the explanation of each order.
+
+        For ``update-serializable``, also yield one in which each reader has its own order.
         """
         readers = [] if level == "write-serializable" else self.readers
         for order in orders:
@@ -311,8 +340,10 @@ class SerialExplainer:
     def placed(
         self, order: tuple[str, ...], readers: Sequence[Event], level: str
     ) -> tuple[str, ...] | None:
-        """The order with the readers in it, each where its version was, or else, but in the order
-        of the log, as early as it may be; None if somebody reads there what it did not read.
+        """Return the order with the readers in it; None if a transaction would read something else.
+
+        Each reader is placed at its version if possible. Otherwise, except for
+        ``log-serializable``, it is placed as early as possible.
         """
         full = self._placed(order, readers, level, early=False)
         if full is None and readers and level != "log-serializable":
@@ -331,6 +362,7 @@ class SerialExplainer:
             return in_turn and self.reads_as_before(event, before)
 
         for k in range(len(order) + 1):
+            # place readers before writer k: all that fit, or only those that read this very version
             before = order[:k]
             here = [r for r in left if early or self.so_far(r.read_version) == set(before)]
             while (reader := next((r for r in here if fits(r, before)), None)) is not None:
@@ -344,13 +376,13 @@ class SerialExplainer:
         return None if left else tuple(done)
 
     def in_turn(self, event: Event, done: Sequence[str]) -> bool:
-        """Whether those before it in its session are there already."""
+        """Return whether the transactions before it in its session are done."""
         earlier = self.events[: self.events.index(event)]
         mine = [e.name for e in earlier if e.session is not None and e.session == event.session]
         return all(name in done for name in mine)
 
     def reads_as_before(self, event: Event, before: tuple[str, ...]) -> bool:
-        """Whether a transaction reads after these writers what it did read."""
+        """Return whether a transaction reads, after these writers, what it did read."""
         effect, state = self.executor.effect((*before, event.name)), self.executor.state(before)
         if effect is None or state is None or effect.error is not None:
             return False
@@ -359,23 +391,21 @@ class SerialExplainer:
         return same and _read(effect) == _read(event.effect)
 
     def defined(self, event: Event, database: Database) -> object:
-        """The definitions of the tables that a transaction touches: everybody reads them."""
+        """Return the definitions of the tables that a transaction touches and so reads."""
         footprint = event.effect.footprint
         touched = {read.table for read in event.effect.reads}
         touched |= set() if footprint is None else {footprint.table}
         return self.format.definitions(database, self.tables, touched)
 
     def every_version(self, order: tuple[str, ...]) -> bool:
-        """Whether the order of those so far gives the table at every version."""
+        """Return whether the prefixes of the order produce the tables at every version."""
         return all(
             is_serial_order(self.executor, tuple(n for n in order if n in self.so_far(k)), seen)
             for k, seen in enumerate(self.versions)
         )
 
     def views_at_every_version(self) -> bool:
-        """Whether at each version an order of the writers so far gives each what it read, and the
-        table.
-        """
+        """Return whether, at each version, some order explains the writers' reads and the table."""
         for k, seen in enumerate(self.versions):
             so_far = [name for name in self.log if name in self.so_far(k)]
             if not any(
@@ -387,14 +417,12 @@ class SerialExplainer:
         return True
 
     def so_far(self, version: int) -> set[str]:
-        """The writers up to a version."""
+        """Return the writers up to a version."""
         return {e.name for e in self.writers if e.version is not None and e.version <= version}
 
 
 def _read(effect: Effect) -> object:
-    """What a transaction read: the row versions of each of its reads, by who wrote them and their
-    values.
-    """
+    """Return the reads of a transaction: row versions, by writer and values."""
     return [
         (read.table, read.words, Counter((row.writer, row.values) for row in read.matched))
         for read in effect.reads
@@ -402,18 +430,18 @@ def _read(effect: Effect) -> object:
 
 
 class NamedForm(NamedTuple):
-    """A form of a level."""
+    """Form of a level."""
 
     level: str
-    """Of which level it is a form."""
+    """Level of which it is a form."""
     sense: str
-    """view, state, or one of these at every version."""
+    """``view``, ``state``, or one of these at every version."""
     asks: str
-    """What an order has to give, as a clause."""
+    """Requirement on the order, as a clause."""
 
     @property
     def title(self) -> str:
-        """What it is called in a sentence."""
+        """Name of the form in a sentence."""
         return f"{capitalized(self.level)} ({self.sense})"
 
 
@@ -448,18 +476,37 @@ NAMED_FORMS = {
     for level, senses in SENSES.items()
     for sense, asks in senses.items()
 }
-"""By name, all that can be asked."""
+"""All forms that can be checked, by name."""
 
 
 def form_verdicts(litmus: Litmus, execution: Execution, names: Sequence[str]) -> dict[str, Verdict]:
-    """What forms of levels say of an execution, by their names in NAMED_FORMS; KeyError for
-    another. What is allowed has an order that shows it, where one order does.
+    """Return the verdicts of forms of levels on an execution.
 
+    An allowed form has a serial order as witness, if one order suffices.
+
+    Parameters
+    ----------
+    litmus : Litmus
+        The test.
+    execution : Execution
+        Its execution.
+    names : sequence of str
+        Names in `NAMED_FORMS`.
+
+    Raises
+    ------
+    KeyError
+        If a name is unknown.
+
+    Examples
+    --------
     >>> from isolitmus.checker.execution.commit_loop import execute
     >>> from isolitmus.specs import litmus
     >>> reorder = litmus("reorder")
-    >>> form_verdicts(reorder, execute(reorder), ["write-serializable-state", "log-serializable-state"])
-    {'write-serializable-state': allowed, in the order delete insert, 'log-serializable-state': forbidden
+    >>> form_verdicts(reorder, execute(reorder), ["write-serializable-state"])
+    {'write-serializable-state': allowed, in the order delete insert}
+    >>> form_verdicts(reorder, execute(reorder), ["log-serializable-state"])
+    {'log-serializable-state': forbidden
       not log-serializable-state}
     """
     forms = {name: NAMED_FORMS[name] for name in names}
@@ -490,8 +537,9 @@ def _witness(
     orders: Sequence[tuple[str, ...]],
     unexplained: Sequence[int],
 ) -> tuple[str, ...] | None:
-    """An order that shows that an execution has a form; empty: several do, each its part. None: it
-    has not.
+    """Return an order that shows that an execution has a form; None if it does not have it.
+
+    An empty order means that several orders are needed, one for each part.
     """
     if form.sense == VIEWS:
         return () if found.views_at_every_version() else None

@@ -1,4 +1,4 @@
-"""Processes beside this one, which end with it."""
+"""Worker processes that end with this one."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 __all__ = ["available_cores", "ignore_interrupts", "process_pool"]
 
 GONE = 5.0
-"""So many seconds at most a process that was told to end is waited for."""
+"""Maximum time to wait for a process that was told to end, in seconds."""
 
 
 def available_cores() -> int:
-    """The processors that this process may use."""
+    """Return the number of processors that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
@@ -30,8 +30,9 @@ def available_cores() -> int:
 def process_pool(
     processes: int, begin: Callable[..., None], *given: Any
 ) -> Iterator[ProcessPoolExecutor]:
-    """So many processes, each of which has begun with ``begin(*given)``; they end with the block.
-    Work is handed to them within ``ignore_interrupts()``.
+    """Start worker processes, each initialized by ``begin(*given)``; they end with the block.
+
+    Submit work within `ignore_interrupts`.
     """
     context = multiprocessing.get_context("spawn")
     pool = ProcessPoolExecutor(processes, context, _begin, (begin, given))
@@ -39,18 +40,18 @@ def process_pool(
     try:
         yield pool
         pool.shutdown()
-    finally:  # also at a Ctrl-C, which the processes do not hear: they must not stay
+    finally:  # also at Ctrl-C, which the worker processes ignore
         pool.shutdown(wait=False, cancel_futures=True)
         started = set(multiprocessing.active_children()) - before
         for process in started:
             process.terminate()
-        for process in started:  # one that is being born would find what it wants gone, and say so
+        for process in started:  # else a starting process would report that its files are gone
             process.join(GONE)
 
 
 @contextmanager
 def ignore_interrupts() -> Iterator[None]:
-    """A Ctrl-C waits until the block ends; processes that start in it never hear one."""
+    """Block SIGINT (Ctrl-C) until the block ends; processes that start in it never receive one."""
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
@@ -68,7 +69,7 @@ def _begin(begin: Callable[..., None], given: tuple[Any, ...]) -> None:
 
 
 def _end_with_parent() -> None:
-    """Else a process whose parent is killed would wait for work for ever."""
+    """End this process when its parent ends; a killed parent would leave it waiting for work."""
     parent = multiprocessing.parent_process()
     assert parent is not None
     parent.join()

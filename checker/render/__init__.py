@@ -1,1 +1,1 @@
-"""Words, pictures and pages of results."""
+"""Rendering of results as text, pictures and pages."""

@@ -33,11 +33,11 @@ __all__ = [
 ]
 
 NEAR_MISSES_SHOWN = 5
-"""Number of near misses that are printed."""
+"""Maximum number of near misses that are printed."""
 LISTED = 6
-"""Number of counts of a kind that are printed."""
+"""Maximum number of counts of one kind that are printed."""
 NAMED = 16
-"""Length of the name of a commit in the picture."""
+"""Maximum length of a commit's name in the picture."""
 LEFT, RIGHT = 126.0, WIDTH - 8.0
 """Positions of the oldest and the newest version in the picture; the names are to the left."""
 NAMES = {
@@ -49,7 +49,7 @@ NAMES = {
 
 
 def commit_times(overview: Overview) -> str:
-    """Return the time span of the commits, after a comma; nothing if they do not record it.
+    """Return the time span of the commits after a comma; empty if they do not record it.
 
     >>> from isolitmus.model.audit import Overview
     >>> commit_times(Overview({}, {}, {}, 1767225600000, 1767312000000))
@@ -62,16 +62,18 @@ def commit_times(overview: Overview) -> str:
 
 
 def overview_lines(overview: Overview) -> Iterator[str]:
-    """Yield the overview in lines.
+    """Yield the lines of the overview.
 
     >>> from isolitmus.model.audit import Overview
-    >>> for line in overview_lines(Overview({"WRITE": 3}, {"Serializable": 3}, {"x": 3}, overlapping=1,
-    ...     pairs={"WRITE beside WRITE": 1})): print(line)
+    >>> pairs = {"WRITE beside WRITE": 1}
+    >>> one = Overview({"WRITE": 3}, {"Serializable": 3}, {"x": 3}, overlapping=1, pairs=pairs)
+    >>> for line in overview_lines(one): print(line)  # doctest: +NORMALIZE_WHITESPACE
     operations: 3 WRITE
     levels: 3 Serializable
     writers: 3 x
     overlaps: 1 commit did not see a concurrent commit (1 WRITE concurrent with WRITE)
-    near misses: none (with another timing, none of these pairs would have conflicted or been reordered)
+    near misses: none (with another timing, none of these pairs would have conflicted
+    or been reordered)
     """
     for name in ("operations", "levels", "writers"):
         yield f"{name}: {_counts(getattr(overview, name))}"
@@ -160,7 +162,7 @@ def _time(milliseconds: int) -> str:
 
 
 def overview_svg(overview: Overview, theme: Theme = "auto") -> str:
-    """Draw the newest commits as a standalone picture, one line each.
+    """Return a standalone picture of the newest commits, one line each.
 
     A commit that did not see others is a bar from the version that it read to the version that it
     made, and dotted lines lead to those others; every other commit is a dot.
@@ -213,7 +215,7 @@ def _short(text: str) -> str:
 
 
 FINDINGS_SHOWN = 100
-"""Number of findings of a kind, certainty and table on the page."""
+"""Maximum number of findings of a kind, certainty and table on the page."""
 
 
 def audit_page(audits: Sequence[Audit], made: PageOrigin) -> str:
@@ -221,7 +223,8 @@ def audit_page(audits: Sequence[Audit], made: PageOrigin) -> str:
 
     >>> from isolitmus.model.audit import Audit
     >>> from isolitmus.checker.render.page_parts import PageOrigin
-    >>> page = audit_page([Audit("<t>", 0, 4, ())], PageOrigin("isolitmus 1", "today", "isolitmus audit"))
+    >>> made = PageOrigin("isolitmus 1", "today", "isolitmus audit")
+    >>> page = audit_page([Audit("<t>", 0, 4, ())], made)
     >>> "&lt;t&gt;" in page, "5 commits" in page, "isolitmus 1, today" in page
     (True, True, True)
     """
@@ -247,6 +250,6 @@ def audit_page(audits: Sequence[Audit], made: PageOrigin) -> str:
 
 
 def _groups(audit: Audit) -> list[tuple[str, str, int, list[Finding]]]:
-    """Return kind, certainty, number and the first findings of each group."""
+    """Return kind, certainty, number and first findings of each group."""
     found = groupby(audit.findings, lambda finding: (finding.kind, finding.certainty))
     return [(*key, audit.counts[key], list(group)[:FINDINGS_SHOWN]) for key, group in found]

@@ -1,5 +1,7 @@
-"""Claims in text, and the page of the documents: claim by claim, the editions side by side, the
-matrices cell by cell.
+"""Claims as text, and the page of the documents.
+
+The page shows the claims one by one, the editions side by side, and the cells of the conflict
+matrices.
 """
 
 from __future__ import annotations
@@ -38,10 +40,11 @@ if TYPE_CHECKING:
 __all__ = ["CELLS", "cell_table", "claim_lines", "documents_pages", "evidence_words"]
 
 PAGES = {"PT": "newest", "JA": "middle", "AR": "oldest"}
-"""The editions of Databricks' page, as the protocols call them that stand for them."""
+"""Editions of Databricks' page, by the abbreviation in the names of their protocols."""
 READ_IN_PART = "EN"
-"""The edition of which only the pages on levels and on row-level concurrency are in the claims;
-from 14.3 LTS on its matrix is that of the newest before it, and so is its protocol.
+"""Edition of which only the pages on levels and on row-level concurrency are in the claims.
+
+From 14.3 LTS on, its matrix and its protocol are those of the newest edition before it.
 """
 CHANGES = ("delete-row", "update-row", "merge")
 SIDES: Mapping[str, tuple[str, ...]] = {
@@ -49,23 +52,23 @@ SIDES: Mapping[str, tuple[str, ...]] = {
     "UPDATE, DELETE, MERGE": CHANGES,
     "OPTIMIZE": ("optimize",),
 }
-"""What stands for the statements of the page in the matrix of pairs."""
+"""Statements in the matrix of pairs that represent each statement of the page."""
 LEVELS = ("serializable", "write-serializable")
 
 
 class MatrixCell(NamedTuple):
-    """A cell of the page's matrices."""
+    """Cell of the page's matrices."""
 
     claim: str
-    """The number of its claim."""
+    """Number of its claim."""
     sides: tuple[str, str]
-    """The statements, of SIDES."""
+    """Its two statements, keys of SIDES."""
     by_row: bool
-    """Whether it is of the matrix with row-level concurrency."""
+    """True if it is in the matrix with row-level concurrency."""
     layouts: tuple[str, ...]
-    """The layouts that stand for its tables."""
+    """Layouts that represent its tables."""
     levels: tuple[str, ...] = LEVELS
-    """The levels that it is of."""
+    """Its levels."""
 
 
 _ROWS = ("unpartitioned with vectors",)
@@ -87,7 +90,7 @@ CELLS = (
     MatrixCell("D18", (OPTIMIZE, CHANGE), False, _VECTORS),
     MatrixCell("D19", (OPTIMIZE, OPTIMIZE), False, _VECTORS),
 )
-"""The cells of both matrices."""
+"""Cells of both matrices."""
 
 
 def documents_pages(claims: Sequence[Claim], cells: str) -> Mapping[str, str]:
@@ -155,7 +158,7 @@ def _slug(part: str) -> str:
 
 
 def _in_parts(claims: Sequence[Claim]) -> list[Claim]:
-    """The claims with those of one part beside each other, parts in the order of their first."""
+    """Return the claims grouped by part; parts are in the order of their first claim."""
     order = list(dict.fromkeys(claim.part for claim in claims))
     return sorted(claims, key=lambda claim: order.index(claim.part))
 
@@ -168,11 +171,11 @@ WHO: Mapping[str, str] = {
     "derby": "Apache Derby",
     "postgres": "PostgreSQL",
 }
-"""Who answers questions, as a reader knows them."""
+"""Display names of engines."""
 
 
 def _answered(claim: Claim) -> str:
-    """Return who has answered the questions of a claim, in brackets; nothing if none was asked."""
+    """Return in brackets the engines that answered a claim's questions; empty if none was asked."""
     engines = {name for piece in claim.evidence if not piece.of_page for name in piece.engines}
     found = [words for name, words in WHO.items() if name in engines]
     found += ["the page's protocols"] * any(piece.of_page for piece in claim.evidence)
@@ -180,9 +183,7 @@ def _answered(claim: Claim) -> str:
 
 
 def _shown(claim: Claim) -> Iterator[str]:
-    """A line for each question that was asked; one for those that differ in their protocol
-    alone.
-    """
+    """Yield a line for each question; those that differ only in their protocol share one."""
 
     def alike(piece: ClaimEvidence) -> object:
         question = piece.question
@@ -207,9 +208,7 @@ def _shown(claim: Claim) -> Iterator[str]:
 
 
 def _short(protocols: list[str]) -> list[str]:
-    """Return the names of protocols, with a pattern in the place of all those of Databricks that it
-    matches.
-    """
+    """Return the names of protocols; a pattern replaces Databricks protocols that match it."""
     shipped_ones = [name for name in shipped_files("protocols") if name.startswith("databricks-")]
     wanted = [
         "databricks-*",
@@ -250,7 +249,7 @@ def _asked(question: ClaimQuestion, under: str) -> str:
 
 
 def _came(answer: Expectation | FigureStatements, question: ClaimQuestion) -> str:
-    """What comes out, in words."""
+    """Return the outcome in words."""
     if isinstance(answer, Expectation):
         return "; ".join(_of_run(answer))
     figures = {count.name: count.value for count in answer if count.sign == "="}
@@ -264,7 +263,7 @@ FIGURES = {
     "found = no": "no counterexample",
     "found = yes": "a counterexample",
 }
-"""Statements on figures that have words."""
+"""Words for questions that produce numbers."""
 
 
 def _figure(text: str, figures: Mapping[str, object], question: ClaimQuestion) -> str:
@@ -341,8 +340,19 @@ def _rows(rows: Rows) -> str:
 def cell_table(
     matrix: Matrix, seen: Mapping[tuple[str, MatrixPlace], str], claims: Mapping[str, Claim]
 ) -> str:
-    """The cells of both matrices as a table: what each edition has, what the model predicts, and
-    what was ``seen`` of real Delta, by protocol and place.
+    """Return the cells of both matrices as a table.
+
+    It shows the text of each edition, the model's prediction, and the outcome observed on real
+    Delta.
+
+    Parameters
+    ----------
+    matrix : Matrix
+        Matrix of pairs.
+    seen : mapping
+        Observed outcomes by protocol and place.
+    claims : sequence of Claim
+        The claims.
     """
     signs = {sign: _sign(outcome) for outcome, sign in LETTERS.items()} | {"e": "e"}
     head = ["claim", "statements", "at", *PAGES, "model", "Delta"]
@@ -385,7 +395,7 @@ def _predicted(matrix: Matrix, places: list[MatrixPlace], under: str) -> str:
 
 
 def _sign(outcome: str) -> str:
-    """What an outcome is counted as: a conflict is ``x``, silence ``?``."""
+    """Return the sign of an outcome: ``x`` for a conflict, ``?`` for silence."""
     if outcome in ("unknown", "silent"):
         return "?"
     if outcome == NOT_MODELLED or outcome.startswith("error:"):
@@ -402,7 +412,7 @@ def _tally(signs: list[str]) -> str:
 
 
 def claim_lines(claim: Claim) -> Iterator[str]:
-    """The whole entry.
+    """Yield the lines of a claim's full entry.
 
     >>> from isolitmus.specs.files.claims_file import claim
     >>> for line in list(claim_lines(claim("D34")))[:5]:

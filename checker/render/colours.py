@@ -1,8 +1,7 @@
-"""The colours of pages and pictures, light and dark, and the style that every picture has in
-itself.
+"""Colours of pages and pictures, light and dark, and the style sheet inside each picture.
 
-A picture that is cut out of a page, saved or put into another one keeps its colours: its style
-names them outright, for some renderers of SVG know no variables.
+A picture that is cut out of a page, saved or embedded keeps its colours: its style contains them
+literally, because some SVG renderers do not support variables.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ if TYPE_CHECKING:
 __all__ = ["DARK", "LIGHT", "PICTURE", "Theme", "coloured", "picture_style"]
 
 Theme = Literal["auto", "light", "dark"]
-"""The colours of a picture: ``auto`` follows whoever looks at it (``prefers-color-scheme``)."""
+"""Colours of a picture; ``auto`` follows the viewer's setting (``prefers-color-scheme``)."""
 
 LIGHT = {
     "page": "#ffffff",
@@ -47,8 +46,9 @@ DARK = {
 }
 
 PICTURE = "isolitmus-picture"
-"""The class of a picture: its style, which a browser applies to the whole page, reaches nothing
-else.
+"""Class of pictures.
+
+It limits a picture's style, which a browser applies to the whole page, to pictures.
 """
 
 SANS = 'system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", "Liberation Sans", sans-serif'
@@ -97,11 +97,11 @@ RULES: tuple[tuple[str, str, Mapping[str, str]], ...] = (
     ("text.badge", f"font: 700 12px {SANS}", {}),
     ("text.badge.cycle", "", {"fill": "on"}),
 )
-"""What the parts of a picture look like, by class: shape and font, and which colour paints what."""
+"""Style of the parts of a picture, by class: shape and font, and the colour of each part."""
 
 
 def picture_style(theme: Theme = "auto") -> str:
-    """The style sheet of a picture, which stands inside it.
+    """Return the style sheet inside a picture.
 
     >>> "#1b1f24" in picture_style("light"), "#1b1f24" in picture_style("dark")
     (True, False)
@@ -121,7 +121,7 @@ def picture_style(theme: Theme = "auto") -> str:
 
 
 def coloured(palette: Mapping[str, str], within: str = "") -> str:
-    """The colours of pictures, of those inside ``within`` (a selector) or of all.
+    """Return the style sheet of pictures' colours, for all or inside a selector ``within``.
 
     >>> coloured(DARK, ".night").splitlines()[0]
     '.night .isolitmus-picture { background: #15181c }'

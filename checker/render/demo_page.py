@@ -1,6 +1,4 @@
-"""The report of a demo: one HTML page with, for each history that was found, all one needs to judge
-it.
-"""
+"""Report of a demo: an HTML page with each history that was found and its explanation."""
 
 from __future__ import annotations
 
@@ -36,13 +34,14 @@ if TYPE_CHECKING:
 __all__ = ["DemoAdvice", "DemoRun", "Demonstration", "demo_page"]
 
 TRIED = 4
-"""Up to so many writers, the table that every serial order of them gives is shown."""
+"""Maximum number of writers for which the table of every serial order is shown."""
 
 
 @dataclass(frozen=True, slots=True)
 class DemoRun:
-    """A history under one protocol: what the model predicts, what an engine did (None: not run),
-    and where they differ.
+    """History under one protocol: the model's prediction, an engine's run, and differences.
+
+    The engine's run is None if it was not run.
     """
 
     predicted: RunResult
@@ -52,43 +51,43 @@ class DemoRun:
 
 @dataclass(frozen=True, slots=True)
 class DemoAdvice:
-    """What one can do about a history."""
+    """Remedy for a history."""
 
     title: str
-    """In a few words."""
+    """Title in a few words."""
     how: str
-    """In a sentence or two."""
+    """Description in a sentence or two."""
     sql: str
-    """The statement for it; empty: there is none."""
+    """SQL statement; empty if there is none."""
     helps: bool
-    """Whether it does."""
+    """True if it helps."""
     checked: str
-    """What was found of that."""
+    """Result of checking it."""
     cost: str
-    """What becomes of the history."""
+    """Outcome of the history with it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Demonstration:
-    """A history that was found, and in plain words what it is about."""
+    """History that was found, with an explanation."""
 
     separation: Separation
-    """The answer that it is of."""
+    """Result of `separate` that contains it."""
     replays: tuple[DemoRun, ...]
-    """It under protocols, predicted and observed."""
+    """Its runs under protocols, predicted and observed."""
     title: str
-    """What happens."""
+    """Title: the event."""
     promise: str
-    """What was promised."""
+    """Promise that it violates."""
     matters: str
-    """Why it matters."""
+    """Consequence of the violation."""
     advice: tuple[DemoAdvice, ...] = ()
-    """What can be done."""
+    """Remedies."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Cell:
-    """What stands in a cell: words, or rows, those marked that the other side lacks."""
+    """Content of a cell: words, or rows, with those marked that the other side lacks."""
 
     words: str
     table: ShownTable | None = None
@@ -96,8 +95,9 @@ class _Cell:
 
 @dataclass(frozen=True, slots=True)
 class _ComparisonLine:
-    """A line of the comparison; ``observed`` is None where nothing was run. ``verdict``: it is
-    about levels.
+    """Line of the comparison.
+
+    ``observed`` is None if nothing was run; ``verdict`` says whether the line is about levels.
     """
 
     label: str
@@ -112,9 +112,7 @@ class _ComparisonLine:
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """A step of the schedule in words, and the tables if it made a version, marked where they are
-    other than before.
-    """
+    """Step of the schedule in words; if it made a version, the tables, with changes marked."""
 
     name: str
     words: str
@@ -124,7 +122,7 @@ class _Step:
 
 @dataclass(frozen=True, slots=True)
 class _Trial:
-    """The tables that a serial order gives (None: it fails), marked where those seen are other."""
+    """Tables that a serial order produces (None: it fails), with differences marked."""
 
     order: tuple[str, ...]
     tables: tuple[ShownTable, ...] | None
@@ -138,7 +136,7 @@ BEFORE = {
 
 
 def demo_page(findings: Sequence[Demonstration], headline: str, made: PageOrigin) -> str:
-    """The page: no script, nothing loaded from anywhere, every text escaped."""
+    """Return the page, without scripts or external resources, and with every text escaped."""
     replays = [replay for finding in findings for replay in finding.replays]
     return render_template(
         "report.html.j2",
@@ -167,32 +165,32 @@ def demo_page(findings: Sequence[Demonstration], headline: str, made: PageOrigin
 
 
 def _hero(findings: Sequence[Demonstration]) -> Demonstration | None:
-    """What the page begins with: a history that no serial order explains, if there is one."""
+    """Return the first history of the page: one that no serial order explains, if there is one."""
     shown = [finding for finding in findings if finding.replays]
     unexplained = (f for f in shown if not f.separation.serial or not f.separation.serial.orders)
     return next(unexplained, next(iter(shown), None))
 
 
 def _at_start(judged: RunResult) -> list[ShownTable]:
-    """The tables before anything starts."""
+    """Return the initial tables."""
     names = column_names(judged.litmus, (), judged.executor)
     return [column_rows(t, names[t], rows) for t, rows in judged.run.versions[0].items()]
 
 
 def _admitted(finding: Demonstration) -> RunResult:
-    """The run under the protocol that admits the history."""
+    """Return the run under the protocol that admits the history."""
     predicted = [replay.predicted for replay in finding.replays]
     return next((p for p in predicted if p.run.protocol == finding.separation.a), predicted[0])
 
 
 def _at_end(judged: RunResult) -> list[ShownTable]:
-    """The tables when everything has ended."""
+    """Return the final tables."""
     names = column_names(judged.litmus, writers(judged.run), judged.executor)
     return [column_rows(t, names[t], rows) for t, rows in judged.run.tables.items()]
 
 
 def _graph(finding: Demonstration) -> GraphFigure:
-    """The dependency graph of the history as it was found, the cycle thick."""
+    """Return the dependency graph of the history as it was found, with a thick cycle."""
     shown = _admitted(finding)
     assert shown.frame is not None
     nodes = {name: shown.litmus.transactions[name].sql for name in shown.frame.nodes}
@@ -200,7 +198,7 @@ def _graph(finding: Demonstration) -> GraphFigure:
 
 
 def _steps(judged: RunResult) -> Iterator[_Step]:
-    """The schedule as it was carried out."""
+    """Yield the steps of the executed schedule."""
     run = judged.run
     versions = list(at_every_version(judged.litmus, run, judged.executor))
     read: set[str] = set()
@@ -235,7 +233,7 @@ def _end(done: TransactionRun) -> str:
 
 
 def _trials(judged: RunResult) -> list[_Trial]:
-    """What one would have got from the writers one after another, in every order."""
+    """Return the tables that each serial order of the writers produces."""
     names = writers(judged.run)
     if len(names) > TRIED:
         return []
@@ -254,7 +252,7 @@ def _trials(judged: RunResult) -> list[_Trial]:
 
 
 def _lines(replay: DemoRun) -> Iterator[_ComparisonLine]:
-    """Predicted and observed side by side."""
+    """Yield the lines that compare prediction and observation."""
     ours, theirs = replay.predicted, replay.observed
     seen = None if theirs is None else theirs.run
     for name, t in ours.run.transactions.items():
@@ -302,9 +300,7 @@ def _levels(word: str, judged: RunResult) -> str:
 
 
 def _by_conflicts(judged: RunResult) -> str:
-    """The levels that forbid a run although a serial order explains all that was read, and the
-    table.
-    """
+    """Return the levels that forbid a run although a serial order explains reads and table."""
     return ", ".join(name for name, one in judged.explained.items() if one.reads) or "none"
 
 
@@ -319,7 +315,7 @@ _JUDGEMENTS: Mapping[str, Callable[[RunResult], str]] = {
 
 
 RARE = ("forbidden only by conflicts by", "silent on it", "unknown to")
-"""What is said only where it is so."""
+"""Items that are shown only if they apply."""
 
 
 def _rows_line(
@@ -335,7 +331,10 @@ def _rows_line(
 
 
 def _cell(called: tuple[str, Sequence[str]], rows: Rows | None, other: Rows | None) -> _Cell:
-    """Rows, those that the other side lacks marked: of two like rows against one, the second."""
+    """Return rows with those marked that the other side lacks.
+
+    Of duplicates, the surplus is marked.
+    """
     if not rows:
         return _Cell("nothing" if rows is None else "no rows")
     table = column_rows(*called, rows, other or ())

@@ -1,4 +1,4 @@
-"""Diagnosis of an aborted commit in lines of text: its exception, the table's log, an example."""
+"""Diagnosis of an aborted commit as text: its exception, the table's log, an example."""
 
 from __future__ import annotations
 
@@ -22,22 +22,23 @@ if TYPE_CHECKING:
 __all__ = ["diagnosis_lines", "example_lines", "general_lines", "stopped_lines"]
 
 FILES = 3
-"""Number of files that are named."""
+"""Maximum number of files that are named."""
 FEW = 3
-"""Number of transactions of an example that are shown; of a longer one only those that conflict."""
+"""Maximum number of transactions of an example.
+
+Of a longer one, only the conflicting transactions are shown.
+"""
 OPEN_SOURCE = " (by the rules of open-source Delta on Spark, which compares files)"
-"""Added to examples beside the text of another engine."""
+"""Note on examples for the exception of another engine."""
 RETRY = {"yes": "yes", "no": "no", "after a look": "only after a check"}
 """Words for each value of `retry`."""
 HINTS = ("WITHOUT_HINT", "WITH_PARTITION_HINT", "CONFLICTING_COMMIT")
-"""Parts of an error class after its dot that are not causes."""
+"""Suffixes of error classes that are no causes."""
 ENDS = {"committed": "succeeds", "no-op": "is a no-op"}
 
 
 def diagnosis_lines(found: Diagnosis) -> Iterator[str]:
-    """Yield the diagnosis in lines: what happened, cause, change, retry; then the details and an
-    example.
-    """
+    """Yield the diagnosis: event, cause, change, retry; then the details and an example."""
     known, pasted = found.known, found.pasted
     first, *others = found.changes
     yield f"{known.name}: {_lowered(known.title)}. Retry: {RETRY[known.retry]}."
@@ -67,12 +68,12 @@ def diagnosis_lines(found: Diagnosis) -> Iterator[str]:
 
 
 def _lowered(title: str) -> str:
-    """Return a title as it stands inside a sentence."""
+    """Return a title in the form it has inside a sentence."""
     return f"{title[0].lower()}{title[1:]}"
 
 
 def _place(found: Diagnosis) -> str:
-    """Return where the check is described and implemented."""
+    """Return references to the documentation and implementation of the check."""
     known = found.known
     checks = "docs/delta.md, 2.3; " if "ConflictChecker.scala" in known.place else ""
     if _foreign(found) and found.pasted.condition is None and known.name in CONFLICTS:
@@ -81,7 +82,7 @@ def _place(found: Diagnosis) -> str:
 
 
 def _kind(found: Diagnosis) -> str:
-    """Return what an example is an example of."""
+    """Return the kind of an example in words."""
     assert found.example is not None
     of, facts = found.example.example, found.facts
     *_, winner, mine, _ = of.likeness(facts) or (False,) * 5
@@ -98,8 +99,9 @@ def _kind(found: Diagnosis) -> str:
 
 
 def _foreign(found: Diagnosis) -> str:
-    """Return how the engine's checks differ from those of Delta on Spark; empty if they do not, or
-    if that is unknown.
+    """Return the differences of the engine's checks from those of Delta on Spark.
+
+    Empty if there are none, or if they are unknown.
     """
     engine = exception_table().engines.get(found.pasted.engine)
     return "" if engine is None else engine.note

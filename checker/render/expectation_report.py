@@ -1,6 +1,4 @@
-"""Report on a run of a litmus test: compared with its expectations and with the model's
-prediction.
-"""
+"""Report on a run of a litmus test: differences from its expectation and from the model."""
 
 from __future__ import annotations
 
@@ -34,25 +32,23 @@ __all__ = ["ComparedRun", "PredictedRuns", "expected_protocols"]
 
 @dataclass(frozen=True, slots=True)
 class ComparedRun:
-    """A run, compared with the expectations of its file and, if an engine made it, with the
-    model.
-    """
+    """Run compared with the expectation of its file and, if an engine made it, with the model."""
 
     judged: RunResult
     beside: RunDiff | None
     model: PredictedRuns
-    """What the model says of the test."""
+    """Model's prediction for the test."""
     at_most: str = ""
-    """Why what the model commits may still not be there (``at-most``)."""
+    """Reason why commits of the model may be missing in a real run (``at-most``)."""
 
     @property
     def differences(self) -> tuple[str, ...]:
-        """Where it is not as expected or as predicted."""
+        """Differences from the expectation or the prediction."""
         return self.judged.differences + (() if self.beside is None else self.beside.differences)
 
     @property
     def uncompared(self) -> tuple[str, ...]:
-        """What nobody could compare."""
+        """Points that cannot be compared."""
         apart = ("the model (this release is known to differ from it)",)
         more = (
             (apart if self.judged.apart else ()) if self.beside is None else self.beside.uncompared
@@ -61,7 +57,9 @@ class ComparedRun:
 
     @property
     def end(self) -> str:
-        """``met`` or ``not met``; ``predicted`` if nothing is expected and the model predicts it,
+        """Result of the comparison.
+
+        ``met`` or ``not met``; without an expectation, ``predicted`` if the model predicts the run,
         ``none`` if it is the model's own.
         """
         if self.differences:
@@ -72,19 +70,16 @@ class ComparedRun:
 
     @property
     def run(self) -> Run:
-        """What was carried out."""
         return self.judged.run
 
     @property
     def word(self) -> str:
-        """The run in one word."""
+        """Outcome of the run in one word."""
         return self.judged.word
 
     @property
     def lines(self) -> Iterator[str]:
-        """The differences of a run that failed, then its timeline, reads, conflicts, tables and
-        levels.
-        """
+        """Lines of text: differences of a failed run, timeline, reads, conflicts, tables."""
         judged, run = self.judged, self.judged.run
         yield from self.differences
         yield from timeline(judged.litmus.schedule, run).splitlines()
@@ -113,21 +108,30 @@ class ComparedRun:
             yield f"Not compared: {', '.join(self.uncompared)}"
 
     def to_json(self) -> dict[str, object]:
-        """The run as docs/interface.md, 6, has it."""
+        """Return the run in the format of docs/interface.md, 6."""
         compared = {"differences": list(self.differences), "uncompared": list(self.uncompared)}
         return {**self.judged.to_json(), **compared, "at_most": self.at_most or None}
 
 
 class PredictedRuns:
-    """The model's prediction for a test under a protocol, for comparison with engines."""
+    """Model's prediction for a test under a protocol, for comparison with engines."""
 
     def __init__(self, test: Litmus, spec: Spec) -> None:
         self._test, self._spec = test, spec
         self._known: tuple[RunResult, Mapping[str, Violation]] | None = None
 
     def beside(self, answer: Run | IsolitmusError | None) -> ComparedRun | PossibleRuns:
-        """A run beside the model's (None: it is that one), or beside all that may be; raises the
-        error if there is none, or what the model refuses the test with.
+        """Return an engine's run compared with the model's, or with all possible runs.
+
+        Parameters
+        ----------
+        answer : Run, IsolitmusError or None
+            Run of an engine, or its error; None for the model's own run.
+
+        Raises
+        ------
+        IsolitmusError
+            The given error, or the error with which the model rejects the test.
         """
         if isinstance(answer, IsolitmusError):
             raise answer
@@ -145,7 +149,7 @@ class PredictedRuns:
 
     @property
     def why(self) -> Mapping[str, Violation]:
-        """Why transactions aborted."""
+        """Violations that explain the aborts, by transaction."""
         return self._says[1]
 
     @property
@@ -158,9 +162,11 @@ class PredictedRuns:
 
 
 def expected_protocols(test: Litmus, engine: str) -> list[Spec]:
-    """What an engine is asked for where nobody says: the protocols that a test expects something
-    of, or those of its format if it expects nothing; and those of an engine of another format. If
-    it implements none of them, all that it does implement.
+    """Return the default protocols of a test on an engine.
+
+    These are the protocols for which the test has an expectation or, if it has none, those of its
+    format; and those of an engine of another format. If the engine implements none of them, all
+    that it implements.
     """
     known = protocols(format_named(test.format).log)
     names = [name for name in known if name in test.expect] or related_protocols(form=test.format)

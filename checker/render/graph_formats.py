@@ -1,10 +1,7 @@
-r"""Graphs and timelines for Graphviz, Mermaid and LaTeX.
+"""Graphs and timelines for Graphviz, Mermaid and LaTeX.
 
-Graphs for Graphviz.
-
-Graphs and timelines for Mermaid, which GitHub and most notebooks draw.
-
-Graphs and timelines for LaTeX: a ``tikzpicture`` that needs ``\usepackage{tikz}`` and nothing else.
+GitHub and most notebooks draw Mermaid. The LaTeX form is a ``tikzpicture`` that needs the package
+tikz and nothing else.
 """
 
 from __future__ import annotations
@@ -26,9 +23,22 @@ __all__ = ["digraph", "flowchart", "graph_tikz", "sequence", "timeline_tikz"]
 
 
 def digraph(nodes: Mapping[str, str], edges: Iterable[Edge], cycle: Iterable[Edge] = ()) -> str:
-    r"""A digraph in DOT: ``nodes`` by name with what to write into them, an arrow for each edge
-    with its kind and, as its tooltip, its reason; those of the cycle are thick.
+    r"""Return a graph in DOT (Graphviz).
 
+    An arrow has the kind of its edge as label, and the reason as tooltip; edges of the cycle are
+    thick.
+
+    Parameters
+    ----------
+    nodes : mapping of str to str
+        Text of each node, by name.
+    edges : iterable of Edge
+        The edges.
+    cycle : iterable of Edge
+        Edges of the cycle.
+
+    Examples
+    --------
     >>> from isolitmus.model.reason import Edge
     >>> from isolitmus.model.reason import Reason
     >>> print(digraph({"a": "INSERT", "b": ""}, [Edge("a", "b", "wr", Reason("b read it"))]))
@@ -54,7 +64,7 @@ def digraph(nodes: Mapping[str, str], edges: Iterable[Edge], cycle: Iterable[Edg
 
 
 def _escaped_for_dot(text: str) -> str:
-    """What stands between quotes, on one line."""
+    """Return a text for a quoted string, on one line."""
     return printable(" ".join(text.split())).replace("\\", "\\\\").replace('"', '\\"')
 
 
@@ -62,19 +72,20 @@ MERMAID_ESCAPES = {
     "#": "#35;", '"': "#quot;", "<": "#lt;", ">": "#gt;", ";": "#59;", "&": "#amp;", "`": "#96;",
     "%%": "%#37;",
 }  # fmt: skip
-"""What means something to Mermaid, as it wants that written; two percent signs begin a comment, or
-a directive.
+"""Characters with a meaning in Mermaid, escaped; two percent signs begin a comment or a directive.
 """
 SPECIAL = re.compile("|".join(map(re.escape, MERMAID_ESCAPES)))
 
 
 def flowchart(nodes: Mapping[str, str], edges: Iterable[Edge], cycle: Iterable[Edge] = ()) -> str:
-    """A flowchart: ``nodes`` by name with what to write into them, the reason on every edge, the
-    edges of the cycle thick. What only an edge names, such as ``init``, is there, too.
+    """Return a graph as a Mermaid flowchart, with reasons on edges, and thick edges of the cycle.
+
+    ``nodes`` maps names to texts. Nodes that occur only in edges, such as ``init``, are included.
 
     >>> from isolitmus.model.reason import Edge
     >>> from isolitmus.model.reason import Reason
-    >>> print(flowchart({"a": "INSERT", "b": "SELECT"}, [Edge("a", "b", "wr", Reason("b read it"))]))
+    >>> read = Edge("a", "b", "wr", Reason("b read it"))
+    >>> print(flowchart({"a": "INSERT", "b": "SELECT"}, [read]))
     flowchart LR
         n0["a: INSERT"]
         n1["b: SELECT"]
@@ -102,8 +113,9 @@ def flowchart(nodes: Mapping[str, str], edges: Iterable[Edge], cycle: Iterable[E
 
 
 def sequence(schedule: Schedule, run: Run | None = None) -> str:
-    """A sequence diagram of transactions and the log: an arrow for each step, time downwards; with
-    a run, what became of each transaction at its last step.
+    """Return a Mermaid sequence diagram of transactions and the log, with an arrow for each step.
+
+    With a run, the last step of each transaction shows its outcome.
 
     >>> from isolitmus.model.schedule import Schedule
     >>> print(sequence(Schedule.parse("a.start b a.commit", ["a", "b"])))
@@ -133,7 +145,7 @@ def sequence(schedule: Schedule, run: Run | None = None) -> str:
 
 
 def _escaped_for_mermaid(text: str) -> str:
-    """A text on one line, without what Mermaid would obey."""
+    """Return a text on one line, with Mermaid's syntax escaped."""
     return SPECIAL.sub(lambda found: MERMAID_ESCAPES[found[0]], printable(" ".join(text.split())))
 
 
@@ -142,14 +154,16 @@ LATEX_ESCAPES = {
     "\\": r"\textbackslash{}", "^": r"\textasciicircum{}", "~": r"\textasciitilde{}",
     "<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}", '"': r"\textquotedbl{}",
 }  # fmt: skip
-"""What means something to LaTeX, or is another sign in its fonts."""
+"""Characters with a meaning in LaTeX, or with another glyph in its fonts."""
 FIRST_BEND, BEND = 15, 12
 """By so many degrees the first arrow from one node to another bends, and every further one more."""
 
 
 def graph_tikz(nodes: Mapping[str, str], edges: Iterable[Edge], cycle: Iterable[Edge] = ()) -> str:
-    r"""The nodes in a ring, with what to write into them, an arrow for each edge with its kind,
-    those of the cycle thick; the reason of each is a comment in the line before.
+    r"""Return a graph for LaTeX: nodes in a ring, an arrow with the kind of each edge.
+
+    Edges of the cycle are thick; the reason of each edge is a comment in the line before. ``nodes``
+    maps names to texts.
 
     >>> from isolitmus.model.reason import Edge
     >>> from isolitmus.model.reason import Reason
@@ -190,7 +204,7 @@ def graph_tikz(nodes: Mapping[str, str], edges: Iterable[Edge], cycle: Iterable[
 
 
 def timeline_tikz(schedule: Schedule, run: Run | None = None) -> str:
-    r"""A line for each transaction, time to the right; with a run, what became of each.
+    r"""Return a timeline for LaTeX, with a line for each transaction; with a run, also its outcome.
 
     >>> from isolitmus.model.schedule import Schedule
     >>> print(timeline_tikz(Schedule.parse("a.start b a.commit", ["a", "b"])))
@@ -224,7 +238,7 @@ def _code(text: str) -> str:
 
 
 def _escaped_for_latex(text: str) -> str:
-    r"""A text on one line as LaTeX prints it.
+    r"""Return a text on one line, escaped for LaTeX.
 
     >>> print(_escaped_for_latex("100 % of t_1"))
     100 \% of t\_1
@@ -233,5 +247,5 @@ def _escaped_for_latex(text: str) -> str:
 
 
 def _line(text: str) -> str:
-    """A text on one line, as a comment has it."""
+    """Return a text on one line, for a comment."""
     return printable(" ".join(text.split()))

@@ -1,13 +1,9 @@
-"""Dependency graphs as SVG.
+"""Dependency graphs as SVG: nodes in a ring, and a numbered arrow for each connected pair.
 
-The dependency graph as a picture: nodes in a ring, an arrow for each pair, numbered.
-
-Nodes stand clockwise in two columns, in the order of the cycle, so that its arrows go round the
-outside and do not cross; an odd one stands between the columns. An arrow bends to the left of its
-direction: there and back never coincide. Its reasons are too long for a picture; its number leads
-to them.
-
-Where things are in a picture: rectangles and curves.
+Nodes stand clockwise in two columns, in the order of the cycle, so that its arrows lead around the
+outside and do not cross; an odd node stands between the columns. An arrow bends to the left of its
+direction, so that two opposite arrows never coincide. Reasons are too long for a picture; the
+number of an arrow refers to them.
 """
 
 from __future__ import annotations
@@ -40,7 +36,7 @@ Point = tuple[float, float]
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """A rectangle by its centre."""
+    """Rectangle, given by its centre."""
 
     x: float
     y: float
@@ -48,14 +44,14 @@ class Box:
     height: float
 
     def meets(self, other: Box) -> bool:
-        """Whether the two overlap."""
+        """Return whether two rectangles overlap."""
         return (
             abs(self.x - other.x) * 2 < self.width + other.width
             and abs(self.y - other.y) * 2 < self.height + other.height
         )
 
     def holds(self, point: Point, margin: float = 0) -> bool:
-        """Whether the point is inside, or no farther outside than half the margin."""
+        """Return whether a point is inside, or outside by at most half the margin."""
         return (
             abs(point[0] - self.x) * 2 < self.width + margin
             and abs(point[1] - self.y) * 2 < self.height + margin
@@ -64,7 +60,10 @@ class Box:
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """A quadratic Bézier curve; ``arch`` is -1 if it rises above a row, 1 if it hangs below."""
+    """Quadratic Bézier curve.
+
+    ``arch`` is −1 if it rises above a row, 1 if it hangs below.
+    """
 
     a: Point
     control: Point
@@ -72,13 +71,13 @@ class Curve:
     arch: int
 
     def at(self, t: float) -> Point:
-        """The point at t, from 0 to 1."""
+        """Return the point at parameter t, from 0 to 1."""
         (x, y), (cx, cy), (u, v) = self.a, self.control, self.b
         s = 1 - t
         return s * s * x + 2 * s * t * cx + t * t * u, s * s * y + 2 * s * t * cy + t * t * v
 
     def between(self, t: float, u: float) -> Curve:
-        """The part of the curve from t to u."""
+        """Return the part of the curve from t to u."""
         (ax, ay), (cx, cy), (bx, by) = self.a, self.control, self.b
 
         def blend(a: float, c: float, b: float) -> float:
@@ -89,17 +88,17 @@ class Curve:
 
 COLUMNS = (80.0, 270.0)
 NODE = 150.0
-"""The greatest width of a node."""
+"""Maximum width of a node."""
 GAP, WIDE = 92.0, 142.0
 """Between the rows: room for a number, the kinds and a verb; twice, where arrows go there and
 back.
 """
 ARCH = 16.0
-"""How far the arrow between two nodes of a row rises above or falls below them."""
+"""Height of an arrow between two nodes of a row."""
 BEND, BOW = 14.0, 34.0
 """How far other arrows bend: more where there is another one back."""
 SHOWN = 3
-"""Lines of a node's text; the whole of it is the node's tooltip."""
+"""Maximum number of lines of a node's text; the tooltip of the node has the whole text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,24 +106,21 @@ class Arrow:
     """All edges from one node to another."""
 
     number: int
-    """In the picture, from 1."""
+    """Number in the picture, from 1."""
     source: str
-    """The node that it comes from."""
     target: str
-    """The node that it leads to."""
     edges: tuple[Edge, ...]
-    """The edges."""
     thick: bool
-    """One of them is on the cycle."""
+    """True if one of the edges is on the cycle."""
 
     @property
     def kinds(self) -> tuple[str, ...]:
-        """The kinds of its edges, each once."""
+        """Distinct kinds of its edges."""
         return tuple(dict.fromkeys(edge.kind for edge in self.edges))
 
 
 def arrows(edges: Iterable[Edge], cycle: Sequence[Edge] = ()) -> tuple[Arrow, ...]:
-    """The edges by pairs of nodes, numbered: those of the cycle first, in its order.
+    """Return the arrows of some edges, numbered: those of the cycle first, in its order.
 
     >>> from isolitmus.model.reason import Edge
     >>> wr, rw = Edge("a", "b", "wr", "b read it"), Edge("b", "a", "rw", "b missed it")
@@ -144,7 +140,7 @@ def arrows(edges: Iterable[Edge], cycle: Sequence[Edge] = ()) -> tuple[Arrow, ..
 
 
 def graph_svg(nodes: Mapping[str, str], drawn: Sequence[Arrow], theme: Theme = "auto") -> str:
-    """The nodes by name, with what to write into them, and the arrows, as an SVG that stands alone.
+    """Return a graph as a standalone SVG; ``nodes`` maps names to texts.
 
     >>> from isolitmus.model.reason import Edge
     >>> picture = graph_svg({"a": "", "b": ""}, arrows([Edge("a", "b", "wr", "b read it")]))
@@ -201,9 +197,10 @@ def _words(text: str) -> list[str]:
 def _ring(
     sizes: Mapping[str, tuple[float, float]], gap: float, *, odd_last: bool
 ) -> dict[str, Box]:
-    """Clockwise: down the right column and up the left one, an odd node on top or at the bottom.
+    """Return the places of nodes, clockwise: down the right column and up the left one.
 
-    At the bottom, if the cycle is of the first two: so they stand in one row.
+    An odd node stands at the top, or at the bottom with ``odd_last``; the latter for a cycle of the
+    first two nodes, which then stand in one row.
     """
     names = list(sizes)
     odd = len(names) % 2
@@ -242,8 +239,9 @@ def _curve(a: Box, b: Box, bend: float) -> Curve:
 
 
 def _label_place(arrow: Arrow, curve: Curve, taken: Sequence[Box]) -> tuple[Box, str]:
-    """Where on the curve there is room, and the verb: left out where there is none for it. Beside
-    an arch the label stands outside, elsewhere on the curve or else at its side.
+    """Return a free place for an arrow's label, and its verb (empty if there is no room for it).
+
+    Beside an arch the label stands outside, elsewhere on the curve or at its side.
     """
     verb = _verb(arrow.edges[0]) if len(arrow.kinds) == 1 else ""
     kinds = text_width(_kinds(arrow), 13) + 26
@@ -262,7 +260,7 @@ def _label_place(arrow: Arrow, curve: Curve, taken: Sequence[Box]) -> tuple[Box,
 
 
 def edge_sentence(edge: Edge) -> str:
-    """An edge as it reads: source, verb and target; of one that is no base relation, its kind.
+    """Return an edge as a sentence: source, verb, target; a derived relation has its kind as verb.
 
     >>> from isolitmus.model.reason import Edge
     >>> edge_sentence(Edge("a", "b", "rw", ""))

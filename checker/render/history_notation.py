@@ -1,4 +1,4 @@
-"""A history in one line, as papers have it."""
+"""Histories in one line, in the notation of papers."""
 
 from __future__ import annotations
 
@@ -24,8 +24,11 @@ ENDS = {"committed": "c", "aborted": "a"}
 
 
 def adya_notation(history: History) -> str:
-    """Adya's notation, each read after the write that it saw: ``History.parse`` reads it, with the
-    sessions, the schedule and the sets, which stand behind it.
+    """Return a history in Adya's notation, each read after the write that it saw.
+
+    ``History.parse`` reads the result, with the sessions, the schedule and the version orders
+    behind it. If reads and writes wait for each other in a cycle, each transaction is written by
+    itself.
 
     >>> from isolitmus.specs import litmus
     >>> adya_notation(litmus("history-write-skew").history)
@@ -40,8 +43,6 @@ def adya_notation(history: History) -> str:
     'b1 r1(x0) b2 w2(x2) c2 w1(x1) c1 [x2 < x1]'
     >>> adya_notation(litmus("history-fractured-read").history)
     'w1(x1) w1(y1) r2(x1) r2(y0)'
-
-    Where reads and writes wait for each other in a circle, transactions stand apart.
 
     >>> from isolitmus.model import History
     >>> adya_notation(History.from_table({"T1": "r(x2) w(y1)", "T2": "r(y1) w(x2)"}))
@@ -59,9 +60,7 @@ def adya_notation(history: History) -> str:
 
 
 def _after_writes(history: History) -> list[str]:
-    """The operations transaction by transaction, each read after the write that it saw; nothing if
-    no order does that.
-    """
+    """Return the operations by transaction, each read after its write; empty if impossible."""
     place = {
         op.version: (one.number, at)
         for one in history.transactions
@@ -75,7 +74,7 @@ def _after_writes(history: History) -> list[str]:
     every = all(one.status == "committed" and one.operations for one in history.transactions)
 
     def go(number: int, until: int) -> bool:
-        """Write down its operations up to one; False if one of them waits for itself."""
+        """Write its operations up to one; return False if one of them waits for itself."""
         if until <= done[number] and until:
             return True
         if number in going:
@@ -97,7 +96,7 @@ def _after_writes(history: History) -> list[str]:
 
 
 def _apart(history: History) -> list[str]:
-    """Each transaction by itself."""
+    """Return each transaction by itself."""
     every = [
         f"{one.name}{'' if one.status == 'committed' else f' ({one.status})'}: {one}"
         for one in history.transactions
@@ -106,14 +105,15 @@ def _apart(history: History) -> list[str]:
 
 
 def _of(transaction: Transaction, only: int | None = None) -> str:
-    """What it did, or its operation of this number alone."""
+    """Return the operations of a transaction, or only one of them."""
     done = str(transaction if only is None else transaction.operations[only - 1])
     return OPERATION.sub(rf"\g<1>{transaction.number}(", done)
 
 
 def _in_turn(history: History) -> Iterator[str]:
-    """Beginnings, operations and ends as they came; nothing where it is not known of all, or all
-    did all at once.
+    """Yield beginnings, operations and ends in temporal order.
+
+    Nothing is yielded if the order is not known for all transactions, or if each ran at one moment.
     """
     single = any(isinstance(moment, int) for _, moment in history.schedule)
     known = {(t.number, moment) for t in history.transactions for moment in ("start", "end")}
@@ -133,11 +133,12 @@ def _in_turn(history: History) -> Iterator[str]:
 
 
 def one_line_of(test: HistoryTest | Litmus) -> str:
-    """A history, or the schedule of statements, in one line.
+    """Return a history, or a schedule with its statements, in one line.
 
     >>> from isolitmus.specs import litmus
-    >>> one_line_of(litmus("reorder"))
-    'delete.start insert delete.commit, where delete: DELETE FROM t WHERE part = 0; insert: INSERT INTO t VALUES (100, 0)'
+    >>> one_line_of(litmus("reorder"))  # doctest: +NORMALIZE_WHITESPACE
+    'delete.start insert delete.commit, where delete: DELETE FROM t WHERE part = 0;
+    insert: INSERT INTO t VALUES (100, 0)'
     """
     if isinstance(test, HistoryTest):
         return adya_notation(test.history)

@@ -1,4 +1,4 @@
-"""The answer of ``compare`` in lines of text."""
+"""Results of ``compare`` as text."""
 
 from __future__ import annotations
 
@@ -47,14 +47,12 @@ MEANING: Mapping[Strength, str] = {
     "incomparable": "incomparable", "unknown": "unknown",
 }  # fmt: skip
 LEGEND = "; ".join(f"{SIGNS[strength]} {meaning}" for strength, meaning in MEANING.items())
-"""The legend of the table on one line."""
+"""Legend of the table, on one line."""
 CAPTION = "Relation of the level in the row to the level in the column"
 
 
 def lattices_lines(found: Lattices) -> Iterator[str]:
-    """Yield each lattice, then the relations that differ between search spaces, and the
-    assumptions.
-    """
+    """Yield each lattice, the relations that differ between search spaces, and the assumptions."""
     pair = {lattice.specs for lattice in found.lattices}
     answer = [standing_words(found, *specs) for specs in pair] if _is_one_pair(pair) else []
     yield from answer
@@ -81,9 +79,7 @@ def _is_one_pair(specs: Collection[Sequence[str]]) -> bool:
 
 
 def lattice_lines(lattice: Lattice) -> Iterator[str]:
-    """Yield the table of a lattice, and its neighbouring levels with proofs and separating
-    histories.
-    """
+    """Yield the table of a lattice, and its neighbours with proofs and separating histories."""
     pairs = len(lattice.inclusions) // 2
     open_ = sum(lattice.relation(a, b) == "unknown" for a, b in combinations(lattice.specs, 2))
     decided = f"{count_of(open_, 'pair')} of {pairs} unknown" if open_ else "every pair decided"
@@ -125,8 +121,9 @@ def standing_words(found: Lattices, a: str, b: str) -> str:
     >>> from isolitmus.specs import level
     >>> names = ["write-serializable", "snapshot-isolation"]
     >>> said = standing_words(compare([level(name) for name in names]), *names)
-    >>> print(said.partition(" for any")[0])
-    write-serializable is incomparable with snapshot-isolation in search space 'abstract', and stronger than it in search space 'table' (proved
+    >>> print(said.partition(" (proved for any")[0])  # doctest: +NORMALIZE_WHITESPACE
+    write-serializable is incomparable with snapshot-isolation in search space 'abstract',
+    and stronger than it in search space 'table'
     """
     parts: list[str] = []
     for lattice in found.lattices:
@@ -138,7 +135,7 @@ def standing_words(found: Lattices, a: str, b: str) -> str:
 
 
 def _ground(lattice: Lattice, a: str, b: str) -> str:
-    """Return the evidence of the implications, in brackets."""
+    """Return in brackets the evidence of the implications."""
     grounds = [one.evidence for one in _two(lattice, a, b) if one.holds is not False]
     return f" ({'; '.join(dict.fromkeys(grounds))})" if grounds else ""
 
@@ -174,7 +171,7 @@ def _table(lattice: Lattice) -> Iterator[str]:
 
 
 def forward_words(one: Inclusion) -> str:
-    """Return that a spec implies another, and the proof or bound."""
+    """Return a clause that a spec implies another, with the proof or bound."""
     if one.proof:
         return f"{one.a} implies {one.b}: proved {proof_words(one.proof)}"
     if one.holds is None:
@@ -218,9 +215,7 @@ def equal_words(lattice: Lattice, node: Sequence[str]) -> str:
 
 
 def _placed(lattice: Lattice, name: str) -> Iterator[str]:
-    """Yield the place of one level: its equals, its neighbours above and below, and the
-    incomparable levels.
-    """
+    """Yield the place of one level: equal, neighbouring and incomparable levels."""
     (node,) = (node for node in lattice.nodes if name in node)
     if len(node) > 1:
         others = ", ".join(other for other in node if other != name)

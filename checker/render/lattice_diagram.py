@@ -1,10 +1,10 @@
-"""The lattice as a graph and as a picture: the stronger above, a line to each neighbour below.
+"""Lattices as pictures: stronger levels above, a line to each neighbour below (a Hasse diagram).
 
-Levels of the picture are the longest ways from the top. A line that passes a level has a place
-there, so that it crosses no box; each level is ordered by the middle of its neighbours, and then
-pulled to below and above them (Sugiyama, Tagawa and Toda, Methods for visual understanding of
-hierarchical system structures, 1981). A line's number leads to what is said of it. What is proved
-is drawn through, what was searched dashed.
+The rows of the picture are longest paths from the top. A line that passes a row has a place there,
+so that it crosses no box. Each row is ordered by the mean position of its neighbours, and then
+shifted to be below and above them (Sugiyama, Tagawa and Toda, Methods for visual understanding of
+hierarchical system structures, 1981). The number of a line refers to its explanation. Proved
+implications are solid, searched ones dashed.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ __all__ = ["hasse_svg"]
 LINE_HEIGHT, BETWEEN, ASIDE = 17.0, 58.0, 22.0
 """Of a name in a box; between two levels of the picture; between two boxes of one."""
 PASSING = 14.0
-"""The room for a line that passes a level."""
+"""Width of the place for a line that passes a row."""
 SWEEPS = 12
-"""How often the levels are put in order, and pulled straight."""
+"""Number of passes that order and straighten the rows."""
 
 
 def hasse_svg(
@@ -38,7 +38,7 @@ def hasse_svg(
     chosen: frozenset[str] = frozenset(),
     theme: Theme = "auto",
 ) -> str:
-    """The picture; the edges are numbered as they come.
+    """Return the picture; edges are numbered in their order.
 
     >>> from isolitmus.model.reason import Edge
     >>> from isolitmus.model.reason import Reason
@@ -100,7 +100,7 @@ def _box(name: str, box: Box, *, thick: bool) -> str:
 
 
 def _through(way: Sequence[tuple[float, float]]) -> str:
-    """A line down through points, upright at each."""
+    """Return the path of a line down through points, vertical at each."""
     parts = [f"M{coordinate(way[0][0])} {coordinate(way[0][1])}"]
     for (x, y), (u, v) in pairwise(way):
         middle = coordinate((y + v) / 2)
@@ -111,11 +111,11 @@ def _through(way: Sequence[tuple[float, float]]) -> str:
 
 
 def _badge(way: Sequence[tuple[float, float]], taken: Sequence[Box]) -> Box:
-    """Where the number of a line stands: on its first piece, where there is room."""
+    """Return the box of a line's number: on its first piece, where there is room."""
     (x, y), (u, v) = way[0], way[1]
     found = Box((x + u) / 2, (y + v) / 2, 19, 19)
     for t in (0.5, 0.62, 0.38, 0.74, 0.26):
-        s = 1 - t  # the piece is a cubic that leaves and enters upright
+        s = 1 - t  # the piece is a cubic curve, vertical at both ends
         across = s**3 * x + 3 * s * s * t * x + 3 * s * t * t * u + t**3 * u
         down = s**3 * y + 3 * s * s * t * (y + v) / 2 + 3 * s * t * t * (y + v) / 2 + t**3 * v
         found = Box(across, down, 19, 19)
@@ -125,11 +125,11 @@ def _badge(way: Sequence[tuple[float, float]], taken: Sequence[Box]) -> Box:
 
 
 Spot = str | tuple[int, int]
-"""A node, or where an edge (its number) passes a level."""
+"""Node, or place where an edge (its number) passes a row."""
 
 
 class _Layout:
-    """Where each node stands, and each line passes."""
+    """Places of the nodes, and of the lines that pass rows."""
 
     def __init__(self, nodes: Sequence[str], edges: Sequence[tuple[str, str]]) -> None:
         self.nodes, self.edges = nodes, edges
@@ -154,8 +154,9 @@ class _Layout:
         self.above.setdefault(lower, []).append(upper)
 
     def _order(self) -> None:
-        """Each level by the middle of its neighbours, from above and from below in turn; the order
-        that crosses least is kept.
+        """Order each row by the mean position of its neighbours, from above and from below in turn.
+
+        The order with the fewest crossings is kept.
         """
         best, least = [list(row) for row in self.rows], self._crossings()
         for sweep in range(SWEEPS):
@@ -164,7 +165,8 @@ class _Layout:
             for row in self.rows if down else reversed(self.rows):
                 place = {one: k for each in self.rows for k, one in enumerate(each)}
                 middles = {
-                    one: sum(place[n] for n in near) / len(near) if (near := beside.get(one)) else place[one]
+                    one: sum(place[n] for n in near) / len(near)
+                    if (near := beside.get(one)) else place[one]
                     for one in row
                 }  # fmt: skip
                 row.sort(key=middles.__getitem__)
@@ -200,8 +202,9 @@ class _Layout:
         return x
 
     def _apart(self, row: Sequence[Spot], wanted: Sequence[float]) -> list[float]:
-        """Places near the wanted ones, in this order and not too close: the least squares, by
-        pooling.
+        """Return places near the wanted ones, in this order and not too close.
+
+        They minimize the sum of squared distances (pooling of adjacent violators).
         """
         offsets, far = [], 0.0
         for k, one in enumerate(row):
@@ -225,7 +228,7 @@ class _Layout:
         return 12 + LINE_HEIGHT * len(_lines(one)) if isinstance(one, str) else 0.0
 
     def boxes(self) -> dict[Spot, Box]:
-        """The boxes of the nodes, and the points where lines pass."""
+        """Return the boxes of the nodes, and of the points where lines pass."""
         found: dict[Spot, Box] = {}
         top = 0.0
         for row in self.rows:
@@ -238,7 +241,7 @@ class _Layout:
         return found
 
     def way(self, number: int, boxes: Mapping[Spot, Box]) -> list[tuple[float, float]]:
-        """The points of a line: from its node, past the levels between, to the other one."""
+        """Return the points of a line from one node, past the rows between, to the other one."""
         a, b = self.edges[number]
         points = [(boxes[a].x, boxes[a].y + boxes[a].height / 2)]
         for row in range(self.level[a] + 1, self.level[b]):
@@ -248,7 +251,7 @@ class _Layout:
 
 
 def _levels(nodes: Sequence[str], edges: Sequence[tuple[str, str]]) -> dict[str, int]:
-    """How far below the top each node is by its longest way; one without any is on top."""
+    """Return the row of each node: its longest path from the top; 0 for isolated nodes."""
     above: dict[str, list[str]] = {}
     for a, b in edges:
         above.setdefault(b, []).append(a)

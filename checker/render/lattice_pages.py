@@ -1,6 +1,6 @@
 """Pages of lattices and of the shipped levels.
 
-The answer of ``compare`` as a page and in a notebook; the page of the levels with their
+Results of ``compare`` become a page or a notebook fragment. The page of the levels shows their
 implications, the anomalies that each forbids, and each level by itself.
 """
 
@@ -38,14 +38,15 @@ __all__ = ["anomaly_verdicts", "lattices_html", "lattices_page", "levels_pages"]
 
 
 def lattices_page(found: Lattices, made: PageOrigin) -> str:
-    """The page: of each universe the picture, the neighbours, and every pair. No script, every text
-    escaped.
+    """Return the page: for each search space the picture, the neighbours, and every pair.
+
+    It has no scripts, and every text is escaped.
     """
     return render_template("lattices_page.html.j2", **_context(found), made=made)
 
 
 def lattices_html(found: Lattices) -> str:
-    """The same as a fragment for a notebook.
+    """Return the same as a fragment for a notebook.
 
     >>> from isolitmus.checker import compare
     >>> from isolitmus.specs import level
@@ -161,8 +162,9 @@ def _names_by(said: Mapping[tuple[str, str], str], test: HistoryTest, verdict: s
 def anomaly_verdicts(
     specs: Sequence[Spec], anomalies: Sequence[HistoryTest]
 ) -> Mapping[tuple[str, str], str]:
-    """What each level says of each history: ``allowed``, ``forbidden``, or what it needs that is
-    not there.
+    """Return the verdict of each level on each history.
+
+    It is ``allowed``, ``forbidden``, or the names that the level needs and the history lacks.
 
     >>> from isolitmus.specs import level, litmus
     >>> anomaly_verdicts([level("serializable")], [litmus("history-write-skew")])

@@ -1,6 +1,4 @@
-"""Results as a notebook shows them: the same pictures as in the report, each fragment on its
-own.
-"""
+"""Results in a notebook: the pictures of the report as independent fragments."""
 
 from __future__ import annotations
 
@@ -40,13 +38,14 @@ THEMES = (
     (LIGHT, "light", ":is([data-jp-theme-light=true], [theme=light], .vscode-light)"),
     (DARK, "dark", ":is([data-jp-theme-light=false], [theme=dark], .vscode-dark)"),
 )
-"""What Jupyter, Colab and VS Code call their themes: one may be light where the system is dark."""
+"""Selectors of themes in Jupyter, Colab and VS Code, which may differ from the system's setting."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Fragment:
-    """What a fragment may show; what is empty is left out. ``verdicts`` are words and what more is
-    to say, with the levels; ``graphs`` are by caption.
+    """Content of a fragment; empty parts are left out.
+
+    ``verdicts`` maps a verdict and its details to levels; ``graphs`` are by caption.
     """
 
     title: str
@@ -63,7 +62,7 @@ class _Fragment:
 
 
 def judged_html(judged: RunResult) -> str:
-    """A run: what became of each transaction, the table at every version, the verdicts and why.
+    """Return a run as HTML: outcomes, the tables at every version, the verdicts with reasons.
 
     >>> from isolitmus.checker import run
     >>> from isolitmus.specs import litmus, protocol
@@ -96,7 +95,7 @@ def judged_html(judged: RunResult) -> str:
 
 
 def checked_html(checked: HistoryVerdicts) -> str:
-    """The verdicts on a history, each cycle as a graph.
+    """Return the verdicts on a history as HTML, with each cycle as a graph.
 
     >>> from isolitmus.checker import check
     >>> from isolitmus.specs import level, litmus
@@ -117,7 +116,7 @@ def checked_html(checked: HistoryVerdicts) -> str:
 
 
 def separation_html(separation: Separation) -> str:
-    """The answer to ``separate``: the history with its schedule, if it has one, and the graph."""
+    """Return the result of ``separate`` as HTML: the history, its schedule if any, the graph."""
     found = separation
     title = separation_words(found)
     effort = f"{found.effort}; {found.seconds:.1f} s"
@@ -156,7 +155,7 @@ def _sql(test: Litmus) -> dict[str, str]:
 
 
 def _verdicts(levels: Mapping[str, Verdict]) -> dict[tuple[str, str], list[str]]:
-    """The levels by verdict, with the order that is its witness or the reason that it is open."""
+    """Return the levels by verdict, with the witness order or the reason why it is unknown."""
     shown: dict[tuple[str, str], list[str]] = {}
     for name, verdict in levels.items():
         match verdict:
@@ -173,7 +172,7 @@ def _verdicts(levels: Mapping[str, Verdict]) -> dict[tuple[str, str], list[str]]
 def _graphs(
     nodes: Mapping[str, str], edges: Sequence[Edge], levels: Mapping[str, Verdict]
 ) -> dict[str, GraphFigure]:
-    """A graph for each cycle; levels that a cycle breaks alike share it."""
+    """Return a graph for each cycle; levels that forbid the same cycle share it."""
     shared: dict[tuple[bool, frozenset[Edge]], list[str]] = {}
     violations: dict[tuple[bool, frozenset[Edge]], Violation] = {}
     for name, verdict in levels.items():

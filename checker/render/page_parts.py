@@ -1,6 +1,4 @@
-"""What a page and a notebook show alike: pictures with their words, and the templates'
-environment.
-"""
+"""Parts that pages and notebooks share: captioned pictures, environment of the templates."""
 
 from __future__ import annotations
 
@@ -33,14 +31,14 @@ __all__ = ["ArrowReason", "GraphFigure", "PageOrigin", "figure", "render_templat
 
 
 POLICY = "the policy of this page"
-"""What stands in a template in the place of the policy."""
+"""Placeholder for the policy in a template."""
 STYLE_SHEET = re.compile(r"<style>(.*?)</style>", re.DOTALL)
 STYLE_ATTRIBUTE = re.compile(r"<[^<>]* style=\"([^\"]*)\"")
 
 
 @dataclass(frozen=True, slots=True)
 class PageOrigin:
-    """What a page says of itself at its foot: by which release, when, and by which command."""
+    """Origin of a page in its footer: release, date and command."""
 
     release: str
     when: str
@@ -49,8 +47,10 @@ class PageOrigin:
 
 @dataclass(frozen=True, slots=True)
 class ArrowReason:
-    """Why there is an arrow; ``number`` is the arrow's in the picture, ``kind`` the edge's, with
-    what it means if it is a base relation.
+    """Reason of an arrow.
+
+    ``number`` is the arrow's in the picture, ``kind`` the edge's, with its meaning if it is a base
+    relation.
     """
 
     number: int
@@ -61,8 +61,10 @@ class ArrowReason:
 
 @dataclass(frozen=True, slots=True)
 class GraphFigure:
-    """The picture of a dependency graph with the reason for every edge: first the argument, which
-    goes round the cycle and ends with the conclusion, then the edges that have no part in it.
+    """Picture of a dependency graph with the reason of every edge.
+
+    The argument, which follows the cycle and ends with the conclusion, comes before the other
+    edges.
     """
 
     picture: str
@@ -74,16 +76,18 @@ class GraphFigure:
 def figure(
     nodes: Mapping[str, str], edges: Iterable[Edge], violation: Violation | None = None
 ) -> GraphFigure:
-    """The graph of these edges and those of the violation, whose cycle is thick.
+    """Return the graph of these edges and those of the violation, whose cycle is thick.
 
-    ``nodes`` are the transactions by name, with what to write into them.
+    ``nodes`` maps the names of transactions to texts.
 
     >>> from isolitmus.model.reason import Edge
     >>> cycle = (Edge("a", "b", "log", "a is earlier"), Edge("b", "a", "rw", "b missed a"))
     >>> from isolitmus.model.verdict import Violation
     >>> drawn = figure({"a": "", "b": ""}, [], Violation("order", "acyclic", cycle))
-    >>> [reason.text for reason in drawn.argument], drawn.conclusion
-    (['a before b, because a is earlier', 'b before a, because b missed a'], 'cycle a → b → a: no serial order satisfies these dependencies')
+    >>> [reason.text for reason in drawn.argument]
+    ['a before b, because a is earlier', 'b before a, because b missed a']
+    >>> drawn.conclusion
+    'cycle a → b → a: no serial order satisfies these dependencies'
     """
     cycle = () if violation is None else violation.cycle
     drawn = arrows(edges, cycle)
@@ -116,18 +120,17 @@ def _meaning(edge: Edge) -> str:
 
 
 def render_template(template: str, **context: object) -> str:
-    """A template of this package with its context; every text of a page of HTML is escaped,
-    pictures are safe.
+    """Return a template of this package with its context.
 
-    A page has a policy (Content-Security-Policy) by which a browser loads nothing, runs nothing,
-    and applies the styles that are in it now and no others.
+    Every text of an HTML page is escaped; pictures are safe. A page has a Content-Security-Policy:
+    a browser loads nothing, runs nothing, and applies only the styles in the page.
     """
     page = visible(_environment().get_template(template).render(context))
     return page.replace(POLICY, _policy(page), 1)
 
 
 def _policy(page: str) -> str:
-    """What a page may do, with the digests of its styles."""
+    """Return the policy of a page, with the digests of its styles."""
     sheets, attributes = STYLE_SHEET.findall(page), map(unescape, STYLE_ATTRIBUTE.findall(page))
     inline = list(dict.fromkeys(map(_digest, attributes)))
     digests = [
@@ -168,5 +171,5 @@ def _rows(rows: Rows) -> list[str]:
 
 
 def _parts(text: str) -> list[str]:
-    """A text cut where a long name may be broken: ConcurrentAppendException."""
+    """Return a text cut where a long name may be broken: ConcurrentAppendException."""
     return re.split(r"(?<=[a-z])(?=[A-Z])", text)

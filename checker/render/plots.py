@@ -1,4 +1,4 @@
-"""Plots: lines over a scale, a line for each thing that is compared, named below."""
+"""Line plots, with a legend below."""
 
 from __future__ import annotations
 
@@ -19,28 +19,28 @@ LEFT, RIGHT, TOP, HEIGHT = 42.0, WIDTH - 8.0, 8.0, 130.0
 each line.
 """
 INSET = 8.0
-"""From the left end of the plot to the first mark, and from the last to the right one."""
+"""Distance of the first and the last mark from the ends of the plot."""
 DASHES = ("", "6 4", "2 3", "9 3 2 3", "1 5")
-"""How each line is drawn; after the last from the first again."""
+"""Dash patterns of the lines, repeated cyclically."""
 SUFFIXES = ((1e9, "G"), (1e6, "M"), (1e3, "k"))
 
 
 class PlotLine(NamedTuple):
-    """One line."""
+    """Line of a plot."""
 
     name: str
-    """What it is called below the plot."""
+    """Name in the legend."""
     points: Sequence[tuple[float, float]]
-    """From left to right, each from 0 to 1 across and up."""
+    """Points from left to right; both coordinates are from 0 to 1."""
 
 
 class Scale(NamedTuple):
-    """What stands beside a plot."""
+    """Scale of a plot."""
 
     name: str
-    """What is measured along it."""
+    """Quantity on the scale."""
     marks: Sequence[tuple[float, str]]
-    """Where, from 0 to 1, and what stands there."""
+    """Marks: position from 0 to 1, and label."""
 
 
 def line_plot(
@@ -52,7 +52,7 @@ def line_plot(
     *,
     theme: Theme = "auto",
 ) -> str:
-    """A plot as a picture.
+    """Return a plot as a picture.
 
     >>> across, up = Scale("n", [(0, "2"), (1, "3")]), Scale("", [(0, "0 %"), (1, "9 %")])
     >>> line_plot("t", "d", across, up, [PlotLine("l", [(0, 0), (1, 1)])]).count("<circle")
@@ -96,9 +96,23 @@ def scaling_svg(
     measured: Mapping[str, Sequence[tuple[float, float]]],
     theme: Theme = "auto",
 ) -> str:
-    """How cost grows with size: for each thing that was measured its sizes and what each took. Both
-    scales are logarithmic, so that what grows as its size does is a line of one slope.
+    """Plot how cost grows with size.
 
+    Both scales are logarithmic, so that cost proportional to size is a line of slope one.
+
+    Parameters
+    ----------
+    title : str
+        Title of the plot.
+    across, unit : str
+        Quantity on the horizontal scale, and unit of the cost.
+    theme : str
+        Colours.
+    measured : mapping of str to sequence of (size, cost)
+        Measurements of each line.
+
+    Examples
+    --------
     >>> picture = scaling_svg("t", "commits", "s", {"audit": [(1000, 0.5), (10000, 5.0)]})
     >>> "commits" in picture, ">10k<" in picture, ">1 s<" in picture
     (True, True, True)
@@ -124,7 +138,7 @@ def scaling_svg(
 
 
 def _decades(values: Sequence[float]) -> range:
-    """The powers of ten around some numbers."""
+    """Return the exponents of the powers of ten around some numbers."""
     least, most = log10(min(values)), log10(max(values))
     return range(int(least // 1), int(-(-most // 1)) + 1)
 

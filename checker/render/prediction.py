@@ -1,9 +1,8 @@
 """Predictions as text and as an HTML page.
 
-The text: a grid of all pairs, the answer in one line, a legend, a sentence for each kind of
-conflict, assumptions.
-
-The page: the same, with the smallest example of each conflict as a litmus file.
+The text has a grid of all pairs, the answer in one line, a legend, a sentence for each kind of
+conflict, and assumptions. The page has the same, with the smallest example of each conflict as a
+litmus file.
 """
 
 from __future__ import annotations
@@ -42,19 +41,17 @@ __all__ = [
 
 SIGNS = {"never": ".", "apart": "-", "unknown": "?"}
 CELL = 4
-"""The longest cell of the grid: two letters, ? and !."""
+"""Maximum length of a grid cell: two letters, ? and !."""
 CAN_ABORT = ("always", "when")
 RETRIES = {COMMITS: "succeeds", NO_OP: "is a no-op", FAILS: "fails with an error"}
 """Outcomes of a retry in words."""
 LISTED = 6
-"""The most statements that the answer names."""
+"""Maximum number of statements that the answer names."""
 IN_BETWEEN = "between its snapshot and its commit"
 
 
 def prediction_lines(prediction: JobPrediction) -> Iterator[str]:
-    """Yield the whole prediction: the grid, the answer, the legend, a sentence for each conflict,
-    assumptions.
-    """
+    """Yield the whole prediction: grid, answer, legend, conflicts, assumptions."""
     rows = prediction.rows
     yield from prediction_head(prediction.workload, list(rows), prediction.protocol)
     yield from map(grid_row, rows.values())
@@ -62,7 +59,7 @@ def prediction_lines(prediction: JobPrediction) -> Iterator[str]:
 
 
 def prediction_head(workload: Workload, names: Sequence[str], protocol: str) -> Iterator[str]:
-    """Yield the title, and caption and head of the grid of the statements of these names."""
+    """Yield the title, the caption and the head of the grid of these statements."""
     many_statements = count_of(len(names), "statement that writes", "statements that write")
     yield (
         f"{workload.title}: {count_of(len(workload.jobs), 'job')}, {many_statements}, under"
@@ -85,9 +82,7 @@ def _width(name: str) -> int:
 
 
 def prediction_rest(prediction: JobPrediction) -> Iterator[str]:
-    """Yield what follows the grid: the answer, the legend, a sentence for each conflict,
-    assumptions.
-    """
+    """Yield the lines after the grid: answer, legend, a sentence for each conflict, assumptions."""
     yield ""
     yield summary_line(prediction)
     yield ""
@@ -147,7 +142,7 @@ def _few(names: Sequence[str], word: str) -> str:
 
 
 def change_lines(changes: Sequence[JobChange]) -> Iterator[str]:
-    """Yield the changes that end conflicts, with their effects and costs."""
+    """Yield the changes that prevent conflicts, with their effects and costs."""
     yield ""
     if not changes:
         yield "Remedies: none of the changes that were tried ends a conflict."
@@ -177,9 +172,7 @@ def change_words(change: JobChange) -> Iterator[str]:
 
 
 def pair_sentences(pairs: Sequence[tuple[str, str]], form: str, verb: str = "") -> Iterator[str]:
-    """Yield a sentence for each first statement of some pairs, whose ``form`` holds the second
-    ones.
-    """
+    """Yield a sentence for each first statement of some pairs; ``form`` has the second ones."""
     for first, others in _by_loser(pairs).items():
         yield " ".join(word for word in (first, verb, form.format(alternatives(others))) if word)
 
@@ -241,9 +234,7 @@ def _sign(meeting: PairPrediction) -> str:
 
 
 def _sentences(loser: str, meetings: Sequence[PairPrediction]) -> Iterator[str]:
-    """Yield the sentences about one statement, each for all concurrent commits with the same
-    effect.
-    """
+    """Yield the sentences about one statement, each for all winners with the same effect."""
     alike: dict[str, list[str]] = {}
     for meeting in meetings:
         if meeting.word in (*CAN_ABORT, "unknown"):
@@ -258,9 +249,7 @@ def meeting_words(meeting: PairPrediction) -> str:
 
 
 def _sentence(meeting: PairPrediction) -> str:
-    """Return the sentence about a pair, with places for the concurrent statement and for when it
-    commits.
-    """
+    """Return the sentence about a pair, with placeholders for the winner and the time."""
     loser, winner = _qualified(meeting)
     commits = f"if {winner} commits {{}}"
     if meeting.word == "unknown":
@@ -279,10 +268,11 @@ def _sentence(meeting: PairPrediction) -> str:
 
 
 def _qualified(meeting: PairPrediction) -> tuple[str, str]:
-    """Return the two statements with the conditions on their parameters; the second one as a place.
+    """Return the two statements with their parameter conditions; the second as a placeholder.
 
     >>> from isolitmus.checker.workloads.prediction import PairPrediction
-    >>> conditions = "both have the same :day", "b's :x is below :y", "a's :z is above :y", "a's :z equals b's :y"
+    >>> same, below = "both have the same :day", "b's :x is below :y"
+    >>> conditions = same, below, "a's :z is above :y", "a's :z equals b's :y"
     >>> _qualified(PairPrediction("a", "b", "when", conditions))
     ('a with :z > :y', "{} with the same :day, with :x < :y and with a's :z = b's :y")
     """
@@ -324,9 +314,9 @@ WORDS = {"apart": "never at the same time", "unknown": "unknown", "never": "neve
 def prediction_page(
     prediction: JobPrediction, made: PageOrigin, changes: Sequence[JobChange] | None = None
 ) -> str:
-    """Return the HTML page: no script, nothing loaded, every text escaped.
+    """Return the HTML page, without scripts or external resources, and with every text escaped.
 
-    ``changes`` are those that end conflicts, if they were asked for.
+    ``changes`` are those that prevent conflicts, if they were asked for.
     """
     names = list(dict.fromkeys(meeting.loser for meeting in prediction.meetings))
     return render_template(

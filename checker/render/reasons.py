@@ -1,6 +1,6 @@
 """Reasons in words: why one transaction comes before another, or conflicts with it.
 
-A reason is data (`model.reason`): a kind and its nouns. This module holds the clause of each kind.
+A reason is data (`model.reason`): a kind and its nouns. This module has the clause of each kind.
 """
 
 from __future__ import annotations
@@ -24,8 +24,9 @@ def words(reason: Reason) -> str:
     >>> from isolitmus.model.vocabulary import SETS
     >>> words(Reason.of("member", node="a", term=SETS["Blind"], inside=False))
     'a is not a blind append'
-    >>> parts = Reason.of("saw", reader="b", version=1), Reason.of("item wrote", writer="a", version="x1")
-    >>> words(Reason.of("both", parts=parts))
+    >>> read = Reason.of("saw", reader="b", version=1)
+    >>> wrote = Reason.of("item wrote", writer="a", version="x1")
+    >>> words(Reason.of("both", parts=(read, wrote)))
     'b read version 1, and a wrote x1'
     """
     said = WORDS.get(reason.kind, reason.kind)
@@ -107,7 +108,7 @@ def _added(said: Mapping[str, Any]) -> str:
 def _file(path: str, table: str) -> str:
     folder, _, name = path.rpartition("/")
     writer = name.rpartition("-")[0]
-    if not writer:  # a raw transaction's, called as its author likes
+    if not writer:  # the operation of a raw transaction, with a name that its author chose
         return f"the file {name} of {table}"
     whose = "that was there before" if writer.startswith("+") else f"that {writer} wrote"
     place = f"partition {folder} of " if folder else ""
@@ -122,7 +123,7 @@ CHANGED = {
     "reached": "recorded later values of an identity column",
     "comments": "changed the comment of a column",
 }
-"""What a change of the metadata did, by its kind; any other kind "changed the KIND"."""
+"""Clause for each kind of metadata change; any other kind "changed the KIND"."""
 
 
 def _changed(said: Mapping[str, Any]) -> str:
@@ -188,14 +189,14 @@ def _in_order(said: Mapping[str, Any]) -> str:
     return f"{', '.join(firsts)} and {last} came in this order"
 
 
-# The log of a table that somebody else wrote
+# Logs of tables that other programs wrote
 
 
 def _maybe(did: str, may: str, text: str) -> Callable[[Mapping[str, Any]], str]:
     return lambda said: text.format(did=did if said["certain"] else may, **said)
 
 
-# What other reasons make up
+# Reasons composed of other reasons
 
 
 def _member(said: Mapping[str, Any]) -> str:
@@ -343,4 +344,4 @@ WORDS: Mapping[str, str | Callable[[Mapping[str, Any]], str]] = {
     "audit read": _maybe("read", "may have read", "{reader} {did} what {writer} wrote"),
     "audit wrote": "{writer} may have overwritten what {before} wrote",
 }
-"""By kind, a clause with its nouns in braces, or a function that makes the clause of them."""
+"""Clause of each kind, with its nouns in braces, or a function that returns the clause."""

@@ -1,8 +1,8 @@
-"""How results print: by kind of result and form, the function that renders it, imported when one is
-shown.
+"""Registry of renderers: the function that renders each kind of result in each form.
 
-Results are nouns below this room and import no renderer; ``model.display`` has the one hook, which
-``isolitmus.checker`` binds to ``render``.
+A renderer is imported when a result is shown. Results themselves are defined in lower layers and
+import no renderer; ``model.display`` has the only hook, which ``isolitmus.checker`` binds to
+`render_result`.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ if TYPE_CHECKING:
 __all__ = ["RENDERERS", "render_result"]
 
 MOST = 40
-"""So many lines of a result at most; the command line prints all."""
+"""Maximum number of lines of a result; the command line prints all."""
 DIAGNOSIS = 60
-"""So many lines of a diagnosis at most."""
+"""Maximum number of lines of a diagnosis."""
 
 
 def _reason_text(reason: Reason) -> str:
@@ -214,11 +214,11 @@ RENDERERS: Mapping[tuple[str, str], Callable[[Any], str]] = {
     ("Timeline", "tikz"): _timeline_tikz,
     ("Violation", "text"): _violation_text,
 }
-"""By the class of a result and a form, the function that renders it."""
+"""Function that renders a result, by class and form."""
 
 
 def render_result(thing: object, form: str) -> str:
-    """A thing in a form; what its class does not say, the classes that it extends do.
+    """Return a result in a form, by the renderer of its class or of a base class.
 
     >>> from isolitmus.model.reason import Reason
     >>> render_result(Reason.of("saw", reader="b", version=3), "text")

@@ -1,8 +1,7 @@
 """Robustness as text and as an HTML page.
 
-The text: the answer in one line, a table of promises and levels, evidence, assumptions.
-
-The page: the same, with pictures of the smallest counterexamples and the litmus files.
+The text has the answer in one line, a table of promises and levels, evidence, and assumptions. The
+page has the same, with pictures of the smallest counterexamples and the litmus files.
 """
 
 from __future__ import annotations
@@ -70,7 +69,7 @@ COUNTS = {2: "Both", 3: "All three", 4: "All four"}
 
 
 def answer_line(answers: Sequence[Robustness]) -> str:
-    """Return the answer in one line: which promises hold at which levels."""
+    """Return the answer in one line: the promises that hold at each level."""
     title = answers[0].workload.title
     promises = list(dict.fromkeys(one.promise for one in answers))
     levels = list(dict.fromkeys(one.protocol for one in answers))
@@ -130,7 +129,7 @@ def legend_lines(answers: Sequence[Robustness]) -> Iterator[str]:
 
 
 def need_lines(answers: Sequence[Robustness]) -> Iterator[str]:
-    """Yield for each promise its meaning and the levels that keep it."""
+    """Yield the meaning of each promise, and the levels that keep it."""
     for promise in dict.fromkeys(a.promise for a in answers):
         asked = [a for a in answers if a.promise == promise]
         safe = [level_word(a.protocol) for a in asked if a.verdict == "safe"]
@@ -155,9 +154,7 @@ def level_word(name: str) -> str:
 def evidence_lines(
     answers: Sequence[Robustness], ways: Mapping[tuple[str, str], Sequence[Repair]]
 ) -> Iterator[str]:
-    """Yield proofs, each once for all answers that have it, then counterexamples with their
-    repairs.
-    """
+    """Yield each proof once for all its answers, then counterexamples with their repairs."""
     for alike in _same_proof(answers):
         yield ""
         yield from proof_lines(alike)
@@ -193,7 +190,7 @@ def _cost(repair: Repair) -> tuple[object, ...]:
 
 
 def _unknown_lines(answers: Sequence[Robustness]) -> Iterator[str]:
-    """Yield what is unknown, with the reasons; those of several promises and levels once."""
+    """Yield the unknown answers with their reasons, common ones once."""
     alike: dict[tuple[str, ...], dict[str, list[str]]] = {}
     for one in answers:
         levels = alike.setdefault(one.why, {}).setdefault(one.promise, [])
@@ -206,16 +203,14 @@ def _unknown_lines(answers: Sequence[Robustness]) -> Iterator[str]:
 
 
 def _reasons(why: Sequence[str]) -> Iterator[str]:
-    """Yield the first reasons of an unknown answer, and how many more there are."""
+    """Yield the first reasons of an unknown answer, and the number of others."""
     yield from (f"  unknown: {one}" for one in why[:SHOWN])
     if len(why) > SHOWN:
         yield f"  unknown: {count_of(len(why) - SHOWN, 'more reason')}"
 
 
 def _same_proof(answers: Sequence[Robustness]) -> list[list[Robustness]]:
-    """Group the proved answers: the same promises at one or several levels, with the same numbers
-    of patterns.
-    """
+    """Group the proved answers by promises and numbers of patterns."""
     by_level: dict[tuple[object, ...], list[Robustness]] = {}
     for one in answers:
         if one.word == "safe":
@@ -228,7 +223,7 @@ def _same_proof(answers: Sequence[Robustness]) -> list[list[Robustness]]:
 
 
 def proof_lines(alike: Sequence[Robustness]) -> Iterator[str]:
-    """Yield what is proved, and of how many patterns it is proved that they are impossible."""
+    """Yield the proved statement, and the number of patterns that are proved impossible."""
     promises = enumeration(list(dict.fromkeys(one.promise for one in alike)))
     levels = list(dict.fromkeys(level_word(one.protocol) for one in alike))
     yield (
@@ -240,8 +235,9 @@ def proof_lines(alike: Sequence[Robustness]) -> Iterator[str]:
 
 
 def lemma_lines(answer: Robustness, each: str = "") -> Iterator[str]:
-    """Yield for each lemma the number of patterns and what they would mean; ``each`` says where
-    they were counted.
+    """Yield the number of patterns of each lemma, and their consequence.
+
+    ``each`` says where they occur.
     """
     numbers = answer.lemmas
     if not numbers:
@@ -258,9 +254,7 @@ def lemma_lines(answer: Robustness, each: str = "") -> Iterator[str]:
 
 
 def robust_lines(answer: Robustness, before: Sequence[Robustness] = ()) -> Iterator[str]:
-    """Yield the proof, the smallest counterexample unless one ``before`` has shown it, or why it is
-    unknown.
-    """
+    """Yield the proof, a counterexample not shown ``before``, or the reasons for unknown."""
     if answer.word == "safe":
         yield from proof_lines([answer])
         return
@@ -292,9 +286,7 @@ def robust_lines(answer: Robustness, before: Sequence[Robustness] = ()) -> Itera
 
 
 def end_words(answer: Robustness) -> list[str]:
-    """Return the outcome of the smallest counterexample, a sentence each; nothing if there is
-    none.
-    """
+    """Return the outcome of the smallest counterexample as sentences; empty without one."""
     worst, promise = answer.worst, answer.promise
     if worst is None:
         return []
@@ -339,9 +331,7 @@ def _arrows(order: str) -> str:
 
 
 def across_words(danger: CyclePattern) -> list[str]:
-    """Return why no level prevents a pattern on several tables, and what does; nothing for one
-    table.
-    """
+    """Return why no level prevents a pattern on several tables; empty for one table."""
     if len(danger.tables) < 2:
         return []
     names = list(
@@ -360,8 +350,9 @@ def across_words(danger: CyclePattern) -> list[str]:
 
 
 def pattern_words(answer: Robustness, *, told: bool = True) -> str:
-    """Return how many patterns violate a promise; if ``told``, how many of them only by
-    conflicts.
+    """Return the number of patterns that violate a promise.
+
+    If ``told``, add the number of those that do so by conflicts only.
     """
     patterns = count_of(len(answer.counterexamples), "pattern")
     violates = "violates" if len(answer.counterexamples) == 1 else "violate"
@@ -369,7 +360,7 @@ def pattern_words(answer: Robustness, *, told: bool = True) -> str:
 
 
 def _only_conflicts(answer: Robustness) -> str:
-    """Return of how many counterexamples only the conflicts violate the promise."""
+    """Return the number of counterexamples that violate the promise by conflicts only, in words."""
     number = len(answer.counterexamples)
     explained = sum(1 for one in answer.counterexamples if one.explained)
     if not explained:
@@ -401,9 +392,7 @@ def repair_lines(answer: Robustness, repairs: Sequence[Repair]) -> Iterator[str]
 
 
 def cost_lines(repair: Repair) -> Iterator[str]:
-    """Yield the new aborts and waits of a repair, and those of them that no counterexample
-    needs.
-    """
+    """Yield the new aborts and waits of a repair, and those that no counterexample needs."""
     needless = set(repair.needless)
     for words, pairs, form in (
         ("new aborts", repair.brings, "if {} commits meanwhile"),
@@ -423,7 +412,7 @@ def robust_page(
     repairs: Mapping[tuple[str, str], Sequence[Repair]],
     made: PageOrigin,
 ) -> str:
-    """Return the HTML page: no script, nothing loaded, every text escaped.
+    """Return the HTML page, without scripts or external resources, and with every text escaped.
 
     ``repairs`` holds those of an answer, by promise and protocol, if they were asked for.
     """

@@ -1,12 +1,7 @@
-"""Runs side by side: outcomes, and tables marked where they differ.
+"""Runs of one litmus test side by side: outcomes and final tables, with differences marked.
 
-Runs of one litmus test side by side: what became of each transaction, and the tables at the end.
-
-A panel is as wide as every picture; beside each other they are for a wide page, and alone for a
-phone.
-
-Rows as people see them: under the names of their columns, marked where another table has not the
-same.
+A panel has the width of every picture: several side by side fit a wide page, one fits a phone. Rows
+are shown under the names of their columns, and marked if another table does not have them.
 """
 
 from __future__ import annotations
@@ -56,12 +51,12 @@ __all__ = [
 ]
 
 Mark = Literal["", "extra", "missing"]
-"""Whether a row is in both tables, only in the one that is shown, or only in the other one."""
+"""State of a row: in both tables, only in the shown one, or only in the other one."""
 
 
 @dataclass(frozen=True, slots=True)
 class ShownRow:
-    """The values of a row as texts."""
+    """Values of a row, as texts."""
 
     values: tuple[str, ...]
     mark: Mark = ""
@@ -69,7 +64,7 @@ class ShownRow:
 
 @dataclass(frozen=True, slots=True)
 class ShownTable:
-    """A table with the names of its columns."""
+    """Table with the names of its columns."""
 
     name: str
     columns: tuple[str, ...]
@@ -77,15 +72,16 @@ class ShownTable:
 
     @property
     def marked(self) -> bool:
-        """Whether any row is in one of the two tables only."""
+        """True if some row is in only one of the two tables."""
         return any(row.mark for row in self.rows)
 
 
 def column_rows(
     name: str, columns: Sequence[str], rows: Rows, other: Rows | None = None
 ) -> ShownTable:
-    """The rows of a table; with ``other``, what that table has should be here, and nothing else: of
-    two like rows against one the second is extra.
+    """Return the rows of a table, marked by comparison with the rows ``other`` that it should have.
+
+    Of two equal rows against one, the second is extra.
 
     >>> table = column_rows("t", ["id"], ((1,), (2,)), ((2,), (None,)))
     >>> [(row.values, row.mark) for row in table.rows]
@@ -109,8 +105,7 @@ def _text(value: object) -> str:
 
 
 def against_the_log(judged: RunResult) -> tuple[ShownTable, ...]:
-    """The tables at the end of a run, marked where the same transactions, one after another in the
-    order of the log, would have left others.
+    """Return the final tables of a run, compared with those of the serial order of the log.
 
     >>> from isolitmus.checker import run
     >>> from isolitmus.specs import litmus, protocol
@@ -132,7 +127,7 @@ def against_the_log(judged: RunResult) -> tuple[ShownTable, ...]:
 def at_every_version(
     litmus: Litmus, run: Run, executor: ModelExecutor
 ) -> Iterator[tuple[ShownTable, ...]]:
-    """The tables at every version, marked where they are other than one version before."""
+    """Yield the tables at every version, with changes from the version before marked."""
     before: Mapping[str, Rows] | None = None
     for k, tables in enumerate(run.versions):
         names = column_names(litmus, writers(run, k), executor)
@@ -146,7 +141,7 @@ def at_every_version(
 def column_names(
     litmus: Litmus, order: tuple[str, ...], executor: ModelExecutor
 ) -> dict[str, list[str]]:
-    """What the columns of each table are called after these transactions, one after another."""
+    """Return the column names of each table after these transactions, in serial order."""
     state = {} if litmus.raw else executor.state(order) or {}
     headers = {name: table.header for name, table in state.items()}
     found = {}
@@ -158,19 +153,18 @@ def column_names(
 
 
 GAP = 48
-"""Between two panels."""
+"""Distance between two panels."""
 ROW = 20
 SHOWN = 8
-"""So many rows of a table are drawn; more are counted."""
+"""Maximum number of rows of a table that are drawn; further rows are counted."""
 CELL = 14
-"""So many characters of a value are drawn."""
+"""Maximum number of characters of a value that are drawn."""
 SIGN = 78
-"""The room right of a table, for the sign of a marked row."""
+"""Width at the right of a table for the sign of a marked row."""
 
 
 def side_by_side_svg(runs: Sequence[RunResult], theme: Theme = "auto") -> str:
-    """What several protocols make of one litmus test: its statements, and below them a panel for
-    each run.
+    """Return a picture of a litmus test under several protocols, with one panel per run.
 
     >>> from isolitmus.checker import run
     >>> from isolitmus.specs import litmus, protocol
@@ -195,15 +189,13 @@ def side_by_side_svg(runs: Sequence[RunResult], theme: Theme = "auto") -> str:
 
 
 def panel_svg(judged: RunResult, theme: Theme = "auto") -> str:
-    """One run: what its protocol makes of the schedule, the tables at the end, and which serial
-    order gives them.
-    """
+    """Return a picture of one run: the protocol's decision, final tables and serial order."""
     parts, bottom = _panel(judged)
     return svg(_title([judged]), _description([judged]), (0, 0, WIDTH, bottom), parts, theme)
 
 
 def decision_words(judged: RunResult) -> str:
-    """What the protocol does with the transactions, in a few words.
+    """Return the protocol's decision about the transactions, in a few words.
 
     >>> from isolitmus.checker import run
     >>> from isolitmus.specs import litmus, protocol
@@ -221,8 +213,9 @@ def decision_words(judged: RunResult) -> str:
 
 
 def conclusion_words(judged: RunResult) -> tuple[str, str]:
-    """Which serial order gives the tables, in words, and how good that is: ``good``, the order of
-    the log does; ``other``, another one; ``bad``, none.
+    """Return the serial order that produces the tables, in words, and its quality.
+
+    ``good``: the order of the log; ``other``: another order; ``bad``: none.
     """
     serial = judged.serial
     log = " ".join(writers(judged.run))
@@ -254,7 +247,7 @@ def _title(runs: Sequence[RunResult]) -> str:
 
 
 def _description(runs: Sequence[RunResult]) -> str:
-    """The whole picture in words."""
+    """Return the whole picture in words."""
     litmus = runs[0].litmus
     statements = [f"{name}: {s.sql}" for name, s in litmus.transactions.items()]
     said = [
@@ -272,7 +265,7 @@ def _rows(table: ShownTable) -> str:
 
 
 def _statements(judged: RunResult, width: float) -> tuple[list[str], float]:
-    """The name of each transaction, and what it does."""
+    """Return the name and the statement of each transaction as parts, and their lower end."""
     transactions = judged.litmus.transactions
     indent = max(text_width(name, 14) for name in transactions) + 14
     parts: list[str] = []
@@ -287,7 +280,7 @@ def _statements(judged: RunResult, width: float) -> tuple[list[str], float]:
 
 
 def _panel(judged: RunResult) -> tuple[list[str], float]:
-    """The parts of a panel whose top is 0, and where it ends."""
+    """Return the parts of a panel whose top is 0, and its lower end."""
     parts = [label(2, 20, protocol(judged.run.protocol).title, "heading")]
     y = 22.0
     for line in lines_of(decision_words(judged), WIDTH - 4, 12):
@@ -333,7 +326,7 @@ def _marked(judged: RunResult) -> str:
 
 
 def _table(table: ShownTable, y: float) -> tuple[list[str], float]:
-    """The name of the table, its columns and rows, and where it ends."""
+    """Return the name of the table, its columns and rows as parts, and their lower end."""
     rows = table.rows[:SHOWN]
     places, right = _columns(table)
     parts = [label(2, y + 13, f"{table.name} at the end", "fate")]
@@ -364,7 +357,7 @@ def _table(table: ShownTable, y: float) -> tuple[list[str], float]:
 
 
 def _columns(table: ShownTable) -> tuple[list[float], float]:
-    """Where the columns begin for which there is room, and where the last of them ends."""
+    """Return the left ends of the columns that fit, and the right end of the last one."""
     x, places = 10.0, []
     for k, name in enumerate(table.columns):
         texts = [name, *(_cut(row.values[k]) for row in table.rows[:SHOWN] if k < len(row.values))]

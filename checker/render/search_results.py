@@ -1,4 +1,4 @@
-"""Results of searches in lines: separation, guarantees of a protocol, mutants, interleavings."""
+"""Results of searches as text: separation, guarantees of a protocol, mutants, interleavings."""
 
 from __future__ import annotations
 
@@ -30,13 +30,11 @@ __all__ = [
 ]
 
 NAMED = 40
-"""The most litmus tests that one line names; `--json` has them all."""
+"""Maximum number of litmus tests that one line names; `--json` has them all."""
 
 
 def separation_lines(answer: Separation) -> Iterator[str]:
-    """Yield the answer, then the history and why it is forbidden, or the proof; then how far was
-    searched.
-    """
+    """Yield the answer, the history with the reason or the proof, and the bounds of the search."""
     if answer.proof is not None:
         yield from _proof(answer, answer.proof)
         if answer.proved or answer.proof.question.every_version_read:
@@ -121,9 +119,7 @@ def _proof(answer: Separation, proof: Proof) -> Iterator[str]:
 
 
 def _outside(answer: Separation) -> Iterator[str]:
-    """Yield the litmus tests outside a theorem's scope: those that break its claim, with the
-    reason.
-    """
+    """Yield the litmus tests outside a theorem's scope that break its claim, with the reason."""
     failing: dict[str, list[str]] = {}
     for test in answer.outside:
         if test.fails:
@@ -163,7 +159,7 @@ DONE = frozenset({"committed", "no-op"})
 
 
 def portrait_lines(portrait: Portrait) -> Iterator[str]:
-    """Yield what a protocol guarantees, where it violates that, and where it aborts needlessly."""
+    """Yield the guarantees of a protocol, their violations, and its needless aborts."""
     for promise in portrait.promises:
         yield from _promise(portrait.protocol, promise)
     for abort in portrait.aborts:
@@ -269,9 +265,7 @@ def _percent(part: int, whole: int) -> str:
 
 
 def mutant_lines(report: MutantReport) -> Iterator[str]:
-    """Yield each mutant with a test that distinguishes it from the spec, or why none does; then a
-    summary.
-    """
+    """Yield each mutant with a distinguishing test, or the reason for none; then a summary."""
     for one in report.judged:
         yield f"{one.mutant.number:>3}. {one.mutant.change}"
         yield from (f"     {line}" for line in _why(one))
@@ -298,7 +292,7 @@ def _why(one: JudgedMutant) -> Iterator[str]:
 
 
 def _named(kill: Kill) -> str:
-    """Return a test of the catalogue by its name, a history that was found in full."""
+    """Return the name of a catalogue test, or the full text of a history that was found."""
     if not kill.found:
         return kill.name
     if isinstance(kill.test, HistoryTest):
@@ -314,9 +308,7 @@ def _named(kill: Kill) -> str:
 
 
 def interleaving_lines(done: Interleavings) -> Iterator[str]:
-    """Yield the numbers of interleavings and outcomes, then each outcome with an example
-    schedule.
-    """
+    """Yield the numbers of interleavings and outcomes, then an example of each outcome."""
     yield (
         f"{done.litmus.name} under {done.protocol}: {count_of(done.number, 'interleaving')},"
         f" {count_of(done.states, 'state')}, {count_of(len(done.outcomes), 'outcome')}"

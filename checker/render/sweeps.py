@@ -1,5 +1,6 @@
-"""Sweeps in lines of text, and the page of a sweep's tables: counts, growth, needless aborts, the
-smallest of each kind.
+"""Sweeps as text, and the page of a sweep's tables.
+
+The page shows counts, growth, needless aborts, and the smallest candidate of each kind.
 """
 
 from __future__ import annotations
@@ -36,28 +37,26 @@ __all__ = [
 ]
 
 SHOWN = 60
-"""So many kinds stand on the page as pictures."""
+"""Maximum number of kinds that are shown as pictures."""
 
 
 class CountedPair(NamedTuple):
-    """What was counted of a protocol and a level at one size."""
+    """Counts for a protocol and a level at one size."""
 
     size: int
-    """How many transactions each candidate has."""
+    """Number of transactions of each candidate."""
     candidates: int
-    """How many were counted."""
+    """Number of candidates."""
     protocol: str
-    """Its name."""
     level: str
-    """Its name."""
     admitted: int
-    """How many the protocol admits."""
+    """Number of candidates that the protocol admits."""
     forbidden: int
-    """How many of these the level forbids."""
+    """Number of these that the level forbids."""
     unexplained: int
-    """How many of these have a version that no serial order gives."""
+    """Number of these with a version that no serial order produces."""
     not_log_order: int
-    """How many of these end as the order of the log does not."""
+    """Number of these whose final table differs from that of the log's order."""
 
     @property
     def share(self) -> float:
@@ -69,9 +68,9 @@ class Stops(NamedTuple):
     """Number of aborts of one statement that conflict with another, under a protocol."""
 
     protocol: str
-    """Its name."""
+    """Name of the protocol."""
     level: str
-    """The name of what is wanted."""
+    """Name of the wanted level."""
     loser: int
     """Number of the statement that aborts."""
     winner: int
@@ -83,43 +82,41 @@ class Stops(NamedTuple):
 
 
 class FoundKind(NamedTuple):
-    """What a protocol admits and a level forbids, of one kind."""
+    """Kind of candidates that a protocol admits and a level forbids."""
 
     size: int
-    """How many transactions each has."""
+    """Number of transactions of each candidate."""
     protocol: str
-    """Its name."""
     level: str
-    """Its name."""
     axiom: str
-    """What is broken."""
+    """Violated axiom."""
     relations: Sequence[str]
-    """Those of the dependencies that break it."""
+    """Relations of the dependencies that violate it."""
     candidates: int
-    """How many are of the kind."""
+    """Number of candidates of the kind."""
     litmus: str
-    """The smallest as a litmus file."""
+    """Smallest candidate, as a litmus file."""
 
 
 @dataclass(frozen=True, slots=True)
 class SweepPage:
-    """What stands on the page."""
+    """Content of the page."""
 
     title: str
-    """Of the scope."""
+    """Title of the scope."""
     source: str
-    """Where the scope comes from."""
+    """Source of the scope."""
     statements: Sequence[str]
-    """By number."""
+    """Statements by number."""
     counts: Sequence[CountedPair]
-    """By size, protocol and level."""
+    """Counts by size, protocol and level."""
     stops: Sequence[Stops]
-    """Empty if the tables do not say."""
+    """Aborts; empty if the tables do not record them."""
     kinds: Sequence[FoundKind]
-    """Empty if none are kept."""
+    """Kinds; empty if none were kept."""
 
     def to_json(self) -> dict[str, object]:
-        """What it says, as docs/interface.md, 6, has it."""
+        """Return the content in the format of docs/interface.md, 6."""
         return {
             "scope": self.title,
             "statements": list(self.statements),
@@ -139,12 +136,15 @@ class _Picture(NamedTuple):
 def sweep_page(
     page: SweepPage, tests: Sequence[Litmus], specs: Mapping[str, Spec], made: PageOrigin
 ) -> str:
-    """The page: no script, nothing loaded from anywhere. ``tests`` are those of the kinds, in their
-    order, ``specs`` the protocols and levels by name.
+    """Return the page, without scripts or external resources.
+
+    ``tests`` are those of the kinds, in their order; ``specs`` are the protocols and levels by
+    name.
 
     >>> from isolitmus.checker.render.page_parts import PageOrigin
     >>> one = CountedPair(2, 196, "p", "l", 102, 8, 0, 8)
-    >>> html = sweep_page(SweepPage("<t>", "s", ["A"], [one], [], []), [], {}, PageOrigin("isolitmus 1", "today", "x"))
+    >>> made = PageOrigin("isolitmus 1", "today", "x")
+    >>> html = sweep_page(SweepPage("<t>", "s", ["A"], [one], [], []), [], {}, made)
     >>> "&lt;t&gt;" in html, "7.84 %" in html
     (True, True)
     """
@@ -154,7 +154,9 @@ def sweep_page(
         "sweep.html.j2",
         page=page,
         made=made,
-        plots={p: growth_svg(p, [one for one in page.counts if one.protocol == p]) for p in protocols},
+        plots={
+            p: growth_svg(p, [one for one in page.counts if one.protocol == p]) for p in protocols
+        },
         sizes=sorted({one.size for one in page.counts}),
         maps=list(_maps(page.stops)),
         needless=sorted(page.stops, key=lambda one: -one.needless)[:10],
@@ -165,7 +167,7 @@ def sweep_page(
 def _maps(
     stops: Sequence[Stops],
 ) -> Iterator[tuple[str, str, list[int], dict[tuple[int, int], Stops]]]:
-    """A protocol, a level, the statements, and the cells."""
+    """Yield a protocol, a level, the statements, and the cells of each map of aborts."""
     for protocol, level in dict.fromkeys((one.protocol, one.level) for one in stops):
         cells = {
             (one.loser, one.winner): one
@@ -184,8 +186,7 @@ def _picture(kind: FoundKind, test: Litmus, specs: Mapping[str, Spec]) -> _Pictu
 
 
 def growth_svg(protocol: str, counts: Sequence[CountedPair], theme: Theme = "auto") -> str:
-    """Plot the part of a protocol's admitted candidates that each level forbids, by number of
-    transactions.
+    """Plot the part of admitted candidates that each level forbids, by number of transactions.
 
     >>> few = [CountedPair(n, 9, "p", "l", 100, 4 * n, 0, 0) for n in (2, 3)]
     >>> growth_svg("p", few).count("<circle")
@@ -224,13 +225,11 @@ GIVEN = {
         "each of their versions equals the table of some serial order of the writers"
     ),
 }
-"""Property of the histories that a level forbids only because of their conflicts."""
+"""Words for the histories that a level forbids only because of their conflicts."""
 
 
 def sweep_lines(done: Sweep) -> Iterator[str]:
-    """Yield the number of candidates that each protocol admits, and the verdicts of levels and
-    serial orders on these.
-    """
+    """Yield the number of candidates that each protocol admits, with the verdicts on these."""
     whole = (
         f"{count_of(done.candidates, 'candidate')} with"
         f" {count_of(done.transactions, 'transaction')}"

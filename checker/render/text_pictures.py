@@ -1,9 +1,4 @@
-"""Pictures in text: litmus tests, timelines, denotations, grids.
-
-Pictures in text: tables and transactions, the timeline of a schedule, what a spec denotes.
-
-Litmus tests against engines and protocols, as a table in Markdown.
-"""
+"""Pictures in text: litmus tests, timelines, denotations, and tables in Markdown."""
 
 from __future__ import annotations
 
@@ -41,7 +36,7 @@ def assumption_lines(assumed: Iterable[str]) -> Iterator[str]:
 
 
 def run_lines(litmus: Litmus) -> list[str]:
-    r"""The tables of a litmus test, what is in them at the start, and its transactions.
+    r"""Return the tables of a litmus test, their initial content, and its transactions.
 
     >>> from isolitmus.specs import litmus
     >>> print(*run_lines(litmus("reorder")), sep="\n")
@@ -65,7 +60,7 @@ def run_lines(litmus: Litmus) -> list[str]:
 
 
 def timeline(schedule: Schedule, run: Run | None = None) -> str:
-    """A line for each transaction, time to the right; with a run, what became of each.
+    """Return a line for each transaction, time to the right; with a run, also its outcome.
 
     >>> from isolitmus.model.schedule import Schedule
     >>> print(timeline(Schedule.parse("a.start b a.commit", ["a", "b"])))
@@ -87,17 +82,16 @@ def timeline(schedule: Schedule, run: Run | None = None) -> str:
 
 
 def outcome_words(run: Run, name: str) -> str:
-    """What became of a transaction: the version it read, and the one it became or why it did
-    not.
-    """
+    """Return the outcome of a transaction: versions read and made, or why it did not commit."""
     return str(run.transactions[name])
 
 
 def denotations(values: Iterable[Denotation]) -> list[str]:
-    """A line for each let, axiom and label of a spec with what it denotes.
+    """Return a line for each let, axiom and label of a spec with its value.
 
     >>> from isolitmus.checker.execution.denotation import Denotation
-    >>> for line in denotations([Denotation("let", "both", (("a", "b"), ("b", "a"))), Denotation("show", "S", ())]):
+    >>> both = Denotation("let", "both", (("a", "b"), ("b", "a")))
+    >>> for line in denotations([both, Denotation("show", "S", ())]):
     ...     print(line)
     let both  a → b, b → a
     show S    nothing
@@ -108,9 +102,10 @@ def denotations(values: Iterable[Denotation]) -> list[str]:
 
 
 def markdown_grid(cells: Mapping[tuple[str, str], str]) -> Iterator[str]:
-    r"""The lines of a table: a row for each first part of the keys, a column for each second one.
+    r"""Yield the lines of a table: a row per first part of the keys, a column per second part.
 
-    >>> print(*markdown_grid({("reorder", "model"): "aborted", ("skew", "delta"): "anomaly"}), sep="\n")
+    >>> cells = {("reorder", "model"): "aborted", ("skew", "delta"): "anomaly"}
+    >>> print(*markdown_grid(cells), sep="\n")
     | litmus test | model | delta |
     |---|---|---|
     | `reorder` | aborted |  |

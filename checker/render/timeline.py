@@ -1,11 +1,7 @@
-"""Timelines of schedules as SVG.
-
-The timeline of a schedule as a picture: SVG without scripts, fonts or ids.
+"""Timelines of schedules as SVG, without scripts, fonts or ids.
 
 A picture is 350 units wide, so that its text is readable on a phone without scaling. Every shape
-has a class, to which the style inside the picture (colours.py) gives a colour in light and in dark.
-
-The timeline of a schedule or a run, and what it converts to.
+has a class, to which the style inside the picture (colours.py) assigns a light and a dark colour.
 """
 
 from __future__ import annotations
@@ -42,18 +38,18 @@ __all__ = [
 
 WIDTH = 350
 MARGIN = 8
-"""Around everything: a picture that stands alone has a page of its own."""
+"""Margin around a picture; a standalone picture has a background of its own."""
 LINE = 17
-"""The height of a line of text."""
+"""Height of a line of text."""
 FIRST, LAST = 46, WIDTH - 26
 """Where the first and the last step of a schedule stand; to the left of the first is version 0."""
 ORIGIN = 16
 NO_XML = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-"""What no file in XML holds."""
+"""Characters that XML does not allow."""
 
 
 def coordinate(value: float) -> str:
-    """A coordinate: at most one decimal, and the same on every machine.
+    """Return a coordinate with at most one decimal, equal on every machine.
 
     >>> coordinate(3.0), coordinate(2.25), coordinate(-0.01)
     ('3', '2.2', '0')
@@ -62,12 +58,12 @@ def coordinate(value: float) -> str:
 
 
 def text_width(text: str, size: float) -> float:
-    """How wide a text may become in whatever font: a little more than a monospaced one."""
+    """Return an upper bound of a text's width, a little more than a monospaced font's."""
     return 0.61 * size * len(text)
 
 
 def lines_of(text: str, width: float, size: float) -> list[str]:
-    """The text in lines that fit; a word that is too long is broken.
+    """Return a text in lines that fit; a word that is too long is broken.
 
     >>> lines_of("DELETE FROM t WHERE part = 0", 100, 12)
     ['DELETE FROM t', 'WHERE part =', '0']
@@ -76,7 +72,7 @@ def lines_of(text: str, width: float, size: float) -> list[str]:
 
 
 def marked_up(text: str) -> str:
-    r"""A text as SVG takes it between tags: XML has no sign for most of what does not print.
+    r"""Return a text escaped for SVG; most characters that do not print are not allowed in XML.
 
     >>> marked_up("a < b\x1b")
     'a &lt; b\\x1b'
@@ -85,7 +81,7 @@ def marked_up(text: str) -> str:
 
 
 def label(x: float, y: float, text: str, style: str) -> str:
-    """A text with its anchor at (x, y); the style is a class of the style sheet."""
+    """Return a text with its anchor at (x, y); ``style`` is a class of the style sheet."""
     place = f'x="{coordinate(x)}" y="{coordinate(y)}"'
     return f'<text class="{style}" {place}>{marked_up(text)}</text>'
 
@@ -97,9 +93,9 @@ def svg(
     parts: Iterable[str],
     theme: Theme = "auto",
 ) -> str:
-    """A picture with its style in it; ``box`` is left, top, right and bottom of what is in it.
+    """Return a picture with its style; ``box`` is left, top, right and bottom of its content.
 
-    A screen reader says the title, and what is ``described`` besides.
+    Screen readers read the title, and ``described``.
     """
     left, top, right, bottom = (*(v - MARGIN for v in box[:2]), *(v + MARGIN for v in box[2:]))
     size = f"{coordinate(right - left)} {coordinate(bottom - top)}"
@@ -120,9 +116,10 @@ def svg(
 
 
 def timeline_svg(schedule: Schedule, run: Run | None = None, theme: Theme = "auto") -> str:
-    """A lane for each transaction, time to the right; with a run, what became of each, and below
-    the lanes the versions of the table. The SVG stands alone: it carries its colours, ``auto``
-    light or dark as whoever looks at it prefers.
+    """Return a timeline as a standalone SVG: a lane for each transaction, time to the right.
+
+    With a run, it shows the outcome of each transaction and, below the lanes, the versions of the
+    table. The SVG contains its colours; ``auto`` follows the viewer's light or dark setting.
 
     >>> from isolitmus.model.schedule import Schedule
     >>> timeline_svg(Schedule.parse("a.start b a.commit", ["a", "b"])).count('class="start"')
@@ -139,8 +136,9 @@ def timeline_svg(schedule: Schedule, run: Run | None = None, theme: Theme = "aut
 def lanes(
     schedule: Schedule, run: Run | None, fates: Mapping[str, str], top: float
 ) -> tuple[list[str], float]:
-    """The lanes of a timeline from ``top`` on, beside each name its fate, the versions below them,
-    and where that ends.
+    """Return the lanes of a timeline and their lower end.
+
+    They begin at ``top``, have each transaction's fate beside its name, and the versions below.
     """
     steps = schedule.steps
     gap = (LAST - FIRST) / max(1, len(steps) - 1)
@@ -167,7 +165,7 @@ def lanes(
 
 
 def _heading(name: str, fated: str, y: float) -> tuple[list[str], float]:
-    """The name and, on the same line if there is room, its fate; and where the bar goes."""
+    """Return the name, its fate on the same line if there is room, and the place of the bar."""
     y += LINE
     room = WIDTH - 12 - text_width(name, 14)
     parts = [label(2, y - 4, name, "name")]
@@ -208,7 +206,7 @@ def _bar(start: float, end: float, y: float, mark: str) -> list[str]:
 def _versions(
     commits: dict[tuple[int, ...], tuple[float, float]], y: float
 ) -> tuple[list[str], list[str]]:
-    """The lines from the commits down to the axis, and the axis itself."""
+    """Return the lines from the commits down to the axis, and the axis itself."""
     drops = [
         f'<path class="drop" d="M{coordinate(x)} {coordinate(top)}V{coordinate(y)}"/>'
         for x, top in commits.values()

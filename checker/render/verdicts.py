@@ -42,7 +42,8 @@ def because(violation: Violation) -> list[str]:
 
     >>> from isolitmus.model.reason import Edge
     >>> from isolitmus.model.verdict import Violation
-    >>> edges = (Edge("a", "b", "log", "it is earlier in the log"), Edge("b", "a", "rw", "b missed it"))
+    >>> log = Edge("a", "b", "log", "it is earlier in the log")
+    >>> edges = (log, Edge("b", "a", "rw", "b missed it"))
     >>> for line in because(Violation("log-order", "acyclic", edges)): print(line)
     a before b, because it is earlier in the log
     b before a, because b missed it
@@ -81,7 +82,7 @@ def assumption_words(violation: Violation) -> str:
 
 
 def other_ways(verdict: Forbidden) -> list[str]:
-    """Return a line that the completions not shown are forbidden, too; none if all are shown."""
+    """Return a line that the completions not shown are forbidden too; empty if all are shown."""
     if verdict.others == 0:
         return []
     if verdict.others is None:
@@ -92,8 +93,7 @@ def other_ways(verdict: Forbidden) -> list[str]:
 
 
 def refusal_words(violation: Violation) -> list[str]:
-    """Return why a commit aborts, or why its outcome is undefined, from the violation that it would
-    be.
+    """Return why a commit aborts, or why its outcome is undefined, from its violation.
 
     >>> from isolitmus.model.reason import Edge
     >>> from isolitmus.model.verdict import Violation
@@ -169,7 +169,7 @@ def order_words(verdict: Allowed) -> str:
 
 
 MOST_ORDERS = 6
-"""The most serial orders that one sentence names."""
+"""Maximum number of serial orders that one sentence names."""
 
 
 def serial_words(orders: tuple[str, ...], unexplained: tuple[int, ...]) -> str:
@@ -217,15 +217,17 @@ def order_arrows(order: str) -> str:
 
 
 def view_words(explained: Explanation) -> str:
-    """Return what a serial order explains of a history that conflict serializability forbids.
+    """Return the serial explanation of a history that conflict serializability forbids.
 
     >>> from isolitmus.checker.execution.serial_orders import Explanation
-    >>> view_words(Explanation("write-serializable", (("a", "b"),), reads=True, versions=True))
-    'Forbidden by its conflicts; but the serial order a → b explains every read of the writers and every \
-version of the table (write-serializable-view).'
-    >>> view_words(Explanation("serializable", (("a", "b"),)))
-    'Forbidden by its conflicts; no serial order explains every read, but a → b produces the final table \
-(serializable-state).'
+    >>> one = Explanation("write-serializable", (("a", "b"),), reads=True, versions=True)
+    >>> view_words(one)  # doctest: +NORMALIZE_WHITESPACE
+    'Forbidden by its conflicts; but the serial order a → b explains every read of the writers and
+    every version of the table (write-serializable-view).'
+    >>> other = Explanation("serializable", (("a", "b"),))
+    >>> view_words(other)  # doctest: +NORMALIZE_WHITESPACE
+    'Forbidden by its conflicts; no serial order explains every read, but a → b produces the final
+    table (serializable-state).'
     >>> view_words(Explanation("log-serializable", ()))
     'Forbidden by its conflicts, and the order of the log produces another table.'
     """
@@ -260,9 +262,7 @@ version of the table (write-serializable-view).'
 
 
 def _conflict(edge: Edge, verb: str) -> str:
-    """Return a conflict as a sentence; the edge leads from the winning commit to the one that
-    aborts.
-    """
+    """Return a conflict as a sentence; the edge leads from the winning to the aborting commit."""
     reason = edge.why or f"that is in {edge.kind}"
     return f"{edge.target} {verb} {edge.source}, because {reason}"
 
@@ -302,7 +302,8 @@ def check_lines(checked: HistoryVerdicts, *, every: bool = False) -> Iterator[st
     >>> from isolitmus.specs import level
     >>> skew = History.parse("r1(x0) r1(y0) w1(x1) r2(x0) r2(y0) w2(y2)")
     >>> names = "causal", "snapshot-isolation", "serializable"
-    >>> for line in check_lines(check(skew, [level(name) for name in names]), every=True): print(line)
+    >>> checked = check(skew, [level(name) for name in names])
+    >>> for line in check_lines(checked, every=True): print(line)
     Strongest level that holds: snapshot-isolation; causal holds, too.
     Weakest level that fails: serializable (write skew (G2-item)).
     Serializable forbids it (serial-order):

@@ -1,10 +1,10 @@
 """Examples of aborts: litmus tests in which one statement aborts because another one commits first.
 
 A solver proposes parameters and rows for each exception. Which exception a commit check raises
-first, and what a retry then does, depends on the other rows of the files: a file that keeps a row
-is written again, and is an added file. So each proposal is executed with more rows beside it, one
-for each way in which the two statements may match a row of the same partition, in one file with the
-others and in a file of its own.
+first, and the outcome of a retry, depend on the other rows of the files: a file that keeps a row is
+rewritten, and counts as an added file. So each proposal is executed with more rows beside it. There
+is one for each way in which the two statements may match a row of the same partition, in the same
+file as the others and in a file of its own.
 """
 
 from __future__ import annotations
@@ -41,17 +41,18 @@ if TYPE_CHECKING:
 __all__ = ["AbortExample", "AbortExamples"]
 
 MODELS = 4
-"""The most models of the solver that are executed for one exception."""
+"""Maximum number of solver models that are executed for one exception."""
 TESTS = 250
-"""The most initial tables of one model that are executed to find its exception."""
+"""Maximum number of initial tables of one model that are executed to find its exception."""
 COMMITS, NO_OP, FAILS = "commits", "finds nothing to do", "fails"
 """Outcomes of a retry."""
 
 
 @dataclass(slots=True)
 class AbortExample:
-    """The smallest test that ends with an exception, and whether a retry failed in some test that
-    ends so.
+    """Smallest test that ends with an exception.
+
+    ``fails`` says whether a retry failed in some test with this exception.
     """
 
     test: Litmus
@@ -76,20 +77,18 @@ class AbortExamples:
         self.protocol = protocol
         self.found: dict[str, AbortExample] = {}
         self.why = ""
-        """Why the last test that did not abort was no example."""
+        """Reason why the last test that did not abort is no example."""
         self.roles = (loser, winner)
         self._busy = asked.z3.And(*(role.instance.busy for role in self.roles))
         self._done: set[tuple[object, ...]] = set()
 
     @property
     def schedule(self) -> str:
-        """The loser starts, the winner runs and commits, the loser commits."""
+        """Schedule of a test: the loser starts, the winner runs and commits, the loser commits."""
         return f"{self.loser.name}.start {self.winner.name} {self.loser.name}.commit"
 
     def look_for(self, exception: str, stop: Any) -> None:
-        """Execute models of the solver until one aborts with the exception; also execute its
-        retry.
-        """
+        """Execute models of the solver until one aborts with the exception, and its retry."""
         more: list[Any] = []
         for k in range(MODELS):
             apart = bool(k or self.found)
@@ -106,9 +105,7 @@ class AbortExamples:
                 return
 
     def retries(self, exception: str, stop: Any) -> tuple[str, ...]:
-        """Return possible outcomes of a retry after the winner: those not proved impossible, and
-        observed failures.
-        """
+        """Return possible outcomes of a retry: not proved impossible, or failures observed."""
         ends = []
         if self.asked.possible(stop, self._finds_rows()) is not False:
             ends.append(COMMITS)
@@ -119,8 +116,9 @@ class AbortExamples:
         return tuple(ends)
 
     def _finds_rows(self) -> Any:
-        """Return the formula that a retry may write: a query always, else a matching row that is
-        left or added.
+        """Return the formula that a retry may write.
+
+        It is true for a query; otherwise it needs a matching row that is kept or added.
         """
         z3, terms, own = self.asked.z3, self.loser.terms, self.loser.instance.template
         schema = own.target
@@ -133,8 +131,8 @@ class AbortExamples:
         )
 
     def _finds_no_row(self) -> Any:
-        """Return the formula that a retry may be a no-op: no row that the winner certainly adds
-        makes it write.
+        """Return the formula that a retry may be a no-op: no row certainly added by the winner
+        triggers a write.
         """
         z3, own = self.asked.z3, self.loser.instance.template
         if own.always:
@@ -147,9 +145,7 @@ class AbortExamples:
         return z3.And(*(own.keeps(row) for row in put))
 
     def expecting(self, exception: str) -> Litmus:
-        """Return the smallest test with this exception, with its outcome as expectation, and a
-        name.
-        """
+        """Return the smallest test with this exception, which expects its own outcome."""
         test = self.found[exception].test
         ended = observed_run(test, execute(test, self.protocol), self.protocol.name)
         outcome = {name: (done.outcome,) for name, done in ended.transactions.items()}
@@ -158,7 +154,7 @@ class AbortExamples:
         return replace(test, name=name, expect=expect)
 
     def _execute_tables(self, model: Solution, exception: str) -> None:
-        """Execute a model on tables with the rows that it needs, and with more rows, the smallest
+        """Execute a model on tables with the rows that it needs, then with more rows, the smallest
         first.
         """
         title = f"{self.loser.name} conflicts with {self.winner.name}"

@@ -1,7 +1,8 @@
-"""Counterexamples of workloads: drafted from a solver's model, executed, judged.
+"""Counterexamples of workloads: proposed by a solver, executed, judged.
 
 A solver's model becomes a litmus test with the parameters and rows that it needs. Only the
-execution of the test and its verdict decide: a counterexample is a run that the promise forbids.
+execution of the test and its verdict decide: a counterexample is a run that the promised level
+forbids.
 
 Conflicts may forbid a run whose results some serial order explains (docs/semantics.md, 3.2), for
 example if a row was inserted and deleted without being seen. A proof is about conflicts, and so
@@ -58,13 +59,15 @@ class Counterexample(ReadableRepr):
     """An executed run that violates a promise."""
 
     danger: CyclePattern
-    """The statements and their dependencies."""
+    """Cycle pattern: the statements and their dependencies."""
     test: Litmus
-    """The smallest test that was found."""
+    """Smallest test that was found."""
     serial: tuple[str, ...]
-    """The serial orders that produce the final table; empty if none does."""
+    """Serial orders that produce the final table; empty if none does."""
     explained: tuple[str, ...] = ()
-    """The serial orders whose results keep the promise: then only conflicts forbid the run."""
+    """Serial orders whose results keep the promise; if there are any, only conflicts forbid the
+    run.
+    """
 
     def __repr__(self) -> str:
         return f"{self.danger.schedule}: {'; '.join(self.serial) or 'no serial order'}"
@@ -94,11 +97,11 @@ def keeping_orders(promise: str, judged: RunResult) -> tuple[str, ...]:
 
 
 MOST = 3
-"""The most relevant rows in an initial table."""
+"""Maximum number of relevant rows in an initial table."""
 FEW = 2
-"""The most irrelevant rows in an initial table."""
+"""Maximum number of irrelevant rows in an initial table."""
 TESTS = 80
-"""The most initial tables that are tried for a model of the solver."""
+"""Maximum number of initial tables that are tried for one model of the solver."""
 
 
 class CounterexampleDraft:
@@ -130,8 +133,8 @@ class CounterexampleDraft:
             )  # fmt: skip
 
     def _starts(self) -> Iterator[tuple[Statement, ...]]:
-        """Yield initial tables, each once: few rows first, in one file, in one file each, and in
-        two files.
+        """Yield initial tables, each once, few rows first: in one file, in one file per row, in two
+        files.
         """
         rows = self._rows()
         others = [row for row in self.beside if row not in rows]
@@ -210,7 +213,13 @@ def executed_part(test: Litmus) -> tuple[object, ...]:
 
 
 def values_of(codes: Codes, model: Solution, role: Participant) -> dict[str, Value]:
-    """Return the parameters of a participant in a model; NoValue if one has none."""
+    """Return the parameter values of a participant in a model.
+
+    Raises
+    ------
+    NoValue
+        If a parameter has no value.
+    """
     types = role.statement.types
     return {
         p: value_of(codes, model, role.terms.parameters[p], type_) for p, type_ in types.items()
@@ -219,20 +228,20 @@ def values_of(codes: Codes, model: Solution, role: Participant) -> dict[str, Val
 
 def value_of(codes: Codes, model: Solution, term: ValueTerm, type_: Any) -> Value:
     """Return the value of a term in a model."""
-    if model.has(term.null) or is_opaque(type_):  # that it is written as NULL is looked at again
+    # a value of opaque type is written as NULL; the execution of the test judges that choice
+    if model.has(term.null) or is_opaque(type_):
         return None
     found = model.value(term.value)
     return found if isinstance(found, bool) else codes.value(found, type_)
 
 
 MODELS = 3
-"""The most models of the solver that are executed for one way of a pattern."""
+"""Maximum number of solver models that are executed for one way of a pattern."""
 WAYS = 2
-"""The most ways in which a counterexample without serial explanation is searched for, once there is
-any.
+"""Maximum number of ways tried for a counterexample without serial explanation, after a first one.
 """
 STRONGEST = "log-serializable"
-"""The promise that implies the others."""
+"""Promise that implies the others."""
 
 
 class CounterexampleCheck:
@@ -245,9 +254,7 @@ class CounterexampleCheck:
         self._runs: dict[tuple[object, ...], tuple[CyclePattern, RunResult]] = {}
 
     def shown(self, question: PatternQuestion, promise: str) -> Counterexample | None:
-        """Return a run that the promise forbids; one that no serial order explains, if there is
-        one.
-        """
+        """Return a run that the promise forbids, preferably one that no serial order explains."""
         best: Counterexample | None = None
         for way, wanted in enumerate(question.ways):
             if best is not None and way >= WAYS:
@@ -329,7 +336,7 @@ class CounterexampleCheck:
         return Counterexample(danger, shown, serial, explained)
 
     def _judged(self, test: Litmus) -> RunResult | None:
-        """Return the run of a test, if all transactions commit and it violates the strongest
+        """Return the run of a test if all transactions commit and it violates the strongest
         promise.
         """
         key = executed_part(test)

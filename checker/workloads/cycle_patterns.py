@@ -1,11 +1,11 @@
-"""Cycle patterns that every violation of a promise contains (docs/semantics.md, Theorem 11 and
-Theorem 12).
+"""Cycle patterns that every violation of a promise contains (docs/semantics.md, Theorems 11 and
+12).
 
-With snapshots and commits in log order, only one kind of dependency leads backwards in the log:
-from a transaction A that has read to a concurrent transaction I that changed its read set and that
-A does not see. Without a pair (A, I) that the commit protocol admits, the order of the log is a
-serial order. A cycle of writers has, around its latest member A, such an I, an X in the window of A
-that depends on I, and a path of dependencies from X back to A. A solver decides whether given
+With snapshots and commits in log order, only one kind of dependency points backward in the log. It
+goes from a transaction A that has read to a concurrent transaction I that changed A's read set and
+that A does not see. Without a pair (A, I) that the commit protocol admits, the order of the log is
+a serial order. A cycle of writers has, around its latest member A, such an I, an X in the window of
+A that depends on I, and a path of dependencies from X back to A. A solver decides whether given
 statements can form each pattern.
 """
 
@@ -53,14 +53,14 @@ __all__ = [
 
 
 class PatternLemma(NamedTuple):
-    """A kind of pattern that a proof shows to be impossible, in words."""
+    """Kind of pattern that a proof shows to be impossible, in words."""
 
     one: str
-    """A pattern of this kind."""
+    """Singular name of a pattern of this kind."""
     several: str
-    """The same in the plural."""
+    """Plural name."""
     fact: str
-    """What would happen if the pattern were possible."""
+    """Event that a possible pattern would allow."""
 
 
 LEMMAS = {
@@ -88,14 +88,14 @@ LEMMAS = {
         "a statement and a change that it did not see are in a cycle through other statements",
     ),
 }
-"""The lemmas of proofs, by the names that documents in JSON use."""
+"""Lemmas of proofs, by their names in JSON documents."""
 
 WayNumbers = tuple[int, ...]
-"""A way of a pattern: for each of its dependencies, the number of the way of that dependency."""
+"""Way of a pattern: for each of its dependencies, the index of the way of that dependency."""
 
 
 class AssumedDependency(NamedTuple):
-    """An assumed dependency: its kind, its source and its target, by their places in the log."""
+    """Assumed dependency: kind, source and target; source and target are positions in the log."""
 
     kind: str
     source: int
@@ -104,27 +104,27 @@ class AssumedDependency(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class CyclePattern:
-    """A pattern that the commit protocol may admit: statements in log order and their dependencies.
+    """Pattern that the commit protocol may admit: statements in log order and their dependencies.
 
-    The last one to commit starts first.
+    The statement that commits last starts first.
     """
 
     members: tuple[JobStatement, ...]
-    """In the order in which they commit; the last one has seen none of the others."""
+    """Statements in commit order; the last one has seen none of the others."""
     seen: frozenset[tuple[int, int]] = frozenset()
     """Pairs (a, b): b sees the commit of a."""
     links: tuple[AssumedDependency, ...] = ()
-    """The dependencies."""
+    """Dependencies between members."""
     closed: bool = True
-    """Whether the dependencies form a cycle; else the path back leads through other jobs."""
+    """True if the dependencies form a cycle; otherwise the path back leads through other jobs."""
     outside: bool = False
-    """Whether only the client of the last one, which reads before it starts, does not see the
-    others.
+    """True if only reads by the last member's client, before its transaction, miss the other
+    members.
     """
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of the members in a test; different ones if a statement occurs twice."""
+        """Names of the members in a test; they differ even if a statement occurs twice."""
         found: list[str] = []
         for one in self.members:
             again = sum(name == one.name or name.startswith(f"{one.name}_run") for name in found)
@@ -133,7 +133,7 @@ class CyclePattern:
 
     @property
     def lemma(self) -> str:
-        """The lemma that is proved if the pattern is impossible."""
+        """Lemma that is proved if the pattern is impossible."""
         if len(self.links) == 1 and self.closed:
             return "nothing goes back"
         if any(isinstance(one.statement, Read) for one in self.members):
@@ -142,7 +142,7 @@ class CyclePattern:
 
     @property
     def writers(self) -> tuple[int, ...]:
-        """The members that have to write rows for the dependencies; others may be no-ops."""
+        """Members that have to write rows for the dependencies; others may be no-ops."""
         found = {
             k
             for link in self.links
@@ -153,12 +153,12 @@ class CyclePattern:
 
     @property
     def tables(self) -> tuple[str, ...]:
-        """The tables that its members write to."""
+        """Tables that the members write to."""
         found = (getattr(one.statement, "target", None) for one in self.members)
         return tuple(dict.fromkeys(table for table in found if table is not None))
 
     def pair(self, k: int) -> tuple[tuple[int, ...], CyclePattern]:
-        """Return the dependencies between one member and the last one, and the pattern of these
+        """Return the dependencies between member ``k`` and the last one, and the pattern of these
         two.
         """
         last = len(self.members) - 1
@@ -178,7 +178,9 @@ class CyclePattern:
 
     @property
     def schedule(self) -> str:
-        """The last one starts, the others run one after another, the last one commits."""
+        """Schedule of a test: the last member starts, the others run in order, the last member
+        commits.
+        """
         *others, last = self.names
         if self.outside:
             return " ".join((f"{last}.before", *others, last))
@@ -187,17 +189,17 @@ class CyclePattern:
 
 @dataclass(frozen=True, eq=False)
 class RefutedPattern:
-    """A pattern that is proved impossible."""
+    """Pattern that is proved impossible."""
 
     lemma: str
-    """The lemma that it belongs to."""
+    """Key of its lemma in `LEMMAS`."""
     about: str
-    """The statements and their dependencies."""
+    """Statements and dependencies of the pattern, in words."""
     _text: Callable[[], str]
 
     @property
     def text(self) -> str:
-        """The question to the solver, in SMT-LIB: unsatisfiable."""
+        """Unsatisfiable question to the solver, in SMT-LIB."""
         return self._text()
 
 
@@ -206,28 +208,26 @@ class PatternQuestion:
     """A pattern as formulas: its members, and the ways in which it is possible."""
 
     danger: CyclePattern
-    """The pattern."""
     members: tuple[Participant, ...] = ()
-    """The participants."""
     asked: QuestionSolver | None = None
-    """The solver that was asked, if any."""
+    """Solver of the question; None if all ways are impossible because a pair is."""
     ways: list[tuple[Any, ...]] = field(default_factory=list)
-    """For each way that is not proved impossible, its formulas."""
+    """Formulas of each way that is not proved impossible."""
     refuted: dict[WayNumbers, RefutedPattern] = field(default_factory=dict)
-    """The impossible ways."""
+    """Ways that are proved impossible."""
     unsure: bool = False
-    """Whether the solver gave up on some way."""
+    """True if the solver gave up on a way."""
 
 
 class Dependency(NamedTuple):
-    """Whether a statement may depend on another one, and the proof if not."""
+    """Answer whether one statement may depend on another, with the proof if not."""
 
     possible: bool
     refuted: tuple[RefutedPattern, ...]
 
 
 class PatternSearch:
-    """Search for the patterns of a workload's statements that a protocol admits."""
+    """Search for the cycle patterns of a workload's statements that a protocol admits."""
 
     def __init__(self, instances: Instances, protocol: Spec) -> None:
         self.instances = instances
@@ -240,7 +240,7 @@ class PatternSearch:
         self._grows = is_monotone(protocol)
 
     def question(self, danger: CyclePattern) -> PatternQuestion:
-        """Return the pattern as formulas; without ways it is proved impossible."""
+        """Return the pattern as formulas; if it has no ways, it is proved impossible."""
         if danger.key not in self._questions:
             kinds = tuple(self.instances.kind(one) for one in danger.members)
             alike = (kinds, danger.seen, danger.links, danger.closed, danger.outside)
@@ -251,7 +251,9 @@ class PatternSearch:
         return self._questions[danger.key]
 
     def depends(self, kind: str, a: JobStatement, b: JobStatement) -> Dependency:
-        """Return whether one statement may depend so on the other one, b on a for wr and ww."""
+        """Return whether a dependency of this kind is possible: b on a for wr and ww, a on b for
+        rw.
+        """
         key = kind, self.instances.kind(a), self.instances.kind(b)
         if key not in self._depends:
             members = self.instances.pair(a, b)
@@ -363,9 +365,7 @@ class PatternSearch:
     def _ways(
         self, link: AssumedDependency, members: Sequence[Participant], *, outside: bool = False
     ) -> list[tuple[list[AssumedChange], Any]]:
-        """Return the ways of a dependency, each with the changes that the commit protocol
-        compares.
-        """
+        """Return the ways of a dependency, each with the changes that the protocol compares."""
         a, b = members[link.source].instance, members[link.target].instance
         if link.kind == "ww":
             table = b.template.target
@@ -378,7 +378,8 @@ class PatternSearch:
         found = may_miss(a, b)
         if link.source < link.target:
             return [(self._gone(link, a, b, fact), formula) for fact, formula in found]
-        return [  # back in the log: what the commit check looks at
+        # a dependency that points backward in the log is a change that the commit check compares
+        return [
             ([fact._replace(writer=link.target, reader=link.source)], formula)
             for fact, formula in found
             if fact.read.outside or not outside
@@ -387,7 +388,7 @@ class PatternSearch:
     def _gone(
         self, link: AssumedDependency, a: Instance, b: Instance, fact: AssumedChange
     ) -> list[AssumedChange]:
-        """Return the removals of rows that the later member has read, by the earlier one.
+        """Return the removals, by the earlier member, of rows that the later member has read.
 
         The row may be in another file by then, but the statement that moved it has removed a file
         that was read.
@@ -405,7 +406,8 @@ class PatternSearch:
         for chosen, row in rows:
             unknowns = len(template.terms.unknowns)
             removed = template.removes(row)
-            if len(template.terms.unknowns) == unknowns:  # else it is not certain
+            # a removal that introduces unknowns is not certain
+            if len(template.terms.unknowns) == unknowns:
                 found += [
                     AssumedChange(
                         "went", link.source, link.target, row, read,
@@ -418,22 +420,22 @@ class PatternSearch:
 
 
 def ways_to_miss(danger: CyclePattern) -> Iterator[CyclePattern]:
-    """Yield a pattern, and the same for reads of the last member's client before it starts."""
+    """Yield a pattern, and its variant in which the last member's client reads before the
+    transaction.
+    """
     yield danger
     if danger.members[-1].let and any(link.target < link.source for link in danger.links):
         yield replace(danger, outside=True)
 
 
 def backward_pair(last: JobStatement, early: JobStatement) -> CyclePattern:
-    """Return the pattern in which the last one does not see a change of its read set by the early
-    one.
-    """
+    """Return the pattern in which ``last`` does not see a change of its read set by ``early``."""
     return CyclePattern((early, last), links=(AssumedDependency("rw", 1, 0),))
 
 
 def way_in(other: JobStatement, last: JobStatement) -> CyclePattern:
-    """Return the end of a path back: a statement that the last one does not see has read what it
-    changes.
+    """Return the end of a path back: ``last`` changes what ``other``, which it does not see, has
+    read.
     """
     return CyclePattern((other, last), links=(AssumedDependency("rw", 0, 1),), closed=False)
 
@@ -446,7 +448,7 @@ def write_skew(last: JobStatement, early: JobStatement) -> CyclePattern:
 
 
 def seen_in_between(last: JobStatement, early: JobStatement, reader: JobStatement) -> CyclePattern:
-    """Return the pattern of a reader that sees the early one, and a last one that sees neither."""
+    """Return the pattern in which ``reader`` sees ``early``, and ``last`` sees neither."""
     links = (
         AssumedDependency("rw", 2, 0),
         AssumedDependency("wr", 0, 1),
@@ -458,8 +460,8 @@ def seen_in_between(last: JobStatement, early: JobStatement, reader: JobStatemen
 def cycle_of_three(
     last: JobStatement, early: JobStatement, between: JobStatement, kind: str
 ) -> CyclePattern:
-    """Return the cycle in which one in between depends on the early one and has read what the last
-    one changes.
+    """Return the cycle in which ``between`` depends on ``early`` and has read what ``last``
+    changes.
     """
     links = (
         AssumedDependency("rw", 2, 0),
@@ -472,7 +474,7 @@ def cycle_of_three(
 def open_cycle(
     last: JobStatement, early: JobStatement, between: JobStatement, kind: str
 ) -> CyclePattern:
-    """Return the same without the dependency on the last one, which may lead through other
+    """Return `cycle_of_three` without the dependency on ``last``, which may lead through other
     statements.
     """
     links = (AssumedDependency("rw", 2, 0), AssumedDependency(kind, 0, 1))
@@ -482,9 +484,7 @@ def open_cycle(
 def cycle_of_four(
     last: JobStatement, early: JobStatement, between: JobStatement, other: JobStatement, kind: str
 ) -> Iterator[CyclePattern]:
-    """Yield the cycles through one more statement, for each kind of its dependency on the one in
-    between.
-    """
+    """Yield cycles through a fourth statement, one for each kind of dependency on ``between``."""
     seen = frozenset({(0, 1), (0, 2), (1, 2)})
     for second in ("wr", "ww", "rw"):
         links = (

@@ -1,6 +1,4 @@
-"""Statements of a workload as instances, each with its own parameters and their declared
-conditions.
-"""
+"""Statements of a workload as instances with their own parameters and declared conditions."""
 
 from __future__ import annotations
 
@@ -28,20 +26,19 @@ __all__ = ["Instances", "Participant", "value_bounds"]
 
 @dataclass(frozen=True)
 class Participant:
-    """A statement in a pattern, with a unique name."""
+    """Statement in a pattern, with a unique name."""
 
     name: str
     """Name in tests and sentences."""
     statement: JobStatement
-    """The statement."""
     instance: Instance
     """Its read set and write set, as formulas."""
     domain: Any
-    """The condition on its parameters, as a formula."""
+    """Condition on its parameters, as a formula."""
 
     @property
     def terms(self) -> Terms:
-        """Unknowns of the statement."""
+        """Terms of the statement's unknowns."""
         return self.instance.template.terms
 
 
@@ -56,11 +53,10 @@ class Instances:
     """Instances of a workload's statements over one set of values."""
 
     workload: Workload
-    """The workload."""
     codes: Codes = field(default_factory=Codes)
-    """Codes of values."""
+    """Codes of values, common to all instances."""
     shared: dict[str, ValueTerm] = field(default_factory=dict)
-    """Shared parameters."""
+    """Terms of shared parameters, by name."""
     everybody: Terms = field(init=False)
     """Unknowns of the shared parameters."""
     _known: dict[str, Statement] = field(default_factory=dict)

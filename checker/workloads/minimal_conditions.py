@@ -1,10 +1,10 @@
-"""Minimal conditions: comparisons of an example that imply given formulas.
+"""Minimal conditions: comparisons in an example that imply given formulas.
 
 Of a disjunction, one true part is enough; values that occur only in the other parts are irrelevant
 for the example.
 
-The Python layer of the solver creates a new object for each access to a part of a formula. Here
-each part is read once through the C interface, and is one object from then on.
+Z3's Python layer creates a new object for each access to a part of a formula. Here each part is
+read once through the C interface, and is one object from then on.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class HeldComparison(NamedTuple):
 
     @property
     def formula(self) -> Any:
-        """The formula that the comparison has this truth value."""
+        """Formula that states the comparison with this truth value."""
         import z3
 
         found = z3.BoolRef(self.part.term, z3.main_ctx())
@@ -36,10 +36,13 @@ class HeldComparison(NamedTuple):
 
 
 def find_implicant(model: Solution, formulas: Iterable[FormulaPart]) -> list[HeldComparison]:
-    """Return literals that hold in a model and imply each of these formulas.
+    """Return literals that hold in a model and together imply each of these formulas.
 
-    What follows from a supposed relation (``Implies``) counts if the relation does.
+    An implication (``Implies``) contributes its consequence only if its premise is among the
+    literals (or, by contraposition, the negated premise if the consequence is false).
 
+    Examples
+    --------
     >>> import z3
     >>> from isolitmus.checker.workloads.minimal_conditions import FormulaParts
     >>> from isolitmus.checker.workloads.solver import Solution
@@ -145,7 +148,7 @@ class _Implicant:
 
 
 class FormulaPart:
-    """A formula or a term: its function and its parts. It lives as long as the whole formula."""
+    """Formula or term: its function and its parts. It lives as long as the whole formula."""
 
     def __init__(self, core: Any, kind: int, term: Any, parts: Sequence[FormulaPart]) -> None:
         self.kind = kind
@@ -155,14 +158,14 @@ class FormulaPart:
 
     @cached_property
     def unknowns(self) -> frozenset[FormulaPart]:
-        """Unknowns of the formula."""
+        """Uninterpreted constants in the formula."""
         if self.kind == self._core.Z3_OP_UNINTERPRETED and not self.parts:
             return frozenset((self,))
         return frozenset().union(*(part.unknowns for part in self.parts))
 
 
 class FormulaParts:
-    """The parts of some formulas of the solver's main context.
+    """Cache of the parts of formulas in the solver's main context.
 
     >>> import z3
     >>> a, b, n = *z3.Bools("a b"), z3.Int("n")

@@ -1,4 +1,4 @@
-"""The command ``predict``: which jobs conflict, when, and conditions on their parameters.
+"""Predicted conflicts of jobs, with conditions on their parameters (the command ``predict``).
 
 For two statements, a solver decides whether some parameters and some table make the first one abort
 if the second one commits between its snapshot and its commit. If not, that is a proof. If so, the
@@ -64,7 +64,7 @@ class ParameterComparison(NamedTuple):
 
 
 class _Side(NamedTuple):
-    """A parameter: whose, in words, of which type, its term."""
+    """Parameter of a comparison: name, words with the owner, type, term."""
 
     name: str
     words: str
@@ -130,8 +130,25 @@ def _formula(op: str, x: Any, y: Any) -> Any:
 def implied_comparisons(
     asked: QuestionSolver, what: Any, candidates: list[ParameterComparison]
 ) -> list[ParameterComparison]:
-    """Return the candidates that are implied by a formula and do not hold in any case."""
+    """Return the candidates that a formula implies, without those that hold in any case.
+
+    Parameters
+    ----------
+    asked : QuestionSolver
+        Solver of the two statements.
+    what : z3 formula
+        The formula, for example that one statement aborts.
+    candidates : list of ParameterComparison
+        Comparisons to test, stronger ones first.
+
+    Returns
+    -------
+    list of ParameterComparison
+        Implied candidates that do not follow from the ones before them; empty if the solver gives
+        up.
+    """
     z3, left = asked.z3, list(candidates)
+    # drop the candidates that a model of the formula violates, until the others are implied
     while left:
         said = asked.possible(what, z3.Not(z3.And(*(atom.formula for atom in left))))
         if said is None:
@@ -141,14 +158,14 @@ def implied_comparisons(
             break
         left = [atom for atom in left if model.has(atom.formula)]
     found: list[ParameterComparison] = []
-    for atom in left:  # what the stronger ones before it, and the domains, do not say already
+    for atom in left:  # keep those that do not follow from the domains and the stronger ones
         if asked.possible(*(a.formula for a in found), z3.Not(atom.formula)) is not False:
             found.append(atom)
     return found
 
 
 RELEASE = "4.4.0"
-"""Of Delta Lake: the one whose sources the protocols cite, and on which examples are replayed."""
+"""Release of Delta Lake whose sources the protocols cite, and on which examples are replayed."""
 Word = Literal["never", "always", "when", "apart", "unknown"]
 
 
@@ -157,26 +174,34 @@ class PairPrediction(ReadableRepr):
     """Outcome of one statement if another one commits between its snapshot and its commit."""
 
     loser: str
-    """The statement that starts first and commits last."""
+    """Statement that starts first and commits last."""
     winner: str
-    """The statement that commits in between."""
+    """Statement that commits in between."""
     word: Word
-    """Whether the loser aborts: ``never``, ``always``, ``when`` something holds; ``apart``: the two
-    never overlap; ``unknown``: neither an example nor a proof was found."""
+    """Predicted outcome of the loser.
+
+    ``never``; ``always``; ``when`` something holds; ``apart``: the two never overlap; ``unknown``:
+    neither an example nor a proof was found.
+    """
     condition: tuple[str, ...] = ()
-    """Necessary conditions on the parameters; all of them."""
+    """Necessary conditions on the parameters; all of them must hold."""
     certain: bool = False
-    """Whether it then always aborts, if both write something; else that depends on the rows."""
+    """True if the loser then always aborts if both write; otherwise that depends on the rows."""
     examples: Mapping[str, Litmus] = field(default_factory=dict)
-    """By exception, the smallest example, in the order in which the commit check looks for them. An
-    exception that is neither here nor in ``perhaps`` is proved impossible."""
+    """Smallest example of each exception, in the order of the commit check.
+
+    An exception that is neither here nor in ``perhaps`` is proved impossible.
+    """
     retries: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """By exception, possible outcomes of a retry: those that are absent are proved impossible,
-    except "fails", which is present if an example showed it."""
+    """Possible outcomes of a retry, by exception.
+
+    An absent outcome is proved impossible, except "fails", which is present only if an example
+    showed it.
+    """
     perhaps: tuple[str, ...] = ()
-    """The exceptions with neither an example nor a proof that they are impossible."""
+    """Exceptions with neither an example nor a proof that they are impossible."""
     why: str = ""
-    """Why something is unknown."""
+    """Reason why something is unknown."""
 
     def __repr__(self) -> str:
         when = " and ".join(self.condition)
@@ -202,17 +227,18 @@ class JobPrediction(ReadableRepr):
     """Predictions for all pairs of a workload's statements, under one commit protocol."""
 
     workload: Workload
-    """The workload."""
     protocol: str
-    """The commit protocol."""
+    """Name of the commit protocol."""
     meetings: tuple[PairPrediction, ...]
-    """One for each ordered pair."""
+    """One prediction for each ordered pair of statements."""
     seconds: float = 0.0
     """Duration."""
     ended: str | None = None
-    """The limit that ended it, if any."""
+    """Limit that ended the prediction, if any."""
     engine: str = ""
-    """The engine for which it is valid, and differences on Databricks, if the tables have any."""
+    """Engine for which the prediction is valid, with differences on Databricks if the tables have
+    any.
+    """
 
     @property
     def rows(self) -> dict[str, list[PairPrediction]]:
@@ -224,7 +250,7 @@ class JobPrediction(ReadableRepr):
 
     @property
     def examples(self) -> tuple[Litmus, ...]:
-        """The smallest examples of all pairs, each with a name of its own."""
+        """Smallest examples of all pairs, with distinct names."""
         return tuple(
             replace(test, name=test.name if not k else f"{test.name}-{k + 1}")
             for meeting in self.meetings
@@ -257,14 +283,37 @@ def predict_workload(
     told: Callable[[Sequence[PairPrediction]], object] | None = None,
     budget: Budget | None = None,
 ) -> JobPrediction:
-    """Predict for every statement that writes whether a concurrent commit of each statement makes
-    it abort.
+    """Predict for each ordered pair of statements whether a concurrent commit makes the first one
+    abort.
 
-    A statement is paired with every other one and with another run of itself. Without ``examples``
-    nothing is executed: "when" is then the solver's answer, and "never" the same proof. The answer
-    does not depend on the number of ``processes``. ``told`` receives each row when it is known: the
-    predictions for one statement. When the ``budget`` is spent, the remaining pairs are unknown.
+    A statement that writes is paired with every other writer and with another run of itself. The
+    answer does not depend on the number of processes.
 
+    Parameters
+    ----------
+    workload : Workload, str or path
+        The jobs.
+    protocol : Spec, str or path
+        The commit protocol.
+    examples : bool
+        Whether to execute examples. If not, "when" is the solver's answer, and "never" the same
+        proof.
+    processes : int
+        Number of worker processes.
+    tell : callable, optional
+        Receives progress messages.
+    told : callable, optional
+        Receives each row when it is known: the predictions for one statement.
+    budget : Budget, optional
+        Limits; the pairs that remain when it is spent are unknown.
+
+    Raises
+    ------
+    LitmusError
+        If no job writes to a table.
+
+    Examples
+    --------
     >>> from isolitmus.specs import protocol
     >>> from isolitmus.specs.files.workload_file import read_workload
     >>> jobs = read_workload('''
@@ -316,9 +365,7 @@ def predict_workload(
 
 
 def _engine(spec: Spec, workload: Workload) -> str:
-    """Return the engine that the protocol models, with differences on Databricks for these
-    tables.
-    """
+    """Return the engine that the protocol models, with differences on Databricks, if any."""
     if spec.format != DELTA:
         return f"{spec.title} ({spec.name})"
     told = f"open-source Delta Lake {RELEASE} on Spark ({spec.name})"
@@ -389,7 +436,7 @@ def _shared_out(
 
 
 class _Shared:
-    """The task of a worker process."""
+    """Task of a worker process."""
 
     rows: _Rows
 
@@ -439,7 +486,7 @@ class _Pair:
 
     @property
     def exceptions(self) -> Mapping[str, Any]:
-        """Return for each exception the formula that it is the first: axioms are checked in
+        """Formula of each exception: it is the first one raised, since axioms are checked in
         protocol order.
         """
         z3 = self.asked.z3

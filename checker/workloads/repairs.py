@@ -1,13 +1,11 @@
-"""Repairs of workloads: changes that end conflicts, and changes with which a promise holds.
+"""Repairs of workloads: changes that prevent conflicts, and changes that make a promise hold.
 
-Repairs of a promise: jobs that never run at the same time, an INSERT that reads, another level;
-each is proved.
+Repairs of a promise: jobs that never run at the same time, an INSERT that reads, another level.
+Each is proved. The cost of a repair is its needless aborts and waits: ordered pairs of statements
+that may now conflict, or have to wait, and are in no pattern that violates the promise. The
+cheapest repair has the fewest of them.
 
-The cost of a repair is its needless aborts and waits: ordered pairs of statements that may now
-conflict, or have to wait, and are in no pattern that violates the promise. The cheapest repair has
-the fewest of them.
-
-Changes that end conflicts: another level, a literal on the partition column, another layout,
+Changes that prevent conflicts: another level, a literal on the partition column, another layout,
 distinct parameters, an INSERT instead of a MERGE, a retry. Each is predicted anew, with its costs.
 """
 
@@ -61,26 +59,28 @@ KEPT = "the scheduler has to ensure it"
 
 @dataclass(frozen=True, slots=True)
 class JobChange:
-    """A change of the jobs, the table or the level, and its predicted effect on conflicts."""
+    """Change of the jobs, the table or the level, with its predicted effect on conflicts."""
 
     title: str
     """Description of the change."""
     workload: Workload
-    """The changed jobs."""
+    """Changed jobs."""
     under: Spec
-    """The commit protocol after the change."""
+    """Commit protocol after the change."""
     ends: tuple[tuple[str, str], ...] = ()
-    """The pairs (loser, winner) that can conflict without the change, and not with it."""
+    """Pairs (loser, winner) that can conflict without the change, and not with it."""
     brings: tuple[tuple[str, str], ...] = ()
-    """The pairs that can conflict with the change, and not without it."""
+    """Pairs (loser, winner) that can conflict with the change, and not without it."""
     narrows: tuple[tuple[str, str, tuple[str, ...]], ...] = ()
-    """The pairs that conflict with the change only under a condition on parameters, and without it
-    had none.
+    """Pairs with their condition: they conflict only under it with the change, and without it
+    always could.
     """
     costs: tuple[str, ...] = ()
-    """The costs of the change."""
+    """Costs of the change, in words."""
     is_retry: bool = False
-    """Whether it is a retry: the pairs that it ends are those in which the retry does not fail."""
+    """True if the change is a retry; its `ends` are then the pairs in which the retry does not
+    fail.
+    """
 
     def to_json(self) -> dict[str, object]:
         """Return the change in the format of docs/interface.md, 6."""
@@ -96,7 +96,7 @@ class JobChange:
 
 
 def job_changes(workload: Workload | NameOrPath, under: SpecLike) -> Iterator[JobChange]:
-    """Yield possible changes; their effect is not predicted yet."""
+    """Yield candidate changes of a workload; their effect is not predicted yet."""
     workload, under = as_workload(workload), named(under)
     for other in format_named(DELTA).protocols:
         spec = named(other)
@@ -129,8 +129,9 @@ def _level_title(spec: Spec) -> str:
 
 
 def try_changes(before: JobPrediction, under: SpecLike) -> Iterator[JobChange]:
-    """Yield the changes that end a conflict or narrow it by a condition; the most effective first,
-    a retry last.
+    """Yield the changes that prevent a conflict or restrict it by a condition.
+
+    The most effective changes come first, a retry last.
     """
     at_first, under = conflicting_pairs(before), named(under)
     asked = decide_all(before.workload, (under,), PROMISES, examples=False)
@@ -182,7 +183,9 @@ def conflicting_pairs(prediction: JobPrediction) -> dict[tuple[str, str], PairPr
 
 
 def _parameters(workload: Workload) -> Iterator[str]:
-    """The parameters that runs could differ in: each job's own, of one type."""
+    """Yield parameters that could be required to differ between runs: not shared, of one type in
+    all jobs.
+    """
     types: dict[str, set[str]] = {}
     for job in workload.jobs.values():
         for name, type_ in job.parameters.items():
@@ -220,14 +223,16 @@ def _appends(workload: Workload, one: JobStatement) -> Iterator[str]:
 
 
 def _value_in(given: Mapping[str, exp.Expr], node: exp.Expr) -> exp.Expr:
-    """The value that a column of the source's one row has there."""
+    """Return the value of a column in the source's only row; other nodes are returned unchanged."""
     known = given.get(node.name.lower()) if isinstance(node, exp.Column) else None
     return node if known is None else known.copy()
 
 
 def _literals(workload: Workload, one: JobStatement) -> Iterator[tuple[str, str]]:
-    """A MERGE that pairs partitions by a column of its source, whose value its one row says: the
-    text with that value in ON.
+    """Yield a MERGE with a literal for a partition column in ON, and that column.
+
+    The MERGE must equate the partition column with a column of its source, and the source must be
+    one row whose value is written in the statement.
     """
     merge = one.statement
     if not isinstance(merge, Merge):
@@ -250,7 +255,9 @@ def _literals(workload: Workload, one: JobStatement) -> Iterator[tuple[str, str]
 
 
 def _equated(parts: list[exp.Expr], alias: str) -> Iterator[tuple[exp.Column, exp.Column]]:
-    """The columns of the target and of the source (of this name) that parts of ON say are equal."""
+    """Yield pairs of a target column and a source column that parts of ON equate; ``alias`` is the
+    source.
+    """
     for part in parts:
         if isinstance(part, exp.EQ):
             sides = [s for s in (part.this, part.expression) if isinstance(s, exp.Column)]
@@ -261,32 +268,29 @@ def _equated(parts: list[exp.Expr], alias: str) -> Iterator[tuple[exp.Column, ex
 
 
 ROUNDS = 6
-"""So often jobs that must not overlap are looked for anew, with the dangers that were hidden behind
-others.
+"""Maximum number of searches for jobs to separate; each may find patterns that others have hidden.
 """
 Pair = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)
 class Repair:
-    """A change with which the promise is proved."""
+    """Change with which the promise is proved."""
 
     title: str
     """Description of the change."""
     workload: Workload
-    """The changed jobs."""
+    """Changed jobs."""
     protocol: str
-    """The commit protocol after the change."""
+    """Commit protocol after the change."""
     apart: tuple[Pair, ...] = ()
-    """The jobs that must no longer run at the same time."""
+    """Jobs that must no longer run at the same time."""
     brings: tuple[Pair, ...] = ()
     """Pairs (loser, winner) that can conflict with the change, and not without it."""
     waits: tuple[Pair, ...] = ()
-    """Pairs that could overlap and both commit without the change, and now have to wait for each
-    other.
-    """
+    """Pairs that could overlap and both commit without the change, and now wait for each other."""
     needless: tuple[Pair, ...] = ()
-    """The cost: pairs of both kinds that are in no pattern that violates the promise."""
+    """Cost: pairs in `brings` and `waits` that are in no pattern that violates the promise."""
 
     def to_json(self) -> dict[str, object]:
         """Return the repair in the format of docs/interface.md, 6."""
@@ -335,7 +339,7 @@ def _named(meeting: PairPrediction) -> Pair:
 
 
 def _jobs(workload: Workload, meeting: PairPrediction) -> Pair:
-    """The jobs of two statements."""
+    """Return the jobs of the two statements, in alphabetical order."""
     home = {one.name: one.job for one in workload.statements}
     return _ordered(home[meeting.loser], home[meeting.winner])
 
@@ -349,8 +353,8 @@ def _levels(broken: Robustness) -> Iterator[Repair]:
 
 
 def _reading(broken: Robustness, protocol: Spec) -> Iterator[Repair]:
-    """Yield the repair by an append that first reads whether its row exists: it is then not a blind
-    append.
+    """Yield the repair in which an append first reads whether its row exists, so that it is not
+    blind.
     """
     for one in broken.workload.statements:
         for sql in _if_none(broken.workload, one):
@@ -363,8 +367,8 @@ def _reading(broken: Robustness, protocol: Spec) -> Iterator[Repair]:
 
 
 def _if_none(workload: Workload, one: JobStatement) -> Iterator[str]:
-    """An INSERT of one row as one that looks whether a row of that partition is there with the same
-    first column.
+    """Yield an INSERT of one row that first checks for a row of the same partition and first
+    column.
     """
     insert = one.statement
     if not isinstance(insert, Insert) or insert.overwrite or len(insert.query) != 1:
@@ -383,8 +387,10 @@ def _if_none(workload: Workload, one: JobStatement) -> Iterator[str]:
 def _apart(
     broken: Robustness, protocol: Spec, passing: Sequence[PairPrediction], harmful: set[Pair]
 ) -> Iterator[Repair]:
-    """The cheapest pairs of jobs that must not overlap: each danger has to lose one of its own.
-    What was hidden behind others comes to what is ``harmful``.
+    """Yield the repair by the cheapest pairs of jobs that must not overlap.
+
+    Each violating pattern must lose one of its pairs. Patterns that were hidden behind others are
+    added to ``harmful``.
     """
     workload, dangers = broken.workload, []
     found = broken
@@ -418,8 +424,9 @@ def _words(pairs: Sequence[Pair]) -> str:
 
 
 def _hit(dangers: Sequence[Sequence[Pair]], needless: Mapping[Pair, int]) -> list[Pair]:
-    """Pairs of which each danger has one, such that the fewest have to wait needlessly; of those
-    the fewest.
+    """Return pairs that hit every pattern (a minimum hitting set).
+
+    The number of needless waits is minimized first, then the number of pairs.
     """
     import z3
 
@@ -430,7 +437,7 @@ def _hit(dangers: Sequence[Sequence[Pair]], needless: Mapping[Pair, int]) -> lis
     for danger in dangers:
         solver.add(z3.Or(*(chosen[pair] for pair in danger)))
     for pair, name in sorted(chosen.items()):
-        # of two choices of one price and size the one that lets two runs of a job overlap
+        # at equal cost and size, prefer the choice that lets two runs of one job overlap
         size = 11 if pair[0] == pair[1] else 10
         solver.add_soft(z3.Not(name), weight=needless.get(pair, 0) * 1_000 + size)
     ask_solver(solver)

@@ -1,10 +1,10 @@
-"""The command ``robust``: whether jobs keep a promise for any number of runs and all parameter
+"""Robustness of jobs: whether they keep a promised level for any number of runs and all parameter
 values.
 
-"safe" is a proof: each pattern that a violation needs (``checker.workloads.cycle_patterns``) is
-impossible. A pattern that is not proved impossible becomes a litmus test that is executed and
-judged. Only a run that the promise forbids is a counterexample. Otherwise the answer is unknown,
-with the reason.
+The answer of the command ``robust`` is "safe" if each pattern that a violation needs
+(``checker.workloads.cycle_patterns``) is proved impossible. A pattern that is not proved impossible
+becomes a litmus test that is executed and judged. Only a run that the promise forbids is a
+counterexample. Otherwise the answer is unknown, with the reason.
 """
 
 from __future__ import annotations
@@ -61,8 +61,11 @@ __all__ = ["PROMISES", "Robustness", "decide_all", "decide_robustness"]
 AT_ROWS = frozenset(("wr", "ww", "rw"))
 """Relations in a commit protocol that compares rows rather than files and partitions."""
 PROMISES = ("write-serializable", "update-serializable", "log-serializable")
-"""The promised levels: the final table equals that of some serial order; every reader sees a state
-of one; all readers see states of the serial order of the log."""
+"""Promised levels, from weakest to strongest.
+
+write-serializable: the final table equals that of some serial order. update-serializable: every
+reader sees a state of one. log-serializable: all readers see states of the serial order of the log.
+"""
 Safety = Literal["safe", "unsafe", "unknown"]
 ASSUMED = (
     "Jobs execute only these statements; all their other reads are declared with let.",
@@ -81,29 +84,27 @@ def _alone(one: RefutedPattern) -> tuple[str]:
 
 @dataclass(frozen=True, slots=True)
 class Robustness(ReadableRepr):
-    """Whether a workload keeps a promise under a protocol."""
+    """Answer whether a workload keeps a promise under a protocol."""
 
     workload: Workload
-    """The workload."""
     protocol: str
-    """The commit protocol."""
+    """Name of the commit protocol."""
     promise: str
-    """The promised level."""
+    """Name of the promised level."""
     word: Safety
     """``safe``, with a proof; ``unsafe``, with counterexamples; or ``unknown``."""
     refuted: tuple[RefutedPattern, ...] = ()
-    """The patterns that are proved impossible, each with its question to the solver."""
+    """Patterns that are proved impossible, each with its question to the solver."""
     counterexamples: tuple[Counterexample, ...] = ()
-    """One for each pattern that is possible."""
+    """One counterexample for each pattern that is possible."""
     why: tuple[str, ...] = ()
-    """Why the answer is unknown."""
+    """Reasons why the answer is unknown."""
     seconds: float = 0.0
     """Duration."""
 
     @property
     def seen(self) -> Safety:
-        """Return whether the results keep the promise: a serial order produces the tables and all
-        reads.
+        """Answer for the results: whether a serial order produces the tables and all reads.
 
         If the conflicts are safe, so are the results; if all counterexamples are explained, it is
         unknown.
@@ -121,7 +122,7 @@ class Robustness(ReadableRepr):
 
     @property
     def certificate(self) -> Certificate:
-        """Return the certificate of a proof."""
+        """Certificate of a proof, with the solver's questions."""
         questions = [
             Refutation(
                 f"{k:03}", f"{LEMMAS[one.lemma].fact}: {one.about}", "smt2", partial(_alone, one)
@@ -144,7 +145,7 @@ class Robustness(ReadableRepr):
 
     @property
     def lemmas(self) -> Mapping[str, int]:
-        """Lemmas, each with the number of patterns that are proved impossible."""
+        """Number of patterns that are proved impossible, by lemma."""
         return Counter(one.lemma for one in self.refuted)
 
     @property
@@ -155,7 +156,7 @@ class Robustness(ReadableRepr):
 
     @property
     def worst(self) -> Counterexample | None:
-        """A counterexample that no serial order explains, if there is one; else the first."""
+        """Counterexample that no serial order explains, if there is one; otherwise the first."""
         return min(self.counterexamples, key=lambda one: bool(one.explained), default=None)
 
     def __repr__(self) -> str:
@@ -195,6 +196,19 @@ def decide_robustness(
     """Decide whether any number of runs of the jobs, with any parameters, keep a promise under a
     protocol.
 
+    Parameters
+    ----------
+    workload : Workload, str or path
+        The jobs.
+    protocol : Spec, str or path
+        The commit protocol.
+    promise : str
+        One of `PROMISES`.
+    tell : callable, optional
+        Receives progress messages.
+
+    Examples
+    --------
     >>> from isolitmus.specs import protocol
     >>> from isolitmus.specs.files.workload_file import read_workload
     >>> jobs = read_workload('''
@@ -207,8 +221,10 @@ def decide_robustness(
     ... parameters = { day = "INT" }
     ... ''', "jobs")
     >>> under = protocol("delta-write-serializable")
-    >>> decide_robustness(jobs, under, "write-serializable"), decide_robustness(jobs, under, "log-serializable")
-    (write-serializable under delta-write-serializable: safe, log-serializable under delta-write-serializable: unsafe)
+    >>> decide_robustness(jobs, under, "write-serializable")
+    write-serializable under delta-write-serializable: safe
+    >>> decide_robustness(jobs, under, "log-serializable")
+    log-serializable under delta-write-serializable: unsafe
     """
     (found,) = decide_all(workload, (protocol,), (promise,), tell=tell)
     return found
@@ -225,8 +241,20 @@ def decide_all(
 ) -> Iterator[Robustness]:
     """Decide several promises, each under several protocols; common questions are asked once.
 
-    Without ``examples`` nothing is executed: an answer is "safe", with the same proof, or
-    "unknown". When the ``budget`` is spent, the remaining answers are unknown.
+    Parameters
+    ----------
+    workload : Workload, str or path
+        The jobs.
+    protocols : sequence of Spec, str or path
+        Commit protocols.
+    promises : sequence of str
+        Some of `PROMISES`.
+    examples : bool
+        Whether to execute examples. If not, an answer is "safe", with the same proof, or "unknown".
+    tell : callable, optional
+        Receives progress messages.
+    budget : Budget, optional
+        Limits; the answers that remain when it is spent are unknown.
     """
     budget = budget or Budget(memory=inf)
     workload = as_workload(workload)
@@ -248,7 +276,7 @@ def decide_all(
 
 
 class _Promises:
-    """The promises of one workload under one protocol.
+    """All promises of one workload under one protocol.
 
     A promise implies those before it in PROMISES: a violation of one of them violates it, and its
     proof proves them.
@@ -317,7 +345,7 @@ class _Promises:
 
 
 class _Asking:
-    """One promise of one workload under one protocol."""
+    """Decision of one promise of one workload under one protocol."""
 
     def __init__(
         self,
@@ -384,14 +412,12 @@ class _Asking:
         )  # fmt: skip
 
     def _goes_back(self, last: JobStatement, early: JobStatement) -> bool:
-        """Return whether one statement may commit without seeing a change of its read set by the
-        other.
-        """
+        """Return whether ``last`` may miss a change of its read set by ``early`` and commit."""
         if self.tell is not None:
             self.tell(f"{last.name} with concurrent {early.name}")
         if not self.workload.overlap(last.job, early.job):
             return False
-        return any([self._may(one).ways for one in ways_to_miss(backward_pair(last, early))])  # noqa: C419 - ask all
+        return any([self._may(one).ways for one in ways_to_miss(backward_pair(last, early))])  # noqa: C419 - no short circuit
 
     def _may(self, danger: CyclePattern) -> PatternQuestion:
         """Ask about a pattern; impossible ways become part of the proof."""
@@ -402,8 +428,8 @@ class _Asking:
         return question
 
     def _depends(self, a: JobStatement, b: JobStatement, *kinds: str) -> bool:
-        """Return whether one statement may depend in one of these ways on the other; b on a for wr
-        and ww.
+        """Return whether a dependency of one of these kinds is possible: b on a for wr and ww, a on
+        b for rw.
         """
         for kind in kinds:
             found = self.dangers.depends(kind, a, b)
@@ -442,18 +468,17 @@ class _Asking:
                 kinds = [kind for kind in DEPENDENCIES if self._depends(early, between, kind)]
                 direct = bool(kinds) and self._depends(between, last, "rw")
                 met = direct and any(
-                    [self._look(cycle_of_three(last, early, between, kind)) for kind in kinds]  # noqa: C419 - at all
+                    [self._look(cycle_of_three(last, early, between, kind)) for kind in kinds]  # noqa: C419 - as above
                 )
                 self.open += [(last, early, between, kind) for kind in kinds if not met]
 
     def _longer(
         self, last: JobStatement, early: JobStatement, between: JobStatement, kind: str
     ) -> None:
-        """Look for longer cycles, whose path back leads through other statements
-        (docs/semantics.md, Theorem 12).
+        """Look for longer cycles, whose path back leads through other statements.
 
-        The path ends with a statement that the last one does not see, or leads through another
-        backward pair.
+        See docs/semantics.md, Theorem 12. The path ends with a statement that the last one does not
+        see, or leads through another backward pair.
         """
         open_ = open_cycle(last, early, between, kind)
         if not self._may(open_).ways:
@@ -474,14 +499,14 @@ class _Asking:
                     if later.name == last.name
                     else ()
                 )
-                if not any([self._look(danger) for danger in four]):  # noqa: C419 - at all of them
+                if not any([self._look(danger) for danger in four]):  # noqa: C419 - as above
                     self.why.append(
                         f"{', '.join(open_.names)} may be part of a longer cycle through"
                         f" {other.name}"
                     )
 
     def _around(self, last: JobStatement, early: JobStatement, reader: JobStatement) -> None:
-        """Note a reader that may stand on a longer path from the unseen change to the last
+        """Record a reason if a reader may be on a longer path from the unseen change to the last
         statement.
         """
         after = [w for w in self.writers if self._depends(reader, w, "rw")]
@@ -497,7 +522,7 @@ class _Asking:
 
     def _any_reader(self, early: JobStatement) -> JobStatement:
         """Return a reader of the whole table."""
-        table = early.statement.target  # type: ignore[union-attr] # it writes
+        table = early.statement.target  # type: ignore[union-attr] # a writer has a target
         sql = f"SELECT * FROM {table}"
         return JobStatement(
             "reader", early.job, sql, read_statement(sql, self.workload.tables), {}, {}
@@ -507,7 +532,7 @@ class _Asking:
         """Return whether a pattern is possible, also by reads outside the transaction; if so,
         execute it.
         """
-        return any([self._look_at(one) for one in ways_to_miss(danger)])  # noqa: C419 - at all of them
+        return any([self._look_at(one) for one in ways_to_miss(danger)])  # noqa: C419 - as above
 
     def _look_at(self, danger: CyclePattern) -> bool:
         question = self._may(danger)

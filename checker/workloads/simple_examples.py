@@ -1,4 +1,4 @@
-"""Simple examples from a solver, and the solver of questions about workloads.
+"""Simple examples from a solver, and the solver for questions about workloads.
 
 An example has only the values that its formulas need, and simple ones if possible.
 """
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["Examples", "QuestionSolver", "assert_softly"]
 
 SPREAD = 30
-"""The most soft constraints for readable examples."""
+"""Maximum number of soft constraints, per kind, that make the values of an example differ."""
 
 
 class Examples:
@@ -37,9 +37,7 @@ class Examples:
         self.formulas = FormulaParts()
 
     def of(self, told: Sequence[Any], *, apart: bool = False) -> Solution | None:
-        """Return an example of formulas, or None; with ``apart``, with values that differ where
-        possible.
-        """
+        """Return an example of formulas, or None; with ``apart``, values differ where possible."""
         solver = LimitedSolver()
         solver.tell(*told)
         solver.tell(*value_bounds(self.roles))
@@ -49,7 +47,7 @@ class Examples:
         first = solver.model
         parts = _Parts(self, find_implicant(first, formulas))
         parts.wish(solver, apart=apart)
-        if not solver.possible():  # it cannot say
+        if not solver.possible():  # the solver gave up
             return parts.solution(first)
         model, wished = solver.model, parts.unknowns
         reasons = find_implicant(model, formulas)
@@ -63,7 +61,7 @@ class Examples:
 
 
 class _Parts:
-    """The relevant values of an example, and soft constraints on them."""
+    """Relevant values of an example, and soft constraints on them."""
 
     def __init__(self, examples: Examples, reasons: Sequence[HeldComparison]) -> None:
         import z3
@@ -113,7 +111,7 @@ class _Parts:
         return Solution(model.model, [row for some in self.rows for row in some])
 
     def wish(self, solver: LimitedSolver, *, apart: bool) -> None:
-        """Add soft constraints, as far as they are satisfiable together."""
+        """Assert soft constraints as far as they are satisfiable together."""
         nulls = [self.z3.Not(term.null) for rows in self.rows for _, row in rows for term in row]
         wishes = [*(formula for one in self.values for formula in one.usual), *nulls]
         differ = (*islice(self._different(), SPREAD), *islice(self._from_constants(), SPREAD))
@@ -158,9 +156,7 @@ def _apart(some: Iterable[Any], other: Iterable[Any]) -> Iterator[Any]:
 
 
 def assert_softly(solver: LimitedSolver, wishes: Sequence[Any]) -> None:
-    """Assert formulas as far as they are satisfiable together; of conflicting ones, drop the
-    last.
-    """
+    """Assert formulas as far as they are satisfiable together; drop the last conflicting one."""
     import z3
 
     left = {f"wish {k}": (_name(f"wish {k}"), wish) for k, wish in enumerate(wishes)}
@@ -180,7 +176,7 @@ def _name(name: str) -> Any:
 
 
 class QuestionSolver:
-    """Questions to a solver about some participants.
+    """Solver for questions about some participants.
 
     Formulas common to all questions are asserted once, those of some questions ``within`` a block.
     """
@@ -203,8 +199,9 @@ class QuestionSolver:
             yield
 
     def possible(self, *parts: Any) -> bool | None:
-        """Return whether formulas are satisfiable, with an example in ``model``; None if the solver
-        gives up.
+        """Return whether formulas are satisfiable; None if the solver gives up.
+
+        If they are, ``model`` is an example.
         """
         with self.within(*parts):
             said = self._solver.possible()
@@ -212,11 +209,10 @@ class QuestionSolver:
         return said
 
     def example(self, *parts: Any, wanted: Any = None, apart: bool = False) -> Solution | None:
-        """Return a model of formulas, if possible one of ``wanted`` as well, and with simple
-        values; or None.
+        """Return a model of formulas with simple values, or None.
 
-        With ``apart``, values differ where possible. The model depends only on the question, not on
-        earlier ones.
+        If possible, the model satisfies ``wanted`` as well. With ``apart``, values differ where
+        possible. The model depends only on the question, not on earlier ones.
         """
         for more in ((wanted,), ()) if wanted is not None else ((),):
             found = self._examples.of((*self._told, *parts, *more), apart=apart)

@@ -55,7 +55,7 @@ class Solution:
 
 
 class LimitedSolver:
-    """A solver in a context of its own, or in the ``main`` one.
+    """Solver with a work limit, in a context of its own or in the ``main`` one.
 
     In its own context, its answers depend only on its questions and their order. All formulas that
     it receives and all models that it returns belong to the main context.
@@ -76,9 +76,8 @@ class LimitedSolver:
         self.solver = self.z3.SimpleSolver(ctx=self.context)
         self.solver.set("rlimit", UNITS)
         self.solver.set("random_seed", 0)
-        self.solver.set(
-            "ctrl_c", False
-        )  # else it takes one for an unknown; Python hears it afterwards
+        # else the solver answers "unknown" at Ctrl-C, and Python handles the interrupt afterwards
+        self.solver.set("ctrl_c", False)
 
     def tell(self, *formulas: Any) -> None:
         """Assert formulas."""
@@ -96,9 +95,7 @@ class LimitedSolver:
             self.solver.pop()
 
     def possible(self, *supposed: Any) -> bool | None:
-        """Return whether the assertions are satisfiable under assumptions; None if the solver gives
-        up.
-        """
+        """Return whether the assertions and assumptions are satisfiable; None if unknown."""
         own = (self.z3.Ast * len(supposed))(*self._own(supposed))
         said = self.core.Z3_solver_check_assumptions(
             self.context.ref(), self.solver.solver, len(own), own
@@ -117,7 +114,7 @@ class LimitedSolver:
 
     @property
     def model(self) -> Solution:
-        """The model of the last satisfiable question."""
+        """Model of the last satisfiable question."""
         found = self.solver.model()
         return Solution(found if self.context is self.main else found.translate(self.main))
 

@@ -9,7 +9,7 @@ what it answered is compared with the model without it.
 
 import ast
 import json
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import MISSING, dataclass, fields, replace
 from datetime import date, datetime
 from decimal import Decimal
 from functools import cache
@@ -79,7 +79,7 @@ def write_runs(path, runs):
 
 
 def case_digest(engine, release, litmus, protocol):
-    """Return the digest of all that an engine is asked with.
+    """Return the digest of all that an engine is asked with; a title or a source is not.
 
     Parameters
     ----------
@@ -93,7 +93,8 @@ def case_digest(engine, release, litmus, protocol):
         The name of the protocol.
     """
     module = SHIPPED[engine].partition(":")[0]
-    asked = [str(litmus), protocol, engine, release, harness_digest(module)]
+    bare = replace(litmus, title="", source="", tags=())
+    asked = [str(bare), protocol, engine, release, harness_digest(module)]
     return text_digest(json.dumps(asked))
 
 

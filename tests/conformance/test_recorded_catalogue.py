@@ -149,10 +149,12 @@ def test_a_digest_is_of_test_protocol_release_engine_and_harness(monkeypatch):
     others = [
         ("deltalake", *asked[1:]),
         ("delta", "4.4.1", *asked[2:]),
-        (*asked[:2], replace(test, title="Another"), asked[3]),
+        (*asked[:2], litmus("insert-last"), asked[3]),
         (*asked[:3], "delta-write-serializable"),
     ]
     digests = {case_digest(*one) for one in [asked, *others]}
+    renamed = replace(test, title="Another", source="Elsewhere", tags=("new",))
+    assert case_digest(*asked[:2], renamed, asked[3]) == case_digest(*asked)
     monkeypatch.setattr("observed_runs.harness_digest", lambda _: "other")
     assert len(digests | {case_digest(*asked)}) == 6
 

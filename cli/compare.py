@@ -13,9 +13,16 @@ from isolitmus.checker.search.inclusion_certificates import certify_lattice
 from isolitmus.checker.search.lattice_search import compare as place
 from isolitmus.checker.search.separation import ABSTRACT
 from isolitmus.cli.conversion import PICTURES, TABLES, OutputForms
-from isolitmus.cli.options import CERTIFICATE, Cores, Json, Memory, Time, checked_cores, read_budget
+from isolitmus.cli.options import (
+    CERTIFICATE,
+    Cores,
+    Json,
+    Memory,
+    Time,
+    check_at_least,
+    read_budget,
+)
 from isolitmus.cli.output import check_output_paths, progress, say, write_certificates
-from isolitmus.model.errors import IsolitmusError
 from isolitmus.model.scope import Scope
 from isolitmus.specs import scope, spec
 from isolitmus.specs.disk.output_files import write_whole
@@ -83,9 +90,7 @@ def compare(
     """
     form = FORMS.chosen(as_, as_json=as_json)
     within = read_budget(time, memory)
-    checked_cores(cores)
-    if transactions is not None and transactions < 1:
-        raise IsolitmusError(f"--transactions is {transactions}; pass an integer of at least 1")
+    check_at_least(1, cores=cores, transactions=transactions)
     inside = None if universe is None else ABSTRACT if universe == ABSTRACT else scope(universe)
     given = [spec(name) for name in dict.fromkeys(names or ())]
     focus = [one.name for one in given] if len(given) == 1 else []

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from isolitmus.checker.execution.commit_loop import ENGINE as MODEL
-from isolitmus.cli.options import Json, Memory, Time, read_budget, split_names
+from isolitmus.cli.options import Json, Memory, Time, check_at_least, read_budget, split_names
 from isolitmus.cli.output import (
     check_output_paths,
     print_json,
@@ -103,10 +103,8 @@ def explore(
     within = read_budget(time, memory)
     carrier, specs = engine_named(engine), _protocols(engine, protocol)
     drawing = _drawing(carrier, tests)
-    if count < 1:
-        raise IsolitmusError(f"--count is {count}; pass an integer of at least 1")
-    if seed < 0:
-        raise IsolitmusError(f"--seed is {seed}; pass an integer of at least 0")
+    check_at_least(1, count=count)
+    check_at_least(0, seed=seed)
     known = ExplorationEvidence()
     if evidence is not None:
         kinds = [each.name for each in _form(carrier).random]

@@ -16,7 +16,7 @@ from isolitmus.checker.execution.conflict_matrix import (
     predict_case,
 )
 from isolitmus.cli.conversion import TABLES, OutputForms
-from isolitmus.cli.options import Json, Memory, Time, read_budget, split_names
+from isolitmus.cli.options import Json, Memory, Time, check_at_least, read_budget, split_names
 from isolitmus.cli.output import check_output_paths, progress, refuse_other_engine, say, warn
 from isolitmus.conformance.engines import open_engine, refuse_format, refuse_unable
 from isolitmus.model.display import count_of
@@ -42,7 +42,7 @@ __all__ = ["matrix"]
 FORMS = OutputForms(*TABLES)
 EFFECTS = (LETTERS["committed"], LETTERS["no-op"], LETTERS[SILENT], "e")
 """Signs of outcomes that are no conflict."""
-SILENT_SIGN = LETTERS[SILENT]
+
 AFTER = 30
 """Number of cases after which the observations are saved."""
 
@@ -127,8 +127,7 @@ def matrix(
     for option, value in (("evidence", evidence), ("out", out), ("at-once", at_once)):
         if engine == MODEL and value is not None:
             raise IsolitmusError(f"--{option} needs an engine; add --engine delta")
-    if at_once is not None and at_once < 1:
-        raise IsolitmusError(f"--at-once is {at_once}; pass an integer of at least 1")
+    check_at_least(1, at_once=at_once)
     places = _places(chosen, layout, shard, sample)
     asked = [(place, spec) for spec in specs for place in places]
     known = MatrixEvidence(chosen)
@@ -199,8 +198,7 @@ def _places(
             raise IsolitmusError(f"--shard is '{shard}'; write K/N, such as 1/4")
         places = places[int(k) - 1 :: int(n)]
     if sample is not None:
-        if sample < 1:
-            raise IsolitmusError(f"--sample is {sample}; pass an integer of at least 1")
+        check_at_least(1, sample=sample)
         places = covering_order(chosen, places)[:sample]
     return places
 
@@ -312,7 +310,7 @@ def _print_comparison(
 def _legend(shown: set[str]) -> Iterator[str]:
     """Yield the entries of the legend for the signs that are shown."""
     words = {sign: outcome for outcome, sign in LETTERS.items()}
-    words |= {SILENT_SIGN: "undefined by the source of the protocol", OTHER: "another conflict"}
+    words |= {LETTERS[SILENT]: "undefined by the source of the protocol", OTHER: "another conflict"}
     words |= {"e": "an error", " ": "not run, or unsupported"}
     for sign, meaning in words.items():
         if sign in shown:

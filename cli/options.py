@@ -17,7 +17,7 @@ __all__ = [
     "Master",
     "Memory",
     "Time",
-    "checked_cores",
+    "check_at_least",
     "needs_spark",
     "read_budget",
     "read_sizes",
@@ -61,10 +61,17 @@ Master = Annotated[
 ]
 
 
-def checked_cores(cores: int | None) -> None:
-    """IsolitmusError for a number of processes that is none."""
-    if cores is not None and cores < 1:
-        raise IsolitmusError(f"--cores is {cores}; a whole number from 1 is wanted")
+def check_at_least(least: int, **numbers: int | None) -> None:
+    """Raise an IsolitmusError if an option with a number is below the least that it takes.
+
+    >>> check_at_least(1, at_once=0)
+    Traceback (most recent call last):
+    isolitmus.model.errors.IsolitmusError: --at-once is 0; expected an integer of at least 1
+    """
+    for name, number in numbers.items():
+        if number is not None and number < least:
+            option = name.replace("_", "-")
+            raise IsolitmusError(f"--{option} is {number}; expected an integer of at least {least}")
 
 
 def needs_spark(spark: bool, master: str | None, out: object) -> None:
@@ -86,7 +93,7 @@ def read_budget(time: float | None, memory: str | None) -> Budget:
     2000000000
     """
     if time is not None and not 0 <= time < inf:
-        raise IsolitmusError(f"--time is {time:g}; a number of seconds from 0 is wanted")
+        raise IsolitmusError(f"--time is {time:g}; expected a number of seconds from 0")
     try:
         most = None if memory is None else size(memory)
     except IsolitmusError as problem:

@@ -16,7 +16,15 @@ from isolitmus.checker.render.prediction import (
 )
 from isolitmus.checker.workloads.prediction import predict_workload
 from isolitmus.checker.workloads.repairs import try_changes
-from isolitmus.cli.options import Cores, Json, Memory, Time, checked_cores, read_budget, split_names
+from isolitmus.cli.options import (
+    Cores,
+    Json,
+    Memory,
+    Time,
+    check_at_least,
+    read_budget,
+    split_names,
+)
 from isolitmus.cli.output import check_output_paths, print_json, progress, say, warn
 from isolitmus.cli.workload_options import (
     Ddl,
@@ -87,7 +95,7 @@ def predict(
       isolitmus predict shop --level WriteSerializable --remedies
 
     """
-    checked_cores(cores)
+    check_at_least(1, cores=cores)
     within = read_budget(time, memory)
     workload = choose_workload(jobs, ddl, table)
     processes = cores or (1 if len(workload.statements) < FEW else available())

@@ -13,7 +13,7 @@ import typer
 from isolitmus.checker.render.expectation_report import expected_protocols
 from isolitmus.checker.render.text_pictures import markdown_grid
 from isolitmus.cli.engine_runs import MODEL, EngineRun, EngineTask, refuse_engines, run_tasks
-from isolitmus.cli.options import Json, Memory, Time, read_budget, split_names
+from isolitmus.cli.options import Json, Memory, Time, check_at_least, read_budget, split_names
 from isolitmus.cli.output import Refusal, print_json, progress, say, say_text
 from isolitmus.model.errors import IsolitmusError, Limit, NoLitmusTest
 from isolitmus.model.litmus import Litmus
@@ -91,8 +91,7 @@ def run(
     )
     carriers = split_names("engine", engine)
     refuse_engines(carriers, [spec.name for spec in specs or []])
-    if at_once is not None and at_once < 1:
-        raise IsolitmusError(f"--at-once is {at_once}; a whole number from 1 is wanted")
+    check_at_least(1, at_once=at_once)
     if at_once is not None and set(carriers) == {MODEL}:
         raise IsolitmusError("--at-once needs an engine; add --engine delta")
     if interleavings:

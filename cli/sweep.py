@@ -22,7 +22,7 @@ from isolitmus.cli.options import (
     Master,
     Memory,
     Time,
-    checked_cores,
+    check_at_least,
     needs_spark,
     read_budget,
     read_sizes,
@@ -281,7 +281,7 @@ def _keep(carried: Sequence[EngineRun], inside: Scope, out: Location, master: st
 def _refuse(
     cores: int | None, spark: bool, master: str | None, out: Location | None, keep: str | None
 ) -> None:
-    checked_cores(cores)
+    check_at_least(1, cores=cores)
     if keep is not None and keep not in KEEP:
         raise IsolitmusError(f"--keep is '{keep}'{near(keep, KEEP)}")
     if keep is not None and out is None:

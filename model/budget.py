@@ -56,9 +56,9 @@ class Budget:
 
     def __init__(self, seconds: float | None = None, memory: float | None = None) -> None:
         if seconds is not None and not 0 <= seconds < inf:
-            raise IsolitmusError(f"the time is {seconds:g} s; a number of seconds from 0 is wanted")
+            raise IsolitmusError(f"the time is {seconds:g} s; expected a number of seconds from 0")
         if memory is not None and not memory > 0:
-            raise IsolitmusError(f"the memory is {memory:g} bytes; a number above 0 is wanted")
+            raise IsolitmusError(f"the memory is {memory:g} bytes; expected a number above 0")
         self.seconds = seconds
         self._memory = memory
         now = monotonic()

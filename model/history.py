@@ -112,7 +112,7 @@ class History(ObservedHistory, ReadableRepr):
                 known = [*lists, "schedule", "sets", "T1"]
                 raise HistoryError(f"history has no key '{key}'{near(key, known)}")
             if not isinstance(text, str):
-                raise HistoryError(f"{key} is {text!r}; a text such as 'r(x0) w(x1)' is wanted")
+                raise HistoryError(f"{key} is {text!r}; expected a string such as 'r(x0) w(x1)'")
             operations[read_transaction_name(key, "history")] = text
         status = _status({word: lists[word] for word in ("unknown", "aborted")}, operations)
         transactions = tuple(
@@ -123,13 +123,11 @@ class History(ObservedHistory, ReadableRepr):
         schedule = table.get("schedule", "")
         if not isinstance(schedule, str):
             raise HistoryError(
-                f"schedule is {schedule!r}; a text such as 'T1.start T2 T1.end' is wanted"
+                f"schedule is {schedule!r}; expected a string such as 'T1.start T2 T1.end'"
             )
         named = table.get("sets", {})
         if not isinstance(named, Mapping):
-            raise HistoryError(
-                f"sets is {named!r}; names of sets are wanted, {{ Trusted = ['T1'] }}"
-            )
+            raise HistoryError(f"sets is {named!r}; expected names of sets, {{ Trusted = ['T1'] }}")
         sessions, sets = _sessions(lists["sessions"]), _sets(named)
         done, last = expand_deletes(transactions, order)
         return cls(done, sessions, last, read_schedule(schedule), sets)
@@ -226,7 +224,7 @@ class History(ObservedHistory, ReadableRepr):
 def _strings(table: Mapping[str, object], key: str, where: str = "") -> list[str]:
     value = table.get(key, [])
     if not isinstance(value, list | tuple) or not all(isinstance(v, str) for v in value):
-        raise HistoryError(f"{where}{key} is {value!r}; a list of texts is wanted")
+        raise HistoryError(f"{where}{key} is {value!r}; expected a list of strings")
     return list(value)
 
 

@@ -96,8 +96,9 @@ def open_spark(master: str = MASTER) -> Iterator[Any]:
     """
     if not KNOWN.fullmatch(master):
         raise IsolitmusError(
-            f"--master is '{master}'; local[N], local-cluster[EXECUTORS,CORES,MEGABYTES],"
-            " spark://HOST:PORT, yarn, k8s://… or sc://HOST:PORT is wanted"
+            f"--master is '{master}'; expected local[N],"
+            " local-cluster[EXECUTORS,CORES,MEGABYTES], spark://HOST:PORT, yarn, k8s://… or"
+            " sc://HOST:PORT"
         )
     remote = master.startswith("sc:")
     for package, extra in (PACKAGES | REMOTE if remote else PACKAGES).items():
@@ -123,7 +124,7 @@ def _knock(master: str) -> None:
     try:
         at = parts.hostname or "", parts.port or PORTS[parts.scheme]
     except ValueError:
-        raise IsolitmusError(f"--master is '{master}'; a number is wanted as its port") from None
+        raise IsolitmusError(f"--master is '{master}'; expected a number as its port") from None
     try:
         socket.create_connection(at, ANSWERS).close()
     except OSError as error:

@@ -97,7 +97,7 @@ def pytest_configure(config):
     if asked == "fresh":
         asked = str(secrets.randbelow(1_000_000_000))
     if not asked.isdecimal():
-        raise pytest.UsageError(f"--seed is '{asked}'; a whole number or 'fresh' is wanted")
+        raise pytest.UsageError(f"--seed is '{asked}'; expected an integer or 'fresh'")
     options.seed = asked
     if options.hypothesis_seed is None:
         options.hypothesis_seed = asked

@@ -136,7 +136,7 @@ def read_rules(clauses: Sequence[Clause]) -> ProtocolRules:
     granules = {held.granule for held in (found.reads, found.searches, found.writes) if held}
     if "page" in granules and granules & {"row"}:
         raise ClauseError(
-            "locks of pages and locks of rows do not meet; one granule is wanted", number
+            "locks of pages and locks of rows do not meet; expected one granule", number
         )
     if found.ranges is not None and found.reads is None:
         raise ClauseError(
@@ -183,7 +183,7 @@ class _Words:
     def at(self, k: int, wanted: str) -> str:
         if k >= len(self.words):
             raise ClauseError(
-                f"'{' '.join(self.words)}' ends where {wanted} is wanted", self.clause, k - 1
+                f"'{' '.join(self.words)}' ends; expected {wanted}", self.clause, k - 1
             )
         return self.words[k]
 

@@ -251,7 +251,7 @@ class _Reader(InsertReader, RowsReader):
         condition = read_expression(scope, node)
         if condition.type != "BOOLEAN":
             written = self.place.written(node)
-            self.place.refuse(node, f"'{written}' is {condition.type}; a condition is wanted")
+            self.place.refuse(node, f"'{written}' is {condition.type}; expected a condition")
         return condition
 
     def foreseen(self, where: ex.Expr | None, node: exp.Expr | None) -> None:

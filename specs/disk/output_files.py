@@ -101,7 +101,7 @@ def only_writer(path: Path, *, folder: bool = False) -> Iterator[None]:
     if not folder and not is_folder(place.parent):
         raise IsolitmusError(f"cannot write {path}: there is no folder {path.parent}")
     if not folder and is_folder(place):
-        raise IsolitmusError(f"cannot write {path}: it is a folder; the name of a file is wanted")
+        raise IsolitmusError(f"cannot write {path}: it is a folder; expected the name of a file")
     try:
         if folder:
             number, mine = _folder(place)

@@ -141,7 +141,7 @@ def _claim(name: str, entry: Node, part: str, engines: tuple[str, ...], path: Pa
         entry.refuse(f"{entry}.verdict is '{verdict}'{near(verdict, VERDICTS)}")
     remark = entry.get("remark", str, "")
     if verdict == "corrected" and not remark:
-        entry.refuse(f"{entry} is corrected, and needs 'remark' (a text): the correction")
+        entry.refuse(f"{entry} is corrected, and needs 'remark' (a string): the correction")
     given = entry.get("evidence", list, [])
     evidence = tuple(
         piece
@@ -170,7 +170,7 @@ def _claim(name: str, entry: Node, part: str, engines: tuple[str, ...], path: Pa
         )
     if not evidence and verdict not in UNRUN:
         entry.refuse(
-            f"{entry}.verdict is '{verdict}', and it has no evidence: '{UNRUN[1]}' is wanted"
+            f"{entry}.verdict is '{verdict}', and it has no evidence; expected '{UNRUN[1]}'"
         )
     return found
 
@@ -260,7 +260,7 @@ def _counted(given: Node, question: ClaimQuestion) -> FigureStatements:
         count = FigureStatement.parse(text) if isinstance(text, str) else None
         if count is None:
             given.refuse(
-                f"{given} holds {show_value(text)}; 'NAME = VALUE' is wanted, or with <, >, <=, >="
+                f"{given} holds {show_value(text)}; expected 'NAME = VALUE', or with <, >, <=, >="
             )
         known = _figures(question)
         if known and count.name not in known:
@@ -383,7 +383,7 @@ def _separate(given: Node) -> Iterator[AskedSeparation]:
         catalogue.protocol_names,
     )
     if len(specs) != 2:
-        given.refuse(f"{given}.separate names {len(specs)} specs; two are wanted")
+        given.refuse(f"{given}.separate names {len(specs)} specs; expected two")
     universe = given.get("universe", str, "") or None
     if universe not in (None, "abstract", *shipped_files("scopes")):
         assert universe is not None
@@ -393,7 +393,7 @@ def _separate(given: Node) -> Iterator[AskedSeparation]:
         )
     size = given.get("transactions", int, 0) or None
     if size is not None and size < 1:
-        given.refuse(f"{given}.transactions is {size}; a whole number from 1 is wanted")
+        given.refuse(f"{given}.transactions is {size}; expected an integer of at least 1")
     yield AskedSeparation(
         *specs,
         universe,

@@ -52,7 +52,7 @@ def read_client(given: Node, schemas: Mapping[str, Schema]) -> ClientSettings:
     session = given.value.get("session")
     if session is not None and (not isinstance(session, str) or not NAME.fullmatch(session)):
         given.refuse(
-            f"{given}.session is {show_value(session)}; a name, letters, digits and _, is wanted"
+            f"{given}.session is {show_value(session)}; expected a name, letters, digits and _"
         )
     return ClientSettings(
         tuple(_aside(given.at("before"), text, schemas) for text in given.strings("before")),
@@ -136,17 +136,17 @@ def _let(name: str, query: Node, schemas: Mapping[str, Schema]) -> st.Read:
     if not NAME.fullmatch(name):
         query.refuse(f"{query}: a name is letters, digits and _")
     if not isinstance(sql, str):
-        query.refuse(f"{query} is {show_value(sql)}; a text is wanted")
+        query.refuse(f"{query} is {show_value(sql)}; expected a string")
     statement = read_statement(sql, schemas, f"{query.place}, let {name}")
     if not isinstance(statement, st.Read) or len(items_of(statement.query[0])) != 1:
-        query.refuse(f"{query} is '{sql}'; a query with one column is wanted")
+        query.refuse(f"{query} is '{sql}'; expected a query with one column")
     return statement
 
 
 def conf_value(node: Node, key: str, value: object) -> str:
     """The value of a conf, which is one of those that are modelled, or takes no part."""
     if not isinstance(value, str):
-        node.refuse(f"{node}: {key} is {show_value(value)}; a text is wanted")
+        node.refuse(f"{node}: {key} is {show_value(value)}; expected a string")
     if why := conf_problem(key, value):
         node.refuse(f"{node}: {why}")
     return value

@@ -99,7 +99,7 @@ def _arguments(document: Node) -> Iterator[tuple[Node, str, tuple[str, str]]]:
         for change in changes:
             each = entry.at("changes", change)
             if not isinstance(change, dict):
-                entry.refuse(f"{each} holds {show_value(change)}; tables are wanted")
+                entry.refuse(f"{each} holds {show_value(change)}; expected tables")
             each.keys(("was", "becomes"))
             yield entry, argument, (each.get("was", str), each.get("becomes", str))
 

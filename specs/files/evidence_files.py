@@ -98,7 +98,7 @@ class MatrixEvidence:
         for a, row in rows.items():
             if not isinstance(row, str) or len(row) != len(names) or not letters.issuperset(row):
                 grid.refuse(
-                    f"{grid}.{a} is {show_value(row)}; {len(names)} letters are wanted, of"
+                    f"{grid}.{a} is {show_value(row)}; expected {len(names)} letters, of"
                     f" {''.join(sorted(letters))!r}",
                     f"{grid}.{a}",
                 )
@@ -166,7 +166,7 @@ class ExplorationEvidence:
         for entry in document.entries("batches", ("tests", "drawn", *NUMBERS)):
             kind = entry.get("tests", str)
             if kind not in kinds:
-                entry.refuse(f"{entry}.tests is {show_value(kind)}; {' or '.join(kinds)} is wanted")
+                entry.refuse(f"{entry}.tests is {show_value(kind)}; expected {' or '.join(kinds)}")
             seed, count, unsaid, several = (entry.get(key, int) for key in NUMBERS)
             drawn = entry.get("drawn", str)
             found.add(RandomBatch(kind, seed, count, unsaid, several, drawn))

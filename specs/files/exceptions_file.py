@@ -201,7 +201,7 @@ def _advice(node: Node, engines: Mapping[str, WritingEngine]) -> dict[str, Any]:
     texts = {key: node.get(key, str) for key in TEXTS}
     if texts["retry"] not in RETRY:
         node.refuse(
-            f"{node.under('retry')} is {show_value(texts['retry'])}; one of {RETRY} is wanted"
+            f"{node.under('retry')} is {show_value(texts['retry'])}; expected one of {RETRY}"
         )
     keys = ("text", "when")
     changes = tuple(_change(each, engines) for each in _each(node, "changes", keys))
@@ -255,7 +255,7 @@ def _where(node: Node) -> Where | None:
     where: Where | None = _optional(node, "where", str)
     if where not in (None, *get_args(Where)):
         node.refuse(
-            f"{node.under('where')} is {show_value(where)}; one of {get_args(Where)} is wanted"
+            f"{node.under('where')} is {show_value(where)}; expected one of {get_args(Where)}"
         )
     return where
 

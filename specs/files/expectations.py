@@ -162,7 +162,7 @@ def _outcomes(given: Node, of: Expected) -> dict[str, tuple[str, ...]]:
         options = outcome.value if isinstance(outcome.value, list) else [outcome.value]
         if not options or not all(isinstance(o, str) for o in options):
             outcome.refuse(
-                f"{outcome} is {show_value(outcome.value)}; an outcome or a list of them is wanted"
+                f"{outcome} is {show_value(outcome.value)}; expected an outcome or a list of them"
             )
         for option in options:
             _refuse_no_outcome(option, outcome)
@@ -278,7 +278,7 @@ def _waits(given: Node, of: Expected) -> dict[str, tuple[str, ...]]:
         names = [behind.value] if isinstance(behind.value, str) else behind.value
         if not isinstance(names, list) or not all(isinstance(other, str) for other in names):
             behind.refuse(
-                f"{behind} is {show_value(behind.value)}; a transaction or a list of them is wanted"
+                f"{behind} is {show_value(behind.value)}; expected a transaction or a list of them"
             )
         for other in (one for together in names for one in together.split(" and ")):
             if other not in of.transactions:

@@ -48,7 +48,7 @@ def read_litmus(text: str, name: str, path: Path | None = None) -> Litmus | Hist
     document = Source(label, text).node()
     if document.value.keys().isdisjoint(MARKS):
         other = "not a litmus test: it has neither 'transactions' nor 'history'"
-        empty = "the file needs 'title' (a text)"
+        empty = "the file needs 'title' (a string)"
         raise NoLitmusTest(f"{label}: {other if document.value else empty}")
     if "history" in document:
         return _history(document, name, path)

@@ -51,8 +51,8 @@ def read_matrix(text: str, name: str, path: Path | None = None) -> Matrix:
         layout.strings("partitioned_by")
         if type(winner) is not int or winner not in PARTITIONS:
             layout.refuse(
-                f"{layout}.winner is {show_value(winner)}; the partition that the winner"
-                " is about is wanted, 0 or 1"
+                f"{layout}.winner is {show_value(winner)}; expected the partition of the"
+                " winner, 0 or 1"
             )
     for statement in made.statements:
         problems = []

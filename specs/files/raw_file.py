@@ -188,7 +188,7 @@ def _raw_read(read: Node, schema: Schema, name: str) -> rw.RawRead:
         case {"sql": str(sql), **rest} if not rest:
             query = read_statement(sql, {schema.name: schema}, f"{read.place}, {name}")
             if not isinstance(query, Read):
-                read.refuse(f"{read} has '{sql}'; a query is wanted")
+                read.refuse(f"{read} has '{sql}'; expected a query")
             return rw.Scan(sql, query.query)
         case {"partitions": list(partitions), **rest} if partitions and not rest:
             if not schema.partition_indexes:
@@ -222,7 +222,7 @@ def _file(file: Node, schema: Schema) -> RawFile:
     stats = _stats(file.at("stats"), schema)
     vector = file.value.get("dv")
     if vector is not None and not (isinstance(vector, str) and VECTOR.fullmatch(vector)):
-        file.refuse(f"{file}.dv is {show_value(vector)}; a name, letters, digits and _, is wanted")
+        file.refuse(f"{file}.dv is {show_value(vector)}; expected a name, letters, digits and _")
     return RawFile(path, partition, stats, vector)
 
 
@@ -295,7 +295,7 @@ def read_app(given: Node) -> tuple[str, int] | None:
     app.keys(("id", "version"))
     version = app.value.get("version")
     if type(version) is not int or version < 0:
-        app.refuse(f"{app}.version is {show_value(version)}; a whole number is wanted")
+        app.refuse(f"{app}.version is {show_value(version)}; expected an integer")
     return app.get("id", str), version
 
 

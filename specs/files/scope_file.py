@@ -56,8 +56,8 @@ def read_scope(text: str, name: str, path: Path | None = None) -> Scope:
     sizes = sizes if isinstance(sizes, list) else [sizes]
     if not sizes or not all(type(n) is int and 1 <= n <= LARGEST for n in sizes):
         document.refuse(
-            f"scope.transactions is {show_value(varied.value.get('transactions'))}; a whole number"
-            f" from 1 to {LARGEST}, or a list of them, is wanted"
+            f"scope.transactions is {show_value(varied.value.get('transactions'))}; expected an"
+            f" integer from 1 to {LARGEST}, or a list of them"
         )
     named, texts = _statements(varied)
     if not texts:
@@ -81,7 +81,7 @@ def read_scope(text: str, name: str, path: Path | None = None) -> Scope:
         refuse_together(features_of(schema=schema) | SCOPE, document.refuse, "scope", table=table)
     noops = varied.get("noops", str, "skip")
     if noops not in ("skip", "keep"):
-        document.refuse(f"scope.noops is '{noops}'; 'skip' or 'keep' is wanted")
+        document.refuse(f"scope.noops is '{noops}'; expected 'skip' or 'keep'")
     return Scope(
         name,
         title,
@@ -175,5 +175,5 @@ def _listed(varied: Node, key: str) -> tuple[Node, ...]:
     values = varied.get(key, list, [])
     for value in values:
         if not isinstance(value, str | list):
-            varied.refuse(f"scope.{key} holds {show_value(value)}; texts are wanted")
+            varied.refuse(f"scope.{key} holds {show_value(value)}; expected strings")
     return tuple(Node(value, f"scope.{key}", varied.source) for value in values)

@@ -52,8 +52,7 @@ def _index(name: str, given: Node, columns: Sequence[Column]) -> Index:
         )
     if not isinstance(given.value, str):
         given.refuse(
-            f'{given} is {show_value(given.value)}; columns are wanted, as "k" or "unique k'
-            ' desc, id"'
+            f'{given} is {show_value(given.value)}; expected columns, as "k" or "unique k desc, id"'
         )
     first, _, rest = given.value.strip().partition(" ")
     known = [column.name.lower() for column in columns]
@@ -160,7 +159,7 @@ def _init(
     read: Callable[[str, Mapping[str, Schema], str], Statement],
 ) -> Statement:
     if not isinstance(sql, str):
-        table.refuse(f"{table}.init holds {show_value(sql)}; SQL texts are wanted")
+        table.refuse(f"{table}.init holds {show_value(sql)}; expected SQL strings")
     statement = read(sql, schemas, f"{table.at('init').place}, in init")
     if isinstance(statement, Read):
         table.refuse(
@@ -211,7 +210,7 @@ def read_table(
     rows_per_file = table.value.get("rows_per_file")
     if rows_per_file is not None and (type(rows_per_file) is not int or rows_per_file < 1):
         table.refuse(
-            f"{table}.rows_per_file is {show_value(rows_per_file)}; a whole number from 1 is wanted"
+            f"{table}.rows_per_file is {show_value(rows_per_file)}; expected an integer of at least 1"
         )
     properties = table.inner("properties", {})
     for key, value in properties.value.items():
@@ -244,7 +243,7 @@ def _given(table: Node) -> set[Feature]:
 def _property(properties: Node, key: str, value: object, *, any_level: bool) -> None:
     """A property of a table that is made as it is declared."""
     if not isinstance(value, str):
-        properties.refuse(f"{properties}: {key} is {show_value(value)}; a text is wanted")
+        properties.refuse(f"{properties}: {key} is {show_value(value)}; expected a string")
     if key.startswith(SUPPORTED):
         name = key.removeprefix(SUPPORTED)
         if name not in FEATURES:

@@ -84,7 +84,7 @@ def _moment(document: Node) -> datetime:
         if isinstance(found, datetime):
             return found
     document.refuse(
-        f"clock is {show_value(given)}; a time without a zone is wanted, '2026-01-02 10:00:00'"
+        f"clock is {show_value(given)}; expected a time without a zone, '2026-01-02 10:00:00'"
     )
 
 

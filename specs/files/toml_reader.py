@@ -181,7 +181,7 @@ class Node:
     def table(self) -> TomlTable:
         """The value, which has to be a table."""
         if not isinstance(self.value, dict):
-            self.refuse(f"{self} is {show_value(self.value)}; a table is wanted")
+            self.refuse(f"{self} is {show_value(self.value)}; expected a table")
         return self.value
 
     def keys(self, known: Iterable[str]) -> None:
@@ -196,7 +196,7 @@ class Node:
         if value is None and default is None:
             self.refuse(f"{self._named} needs '{key}' ({_words(kind)})")
         if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
-            self.refuse(f"{self.under(key)} is {show_value(value)}; {_words(kind)} is wanted")
+            self.refuse(f"{self.under(key)} is {show_value(value)}; expected {_words(kind)}")
         if isinstance(value, list | dict):
             self.bounded(len(value), key, most)
         return value
@@ -248,7 +248,7 @@ class Node:
         values = self.get(key, list, [])
         for value in values:
             if not isinstance(value, str):
-                self.refuse(f"{self.under(key)} holds {show_value(value)}; texts are wanted")
+                self.refuse(f"{self.under(key)} holds {show_value(value)}; expected strings")
         return tuple(values)
 
     def entries(self, key: str, known: Iterable[str]) -> Iterator[Node]:
@@ -256,7 +256,7 @@ class Node:
         for k, entry in enumerate(self.get(key, list, [], most=TEXT), 1):
             node = Node(entry, f"{key}[{k}]", self.source)
             if not isinstance(entry, dict):
-                self.refuse(f"{node} is {show_value(entry)}; a table is wanted", key)
+                self.refuse(f"{node} is {show_value(entry)}; expected a table", key)
             node.keys(known)
             yield node
 
@@ -374,5 +374,5 @@ def _line(text: str, key: str) -> int:
 
 
 def _words(kind: type) -> str:
-    words = {str: "a text", dict: "a table", list: "a list", bool: "true or false"}
-    return {**words, int: "a whole number"}[kind]
+    words = {str: "a string", dict: "a table", list: "a list", bool: "true or false"}
+    return {**words, int: "an integer"}[kind]

@@ -136,7 +136,7 @@ def read_sequence(
     if isinstance(value, str):
         return read(value)
     if not isinstance(value, list) or not value or not all(isinstance(t, str) for t in value):
-        wanted = "a text is wanted" if form.sequences else "a text, or a list of texts, is wanted"
+        wanted = "expected a string" if form.sequences else "expected a string or a list of strings"
         given.refuse(f"{given} is {show_value(value)}; {wanted}")
     refuse_sequence(given, form)
     given.bounded(len(value), "sql", STATEMENTS, "statements")
@@ -283,7 +283,7 @@ def widen_context(given: Node, context: TransactionContext, *, grows: bool) -> T
         elif columns[index].type != column.type:
             given.refuse(
                 f"{given} adds the column {column.name} as {column.type}, and another"
-                f" transaction as {columns[index].type}; one type is wanted"
+                f" transaction as {columns[index].type}; expected one type"
             )
     if len(columns) == len(schemas[write.table].columns):
         return context
@@ -317,7 +317,7 @@ def _write(given: Node, schemas: Tables) -> DataFrameWrite:
         if key not in OPTIONS:
             options.refuse(f"{options}: '{key}' is not modelled{near(key, OPTIONS)}")
         if not isinstance(value, str) or (OPTIONS[key] and value.lower() not in OPTIONS[key]):
-            known = ", ".join(OPTIONS[key]) or "a text"
+            known = ", ".join(OPTIONS[key]) or "a string"
             options.refuse(f"{options}.{key} is {show_value(value)}; known: {known}")
     replacing = [key for key in REPLACING if key in options]
     if replacing and replacing != ["partitionOverwriteMode"] and mode != "overwrite":
@@ -360,7 +360,7 @@ def _insert(
     text = "".join(part.read for part in parts)
     query = read_sql(text, name, asked, context, client.let, parts=parts)
     if not isinstance(query, st.Insert):
-        asked.refuse(f"{asked} is '{write.query}'; a query is wanted")
+        asked.refuse(f"{asked} is '{write.query}'; expected a query")
     schema = context.schemas[write.table]
     using = _using(write, given, schema)
     options = replace(
@@ -483,7 +483,7 @@ def _transaction(
     if isinstance(given.value, list):
         refuse_sequence(given, format_named(DELTA))
     if not isinstance(given.value, dict):
-        given.refuse(f"{given} is {show_value(given.value)}; a text is wanted")
+        given.refuse(f"{given} is {show_value(given.value)}; expected a string")
     kinds = {"sql", "write", "stream"} & given.value.keys()
     raw = not kinds and {*RAW_KEYS, "app"} & given.value.keys()
     written = {"write", "stream"} & kinds

@@ -104,7 +104,7 @@ WORDS = (
 )  # fmt: skip
 """With what statements begin."""
 EXPECTED = (
-    ({"STRING"}, "a text in double quotes"),
+    ({"STRING"}, "a string in double quotes"),
     ({"SET", "LPAR"}, "an expression"),
     ({"VBAR"}, "an operator"),
     ({"EQUAL"}, "'='"),

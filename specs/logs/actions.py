@@ -61,10 +61,10 @@ SPECIAL = frozenset({"__COLLATIONS", "__CHAR_VARCHAR_TYPE_STRING"})
 RELIED_ON: dict[str, tuple[type, str]] = {
     "readVersion": (int, "a version"),
     "isBlindAppend": (bool, "true or false"),
-    "isolationLevel": (str, "a text"),
-    "operation": (str, "a text"),
+    "isolationLevel": (str, "a string"),
+    "operation": (str, "a string"),
     "operationParameters": (dict, "an object"),
-    "engineInfo": (str, "a text"),
+    "engineInfo": (str, "a string"),
 }
 """What a commit says of itself that verdicts rest on, its type and that in words."""
 LOOSE = {"txnId": str, "timestamp": int}
@@ -152,10 +152,10 @@ def read_file_action(fields: Mapping[str, Any], where: str) -> LogFile:
         isinstance(partition, dict)
         and all(isinstance(value, str | None) for value in partition.values())
     ):
-        _wrong(where, "partitionValues", partition, "an object of texts")
+        _wrong(where, "partitionValues", partition, "an object of strings")
     stats = fields.get("stats")
     if stats is not None and not isinstance(stats, str):
-        _wrong(where, "stats", stats, "a text")
+        _wrong(where, "stats", stats, "a string")
     vector = fields.get("deletionVector")
     identity, marked = "", 0
     if vector is not None:
@@ -254,7 +254,7 @@ def _info(fields: Mapping[str, Any], where: str) -> Mapping[str, Any]:
 
 
 def _wrong(where: str, name: str, value: object, wanted: str) -> Never:
-    raise LogError(f"{where}: {name} is {brief(repr(value), 60)}; {wanted} is wanted")
+    raise LogError(f"{where}: {name} is {brief(repr(value), 60)}; expected {wanted}")
 
 
 NAME = re.compile(
@@ -323,7 +323,7 @@ def find_checkpoints(log: Path, names: Sequence[str]) -> list[Checkpoint]:
 def _sidecar(path: Path, fields: dict[str, Any]) -> Path:
     named = fields.get("path")
     if not isinstance(named, str) or "/" in named:
-        raise LogError(f"{path}: sidecar {named!r}; a file of the folder _sidecars is wanted")
+        raise LogError(f"{path}: sidecar {named!r}; expected a file of the folder _sidecars")
     sidecar = path.parent / "_sidecars" / named
     if not is_file(sidecar):
         raise LogError(f"{path}: its sidecar {named} is not there")

@@ -129,7 +129,7 @@ def open_log(table: Path) -> DeltaLog:
             " needed, without the data: copy that"
         )
     if not is_folder(table):
-        raise LogError(f"{table}: there is no such folder; the folder of a Delta table is wanted")
+        raise LogError(f"{table}: there is no such folder; expected the folder of a Delta table")
     if not is_delta_table(table):
         raise LogError(f"{table}: not a Delta table: it has no folder _delta_log")
     versions, names = _list(table)

@@ -34,7 +34,7 @@ class TooManyRows(EvaluationError):
     """A query that is read for a parameter and gives more than one row."""
 
     def __init__(self, sql: str, rows: int) -> None:
-        super().__init__(type(self).__name__, f"'{sql}' gives {rows} rows; one value is wanted")
+        super().__init__(type(self).__name__, f"'{sql}' gives {rows} rows; expected one value")
 
 
 def scalar_value(sql: str, rows: Rows) -> Value:

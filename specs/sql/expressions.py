@@ -216,7 +216,7 @@ class _ExpressionReader:
     def _number(self, node: exp.Expr, operand: ex.Expr) -> ex.Expr:
         if not is_number(operand.type):
             written = self.scope.place.written(node)
-            problem = f"'{written}' is {operand.type}; a number is wanted here"
+            problem = f"'{written}' is {operand.type}; expected a number here"
             self.scope.place.refuse(node, problem, "type")
         return operand
 
@@ -226,7 +226,7 @@ class _ExpressionReader:
             return replace(operand, type="BOOLEAN")
         if operand.type != "BOOLEAN":
             written = self.scope.place.written(node)
-            problem = f"'{written}' is {operand.type}; a condition is wanted here"
+            problem = f"'{written}' is {operand.type}; expected a condition here"
             self.scope.place.refuse(node, problem, "type")
         return operand
 

@@ -397,7 +397,7 @@ class FunctionReader:
         casts = type_ == "STRING" or source == "STRING" or {source, type_} <= {"DATE", "TIMESTAMP"}
         if source != type_ and not casts:
             self.place.refuse(
-                node, f"'{self.place.written(node)}' is {source}; {type_} is wanted here", "type"
+                node, f"'{self.place.written(node)}' is {source}; expected {type_} here", "type"
             )
         return coerce(self.place, node, value, type_)
 
@@ -405,7 +405,7 @@ class FunctionReader:
         value = self.read(node, "INT")
         if not is_number(value.type):
             self.place.refuse(
-                node, f"'{self.place.written(node)}' is {value.type}; a number is wanted", "type"
+                node, f"'{self.place.written(node)}' is {value.type}; expected a number", "type"
             )
         return value
 
@@ -421,7 +421,7 @@ class FunctionReader:
         for part in node.args["ifs"]:
             whens.append(self.read(part.this, "BOOLEAN"))
             if whens[-1].type != "BOOLEAN":
-                problem = f"'{whens[-1]}' is {whens[-1].type}; a condition is wanted"
+                problem = f"'{whens[-1]}' is {whens[-1].type}; expected a condition"
                 self.place.refuse(part.this, problem, "type")
         other = node.args.get("default")
         nodes = [part.args["true"] for part in node.args["ifs"]]
@@ -462,7 +462,7 @@ class FunctionReader:
         """An operand that is a text already: here Spark makes none of a number."""
         value = self.read(node, "STRING")
         if value.type != "STRING":
-            problem = f"'{self.place.written(node)}' is {value.type}; STRING is wanted here"
+            problem = f"'{self.place.written(node)}' is {value.type}; expected STRING here"
             self.place.refuse(node, problem, "type")
         return value
 

@@ -80,7 +80,7 @@ class QueryReader:
 
     def table(self, node: exp.Expr | None, *handled: str) -> tuple[Schema, Side]:
         if not isinstance(node, exp.Table) or not isinstance(node.this, exp.Identifier):
-            self.place.refuse(node, "a table's name is wanted here")
+            self.place.refuse(node, "expected a table's name")
         refuse_other_arguments(self.place, node, "this", "alias", "db", "catalog", *handled)
         of = f"{node.catalog}.{node.db}".lower()
         if node.db and self.databases.setdefault(node.name.lower(), of) != of:
@@ -114,7 +114,7 @@ class QueryReader:
             condition = replace(condition, type="BOOLEAN")
         if condition.type != "BOOLEAN":
             self.place.refuse(
-                node, f"'{self.place.written(node)}' is {condition.type}; a condition is wanted"
+                node, f"'{self.place.written(node)}' is {condition.type}; expected a condition"
             )
         try:
             normalize(condition)

@@ -94,5 +94,5 @@ def parse_one(text: str, dialect: str) -> Expr:
     except RecursionError:
         raise ParseError("it is nested too deeply") from None
     if len(trees) != 1 or trees[0] is None:
-        raise ParseError("one statement is wanted here")
+        raise ParseError("expected one statement")
     return trees[0]

@@ -322,7 +322,7 @@ def _tree(text: str, of: Syntax) -> exp.Expr:
     found = [tree for tree in trees if tree is not None]
     if len(found) != 1:
         raise SqlError(
-            f"{of.label}: one statement is wanted here, found {len(found) or 'none'}", kind="syntax"
+            f"{of.label}: expected one statement, found {len(found) or 'none'}", kind="syntax"
         )
     if is_deeper(found[0], methodcaller("iter_expressions")):
         raise SqlError(f"{of.label}: the statement {DEEP}")

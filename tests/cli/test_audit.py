@@ -96,7 +96,7 @@ def test_page(call, reordered, tmp_path):
     [
         (["nowhere"], "there is no such folder"),
         (["."], "not a Delta table"),
-        (["t", "--html", "."], "cannot write .: it is a folder; the name of a file is wanted"),
+        (["t", "--html", "."], "cannot write .: it is a folder; expected the name of a file"),
         (["t", "--out", "x"], "--out needs --spark"),
         (["t", "--master", "local[1]"], "--master needs --spark"),
         (["t", "--html", "no/where.html"], "cannot write no/where.html: there is no folder no"),

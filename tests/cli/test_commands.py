@@ -109,8 +109,8 @@ def test_separate_by_enumeration_says_the_same(call, universe):
     ("words", "message"),
     [
         (["--by", "symbolc"], "--by is 'symbolc'; did you mean 'symbolic'?"),
-        (["--time", "nan"], "--time is nan; a number of seconds from 0 is wanted"),
-        (["--time", "-1"], "--time is -1; a number of seconds from 0 is wanted"),
+        (["--time", "nan"], "--time is nan; expected a number of seconds from 0"),
+        (["--time", "-1"], "--time is -1; expected a number of seconds from 0"),
         (["--save", "no/such/folder.toml"], "cannot write no/such/folder.toml: there is no folder no/such"),
         (["--unexplained", "--universe", "abstract"], "--unexplained asks for statements, which search space 'abstract' does not have; try --universe table"),
         (["--transactions", "13"], "13 transactions are too many; 1 to 12 can be searched in search space 'abstract' (at most 3 keys)"),

@@ -143,7 +143,7 @@ def test_json_that_is_deeper_than_the_stack(refusal, delta):
         commit.write_text(f'{{"commitInfo": {deep}}}\n')
         assert "is not an action (no JSON)" in refusal("audit", table)
         commit.write_text(json.dumps({"add": {"path": "f", "partitionValues": {"part": {"a": 1}}}}))
-        assert "partitionValues is {'part': {'a': 1}}; an object of texts is wanted" in refusal(
+        assert "partitionValues is {'part': {'a': 1}}; expected an object of strings" in refusal(
             "audit", table
         )
         commit.unlink()
@@ -240,12 +240,12 @@ def test_a_column_that_is_set_by_its_full_name(call, tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("grids = 3", "grids is 3; a table is wanted"),
-        ("grids = { delta-serializable = 3 }", "grids.delta-serializable is 3; a table is wanted"),
-        ("grids = {}\ndifferences = 3", "differences is 3; a list is wanted"),
-        ("grids = {}\ndifferences = [3]", "differences[1] is 3; a table is wanted"),
-        ("grids = {}\ndifferences = [{ protocol = 'p', a = 'x' }]", "[differences[1]] needs 'winner' (a text)"),
-        ("grids = {}\ndifferences = [{ a = 'x', winner = 'y', layout = [], protocol = 'p' }]", "differences[1].layout is []; a text is wanted"),
+        ("grids = 3", "grids is 3; expected a table"),
+        ("grids = { delta-serializable = 3 }", "grids.delta-serializable is 3; expected a table"),
+        ("grids = {}\ndifferences = 3", "differences is 3; expected a list"),
+        ("grids = {}\ndifferences = [3]", "differences[1] is 3; expected a table"),
+        ("grids = {}\ndifferences = [{ protocol = 'p', a = 'x' }]", "[differences[1]] needs 'winner' (a string)"),
+        ("grids = {}\ndifferences = [{ a = 'x', winner = 'y', layout = [], protocol = 'p' }]", "differences[1].layout is []; expected a string"),
         ("grids = {}\ndifferences = [{ a = 'x', winner = 'y', layout = 'l', protocol = 'p', said = 3 }]", "differences[1] is of a case that the grids do not have"),
     ],
 )  # fmt: skip
@@ -256,7 +256,7 @@ def test_evidence_of_another_form(tmp_path, text, message):
         MatrixEvidence.read(path, pairs, protocols())
     assert message in str(refused.value)
     path.write_text('engine = "e"\nbatches = [[1]]')
-    with pytest.raises(Exception, match=r"batches\[1\] is \[1\]; a table is wanted"):
+    with pytest.raises(Exception, match=r"batches\[1\] is \[1\]; expected a table"):
         ExplorationEvidence.read(path, ("tables", "raw"))
 
 

@@ -149,7 +149,7 @@ WRONG = {
     "two files": (("jobs.toml", "jobs.toml"), "give one workload file"),
     "no processes": (
         ("jobs.toml", "--cores", "0"),
-        "--cores is 0; a whole number from 1 is wanted",
+        "--cores is 0; expected an integer of at least 1",
     ),
 }
 

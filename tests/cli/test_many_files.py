@@ -371,7 +371,7 @@ def test_so_many_are_carried_out_at_once(files, call, delta, n):
 
 
 def test_at_once_is_a_number_and_of_an_engine(call):
-    assert "--at-once is 0; a whole number from 1" in call("run", "reorder", *ON_DELTA, "--at-once", 0)[2]  # fmt: skip
+    assert "--at-once is 0; expected an integer of at least 1" in call("run", "reorder", *ON_DELTA, "--at-once", 0)[2]  # fmt: skip
     assert "add --engine delta" in call("run", "reorder", "--at-once", 2)[2]
 
 

@@ -132,7 +132,7 @@ def brute(spec):
         ("a.start b.start", "a.park-commit b.start", "use a.start, a[1] to a[2]"),
         ('"store"', '"stroe"', "unknown format 'stroe'; did you mean 'store'?"),
         ("GET x", "GRAB x", "'GRAB x' is not one of GET k"),
-        ('["GET x", "PUT y x + 1"]', "[1]", "transactions.a is [1]; a text, or a list of texts, is wanted"),
+        ('["GET x", "PUT y x + 1"]', "[1]", "transactions.a is [1]; expected a string or a list of strings"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_is_one_sentence(old, new, message):

@@ -49,12 +49,12 @@ def test_one_task_waits_for_executors_that_have_not_come_yet(slots, expected):
 @pytest.mark.parametrize(
     ("master", "sentence"),
     [
-        ("mesos", r"--master is 'mesos'; local\[N\], local-cluster.* is wanted"),
+        ("mesos", r"--master is 'mesos'; expected local\[N\], local-cluster.*"),
         (
             "spark://127.0.0.1:1",
             r"--master spark://127.0.0.1:1: nobody answers there \(.*refused\)",
         ),
-        ("spark://127.0.0.1:x", "a number is wanted as its port"),
+        ("spark://127.0.0.1:x", "expected a number as its port"),
     ],
 )
 def test_a_master_that_is_none_or_does_not_answer(master, sentence):
@@ -68,7 +68,7 @@ def test_without_spark_the_command_ends_with_status_4(call, monkeypatch):
     status, out, err = call("sweep", "two-partitions", "--transactions", "2", "--spark")
     assert (status, out) == (4, "")
     assert err.startswith(
-        "isolitmus: PySpark with Delta needs Java 17 or 21, and this machine has no"
+        "isolitmus: PySpark with Delta needs Java 17 or 21, but this machine has no"
     )
 
 

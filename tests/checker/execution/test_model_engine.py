@@ -302,7 +302,7 @@ def test_a_text_that_says_no_date_is_refused(condition, message):
         ("INSERT INTO t SELECT id, part, DATE '2020-01-01' FROM t", "is DATE and column x is INT"),
         ("UPDATE t SET id = 1, id = 2", "column 'id' is set twice"),
         ("OPTIMIZE t WHERE id = 1", "OPTIMIZE takes a condition on partition columns only"),
-        ("DELETE FROM t; DELETE FROM t", "one statement is wanted here, found 2"),
+        ("DELETE FROM t; DELETE FROM t", "expected one statement, found 2"),
         (
             "MERGE INTO t USING t ON t.id = t.id WHEN MATCHED THEN DELETE",
             "both sides are called 't'",

@@ -129,7 +129,7 @@ def test_levels_of_scans_are_asked_of_scans_only():
     ("text", "message"),
     [
         ("lock reads S rwo until commit", "no 'rwo' here; did you mean 'row'?"),
-        ("lock reads S row", "'lock reads S row' ends where one of until is wanted"),
+        ("lock reads S row", "'lock reads S row' ends; expected one of until"),
         ("see comitted", "no 'comitted' here; did you mean 'committed'?"),
         ("see current see current", "'see' is said twice"),
         ("lock writes S row until commit", "writes are locked X"),

@@ -310,7 +310,7 @@ WAS = "acyclic wr | ww as no-circular-information-flow"
         (ARGUED % (WAS, WAS.replace("wr | ", "")) * 2, "which has an argument already"),
         ('[[equivalent]]\nargument = " "\nchanges = []\n', "is empty; say why"),
         ('[[equivalent]]\nargument = "so"\nchanges = []\n', "is empty; name at least one"),
-        ('[[equivalent]]\nargument = "so"\nchanges = ["x"]\n', "tables are wanted"),
+        ('[[equivalent]]\nargument = "so"\nchanges = ["x"]\n', "expected tables"),
         ('[[equivalent]]\nargument = "so"\nchange = []\n', "has no key 'change'"),
         ('like = ["detla"]\n', "no file of arguments: 'detla'; did you mean 'delta'"),
         ("equivalent = 3\n", "equivalent is 3"),

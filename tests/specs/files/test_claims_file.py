@@ -88,9 +88,9 @@ AGAINST = '{ outcome = { delete = "committed" } }'
                 " against it run reorder"
             ),
         ),
-        ({"verdict": '"corrected"'}, None, "D46 is corrected, and needs 'remark' (a text)"),
-        (None, {}, "D46.verdict is 'confirmed', and it has no evidence: 'undecided' is wanted"),
-        ({"reading": None}, None, "[D46] needs 'reading' (a text)"),
+        ({"verdict": '"corrected"'}, None, "D46 is corrected, and needs 'remark' (a string)"),
+        (None, {}, "D46.verdict is 'confirmed', and it has no evidence; expected 'undecided'"),
+        ({"reading": None}, None, "[D46] needs 'reading' (a string)"),
         ({"shows": '"x"'}, None, "[D46] has no key 'shows'"),
         (None, {"run": '"reordr"'}, ".run names no litmus test: 'reordr'; did you mean 'reorder'?"),
         (None, {"run": '"history-phantom"'}, "which is an abstract history"),
@@ -140,17 +140,17 @@ OTHER = {"run": None, "under": None}
 @pytest.mark.parametrize(
     ("piece", "problem"),
     [
-        ({"separate": '["serializable"]'}, ".separate names 1 specs; two are wanted"),
+        ({"separate": '["serializable"]'}, ".separate names 1 specs; expected two"),
         ({"separate": '["a", "serializable"]'}, ".separate names no level or protocol: 'a'"),
         ({"separate": '["causal", "serializable"]', "universe": '"row"'}, "did you mean 'rows'?"),
         (
             {"separate": '["causal", "serializable"]', "claimed": '"none"'},
-            "'NAME = VALUE' is wanted",
+            "expected 'NAME = VALUE'",
         ),
         ({"separate": '["causal", "serializable"]', "claimed": '"foud = no"'}, "mean 'found'?"),
         ({"sweep": '["row"]', "transactions": "2"}, ".sweep names no scope: 'row'"),
         ({"sweep": '["rows"]', "transactions": "2", "claimed": '"x = 1"'}, "gives no figure 'x'"),
-        ({"sweep": '["rows"]'}, "needs 'transactions' (a whole number)"),
+        ({"sweep": '["rows"]'}, "needs 'transactions' (an integer)"),
         ({"sweep": "[]", "transactions": "2"}, ".sweep is empty, so nothing would be asked"),
         ({"separate": '["causal", "serializable"]', "claimed": "[]"}, ".claimed is empty"),
         (
@@ -159,7 +159,7 @@ OTHER = {"run": None, "under": None}
         ),
         (
             {"separate": '["causal", "serializable"]', "transactions": "-1"},
-            ".transactions is -1; a whole number from 1",
+            ".transactions is -1; expected an integer of at least 1",
         ),
         (
             {"interleavings": '"scan-twice"', "under": "[]"},

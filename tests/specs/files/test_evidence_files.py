@@ -57,14 +57,14 @@ def test_without_a_file_nothing_is_known(tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("engine = 3\nbatches = []", "engine is 3; a text is wanted"),
+        ("engine = 3\nbatches = []", "engine is 3; expected a string"),
         ('engine = "e"\nbatch = []', "no key 'batch'; did you mean 'batches'?"),
-        ('engine = "e"\nbatches = [3]', "batches[1] is 3; a table is wanted"),
-        ('engine = "e"\nbatches = [{ tests = "tabels" }]', "batches[1].tests is 'tabels'; tables or raw"),
-        ('engine = "e"\nbatches = [{ tests = "raw", seed = "x" }]', "batches[1].seed is 'x'; a whole number is wanted"),
-        ('engine = "e"\nbatches = [{ tests = "raw", seed = 1, count = 9 }]', "[batches[1]] needs 'unsaid' (a whole number)"),
-        ('engine = "e"\nbatches = [{ tests = "raw", seed = 1, count = 9, unsaid = 0 }]', "[batches[1]] needs 'several' (a whole number)"),
-        ('engine = "e"\nbatches = [{ tests = "raw", seed = 1, count = 9, unsaid = 0, several = 0 }]', "[batches[1]] needs 'drawn' (a text)"),
+        ('engine = "e"\nbatches = [3]', "batches[1] is 3; expected a table"),
+        ('engine = "e"\nbatches = [{ tests = "tabels" }]', "batches[1].tests is 'tabels'; expected tables or raw"),
+        ('engine = "e"\nbatches = [{ tests = "raw", seed = "x" }]', "batches[1].seed is 'x'; expected an integer"),
+        ('engine = "e"\nbatches = [{ tests = "raw", seed = 1, count = 9 }]', "[batches[1]] needs 'unsaid' (an integer)"),
+        ('engine = "e"\nbatches = [{ tests = "raw", seed = 1, count = 9, unsaid = 0 }]', "[batches[1]] needs 'several' (an integer)"),
+        ('engine = "e"\nbatches = [{ tests = "raw", seed = 1, count = 9, unsaid = 0, several = 0 }]', "[batches[1]] needs 'drawn' (a string)"),
     ],
 )  # fmt: skip
 def test_what_is_no_such_file_is_refused(tmp_path, text, message):
@@ -79,8 +79,8 @@ def test_what_is_no_such_file_is_refused(tmp_path, text, message):
     ("words", "message"),
     [
         (["tabels"], "no random tests 'tabels'; did you mean 'tables'?"),
-        (["raw", "--count", "0"], "--count is 0; pass an integer of at least 1"),
-        (["raw", "--seed", "-1"], "--seed is -1; pass an integer of at least 0"),
+        (["raw", "--count", "0"], "--count is 0; expected an integer of at least 1"),
+        (["raw", "--seed", "-1"], "--seed is -1; expected an integer of at least 0"),
     ],
 )
 def test_the_command_refuses(call, words, message):

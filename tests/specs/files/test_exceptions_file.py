@@ -288,12 +288,12 @@ def test_another_name_is_none():
 
 
 BROKEN = [
-    (r"^retry +=.*", 'retry = "perhaps"', "retry is 'perhaps'; one of ('yes', 'after a look', 'no') is wanted"),
-    (r"^title +=.*\n", "", "needs 'title' (a text)"),
+    (r"^retry +=.*", 'retry = "perhaps"', "retry is 'perhaps'; expected one of ('yes', 'after a look', 'no')"),
+    (r"^title +=.*\n", "", "needs 'title' (a string)"),
     (r"^phrases +=.*", "phrases = []", "needs 'phrases' (a list of texts)"),
     (r'test = "reorder"', 'test = "reordr"', "names what is not in the catalogue: 'reordr'"),
     (r'under = \["delta-serializable"', 'under = ["delta-serialisable"', "not in the catalogue: 'delta-serialisable'"),
-    (r'where = "partition", blind', 'where = "here", blind', "where is 'here'; one of"),
+    (r'where = "partition", blind', 'where = "here", blind', "where is 'here'; expected one of"),
     (r'^when = \{ engine = \["unknown"\] \}', "when = { who = 1 }", "when] has no key 'who'"),
     (r'^when = \{ engine = \["unknown"\] \}', 'when = { engine = ["Detla"] }', "names no engine: 'Detla'"),
     (r"^\[ProtocolChangedException\](?:.|\n)*", "[conditions]\n[commands]\n", "has no table [ProtocolChangedException]"),

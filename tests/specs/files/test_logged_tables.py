@@ -159,7 +159,7 @@ def test_what_is_said_and_is_so_anyway_is_no_difference(folder):
 MAP = {"name": "m", "type": {"type": "map", "keyType": "string", "valueType": "string"}}
 REFUSED = {
     "no table": (
-        ["nowhere"], {}, "nowhere: there is no such folder; the folder of a Delta table is wanted",
+        ["nowhere"], {}, "nowhere: there is no such folder; expected the folder of a Delta table",
     ),
     "no log": (["."], {}, ".: not a Delta table: it has no folder _delta_log"),
     "a type that the model does not have": (

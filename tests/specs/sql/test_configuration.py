@@ -58,7 +58,7 @@ def test_a_statement_may_set_it(key):
     ("said", "sentence"),
     [
         ('"delta.appendOnly" = "yes"', "delta.appendOnly is 'yes'; known: 'true' or 'false'"),
-        ('"delta.appendOnly" = true', "delta.appendOnly is True; a text is wanted"),
+        ('"delta.appendOnly" = true', "delta.appendOnly is True; expected a string"),
         ('"delta.apendOnly" = "true"', "Delta has no property 'delta.apendOnly' (DELTA_UNKNOWN_CONFIGURATION); did you mean 'delta.appendOnly'?"),
         ('"delta.checkpointInterval" = "0"', "delta.checkpointInterval is '0'; known: a whole number from 1"),
         ('"delta.feature.rowTraking" = "supported"', "the feature 'rowTraking' is not modelled; did you mean 'rowTracking'?"),

@@ -125,7 +125,7 @@ def test_a_litmus_file_may_say_the_time(clock):
 )
 def test_a_clock_is_a_time_without_a_zone(clock):
     with pytest.raises(
-        LitmusError, match=r"clocked.toml:3: clock is .*; a time without a zone is wanted"
+        LitmusError, match=r"clocked.toml:3: clock is .*; expected a time without a zone"
     ):
         read_litmus(CLOCKED.format(clock), "clocked")
 

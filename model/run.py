@@ -61,7 +61,7 @@ class Wait(ReadableRepr):
 
 @dataclass(frozen=True, slots=True)
 class TransactionRun(ReadableRepr):
-    """Observed behaviour of one transaction. Version 0 is the table at the start of the schedule."""
+    """Observed behaviour of one transaction; version 0 is the table at the start of the schedule."""
 
     outcome: str
     """``committed``, ``no-op`` (nothing was recorded), ``rolled back``, ``silent`` (unspecified by
@@ -96,7 +96,7 @@ class TransactionRun(ReadableRepr):
     """Fields that the observer cannot determine; they are never compared."""
 
     def __str__(self) -> str:
-        """Return the version that it read, and the version that it committed or its other outcome."""
+        """Return the version that it read, and the version that it committed or another outcome."""
         parts = [] if self.read_version is None else [f"reads version {self.read_version}"]
         if self.outcome != "committed":
             parts.append(self.ending)

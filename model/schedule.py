@@ -234,7 +234,7 @@ def _sequence_step(
 
 
 def _check_sequence(step: Step, before: list[Step], count: int) -> None:
-    """Raise LitmusError if a step of a sequence cannot follow the earlier ones of its transaction."""
+    """Raise LitmusError if a step of a sequence cannot follow earlier ones of its transaction."""
     name, last = step.transaction, before[-1] if before else None
     ran = max((taken.number or 0 for taken in before if taken.action == "statement"), default=0)
     came = max((taken.number or 0 for taken in before if taken.action == step.action), default=0)
@@ -263,7 +263,7 @@ def _check_sequence(step: Step, before: list[Step], count: int) -> None:
 
 
 def _check(step: Step, before: list[Step]) -> None:
-    """Raise LitmusError if a step cannot follow the earlier ones of its transaction."""
+    """Raise LitmusError if a step cannot follow earlier ones of its transaction."""
     name, last = step.transaction, before[-1] if before else None
     if last is not None and last.ends:
         did = "commits" if step.action == "commit" else "starts"

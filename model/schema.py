@@ -162,7 +162,7 @@ class Schema:
         return tuple(row[i] for i in self.partition_indexes)
 
     def folder(self, partition: Row) -> str:
-        """Return Delta's name of the folder of a partition, without escapes: ``part=0/day=NULL``."""
+        """Return Delta's name of a partition's folder, without escapes: ``part=0/day=NULL``."""
         values = ["NULL" if value is None else value for value in partition]
         pairs = zip(self.partitioned_by, values, strict=True)
         return "/".join(f"{name}={value}" for name, value in pairs)

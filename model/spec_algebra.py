@@ -102,8 +102,8 @@ def with_axioms(spec: Spec, axioms: Collection[Axiom], name: str) -> Spec:
     flat = tuple(Axiom(a.test, unfold(a.expr, spec.definitions), a.name) for a in axioms)
     needs = names_in([axiom.expr for axiom in flat], {})
     return replace(
-        spec, name=name, title=name, axioms=flat, definitions={}, silences=(), labels=(), promises=(),
-        needs=needs,
+        spec, name=name, title=name, axioms=flat, definitions={}, silences=(), labels=(),
+        promises=(), needs=needs,
     )  # fmt: skip
 
 

@@ -38,7 +38,8 @@ __all__ = [
 ]
 
 Of = Literal[
-    "histories", "reads", "operations", "moments", "items", "times", "orders", "logs", "delta", "delta-rs",
+    "histories", "reads", "operations", "moments", "items", "times", "orders", "logs", "delta",
+    "delta-rs",
 ]  # fmt: skip
 """Group that a name belongs to.
 

@@ -61,7 +61,7 @@ class Wait(ReadableRepr):
 
 @dataclass(frozen=True, slots=True)
 class TransactionRun(ReadableRepr):
-    """Observed behaviour of one transaction; version 0 is the table at the start of the schedule."""
+    """Observed behaviour of one transaction; version 0 is the table when the schedule starts."""
 
     outcome: str
     """``committed``, ``no-op`` (nothing was recorded), ``rolled back``, ``silent`` (unspecified by

@@ -104,7 +104,7 @@ RawRead = Filter | WholeTable | Scan | InPartitions | Application
 
 @dataclass(frozen=True, slots=True)
 class MetadataChange:
-    """Changes in a Metadata action relative to the snapshot; if empty, it repeats the snapshot's."""
+    """Changes in a Metadata action relative to the snapshot; if empty, it repeats the latter."""
 
     configuration: Mapping[str, str] = field(default_factory=dict)
     """Properties that are set."""

@@ -54,7 +54,7 @@ class Finding(ReadableRepr):
         return f"{self.kind}, {self.certainty}, {', '.join(map(str, self.versions))}: {self.why}"
 
     def to_json(self) -> dict[str, object]:
-        """Return the finding as a JSON object (docs/interface.md, section 6)."""
+        """Return the finding as a JSON object (docs/interface.md, 6)."""
         return {
             "kind": self.kind,
             "versions": list(self.versions),
@@ -124,7 +124,7 @@ class Audit(ReadableRepr, Tabular):
         return self.last - self.first + 1
 
     def to_json(self) -> dict[str, object]:
-        """Return the audit as a JSON object (docs/interface.md, section 6)."""
+        """Return the audit as a JSON object (docs/interface.md, 6)."""
         return {
             "table": self.table,
             "commits": self.commits,
@@ -237,7 +237,7 @@ class Overview:
     """Newest commits."""
 
     def to_json(self) -> dict[str, Any]:
-        """Return the overview as a JSON object (docs/interface.md, section 6)."""
+        """Return the overview as a JSON object (docs/interface.md, 6)."""
         return asdict(self)
 
     @classmethod

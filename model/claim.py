@@ -319,7 +319,7 @@ class ClaimAnswer:
         return not self.against
 
     def to_json(self) -> dict[str, object]:
-        """Return the answer as a JSON object (docs/interface.md, section 6)."""
+        """Return the answer as a JSON object (docs/interface.md, 6)."""
         return {
             "engine": self.engine,
             "agrees": None if self.unknown else self.agrees,
@@ -429,7 +429,7 @@ class Claim:
         return str(word).lower() in " ".join(texts).lower()
 
     def to_json(self) -> dict[str, object]:
-        """Return the claim as a JSON object (docs/interface.md, section 6)."""
+        """Return the claim as a JSON object (docs/interface.md, 6)."""
         return {
             "claim": self.name,
             "says": self.says,

@@ -39,7 +39,7 @@ class RandomBatch:
         return self.kind, self.seed, self.count
 
     def to_json(self) -> dict[str, Any]:
-        """Return the batch as a JSON object (docs/interface.md, section 6)."""
+        """Return the batch as a JSON object (docs/interface.md, 6)."""
         return {
             "tests": self.kind,
             "seed": self.seed,

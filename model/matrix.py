@@ -127,7 +127,7 @@ class MatrixCase:
     """Differences between the two runs in any respect, a sentence each."""
 
     def to_json(self) -> dict[str, object]:
-        """Return the case as a JSON object (docs/interface.md, section 6)."""
+        """Return the case as a JSON object (docs/interface.md, 6)."""
         return {
             **self.place._asdict(),
             "protocol": self.protocol,

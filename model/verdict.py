@@ -37,7 +37,7 @@ class Violation(ReadableRepr):
         return [f"not {self.axiom}{given}{colon}", *(f"  {edge}" for edge in self.cycle)]
 
     def to_json(self) -> dict[str, object]:
-        """Return the violation as a JSON object (docs/interface.md, section 6)."""
+        """Return the violation as a JSON object (docs/interface.md, 6)."""
         return {
             "axiom": self.axiom,
             "supposing": [str(one) for one in self.supposing],

@@ -83,7 +83,7 @@ class Footprint:
     """Input of a transaction to conflict detection, on the one table that it commits to.
 
     The fields are its read set, then its write set, then the mode of its commit. (Delta's
-    OptimisticTransaction; docs/delta.md, section 4; the conflicts: ``checker.delta.frame``.)
+    OptimisticTransaction; docs/delta.md, 4; the conflicts: ``checker.delta.frame``.)
     """
 
     schema: Schema

@@ -124,7 +124,7 @@ def items_of(branch: Branch) -> tuple[Expr, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Origin of a resolved statement: its parsed ``syntax``, and the ``tables`` it was resolved on."""
+    """Origin of a resolved statement: parsed ``syntax``, and ``tables`` that it was resolved on."""
 
     syntax: Any
     tables: Mapping[str, Schema]

@@ -162,7 +162,7 @@ class UpgradeUniform:
 
 @dataclass(frozen=True, slots=True)
 class SyncIdentity:
-    """``ALTER COLUMN name SYNC IDENTITY``: an identity column continues after the existing values."""
+    """``ALTER COLUMN name SYNC IDENTITY``: an identity column continues after existing values."""
 
     name: str
 
@@ -203,7 +203,7 @@ class Definition(Resolved):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Restore(Resolved):
-    """``RESTORE TABLE target TO VERSION AS OF {init[version]}``: the result of an init statement."""
+    """``RESTORE TABLE target TO VERSION AS OF {init[version]}``: result of an init statement."""
 
     sql: str
     target: str

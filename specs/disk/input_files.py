@@ -71,7 +71,7 @@ FROM_THE_START = json.JSONDecoder().raw_decode
 UNIQUE = json.JSONDecoder(object_pairs_hook=_unique)
 T = TypeVar("T")
 TEXT = 2**20
-"""The bytes of a file that a person writes, and of a spec with all files that it includes."""
+"""The bytes of a file that a person writes, and of a spec with all that it includes."""
 LINE = 2**24
 """The bytes of a line of a log (one action)."""
 RECORDING = 2**29
@@ -253,7 +253,7 @@ def read_text(path: Path, error: type[IsolitmusError], most: int = TEXT) -> str:
 
 
 def read_bytes(path: Path, error: type[IsolitmusError], most: int = TEXT) -> bytes:
-    """Return the bytes of a file; raise `error` if there are more than `most` or it cannot be read."""
+    """Return the bytes of a file; raise `error` if it is unreadable or longer than `most`."""
     with open_file(path, error) as file:
         size = os.fstat(file.fileno()).st_size
         try:

@@ -64,7 +64,7 @@ def read_client(given: Node, schemas: Mapping[str, Schema]) -> ClientSettings:
 
 
 def _protocol(given: Node) -> str | None:
-    """Return the value of ``protocol = "NAME"``: the commit protocol of a transaction's own writer."""
+    """Return the value of ``protocol = "NAME"``: commit protocol of a transaction's own writer."""
     if "protocol" not in given:
         return None
     name: str = given.get("protocol", str)

@@ -151,14 +151,13 @@ def conflict_in(text: str) -> str | None:
 
 
 def read_pasted(text: str, label: str = "the text") -> PastedException:
-    r"""Return the facts that a text contains about a conflict; NoConflict if it contains no known
-    one.
+    r"""Return the facts about a conflict in a text; NoConflict if it contains no known one.
 
     Examples
     --------
     >>> found = read_pasted(
-    ...     "io.delta.exceptions.ConcurrentAppendException: Files were added to partition [day=3] by"
-    ...     " a concurrent update.\nConflicting commit:"
+    ...     "io.delta.exceptions.ConcurrentAppendException: Files were added to partition [day=3]"
+    ...     " by a concurrent update.\nConflicting commit:"
     ...     ' {"operation":"WRITE","operationParameters":{"mode":Append}}'
     ... )
     >>> found.name, found.partition, found.operation, found.commit["operationParameters"]
@@ -409,7 +408,7 @@ def _commit(flat: str) -> tuple[Mapping[str, Any], str]:
 
 
 def _value(text: str, at: int, depth: int) -> tuple[Any, int]:
-    """Return the value that begins at a position, and its end: JSON, but strings may lack quotes."""
+    """Return the value at a position, and its end: JSON, but strings may lack quotes."""
     sign = text[at : at + 1]
     if sign == '"':
         return _quoted(text, at)

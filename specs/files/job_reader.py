@@ -222,7 +222,7 @@ class JobReader:
         return Syntax(text, label).typed(types, opaque=True)
 
     def _refuse_names(self, syntax: Syntax) -> None:
-        """Refuse an unknown table or column, which is why a parameter compared with it has no type."""
+        """Refuse an unknown table or column: a parameter compared with it has no type."""
         try:
             self.resolved(syntax)
         except SqlError as error:

@@ -202,7 +202,8 @@ def related_protocols(*names: str, form: str = DELTA) -> list[str]:
 
     Examples
     --------
-    >>> related_protocols("log-serializable") == related_protocols("delta-serializable") != protocols()
+    >>> related = related_protocols("delta-serializable")
+    >>> related_protocols("log-serializable") == related != protocols()
     True
     """
     known = shipped_files("protocols")

@@ -105,7 +105,7 @@ def _declared(text: str, label: str, *, source: bool) -> TableDeclaration:
 
 
 def _checked(schema: exp.Schema, place: SqlText) -> Iterator[str]:
-    """Yield NOT NULL and CHECK constraints: a violating row fails its statement, without conflicts."""
+    """Yield NOT NULL and CHECK constraints: a violation fails its own statement, and no other."""
     for column in schema.expressions:
         for constraint in getattr(column, "constraints", ()):
             if isinstance(constraint.kind, exp.NotNullColumnConstraint):

@@ -135,7 +135,7 @@ def _job(scope: Scope, job: str, text: str, at: int) -> Statement:
 
 
 def _everywhere(written: object, made: Callable[[int], Statement]) -> tuple[Statement, ...]:
-    """Return the transaction for each commit position (from 1); all are equal without ``{fresh}``."""
+    """Return the transaction for each commit position (from 1), all equal without ``{fresh}``."""
     if FRESH not in str(written):
         return (made(1),) * LARGEST
     return tuple(map(made, range(1, LARGEST + 1)))

@@ -85,7 +85,7 @@ class Source:
     text: str = ""
 
     def refuse(self, problem: str, where: str = "") -> NoReturn:
-        """Raise a LitmusError about the key `where`; by default the key that `problem` begins with."""
+        """Raise a LitmusError about the key `where`, by default the first word of `problem`."""
         if not where:
             where = problem.lstrip("[").split(maxsplit=1)[0].rstrip("]:")
         raise LitmusError(f"{self.place(where)}: {brief(problem)}")
@@ -150,7 +150,7 @@ class Node:
         return self.source.place(self.path)
 
     def refuse(self, problem: str, where: str = "") -> NoReturn:
-        """Raise a LitmusError about the key `where`; by default the key that `problem` begins with."""
+        """Raise a LitmusError about the key `where`, by default the first word of `problem`."""
         self.source.refuse(problem, where)
 
     # Shapes

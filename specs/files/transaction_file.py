@@ -434,7 +434,7 @@ SHUFFLING = (exp.Join, exp.Group, exp.Distinct, exp.Order, exp.Subquery, exp.Exi
 def read_transactions(
     document: Node, schemas: Mapping[str, Schema]
 ) -> tuple[dict[str, st.Statement], dict[str, ClientSettings], tuple[Tables, ...]]:
-    """Return the statements, the clients that differ from the default, and the reachable schemas."""
+    """Return the statements, the clients other than the default, and the reachable schemas."""
     statements: dict[str, st.Statement] = {}
     clients: dict[str, ClientSettings] = {}
     transactions = document.inner("transactions", most=TRANSACTIONS)
@@ -507,7 +507,7 @@ def _transaction(
 def _refuse_unnamed(
     statements: Mapping[str, st.Statement], clients: Mapping[str, ClientSettings], document: Node
 ) -> None:
-    """Refuse SQL that names a table which a DataFrame write creates: such a table is only a path."""
+    """Refuse SQL that names a table which a DataFrame write creates: it is only a path."""
     inserts = [s for s in statements.values() if isinstance(s, st.Insert)]
     made = {insert.target.lower() for insert in inserts if insert.options.makes}
     for name, statement in statements.items():

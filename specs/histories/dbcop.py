@@ -99,8 +99,8 @@ def read_dbcop(data: bytes, file: str) -> RegisterHistory:
     --------
     >>> read_dbcop(bytes(40), "h.bincode")
     Traceback (most recent call last):
-    isolitmus.model.errors.RecordingError: h.bincode: the file ends at byte 40, before it says the number of bytes of \
-what it is
+    isolitmus.model.errors.RecordingError: h.bincode: the file ends at byte 40, before it says the \
+number of bytes of what it is
     """
     cursor = _Cursor(data, file)
     for what in ("id", "nodes", "variables", "transactions", "events"):
@@ -210,8 +210,8 @@ def read_dbcop_json(value: Any, file: str) -> RegisterHistory:
     1 transaction in 1 session, 2 operations on 2 keys
     >>> read_dbcop_json([[{"events": [["w", 0, -1]], "committed": True}]], "h.json")
     Traceback (most recent call last):
-    isolitmus.model.errors.RecordingError: h.json: session 1, transaction 1, event 1: '-1' is not a \
-version of a write; expected a number from 0 to 9223372036854775807
+    isolitmus.model.errors.RecordingError: h.json: session 1, transaction 1, event 1: '-1' is not \
+a version of a write; expected a number from 0 to 9223372036854775807
     """
     if isinstance(value, dict):
         value = value.get("data")

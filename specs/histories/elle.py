@@ -85,8 +85,8 @@ def read_elle(
     1 transaction in 1 session, 2 operations on 2 keys
     >>> read_elle([(1, begin), (2, begin)], "h.json")
     Traceback (most recent call last):
-    isolitmus.model.errors.RecordingError: h.json:2: process 0 invokes a transaction while its last \
-one (line 1) goes on; its end would be right
+    isolitmus.model.errors.RecordingError: h.json:2: process 0 invokes a transaction while its \
+last one (line 1) goes on; its end would be right
     """
     reader = _Operations(file, mark)
     for place, (line, record) in enumerate(records):

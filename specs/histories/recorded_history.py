@@ -98,8 +98,8 @@ def recorded_history(
     isolitmus.model.errors.RecordingError: cannot read nowhere.edn: No such file or directory
     >>> recorded_history("h.edn", "ele")
     Traceback (most recent call last):
-    isolitmus.model.errors.RecordingError: unknown format 'ele' of recorded histories; did you mean \
-'elle'?
+    isolitmus.model.errors.RecordingError: unknown format 'ele' of recorded histories; did you \
+mean 'elle'?
     """
     if format not in ("auto", *RECORDED):
         raise RecordingError(

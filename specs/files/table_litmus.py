@@ -219,8 +219,7 @@ def _refuse_versions(
             if number > len(init):
                 document.refuse(
                     f"transactions.{name}: {{init[{number}]}} is none; there"
-                    " "
-                    f"{'is 1 init statement' if len(init) == 1 else f'are {len(init)} init statements'}"
+                    f" {'is 1 init statement' if len(init) == 1 else f'are {len(init)} init statements'}"
                 )
             written = init[number - 1]
             if isinstance(written, Read) or written.target != table:

@@ -70,7 +70,7 @@ LOOSE = {"txnId": str, "timestamp": int}
 """Fields of ``commitInfo`` that no verdict depends on; with another type they are ignored."""
 KNOWN = {name: kind for name, (kind, _) in RELIED_ON.items()} | LOOSE
 READER, WRITER = 3, 7
-"""The newest versions of the protocol (PROTOCOL.md)."""
+"""Newest versions of the protocol (PROTOCOL.md)."""
 
 
 class NotAnAction(LogError):

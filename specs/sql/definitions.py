@@ -1,4 +1,4 @@
-"""Parser of statements that define or restore a table: ALTER, COMMENT ON, RESTORE, CREATE, CLONE, …
+"""Parser of statements that define or restore a table.
 
 These are ALTER TABLE, COMMENT ON, RESTORE, CREATE, REPLACE, SHALLOW CLONE and CONVERT. They are few
 and small, and sqlglot parses most of them only as a Command; therefore each has a pattern of its

@@ -360,7 +360,7 @@ class _ExpressionReader:
 
 
 def _narrowed(value: ex.Expr, other: ex.Expr) -> ex.Expr:
-    """Return a BIGINT constant beside an INT as an INT if it fits (UnwrapCastInBinaryComparison)."""
+    """Return a BIGINT constant beside an INT as INT if it fits (UnwrapCastInBinaryComparison)."""
     if isinstance(value, ex.Const) and (value.type, other.type) == ("BIGINT", "INT"):
         low, high = RANGES["INT"]
         if isinstance(value.value, int) and low <= value.value <= high:
@@ -369,7 +369,10 @@ def _narrowed(value: ex.Expr, other: ex.Expr) -> ex.Expr:
 
 
 def _result(op: ex.ArithmeticOp, left: Type, right: Type) -> Type | None:
-    """Return the type of a decimal sum, difference or product (DecimalPrecisionTypeCoercion.scala)."""
+    """Return the type of a decimal sum, difference or product.
+
+    Source: DecimalPrecisionTypeCoercion.scala.
+    """
     (p, s), (q, t) = (decimal_of(type_) or (1, 0) for type_ in (left, right))
     if op == "*":
         return decimal_type(p + q + 1, s + t)

@@ -90,7 +90,8 @@ def merge_assignments(
     >>> merge = "MERGE INTO t USING s ON t.id = s.id WHEN NOT MATCHED THEN INSERT "
     >>> for what in ("*", "(id) VALUES (s.id + 1)"):
     ...     clause = sqlglot.parse_one(merge + what).find(exp.Insert)
-    ...     print([(name, value.sql()) for name, value in merge_assignments(clause, ["id", "x"], "s")])
+    ...     found = merge_assignments(clause, ["id", "x"], "s")
+    ...     print([(name, value.sql()) for name, value in found])
     [('id', 's.id'), ('x', 's.x')]
     [('id', 's.id + 1')]
     """
@@ -114,7 +115,8 @@ def infer_types(statements: Iterable[Syntax], schemas: Mapping[str, Schema]) -> 
     >>> insert = "INSERT INTO t SELECT :n, day FROM t WHERE day >= :first AND id + :k > 0"
     >>> infer_types([Syntax(insert)], tables)
     {'n': 'BIGINT', 'first': 'DATE'}
-    >>> merge = "MERGE INTO t USING (SELECT :n AS id) s ON t.id = s.id WHEN NOT MATCHED THEN INSERT *"
+    >>> source = "(SELECT :n AS id) s ON t.id = s.id"
+    >>> merge = f"MERGE INTO t USING {source} WHEN NOT MATCHED THEN INSERT *"
     >>> infer_types([Syntax(merge)], tables)
     {'n': 'BIGINT'}
     >>> infer_types([Syntax("DELETE FROM t WHERE day < date_sub(CAST(:day AS DATE), 7)")], tables)

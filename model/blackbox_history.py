@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["ABORTED", "COMMITTED", "INITIAL", "UNKNOWN", "ListHistory", "RegisterHistory"]
 
 COMMITTED, ABORTED, UNKNOWN = 0, 1, 2
-"""How a transaction ended; of an unknown one nobody saw the end."""
+"""Status of a transaction; UNKNOWN if its end was not observed."""
 INITIAL = -1
 """Value of a key that no transaction has written: the result of a read that found nothing."""
 

@@ -270,7 +270,7 @@ class ClaimEvidence:
     """
 
     question: ClaimQuestion
-    """What is asked."""
+    """Question that is asked."""
     engines: tuple[str, ...]
     """Names of the engines that can answer the question."""
     claimed: Expectation | FigureStatements

@@ -35,7 +35,7 @@ class RowRead:
     """Predicate read (Adya)."""
 
     table: str
-    """The table that is read."""
+    """Table that is read."""
     words: str
     """Description of the predicate."""
     matches: Callable[[Row], bool]

@@ -53,7 +53,6 @@ class Job(ReadableRepr):
     """Job: repeated runs of its statements, each run with its own parameters."""
 
     name: str
-    """What it is called."""
     statements: tuple[JobStatement, ...]
     """Statements in the order of a run; each starts after the commit of the previous one."""
     parameters: Mapping[str, Type] = field(default_factory=dict)

@@ -103,7 +103,7 @@ class JobReader:
     formats: Mapping[str, str]
     """Formats of tables that are not Delta tables."""
     besides: str
-    """The fix in the message about an unknown table."""
+    """Fix in the message about an unknown table."""
     written: frozenset[str]
     """Tables that jobs write to."""
     instead: list[UninterpretedSource] = field(default_factory=list)
@@ -151,7 +151,7 @@ class JobReader:
         types: Mapping[str, Type],
         let: Mapping[str, _Query],
     ) -> Iterator[JobStatement]:
-        """Yield the statements of a job, each with the confs of its session at that point."""
+        """Yield the statements of a job, each with the session configuration at that point."""
         confs = _confs(node)
         sets = [SET.fullmatch(text) for text in texts]
         several = sets.count(None) > 1
@@ -185,7 +185,7 @@ class JobReader:
             if not all(p in known for p in parameters(text)):
                 with _in_file(home, key, text):
                     open_.append(Syntax(text, label))
-                    open_[-1].tree()  # it parses
+                    open_[-1].tree()  # raises SqlError unless it parses
         found = infer_types(open_, self.schemas)
         return {name: type_ for name, type_ in found.items() if name not in known}
 

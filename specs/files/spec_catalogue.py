@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     NameOrPath: TypeAlias = str | PathLike[str]
     SpecLike: TypeAlias = Spec | NameOrPath
-    """A spec, its name, or the path of its file."""
+    """Spec, its name, or the path of its file."""
 
 __all__ = [
     "databricks_protocol",

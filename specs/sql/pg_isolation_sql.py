@@ -96,7 +96,7 @@ PgStatement = PgBegin | PgEnd | MadeTable | Drops | Idle | OfRows
 
 @dataclass(frozen=True, slots=True)
 class TableScan:
-    """Read of a table by a statement: node of its name, and condition on its rows (None for all)."""
+    """Read of a table by a statement: node of its name, and condition on rows (None for all)."""
 
     table: exp.Table
     condition: exp.Expr | None
@@ -155,8 +155,8 @@ def pg_statements(block: SqlBlock, file: str) -> tuple[PgStatement, ...]:
     (PgBegin(level='SERIALIZABLE', deferrable=False), Idle(), PgEnd(verb='COMMIT', prepared=''))
     >>> pg_statements(SqlBlock("SELECT f(1)", 3), "h.spec")
     Traceback (most recent call last):
-    isolitmus.model.errors.RecordingError: h.spec:3: 'SELECT f(1)' has 'F(1)', of which nobody here \
-says which rows it reads
+    isolitmus.model.errors.RecordingError: h.spec:3: 'SELECT f(1)' has 'F(1)', of which nobody \
+here says which rows it reads
     """
     try:
         tokens = sqlglot.tokenize(block.text, read="postgres")

@@ -124,7 +124,7 @@ class QueryReader:
     # Queries
 
     def left_open(self, node: exp.Select, where: ex.Expr | None, *handled: str) -> ex.Expr | None:
-        """Return the WHERE of a query, with opaque conditions for clauses that remove unknown rows."""
+        """Return the WHERE of a query, with opaque conditions for clauses that drop some rows."""
         if not self.place.opaque:
             refuse_other_arguments(self.place, node, *handled)
             return where
@@ -147,7 +147,7 @@ class QueryReader:
         return tuple(ex.Opaque(item.sql(DIALECT), (), "") for item in node.expressions)
 
     def query(self, node: exp.Expr, types: tuple[Type, ...] | None = None) -> qu.Query:
-        """Return the branches of a query; `types` are those of the columns that receive its result."""
+        """Return the branches of a query; `types` are those of the columns that receive it."""
         match node:
             case exp.Subquery():
                 refuse_other_arguments(self.place, node, "this", "alias")
@@ -258,7 +258,7 @@ class QueryReader:
         return number
 
     def foreseen(self, where: ex.Expr | None, node: exp.Expr | None) -> None:
-        """Refuse a WHERE of a query that Spark's optimizer rewrites in a way that is not modelled."""
+        """Refuse a WHERE of a query that Spark's optimizer rewrites in an unmodelled way."""
         unknown = None if where is None else unmodelled_query_rewrite(where)
         if unknown is not None:
             self.place.refuse(node, f"{unknown}: what Spark makes of that {UNMODELLED}")
@@ -404,7 +404,7 @@ class JoinReader(QueryReader):
         return super().query(node, types)
 
     def name(self, node: exp.Expr) -> None:
-        """Record the names that a WITH defines; a name stands for one query in the whole statement."""
+        """Record the names in a WITH; a name stands for one query in the whole statement."""
         given = node.args.get("with_")
         if given is None:
             return

@@ -231,7 +231,7 @@ class InsertReader(StoringReader):
         fixed: Mapping[int, ex.Expr],
         branch: qu.Branch,
     ) -> qu.Branch:
-        """Return the branch with its items in the order of the table's columns, with checked types."""
+        """Return the branch with its items in the order of the table's columns, types checked."""
 
         def sort(items: tuple[ex.Expr, ...]) -> tuple[ex.Expr, ...]:
             if len(items) != len(order):

@@ -151,8 +151,9 @@ class SqlText:
 
         Examples
         --------
-        >>> tree = sqlglot.parse_one("SELECT 1 WHERE id!=1 AND  lower(n)='a'", dialect="databricks")
-        >>> SqlText("SELECT 1 WHERE id!=1 AND  lower(n)='a'", "SQL").written(tree.args["where"].this)
+        >>> text = "SELECT 1 WHERE id!=1 AND  lower(n)='a'"
+        >>> tree = sqlglot.parse_one(text, dialect="databricks")
+        >>> SqlText(text, "SQL").written(tree.args["where"].this)
         "id!=1 AND  lower(n)='a'"
         """
         names = list(node.find_all(exp.Identifier)) if isinstance(node, exp.Column) else []

@@ -104,7 +104,7 @@ def read_statement(
 
 
 def resolve(syntax: Syntax, schemas: Mapping[str, Schema]) -> st.Statement:
-    """Return the statement of a syntax, resolved on these tables; SqlError if it is not supported."""
+    """Return the statement of a syntax, resolved on these tables; SqlError if unsupported."""
     with well_formed(syntax.text, syntax.label):
         return _resolved(syntax, schemas)
 

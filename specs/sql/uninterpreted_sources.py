@@ -166,7 +166,7 @@ def _tree(text: str) -> exp.Expr | None:
 
 
 def _of_distinct(query: exp.Expr) -> bool:
-    """Return whether a query is a branch of a UNION without ALL, which must be replaced as a whole."""
+    """Return whether a query is a branch of a UNION without ALL; these are replaced as a whole."""
     above = query.parent
     return isinstance(above, exp.SetOperation) and bool(above.args.get("distinct"))
 

@@ -1,4 +1,4 @@
-"""The nouns: what relations, frames, histories, statements, tables and runs are."""
+"""Data model: relations, frames, histories, statements, tables, litmus tests and runs."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Results of an audit of a table's log: findings with their certainty, and an overview of the
-log.
-"""
+"""Result of auditing a table's log: findings with their certainty, and an overview."""
 
 from __future__ import annotations
 
@@ -42,7 +40,7 @@ KINDS = {
 
 @dataclass(frozen=True, slots=True)
 class Finding(ReadableRepr):
-    """One thing that a log shows: its versions, oldest first, whether it is so or may be, and why.
+    """One finding in a log: kind, versions (oldest first), certainty and reason.
 
     ``why`` is a sentence without its full stop.
     """
@@ -56,7 +54,7 @@ class Finding(ReadableRepr):
         return f"{self.kind}, {self.certainty}, {', '.join(map(str, self.versions))}: {self.why}"
 
     def to_json(self) -> dict[str, object]:
-        """The finding as docs/interface.md, 6, has it."""
+        """Return the finding as a JSON object (docs/interface.md, 6)."""
         return {
             "kind": self.kind,
             "versions": list(self.versions),
@@ -66,8 +64,10 @@ class Finding(ReadableRepr):
 
     @classmethod
     def of_json(cls, said: Mapping[str, Any]) -> Finding:
-        """The finding that ``to_json`` has written.
+        """Return the finding that ``to_json`` wrote.
 
+        Examples
+        --------
         >>> Finding.of_json(Finding("reorder", (2, 3), "certain", "…").to_json()).versions
         (2, 3)
         """
@@ -79,27 +79,27 @@ class Audit(ReadableRepr, Tabular):
     """Result of the audit of one table."""
 
     table: str
-    """The path of the table."""
+    """Path of the table."""
     first: int
-    """The first version that was looked at."""
+    """First version that was audited."""
     last: int
-    """The last one."""
+    """Last version that was audited."""
     findings: tuple[Finding, ...]
-    """The first of each kind and certainty, as many as are kept."""
+    """First findings of each kind and certainty, as many as are kept."""
     counts: Mapping[tuple[str, Certainty], int] = field(default_factory=dict)
-    """All of them, by kind and certainty."""
+    """Number of all findings, by kind and certainty."""
     notes: tuple[str, ...] = ()
-    """What was not looked at, a sentence each."""
+    """Parts that were not audited, a sentence each."""
     seconds: float = 0.0
-    """How long it took."""
+    """Duration of the audit in seconds."""
     ended: str | None = None
-    """What ended it before the newest commit."""
+    """Reason why the audit ended before the newest commit; None if it did not."""
     overview: Overview | None = None
-    """What the commits are, and how they overlap; None: nothing was looked at."""
+    """Overview of the commits and how they overlap; None if no commit was audited."""
 
     @property
     def records(self) -> Records:
-        """The findings that are kept, a row each."""
+        """Findings that are kept, one row each."""
         return Records(
             ("table", "kind", "versions", "certainty", "why"),
             tuple(
@@ -109,7 +109,7 @@ class Audit(ReadableRepr, Tabular):
         )
 
     def __repr__(self) -> str:
-        """What was looked at, and how much was found."""
+        """Return the audited versions and the number of findings of each kind."""
         found = [f"  {kind}, {sure}: {number:,}" for (kind, sure), number in self.counts.items()]
         ended = [f"  ended: {self.ended}"] if self.ended is not None else []
         head = (
@@ -120,11 +120,11 @@ class Audit(ReadableRepr, Tabular):
 
     @property
     def commits(self) -> int:
-        """The number of commits that were looked at."""
+        """Number of commits that were audited."""
         return self.last - self.first + 1
 
     def to_json(self) -> dict[str, object]:
-        """The audit as docs/interface.md, 6, has it."""
+        """Return the audit as a JSON object (docs/interface.md, 6)."""
         return {
             "table": self.table,
             "commits": self.commits,
@@ -142,7 +142,7 @@ class Audit(ReadableRepr, Tabular):
 
 
 REORDERED = "reorder"
-"""What would have come of a near miss if it is no exception."""
+"""Outcome of a near miss that would not be an exception."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,24 +150,35 @@ class NearMiss:
     """Two concurrent commits, and the outcome of the first one if the other had committed first."""
 
     first: int
-    """The version of the one that was committed first."""
+    """Version of the commit that was committed first."""
     second: int
-    """That of the other one, which had not seen it."""
+    """Version of the other commit, which had not seen the first."""
     end: str
-    """The exception that would have refused the first, or ``reorder``: it would have passed by the
-    other one.
+    """Exception that the first would have aborted with, or ``reorder``: it would have committed
+    without seeing the other one.
     """
     certainty: Certainty
-    """Whether what the first had read shows that, or does not exclude it."""
+    """``certain`` if the read set of the first shows the outcome, ``possible`` if it does not
+    exclude it.
+    """
 
     def words(self, operations: Mapping[int, str]) -> str:
-        """Describe the near miss; ``operations`` maps versions to operations.
+        """Return a description of the near miss.
 
-        >>> NearMiss(3, 4, "ConcurrentAppendException", "certain").words({3: "DELETE", 4: "WRITE"})
-        'if version 4 (WRITE) had committed first, version 3 (DELETE) would have aborted with ConcurrentAppendException'
-        >>> NearMiss(3, 4, "reorder", "possible").words({})
-        'if version 4 had committed first, version 3 might have committed without seeing it, and would precede it, \
-against the order of the log'
+        Parameters
+        ----------
+        operations : Mapping of int to str
+            Operation of each version; versions may be missing.
+
+        Examples
+        --------
+        >>> near = NearMiss(3, 4, "ConcurrentAppendException", "certain")
+        >>> print(near.words({3: "DELETE", 4: "WRITE"}))
+        if version 4 (WRITE) had committed first, version 3 (DELETE) would have aborted with \
+ConcurrentAppendException
+        >>> print(NearMiss(3, 4, "reorder", "possible").words({}))
+        if version 4 had committed first, version 3 might have committed without seeing it, and \
+would precede it, against the order of the log
         """
         one, other = (
             f"version {v}" + (f" ({operations[v]})" if v in operations else "")
@@ -186,54 +197,57 @@ against the order of the log'
 
 @dataclass(frozen=True, slots=True)
 class CommitSpan:
-    """A commit as a picture of the log has it."""
+    """One commit as the diagram of the log shows it."""
 
     version: int
-    """The one that it made."""
+    """Version that the commit made."""
     read: int | None
-    """The one that it had read."""
+    """Version that the commit read; None if not recorded."""
     operation: str
-    """The command."""
+    """Operation, such as ``WRITE``."""
     blind: bool
-    """Whether it calls itself a blind append."""
+    """Whether the commit is marked as a blind append."""
 
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """What the commits of a log are, and how they overlap; counts are of all that were audited."""
+    """Overview of the commits of a log and how they overlap; counts are of all audited commits."""
 
     operations: Mapping[str, int]
-    """How many commits there are of each operation."""
+    """Number of commits of each operation."""
     levels: Mapping[str, int]
-    """How many were checked at each level."""
+    """Number of commits checked at each isolation level."""
     writers: Mapping[str, int]
-    """How many each program wrote."""
+    """Number of commits of each writing program."""
     first: int = 0
-    """When the first was committed, in milliseconds; 0: it does not say."""
+    """Timestamp of the first commit, in milliseconds; 0 if not recorded."""
     last: int = 0
-    """When the last was."""
+    """Timestamp of the last commit, in milliseconds; 0 if not recorded."""
     overlapping: int = 0
-    """How many had not seen another one."""
+    """Number of commits that had not seen another commit."""
     pairs: Mapping[str, int] | None = None
-    """How often a commit of one operation had not seen one of another: ``DELETE beside WRITE``."""
-    near: tuple[NearMiss, ...] = ()
-    """The first of the near misses."""
-    near_counts: Mapping[str, int] | None = None
-    """How many there are, by what would have come of them and how sure that is: ``reorder,
-    certain``.
+    """Number of pairs in which a commit of one operation had not seen one of another, by
+    ``DELETE beside WRITE``.
     """
+    near: tuple[NearMiss, ...] = ()
+    """First near misses."""
+    near_counts: Mapping[str, int] | None = None
+    """Number of near misses, by outcome and certainty, such as ``reorder, certain``."""
     spans: tuple[CommitSpan, ...] = ()
-    """The newest commits."""
+    """Newest commits."""
 
     def to_json(self) -> dict[str, Any]:
-        """The overview as docs/interface.md, 6, has it."""
+        """Return the overview as a JSON object (docs/interface.md, 6)."""
         return asdict(self)
 
     @classmethod
     def of_json(cls, said: Mapping[str, Any]) -> Overview:
-        """The overview that a document has.
+        """Return the overview that ``to_json`` wrote.
 
-        >>> Overview.of_json(Overview({"WRITE": 1}, {}, {}, near=(NearMiss(1, 2, "reorder", "certain"),)).to_json()).near
+        Examples
+        --------
+        >>> near = (NearMiss(1, 2, "reorder", "certain"),)
+        >>> Overview.of_json(Overview({"WRITE": 1}, {}, {}, near=near).to_json()).near
         (NearMiss(first=1, second=2, end='reorder', certainty='certain'),)
         """
         near = tuple(NearMiss(**one) for one in said["near"])
@@ -242,6 +256,6 @@ class Overview:
 
 
 Certainty = Literal["certain", "possible"]
-"""The log shows it, provided that commits say the truth of themselves; or it does not exclude
-it.
+"""Certainty of a finding: ``certain`` if the log shows it, provided that commits describe
+themselves truthfully; ``possible`` if the log does not exclude it.
 """

@@ -1,18 +1,12 @@
-"""Histories that other tools recorded, as columns: reads and writes of registers, appends and reads
-of lists.
+"""Black-box histories that other tools recorded, as columns: registers and append-only lists.
 
-Recorded reads and writes of registers, as columns: histories of thousands of transactions that
-other tools leave.
+A recorded history says which value was read, not which transaction wrote it. If a value of a key
+is written once, its writer is determined; if it is written several times, there are several
+candidates and wr is unknown.
 
-A recorded history says which value was read, not who wrote it. Where a value of a key is written
-once, that is one question with one answer; where it is written several times it has several (wr is
-then unknown).
-
-Recorded appends to lists and reads of whole lists: each read says in which order its versions came
-to be.
-
-An append is a write of its element, a read of a list is a read of its last element; what else a
-read saw stands beside that.
+In a list history, an append is a write of its element, and a read of a list is a read of its last
+element; the other elements that a read observed are kept in a separate column. Each read shows the
+order in which its versions were created. Columns hold histories of thousands of transactions.
 """
 
 from __future__ import annotations
@@ -33,15 +27,19 @@ if TYPE_CHECKING:
 __all__ = ["ABORTED", "COMMITTED", "INITIAL", "UNKNOWN", "ListHistory", "RegisterHistory"]
 
 COMMITTED, ABORTED, UNKNOWN = 0, 1, 2
-"""How a transaction ended; of an unknown one nobody saw the end."""
+"""Status of a transaction; UNKNOWN if its end was not observed."""
 INITIAL = -1
-"""The value of a key that nobody has written: what a read says that found nothing."""
+"""Value of a key that no transaction has written: the result of a read that found nothing."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RegisterHistory(ReadableRepr):
-    """Transactions of reads and writes, numbered from 0, one session after another.
+    """History of register reads and writes, one column per property.
 
+    Transactions are numbered from 0, one session after another.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> history = RegisterHistory(
     ...     ("x",), ("s", "t"), np.array([0, 1]), np.array([0, 0]), np.array([0, 1, 2]),
@@ -52,35 +50,46 @@ class RegisterHistory(ReadableRepr):
     """
 
     keys: Sequence[str]
-    """The names of keys, by number."""
+    """Names of keys, by number."""
     sessions: Sequence[str]
-    """The names of sessions, by number."""
+    """Names of sessions, by number."""
     session: NDArray[int32]
-    """Of each transaction; those of one session stand together, in its order."""
+    """Shape (n_transactions,): session of the transaction; those of one session are adjacent and in
+    order.
+    """
     status: NDArray[int8]
-    """Of each transaction: COMMITTED, ABORTED or UNKNOWN."""
+    """Shape (n_transactions,): COMMITTED, ABORTED or UNKNOWN."""
     first: NDArray[int64]
-    """Where each transaction's operations begin, and the number of all of them at the end."""
+    """Shape (n_transactions + 1,): index of the first operation of the transaction; the last entry
+    is the number of operations.
+    """
     is_write: NDArray[bool_]
-    """Of each operation; those of a transaction stand in its order."""
+    """Shape (n_operations,): whether the operation is a write; those of a transaction are in its
+    order.
+    """
     key: NDArray[int32]
-    """Of each operation."""
+    """Shape (n_operations,): key of the operation."""
     value: NDArray[int64]
-    """What each operation wrote or read: a number from 0 that stands for one value, or INITIAL."""
+    """Shape (n_operations,): value written or read, as a number from 0 that stands for one value;
+    INITIAL (−1) for a read that found nothing.
+    """
     line: NDArray[int64]
-    """Where each operation stands in its file: a line, or the number of a record, from 1."""
+    """Shape (n_operations,): line, or number of the record, of the operation in its file, from 1.
+    """
     started: NDArray[int64] | None = None
-    """When each transaction began, in whatever unit; None: not recorded."""
+    """Shape (n_transactions,): begin of the transaction, in any unit; None if not recorded."""
     ended: NDArray[int64] | None = None
-    """When each transaction ended; later than anything where nobody saw it."""
+    """Shape (n_transactions,): end of the transaction; later than any other time if it was not
+    observed.
+    """
     values: Sequence[object] = ()
-    """What the numbers of values stand for; empty: for themselves."""
+    """Value that each number of ``value`` stands for; empty if a number stands for itself."""
     unit: str = "line"
-    """What ``line`` counts: lines, or records."""
+    """Unit of ``line``: ``line`` or ``record``."""
 
     @property
     def registers(self) -> RegisterHistory:
-        """Itself, as a history of lists has its registers."""
+        """Register history: the object itself, as ``ListHistory.registers`` is one."""
         return self
 
     def __repr__(self) -> str:
@@ -95,12 +104,15 @@ class RegisterHistory(ReadableRepr):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ListHistory(ReadableRepr):
-    """A history of lists: its last elements as registers, and all that each read saw.
+    """History of appends and list reads: last elements as registers, and all elements of each read.
 
+    Examples
+    --------
     >>> from isolitmus.model.blackbox_history import RegisterHistory
     >>> registers = RegisterHistory(
     ...     ("x",), ("s", "t"), np.array([0, 1]), np.array([0, 0]), np.array([0, 2, 3]),
-    ...     np.array([True, True, False]), np.array([0, 0, 0]), np.array([7, 8, 8]), np.array([1, 1, 2]),
+    ...     np.array([True, True, False]), np.array([0, 0, 0]), np.array([7, 8, 8]),
+    ...     np.array([1, 1, 2]),
     ... )
     >>> history = ListHistory(registers, np.array([0, 0, 0, 2]), np.array([7, 8]))
     >>> history.order(0), history.strays()
@@ -108,43 +120,64 @@ class ListHistory(ReadableRepr):
     """
 
     registers: RegisterHistory
-    """Of each append the element as what it wrote, of each read the last element, or INITIAL of
-    none.
+    """Register history: value of an append is its element; value of a read is its last element, or
+    INITIAL if the list was empty.
     """
     seen_first: NDArray[int64]
-    """Where the list of each operation begins in ``seen``, and the number of all at the end; an
-    append has none.
+    """Shape (n_operations + 1,), int64: index in ``seen`` of the first element of the operation's
+    list; the last entry is the length of ``seen``. The list of an append is empty.
     """
     seen: NDArray[int64]
-    """The elements that the reads saw, each as the value that its append wrote."""
+    """Shape (n_elements,), int64: elements that the reads observed, as the values that the appends
+    wrote.
+    """
 
     def list_of(self, operation: int) -> NDArray[int64]:
-        """What a read saw."""
+        """Return the elements that the read `operation` observed, as an array of int64."""
         return self.seen[self.seen_first[operation] : self.seen_first[operation + 1]]
 
     def longest(self, among: NDArray[bool_] | None = None) -> NDArray[int64]:
-        """Of each key, the first of the reads that saw the most of it; −1 where none saw anything.
-        ``among``: which operations are looked at (default: all).
+        """Return, for each key, the first of the reads that observed its longest list.
+
+        Parameters
+        ----------
+        among : ndarray of bool, shape (n_operations,), optional
+            Operations to consider; all by default.
+
+        Returns
+        -------
+        ndarray of int64, shape (n_keys,)
+            Index of the read; −1 if no read of the key observed an element.
         """
         found = np.full(len(self.registers.keys), -1, dtype=np.int64)
         lengths = np.diff(self.seen_first)
         (reads,) = np.nonzero(lengths if among is None else among & (lengths > 0))
         rising = reads[np.lexsort((-reads, lengths[reads]))]
-        found[self.registers.key[rising]] = (
-            rising  # of several places of one key the last one stays
-        )
+        # Assignment to a repeated key keeps the last value: the longest list.
+        found[self.registers.key[rising]] = rising
         return found
 
     def order(self, key: int) -> NDArray[int64]:
-        """The versions of a key in the order that was observed: the longest list that any read of
-        it saw.
+        """Return the observed version order of `key`: the longest list that any read of it
+        observed.
         """
         read = self.longest()[key]
         return self.seen[:0] if read < 0 else self.list_of(read)
 
     def strays(self, among: NDArray[bool_] | None = None) -> NDArray[int64]:
-        """The reads whose list does not begin the longest of its key: no order of versions explains
-        both.
+        """Return the reads whose list is not a prefix of the longest list of its key.
+
+        No version order explains both lists.
+
+        Parameters
+        ----------
+        among : ndarray of bool, shape (n_operations,), optional
+            Operations to consider; all by default.
+
+        Returns
+        -------
+        ndarray of int64
+            Indices of these reads, ascending.
         """
         lengths = np.diff(self.seen_first)
         reads = np.repeat(np.arange(len(lengths)), lengths)

@@ -1,6 +1,4 @@
-"""What work may take: so many seconds, so much memory. Who works asks from time to time whether it
-is spent.
-"""
+"""Time and memory limits, polled by long-running work or enforced from a thread."""
 
 from __future__ import annotations
 
@@ -25,30 +23,42 @@ if TYPE_CHECKING:
 __all__ = ["Budget", "finalizing", "in_use", "size"]
 
 SHARE = 0.75
-"""The share of the memory that is free which work may have, where nobody says."""
+"""Default share of the free memory that a computation may use."""
 PACE = 0.05
-"""Seconds between two looks at memory (more where a look takes long), and at a solver that
-works.
+"""Seconds between two measurements of memory (more if a measurement takes long), and between two
+checks of a running solver.
 """
 IDLE = 1.0
-"""Seconds without a solver after which nobody watches any more."""
+"""Seconds without a solver after which the watching thread ends."""
 UNITS = {"KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 PROC = Path("/proc")
 
 
 class _Interrupted(KeyboardInterrupt):
-    """What the main thread is interrupted with: who cleans up after a Ctrl-C does so now."""
+    """Interruption of the main thread; clean-up code for Ctrl-C runs for it as well."""
 
 
 class Budget:
-    """How long work may take, from now on, and how much memory this process may have, with all that
-    it has started.
+    """Time and memory limit of a computation, from now on.
 
-    ``seconds``: from 0; None is no limit. ``memory``: in bytes; None is three quarters of what is
-    free when it is first looked at, besides what is in use then, ``inf`` no limit. One budget may
-    be handed to several verbs, which then share it. IsolitmusError for a number that is none of
-    these.
+    One budget may be shared by several calls. Memory counts this process and all processes that it
+    started.
 
+    Parameters
+    ----------
+    seconds : float, optional
+        Time limit, from 0; no limit if None.
+    memory : float, optional
+        Memory limit in bytes; ``inf`` is no limit. If None, the limit is the memory in use plus
+        three quarters of the free memory when it is first measured.
+
+    Raises
+    ------
+    IsolitmusError
+        If a number is outside its range.
+
+    Examples
+    --------
     >>> Budget(seconds=0).check()
     Traceback (most recent call last):
     isolitmus.model.errors.TimeLimit: the time limit of 0 s ended it
@@ -63,7 +73,8 @@ class Budget:
         self._memory = memory
         now = monotonic()
         self._end = None if seconds is None else now + seconds
-        self._next = now + PACE if memory is None else now  # a look costs more than short work
+        # Measuring memory costs more than short work.
+        self._next = now + PACE if memory is None else now
         self._over: Limit | None = None
         self._lock = threading.Lock()
         self._stop: Callable[[], object] | None = None
@@ -71,22 +82,22 @@ class Budget:
 
     @property
     def memory(self) -> float:
-        """The bytes that this process may have."""
+        """Bytes of memory that this process may use."""
         if self._memory is None:
             self._memory = in_use() + SHARE * _free()
         return self._memory
 
     @property
     def left(self) -> float:
-        """The seconds that are left, ``inf`` without a limit."""
+        """Seconds that are left; ``inf`` without a time limit."""
         return inf if self._end is None else max(0.0, self._end - monotonic())
 
     def within(self, seconds: float) -> Budget:
-        """What is left of it, from now on at most so many seconds."""
+        """Return the rest of this budget, limited to `seconds` from now on."""
         return self if self.left <= seconds else Budget(seconds, self._memory)
 
     def spent(self) -> Limit | None:
-        """The limit that was reached first, if one was."""
+        """Return the limit that was reached first, or None."""
         now = monotonic()
         if self._over is None and self._end is not None and now >= self._end:
             self._over = TimeLimit(f"the time limit of {self.seconds:g} s ended it")
@@ -98,15 +109,16 @@ class Budget:
         return self._over
 
     def check(self) -> None:
-        """TimeLimit or MemoryLimit if it is spent."""
+        """Raise TimeLimit or MemoryLimit if the budget is spent."""
         limit = self.spent()
         if limit is not None:
             raise type(limit)(str(limit))
 
     def afford(self, more: float) -> None:
-        """TimeLimit if it is spent; MemoryLimit, too, if so many bytes more than now are in use
-        would be too many.
+        """Raise TimeLimit or MemoryLimit if the budget is spent or `more` bytes would exceed it.
 
+        Examples
+        --------
         >>> Budget(memory=2e9).afford(1e10)
         Traceback (most recent call last):
         isolitmus.model.errors.MemoryLimit: the memory limit of 2 GB ended it
@@ -117,8 +129,10 @@ class Budget:
 
     @contextmanager
     def stopping(self, stop: Callable[[], object]) -> Iterator[None]:
-        """While the block lasts, ``stop`` is called, in another thread and maybe again, once it is
-        spent: for work that cannot ask. After the block TimeLimit or MemoryLimit, if it is spent.
+        """Call `stop` once the budget is spent while the block runs: for work that cannot poll.
+
+        `stop` is called in another thread and perhaps repeatedly. After the block, TimeLimit or
+        MemoryLimit is raised if the budget is spent.
         """
         self.check()
         with self._lock:
@@ -138,10 +152,13 @@ class Budget:
 
     @contextmanager
     def interrupting(self) -> Iterator[None]:
-        """While the block lasts, whatever the main thread does is interrupted once it is spent, as
-        by a Ctrl-C, and the block raises TimeLimit or MemoryLimit: for work that does not ask. In
-        another thread, after the block only.
+        """Interrupt the main thread once the budget is spent while the block runs, as by a Ctrl-C.
 
+        The block then raises TimeLimit or MemoryLimit: for work that does not poll. In another
+        thread than the main thread, the budget is only checked after the block.
+
+        Examples
+        --------
         >>> from time import sleep
         >>> with Budget(seconds=0.1).interrupting():
         ...     sleep(60)
@@ -189,20 +206,29 @@ class Budget:
                     self._watching = False
                     return
                 if self._stop is not None and self.spent() is not None:
-                    with suppress(Exception):  # whoever cannot be stopped goes on
+                    with suppress(Exception):  # work that cannot be stopped goes on
                         self._stop()
 
 
 def finalizing(frame: FrameType | None) -> bool:
-    """Whether a frame belongs to a finalizer: what a signal's handler raises there is dropped."""
+    """Return whether `frame` belongs to a finalizer, where Python drops what a signal handler
+    raises.
+    """
     while frame is not None and frame.f_code.co_name != "__del__":
         frame = frame.f_back
     return frame is not None
 
 
 def size(text: str) -> int:
-    """An amount of memory as people write it, in bytes; IsolitmusError if it is none.
+    """Return an amount of memory such as ``4GB`` in bytes.
 
+    Raises
+    ------
+    IsolitmusError
+        If `text` is not such an amount.
+
+    Examples
+    --------
     >>> size("1.5GB"), size("800 mb"), size("2G")
     (1500000000, 800000000, 2000000000)
     """
@@ -219,9 +245,10 @@ def _words(memory: float) -> str:
 
 
 def in_use() -> int:
-    """The bytes of memory that this process has, with those that it started and those that they
-    did.
+    """Return the bytes of memory in use by this process and all its descendants.
 
+    Examples
+    --------
     >>> in_use() > 10_000_000
     True
     """
@@ -229,7 +256,7 @@ def in_use() -> int:
     pages, parent = {}, {}
     for process in _numbers(PROC):
         with suppress(OSError):  # it may have ended meanwhile
-            with open(f"{PROC}/{process}/stat", "rb", 0) as file:  # noqa: PTH123 - often, so fast
+            with open(f"{PROC}/{process}/stat", "rb", 0) as file:  # noqa: PTH123
                 fields = file.read().rpartition(b")")[2].split()
             pages[process], parent[process] = int(fields[21]), fields[1].decode()
     if own not in pages:
@@ -246,13 +273,14 @@ def in_use() -> int:
 
 def _numbers(folder: Path) -> list[str]:
     with suppress(OSError):
-        return [name for name in os.listdir(folder) if name.isdecimal()]  # noqa: PTH208 - often, so fast
+        # os.listdir and open are faster than pathlib, and this runs often.
+        return [name for name in os.listdir(folder) if name.isdecimal()]  # noqa: PTH208
     return []
 
 
 def _free() -> float:
-    """The bytes of memory that are free, for all that is known: of the machine, of the container,
-    of what this process may have.
+    """Return the bytes of free memory: the minimum over machine, container and limit of this
+    process, as far as they are known; ``inf`` if none is.
     """
     found = [inf]
     with suppress(OSError):

@@ -1,8 +1,8 @@
-"""A claim: what a document says, and the evidence by which a run confirms, refutes or corrects it.
+"""Claims of a document, and evidence by which a run confirms, refutes or corrects them.
 
-A piece of evidence asks a question, such as what becomes of a litmus test. It says what would come
-out if the claim were true, and, where something else comes out, what that is. A verdict is derived
-from how the answers are.
+A piece of evidence asks a question, such as the outcome of a litmus test. It records the answer
+that the claim predicts and, if it differs, the answer that was observed. A verdict is derived from
+the answers.
 """
 
 from __future__ import annotations
@@ -83,19 +83,19 @@ EDITIONS: Mapping[str, str] = {
     "AR": "Databricks, Isolation levels and write conflicts, oldest edition (Arabic, Azure)",
     "SQL": "Paul White, The Read Committed Isolation Level (Portuguese)",
 }
-"""The editions, each with what it is."""
+"""Title of each edition."""
 
 PAGES_OF_DATABRICKS = frozenset(EDITIONS) - {"SQL"}
-"""The editions that are of Databricks' page."""
+"""Editions of the Databricks page."""
 Figure = int | str
-"""What a question other than a replay gives, by name: a number, or yes, no or another word."""
+"""One number or word in the answer to a question other than a run, such as a count or ``yes``."""
 
 
 # Questions
 
 
 class AskedRun(NamedTuple):
-    """What becomes of a litmus test under a protocol."""
+    """Question for the outcome of a litmus test under a protocol."""
 
     litmus: str
     protocol: str
@@ -105,24 +105,26 @@ class AskedRun(NamedTuple):
 
 
 class AskedCells(NamedTuple):
-    """How many of the cases of a matrix end in a conflict: these statements parked, those the
+    """Question for the number of matrix cases that end in a conflict, with given losers and
     winners.
     """
 
     matrix: str
-    """The name of the matrix."""
+    """Name of the matrix."""
     parked: tuple[str, ...]
-    """The statements that are parked before their commits, by name."""
+    """Names of the statements that are parked before their commits."""
     winners: tuple[str, ...]
-    """Those that overtake them."""
+    """Names of the statements that commit meanwhile."""
     layouts: tuple[str, ...]
-    """Of the table."""
+    """Layouts of the table."""
     protocol: str
-    """Under which they are carried out."""
+    """Protocol that the cases are run under."""
 
     @property
     def figures(self) -> tuple[str, ...]:
-        """What it gives: of all cases, and of those with each statement parked."""
+        """Names of the figures in the answer: over all cases, and over those with each parked
+        statement.
+        """
         counts = ("cases", "committed", "conflicts", "silent", "unknown")
         return (*counts, *(f"{a}.{count}" for a in self.parked for count in counts))
 
@@ -133,26 +135,24 @@ class AskedCells(NamedTuple):
 
 
 class AskedSeparation(NamedTuple):
-    """Whether a spec admits what another forbids."""
+    """Question whether spec `a` admits a history that spec `b` forbids."""
 
     a: str
-    """The spec that is to admit it."""
+    """Spec that has to admit it."""
     b: str
-    """The spec that is to forbid it."""
+    """Spec that has to forbid it."""
     universe: str | None = None
-    """Where it is looked for; None: where the verb does by itself."""
+    """Search space; None for the default of the ``separate`` command."""
     transactions: int | None = None
-    """The most that are tried; None: as many as the verb does by itself."""
+    """Maximum number of transactions; None for the default of the ``separate`` command."""
     unexplained: bool = False
-    """Whether no serial order is to give the table, either."""
+    """Whether, in addition, no serial order may produce the table."""
     unbounded: bool = False
-    """Whether a proof is wanted."""
+    """Whether a proof is requested."""
 
     @property
     def figures(self) -> tuple[str, ...]:
-        """What it gives: whether something was found, with how many transactions, whether that is
-        proved.
-        """
+        """Names of the figures in the answer."""
         return ("found", "transactions", "proved")
 
     def __str__(self) -> str:
@@ -166,7 +166,7 @@ class AskedSeparation(NamedTuple):
 
 
 class AskedSweep(NamedTuple):
-    """How many of the candidates of scopes each protocol admits."""
+    """Question for the number of candidates of some scopes that each protocol admits."""
 
     scopes: tuple[str, ...]
     transactions: int
@@ -177,19 +177,19 @@ class AskedSweep(NamedTuple):
 
 
 class AskedInterleavings(NamedTuple):
-    """What comes out of all interleavings of a litmus test's steps under a protocol."""
+    """Question for the outcomes of all interleavings of a litmus test's steps under a protocol."""
 
     litmus: str
-    """The name of the litmus test."""
+    """Name of the litmus test."""
     protocol: str
-    """Under which they are carried out."""
+    """Protocol that they are run under."""
 
     def __str__(self) -> str:
         return f"run {self.litmus} --interleavings --protocol {self.protocol}"
 
 
 class AskedObservation(NamedTuple):
-    """What an engine is seen to do in an experiment of a name."""
+    """Question for the behaviour of an engine in a named experiment."""
 
     name: str
 
@@ -206,7 +206,7 @@ ClaimQuestion = (
 
 
 class FigureStatement(NamedTuple):
-    """A statement on figures: a name, a sign, and a number, a word or another name."""
+    """Comparison of a named figure with a number, a word or another figure."""
 
     name: str
     sign: str
@@ -214,8 +214,10 @@ class FigureStatement(NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> FigureStatement | None:
-        """The statement that a text is; None if it is none.
+        """Return the comparison that `text` states, or None if it is none.
 
+        Examples
+        --------
         >>> FigureStatement.parse("conflicts > 0"), FigureStatement.parse("some")
         (FigureStatement(name='conflicts', sign='>', value=0), None)
         """
@@ -227,13 +229,15 @@ class FigureStatement(NamedTuple):
 
     @property
     def is_empty(self) -> bool:
-        """Whether it holds of any figures: no number of things is below 0."""
+        """Whether the comparison is true of any figures; counts are at least 0."""
         same = self.name == self.value and "=" in self.sign
         return same or (self.sign, self.value) == (">=", 0)
 
     def holds(self, figures: Mapping[str, Figure]) -> bool:
-        """Whether it is true of these figures; of one that is not among them nothing is.
+        """Return whether the comparison is true of `figures`; it is false if a figure is missing.
 
+        Examples
+        --------
         >>> FigureStatement("a", "<", "b").holds({"a": 1, "b": 2})
         True
         """
@@ -254,50 +258,54 @@ SIGNS: Mapping[str, Callable[[Any, Any], bool]] = {
 STATEMENT = re.compile(r"(\S.*) (=|<|>|<=|>=) (\S.*)")
 CITED = re.compile(r"\b([DNQ])(\d\d?)([a-z]?)(?:[-–]\1(\d\d?))?\b")
 FigureStatements = tuple[FigureStatement, ...]
-"""Statements that are all to be true."""
+"""Comparisons that all have to be true."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ClaimEvidence:
-    """A question, on which engines it can be asked, and what comes out: what the claim says
-    (``claimed``), or something else (``found``), which then speaks against it.
+    """Question, the engines that can answer it, and the answer.
+
+    The answer is the one that the claim predicts (``claimed``) or another one (``found``), which is
+    evidence against the claim.
     """
 
     question: ClaimQuestion
-    """What is asked."""
+    """Question that is asked."""
     engines: tuple[str, ...]
-    """The names of those who can be asked."""
+    """Names of the engines that can answer the question."""
     claimed: Expectation | FigureStatements
-    """What comes out if the claim is true."""
+    """Answer if the claim is true."""
     found: Expectation | FigureStatements | None = None
-    """What comes out instead; None: it does speak for the claim."""
+    """Answer that was observed instead; None if the evidence supports the claim."""
     of_page: bool = False
-    """Whether the answer is that of a protocol which stands for a page, and not of anything that
-    can be run.
+    """Whether the answer is that of a protocol written from a page, and not of anything that can be
+    run.
     """
     amended: bool = False
-    """Whether ``claimed`` is what the claim says once its text is mended."""
+    """Whether ``claimed`` is the prediction of the claim after its text is corrected."""
     words: str = ""
-    """What it shows, for a reader."""
+    """Description of the evidence for readers."""
     figures: FigureStatements = ()
-    """Figures that come out as well, whichever way it speaks."""
+    """Further figures of the answer, independent of whether it supports the claim."""
 
     @property
     def agrees(self) -> bool:
-        """Whether it is recorded as speaking for the claim."""
+        """Whether the evidence is recorded as supporting the claim."""
         return self.found is None
 
     @property
     def recorded(self) -> Expectation | FigureStatements:
-        """What is recorded as having come out."""
+        """Answer that is recorded."""
         came = self.claimed if self.found is None else self.found
         return (*came, *self.figures) if isinstance(came, tuple) else came
 
 
 @dataclass(frozen=True, slots=True)
 class ClaimAnswer:
-    """The answer of an engine to a piece of evidence: where it is not as the claim has it, where
-    not as it is recorded; or ``unknown``, why there is no answer.
+    """Answer of an engine to a piece of evidence.
+
+    ``against`` lists the differences from the claim, ``unlike`` those from the recorded answer;
+    ``unknown`` says why there is no answer.
     """
 
     engine: str
@@ -307,11 +315,11 @@ class ClaimAnswer:
 
     @property
     def agrees(self) -> bool:
-        """Whether it is as the claim has it."""
+        """Whether the answer agrees with the claim."""
         return not self.against
 
     def to_json(self) -> dict[str, object]:
-        """The answer as docs/interface.md, 6, has it."""
+        """Return the answer as a JSON object (docs/interface.md, 6)."""
         return {
             "engine": self.engine,
             "agrees": None if self.unknown else self.agrees,
@@ -324,13 +332,23 @@ class ClaimAnswer:
 def derived(
     answers: Iterable[tuple[ClaimEvidence, bool]], *, of_databricks: bool = False, unasked: str = ""
 ) -> ClaimVerdict:
-    """The verdict on a claim of whose evidence each piece agrees with it or does not, and of which
-    a part may be ``unasked``.
+    """Return the verdict on a claim, given whether each piece of its evidence agrees with it.
 
-    What a protocol says that stands for a page confirms only where nothing else was asked. A claim
-    ``of_databricks`` is not refuted by runs of open-source Delta alone, nor corrected if the page's
-    protocols all agree with it.
+    A protocol written from a page confirms a claim only if no other evidence exists. Runs of
+    open-source Delta alone do not refute a claim of Databricks, and do not correct it if all
+    protocols of the page agree with it.
 
+    Parameters
+    ----------
+    answers : iterable of (ClaimEvidence, bool)
+        Pieces of evidence, and whether each agrees with the claim.
+    of_databricks : bool
+        Whether the claim is one of the Databricks page.
+    unasked : str
+        Part of the claim that no evidence tests; empty if there is none.
+
+    Examples
+    --------
     >>> derived([])
     'undecided'
     """
@@ -363,35 +381,35 @@ def derived(
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """What a document says, in our words, with the evidence and the verdict that is recorded."""
+    """Statement of a document, paraphrased, with its evidence and recorded verdict."""
 
     name: str
-    """A letter and a number, such as D46."""
+    """Letter and number, such as D46."""
     says: str
-    """The statement, in our words."""
+    """Statement, paraphrased."""
     where: str
-    """The part of the document that says it."""
+    """Part of the document that makes the claim."""
     editions: tuple[str, ...]
-    """The editions that do, of EDITIONS."""
+    """Editions that make the claim, keys of EDITIONS."""
     reading: str
-    """What it says of histories, runs or tables."""
+    """Meaning of the claim in terms of histories, runs or tables."""
     verdict: ClaimVerdict
-    """What is recorded as having come out."""
+    """Recorded verdict."""
     remark: str = ""
-    """The correction, if the verdict is that; else what a reader should know."""
+    """Correction if the verdict is "corrected"; otherwise a remark for readers."""
     unasked: str = ""
-    """The part of the claim that no evidence is about."""
+    """Part of the claim that no evidence tests."""
     apart: Mapping[str, str] | None = None
-    """What single editions say instead, by edition."""
+    """Different statements of single editions, by edition."""
     evidence: tuple[ClaimEvidence, ...] = ()
-    """What was asked; none: nothing is known."""
+    """Pieces of evidence; empty if nothing is known."""
     part: str = ""
-    """The title of its file."""
+    """Title of its file."""
     path: Path | None = None
-    """Where the file is."""
+    """Path of its file."""
 
     def derived(self, answers: Iterable[tuple[ClaimEvidence, bool]]) -> ClaimVerdict:
-        """The verdict that these answers to its evidence give."""
+        """Return the verdict that these answers to the evidence give."""
         of_databricks = not PAGES_OF_DATABRICKS.isdisjoint(self.editions)
         return derived(answers, of_databricks=of_databricks, unasked=self.unasked)
 
@@ -399,7 +417,7 @@ class Claim:
         return f"{self.name} ({', '.join(self.editions)}; {self.verdict}): {self.says}"
 
     def __contains__(self, word: object) -> bool:
-        """Whether its texts have a word, in whatever case."""
+        """Return whether the texts of the claim contain a word, case-insensitively."""
         texts = (
             self.says,
             self.where,
@@ -411,7 +429,7 @@ class Claim:
         return str(word).lower() in " ".join(texts).lower()
 
     def to_json(self) -> dict[str, object]:
-        """The entry as docs/interface.md, 6, has it."""
+        """Return the claim as a JSON object (docs/interface.md, 6)."""
         return {
             "claim": self.name,
             "says": self.says,
@@ -435,9 +453,10 @@ class Claim:
 
 
 def claim_order(name: str) -> tuple[int, int, str]:
-    """Where a claim stands among others: those of Databricks' page, those of the article, the
-    additions.
+    """Return the sort key of a claim: Databricks page (D), then article (Q), then additions (N).
 
+    Examples
+    --------
     >>> sorted(["N1", "D32b", "Q2", "D7", "D32"], key=claim_order)
     ['D7', 'D32', 'D32b', 'Q2', 'N1']
     """
@@ -446,8 +465,10 @@ def claim_order(name: str) -> tuple[int, int, str]:
 
 
 def cited_claims(text: str) -> list[str]:
-    """The numbers of claims that a text cites, in its order; a range stands for all within.
+    """Return the names of the claims that `text` cites, in its order, with ranges expanded.
 
+    Examples
+    --------
     >>> cited_claims("Databricks (D32c, D54-D56)")
     ['D32c', 'D54', 'D55', 'D56']
     """

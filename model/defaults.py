@@ -1,4 +1,4 @@
-"""What is meant where nothing is named."""
+"""Default values."""
 
 from __future__ import annotations
 
@@ -7,4 +7,4 @@ from typing import Literal
 __all__ = ["DELTA"]
 
 DELTA: Literal["delta"] = "delta"
-"""The format of whatever names none."""
+"""Default format."""

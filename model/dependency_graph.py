@@ -1,4 +1,4 @@
-"""The dependency graph of a history, a run or a lattice, and the results that have one."""
+"""Dependency graph of a history, a run or a lattice, and results that have one."""
 
 from __future__ import annotations
 
@@ -20,9 +20,12 @@ __all__ = ["DependencyGraph", "GraphResult", "HasseDiagram"]
 
 @dataclass(frozen=True, slots=True)
 class DependencyGraph(ReadableRepr):
-    """Nodes by name, with what to write into them, and edges with their reasons; those of ``cycle``
-    stand out.
+    """Graph with a text for each node, edges with their reasons, and a highlighted cycle.
 
+    ``nodes`` maps each name to its text; the edges of ``cycle`` are highlighted.
+
+    Examples
+    --------
     >>> graph = DependencyGraph({"T1": "w(x1)", "T2": "r(x1)"})
     >>> graph
     T1  w(x1)
@@ -45,13 +48,14 @@ class DependencyGraph(ReadableRepr):
         return tuple(dict.fromkeys([*self.edges, *self.cycle]))
 
     def around(self, cycle: Iterable[Edge]) -> DependencyGraph:
-        """The same graph, in which these edges stand out."""
+        """Return this graph with `cycle` highlighted."""
         return replace(self, cycle=tuple(cycle))
 
     def to_networkx(self) -> MultiDiGraph:
-        """A graph of networkx: each node with its ``text``; each edge has its kind as key and
-        ``kind``, its reason as ``why``, and ``cycle``, whether it is in the cycle. All of that
-        GraphML takes.
+        """Return the graph as a networkx MultiDiGraph, which can be written as GraphML.
+
+        A node has the attribute ``text``. An edge has its kind as key and ``kind``, its reason as
+        ``why``, and in ``cycle`` whether it is highlighted.
         """
         from networkx import MultiDiGraph
 
@@ -63,7 +67,7 @@ class DependencyGraph(ReadableRepr):
         return made
 
     def to_graphml(self) -> str:
-        """GraphML, which Gephi, yEd and Cytoscape read; every edge has an id of its own."""
+        """Return the graph as GraphML, for Gephi, yEd and Cytoscape; every edge has its own id."""
         from networkx import generate_graphml
 
         made = self.to_networkx()
@@ -72,62 +76,62 @@ class DependencyGraph(ReadableRepr):
         return "\n".join(generate_graphml(made, edge_id_from_attribute="id"))
 
     def to_dot(self) -> str:
-        """DOT, for Graphviz."""
+        """Return the graph in DOT, for Graphviz."""
         return render(self, "dot")
 
     def to_mermaid(self) -> str:
-        """A flowchart of Mermaid."""
+        """Return the graph as a Mermaid flowchart."""
         return render(self, "mermaid")
 
     def to_tikz(self) -> str:
-        """A ``tikzpicture`` for LaTeX."""
+        """Return the graph as a ``tikzpicture`` for LaTeX."""
         return render(self, "tikz")
 
     def to_svg(self) -> str:
-        """A picture that stands alone, in light and in dark."""
+        """Return the graph as a self-contained SVG image for light and dark backgrounds."""
         return render(self, "svg")
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class HasseDiagram(DependencyGraph):
-    """Who implies whom: nodes are specs that are equal, edges lead to the neighbours that they
+    """Hasse diagram of implication: nodes are equal specs, edges lead to the nearest specs they
     imply.
     """
 
     chosen: frozenset[str] = frozenset()
-    """The nodes that stand out."""
+    """Highlighted nodes."""
 
 
 class GraphResult:
-    """A result that has a dependency graph."""
+    """Result that has a dependency graph."""
 
     __slots__ = ()
 
     @property
     def graph(self) -> DependencyGraph:
-        """Its dependency graph; of what a level forbids, the cycle stands out."""
+        """Dependency graph; if a level forbids the history, the cycle is highlighted."""
         raise NotImplementedError
 
     def to_networkx(self) -> MultiDiGraph:
-        """Its graph for networkx."""
+        """Return the dependency graph as a networkx MultiDiGraph."""
         return self.graph.to_networkx()
 
     def to_graphml(self) -> str:
-        """Its graph as GraphML."""
+        """Return the dependency graph as GraphML."""
         return self.graph.to_graphml()
 
     def to_dot(self) -> str:
-        """Its graph for Graphviz."""
+        """Return the dependency graph in DOT, for Graphviz."""
         return self.graph.to_dot()
 
     def to_mermaid(self) -> str:
-        """Its graph for Mermaid."""
+        """Return the dependency graph as a Mermaid flowchart."""
         return self.graph.to_mermaid()
 
     def to_tikz(self) -> str:
-        """Its graph for LaTeX."""
+        """Return the dependency graph as a ``tikzpicture`` for LaTeX."""
         return self.graph.to_tikz()
 
     def to_svg(self) -> str:
-        """Its graph as a picture that stands alone."""
+        """Return the dependency graph as a self-contained SVG image."""
         return self.graph.to_svg()

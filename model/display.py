@@ -1,11 +1,4 @@
-"""How things print: texts, numbers, results; the one hook by which a renderer is bound.
-
-Objects that print as people write them, whoever prints them.
-
-A number and what it counts, as people write them.
-
-What tells one text from another in few letters.
-"""
+"""Display of texts, numbers and results, and the hook that binds a renderer."""
 
 from __future__ import annotations
 
@@ -34,16 +27,17 @@ __all__ = [
 
 
 class ReadableRepr:
-    """What has a ``repr`` that is to be read. IPython and Hypothesis print it, too; without this
-    they take a dataclass apart, whatever its ``repr``. A notebook shows it, unless a class has a
-    page of its own.
+    """Base class for a readable ``repr`` that IPython, Hypothesis and notebooks show as well.
+
+    Without it, IPython and Hypothesis print the fields of a dataclass, whatever its ``repr``. A
+    notebook shows the ``repr``, unless a class has a page of its own.
     """
 
     __slots__ = ()
 
     @property
     def printed(self) -> str:
-        """What they print."""
+        """Text that they print."""
         return repr(self)
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:  # noqa: ARG002 - their protocol
@@ -60,22 +54,25 @@ _load: Callable[[], Callable[[Any, str], str]] | None = None
 
 
 def bind_renderer(load: Callable[[], Callable[[Any, str], str]]) -> None:
-    """Bind what renders results: ``load`` gives a function of a thing and a form, and is called
-    each time that something is shown, so that a program which shows nothing imports no renderer.
+    """Bind the renderer of results.
+
+    `load` returns a function of an object and a form. It is called each time something is shown, so
+    that a program which shows nothing imports no renderer.
     """
     global _load  # noqa: PLW0603 - the one hook
     _load = load
 
 
 def render(thing: object, form: str = "text") -> str:
-    """A thing in a form: ``text``, ``html``, ``svg``, ``dot``, ``mermaid``, ``tikz``. Without a
-    renderer, as Python shows any object: importing ``isolitmus.checker`` binds one.
+    """Return `thing` in a form: ``text``, ``html``, ``svg``, ``dot``, ``mermaid`` or ``tikz``.
+
+    Without a renderer, return Python's default ``repr``; importing ``isolitmus.checker`` binds one.
     """
     return object.__repr__(thing) if _load is None else _load()(thing, form)
 
 
 class TextResult(ReadableRepr):
-    """A result that prints in lines."""
+    """Result that prints as lines of text."""
 
     __slots__ = ()
 
@@ -84,7 +81,7 @@ class TextResult(ReadableRepr):
 
 
 class PageResult(ReadableRepr):
-    """A result that a notebook shows as a page."""
+    """Result that a notebook shows as a page."""
 
     __slots__ = ()
 
@@ -93,7 +90,7 @@ class PageResult(ReadableRepr):
 
 
 class Command(ReadableRepr):
-    """What somebody wrote in SQL prints as its SQL."""
+    """Object with SQL text; prints as its SQL."""
 
     __slots__ = ()
     sql: str
@@ -103,8 +100,10 @@ class Command(ReadableRepr):
 
 
 def capitalized(text: str) -> str:
-    """A text as a sentence begins with it; the rest of it stays: names have their own capitals.
+    """Return `text` with its first letter in upper case; the rest keeps its case.
 
+    Examples
+    --------
     >>> capitalized("claims of WriteSerializable")
     'Claims of WriteSerializable'
     """
@@ -112,9 +111,10 @@ def capitalized(text: str) -> str:
 
 
 def first_lines(lines: Iterable[str], most: int = 20) -> str:
-    r"""So many of some lines at ``most``; where there are more, the last says how many are left
-    out.
+    r"""Return at most `most` lines as one text; the last line says how many are left out.
 
+    Examples
+    --------
     >>> first_lines("abcd", 3), first_lines("abcd", 4)
     ('a\nb\n… and 2 more lines', 'a\nb\nc\nd')
     """
@@ -126,8 +126,10 @@ def first_lines(lines: Iterable[str], most: int = 20) -> str:
 
 
 def about_duration(seconds: float) -> str:
-    """How long something takes, about.
+    """Return a duration in rounded words.
 
+    Examples
+    --------
     >>> about_duration(0.2), about_duration(7300), about_duration(100)
     ('1 s', '2 hours', '100 s')
     """
@@ -138,8 +140,10 @@ def about_duration(seconds: float) -> str:
 
 
 def count_of(number: int, one: str, several: str = "") -> str:
-    """So many of something; ``several`` is its plural, by default ``one`` with an s.
+    """Return a number with its noun; `several` is the plural, by default `one` with an s.
 
+    Examples
+    --------
     >>> count_of(1, "finding"), count_of(1200, "finding"), count_of(0, "history", "histories")
     ('1 finding', '1,200 findings', '0 histories')
     """
@@ -147,8 +151,10 @@ def count_of(number: int, one: str, several: str = "") -> str:
 
 
 def text_digest(text: str) -> str:
-    """A digest of a text, of 16 hexadecimal digits.
+    """Return the digest of a text: 16 hexadecimal digits.
 
+    Examples
+    --------
     >>> text_digest("r(x0)")
     '01cc3c2f3b5a8e6b'
     """

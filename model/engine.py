@@ -1,4 +1,4 @@
-"""An engine: what carries litmus tests out, as a record of functions."""
+"""Engine that runs litmus tests, as a record of functions."""
 
 from __future__ import annotations
 
@@ -22,76 +22,80 @@ __all__ = ["Engine", "RunsTests", "RunsTransactions"]
 
 @dataclass(frozen=True, slots=True)
 class RunsTests:
-    """An engine that was started: carries litmus tests out."""
+    """Started engine that runs litmus tests."""
 
     version: str
-    """What its runs say it is, and what is kept of them."""
+    """Version of the engine, as recorded in its runs and in stored runs."""
     carry: Callable[[Litmus, Spec], Run]
-    """What happens to a litmus test under a protocol."""
+    """Function that runs a litmus test under a protocol."""
 
     def __call__(self, litmus: Litmus, spec: Spec) -> Run:
-        """What happens to a litmus test under a protocol."""
+        """Run a litmus test under a protocol."""
         return self.carry(litmus, spec)
 
 
 class RunsTransactions(Protocol):
-    """Carries single transactions out, among those of another engine."""
+    """Engine that runs single transactions next to those of another engine."""
 
     def take(self, step: Step, /) -> None:
-        """Carry out the step of a schedule."""
+        """Execute one step of a schedule."""
 
     def observed(self, name: str, /) -> TransactionRun:
-        """What became of a transaction."""
+        """Return the outcome of a transaction."""
 
 
 @dataclass(frozen=True, slots=True)
 class Engine:
-    """What carries litmus tests of a format out and says what happened; of what it cannot tell,
-    each run says that it is unsaid (``model.run``).
+    """Engine that runs litmus tests of a format and reports what happened.
+
+    Each run marks as unspecified what the engine cannot observe (``model.run``).
     """
 
     name: str
-    """What the command line and results call it."""
+    """Name on the command line and in results."""
     title: str
-    """What it is, in one line."""
+    """Description in one line."""
     open: Callable[[], AbstractContextManager[RunsTests]]
-    """Starts it, for as long as the block lasts; EngineUnavailable, with the remedy, if it
-    cannot.
+    """Start the engine for the duration of the block; EngineUnavailable, with the remedy, if that
+    fails.
     """
     product: str = ""
-    """What messages call it; empty: its name."""
+    """Name in messages; empty for ``name``."""
     format: str | None = None
-    """The name of the format whose commit check it has (``model.format``); it carries out what
-    shares that one's log. None: any."""
+    """Name of the format whose commit check the engine has (``model.format``); it runs every format
+    with the same log. None for any format.
+    """
     protocols: tuple[str, ...] | None = None
-    """The protocols that it implements. None: any."""
+    """Protocols that the engine implements; None for all."""
     at_once: int = 1
-    """So many litmus tests at a time where nobody says; 1: never more."""
+    """Default number of litmus tests that run at a time; 1 if never more."""
     hosts: bool = False
-    """Whether transactions of other writers of its log may be among its own, on one table."""
+    """Whether transactions of other writers of its log may run next to its own, on one table."""
     join: Callable[..., AbstractContextManager[RunsTransactions]] | None = None
-    """Carries single transactions out on tables that another engine made, for as long as the block
-    lasts: of a litmus test, under a protocol, on the tables at some paths, whose commits a
-    chronicle takes up. None: it cannot."""
+    """Run single transactions on tables that another engine made, for the duration of the block.
+
+    Takes a litmus test, a protocol, and the paths of the tables, whose commits are recorded in a
+    chronicle. None if the engine cannot do this.
+    """
     ready: Callable[[], object] | None = None
-    """EngineUnavailable, with the remedy, if what it needs is not there; starts nothing."""
+    """Raise EngineUnavailable, with the remedy, if a prerequisite is missing; starts nothing."""
     install: Callable[[], Path] | None = None
-    """Makes what it needs, or what makes its start faster, and says where; None if there is
-    nothing.
+    """Install what the engine needs or what speeds up its start, and return its path; None if there
+    is nothing to install.
     """
 
     def most(self, at_once: int | None = None) -> int:
-        """How many litmus tests it carries out at a time if so many are asked for; None: nobody
-        says.
+        """Return the number of litmus tests that run at a time if `at_once` are requested (None:
+        default).
         """
         return (at_once or self.at_once) if self.at_once > 1 else 1
 
     def implements(self, protocol: str) -> bool:
-        """Whether it implements the protocol of a name."""
+        """Return whether the engine implements the protocol of this name."""
         return self.protocols is None or protocol in self.protocols
 
     def refuse_unable(self, protocol: str) -> None:
-        """UnknownName, with the near miss, for a protocol that it does not implement."""
+        """Raise UnknownName, with a suggestion, unless the engine implements `protocol`."""
         if not self.implements(protocol):
             raise UnknownName(
                 f"{self.product or self.name} does not implement the protocol '{protocol}'"

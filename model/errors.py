@@ -1,4 +1,4 @@
-"""What can go wrong, one class for each kind of thing that a user hands in."""
+"""Exceptions, one class for each kind of input or failure, and the form of their messages."""
 
 from __future__ import annotations
 
@@ -43,18 +43,18 @@ __all__ = [
 
 
 WIDTH = 120
-"""How much of a line a message shows."""
+"""Maximum number of columns of a quoted line in a message."""
 NEAR = 0.66
-"""How much of two names is alike (difflib's ratio) where one may have been meant for the other."""
+"""Similarity (difflib's ratio) from which a known name is suggested for an unknown one."""
 LISTED = 12
-"""How many names a message lists."""
+"""Maximum number of names that a message lists."""
 LONGEST = 800
-"""How long a message is."""
+"""Maximum length of a message."""
 QUOTED = re.compile(r"(?<!\w)'(?:[^']|'(?=\w))*'")
 UNUSUAL = re.compile(r"[^\n\t -~]")
 UNSEEN = ("Cc", "Cf", "Cs", "Zl", "Zp")
-"""The categories of Unicode that show nothing: controls, formats such as directions, halves of
-signs, ends of lines.
+"""Unicode categories without a visible glyph: controls, formats such as text directions,
+surrogates, and line and paragraph separators.
 """
 WORD = re.compile(rf"\S{{{2 * WIDTH},}}")
 
@@ -62,15 +62,18 @@ WORD = re.compile(rf"\S{{{2 * WIDTH},}}")
 SqlProblem = Literal[
     "syntax", "no table", "no column", "column there", "arity", "type", "opaque", "outside"
 ]
-"""What can be wrong with a statement: it does not parse; there is no such table or column, or there
-is such a column already; a list is too long or too short; a value is of another type; what an
-expression gives is not modelled (``Opaque``); or else isolitmus does not model the statement.
+"""Kind of a problem with a statement: it does not parse; a table or column is unknown, or a column
+exists already; a list is too long or too short; a value has another type; the value of an
+expression is not modelled (``Opaque``); or isolitmus does not model the statement for another
+reason.
 """
 
 
 class IsolitmusError(Exception):
-    """The root of every error that isolitmus raises on purpose; its text is one ``sentence`` for a
-    person, whatever it was made of, and ``status`` the exit status of a command that it ends.
+    """Base class of the errors that isolitmus raises on purpose.
+
+    The text is normalized by ``sentence``. ``status`` is the exit status of a command that ends
+    with the error.
     """
 
     status: ClassVar[int] = 2
@@ -80,12 +83,13 @@ class IsolitmusError(Exception):
 
 
 class SpecError(IsolitmusError):
-    """A spec file (``.cat``) that does not read, or names what its frame cannot have."""
+    """Spec file (``.cat``) that does not parse, or that uses a name that its frame cannot have."""
 
 
 class ClauseError(IsolitmusError):
-    """A clause of a protocol of which its format makes nothing: the number of the clause, and of
-    the word in it, from 0.
+    """Clause of a protocol that its format does not support.
+
+    ``clause`` is the number of the clause, ``word`` that of the word in it, both from 0.
     """
 
     def __init__(self, text: str, clause: int = 0, word: int = 0) -> None:
@@ -94,8 +98,10 @@ class ClauseError(IsolitmusError):
 
 
 class SqlError(IsolitmusError):
-    """A statement outside the fragment of SQL that the model understands: the ``problem``, where in
-    its text, from 0, if that is known, and of which ``kind`` it is.
+    """Statement outside the supported fragment of SQL.
+
+    ``problem`` is the message without its context, ``start`` the offset in the statement's text
+    (from 0, None if unknown), ``kind`` the kind of the problem.
     """
 
     def __init__(
@@ -111,20 +117,21 @@ class SqlError(IsolitmusError):
 
 
 class LitmusError(IsolitmusError):
-    """A litmus or scope file that does not read or contradicts itself."""
+    """Litmus or scope file that does not parse or contradicts itself."""
 
 
 class StepBeyond(LitmusError):
-    """A step of a schedule that comes where its transaction gives no more."""
+    """Step of a schedule after the last step of its transaction."""
 
 
 class LogError(IsolitmusError):
-    """A table's log that cannot be read: it is none, has a gap, or holds what is unknown."""
+    """Log of a table that cannot be read: no log, a gap in it, or unknown contents."""
 
 
 class UndeterminedError(LitmusError):
-    """Nothing that is modelled says how a statement ends, or whether a commit meets it: undecided,
-    which is the ``problem``; and what is ``decided`` all the same, if anything is.
+    """Outcome of a statement or commit that the model does not determine.
+
+    ``problem`` is what is undetermined; ``decided``, if given, is what is determined nevertheless.
     """
 
     status = 3
@@ -135,89 +142,87 @@ class UndeterminedError(LitmusError):
 
 
 class WaitsForEver(UndeterminedError):
-    """Transactions that wait for each other, and nobody ends one of them."""
+    """Transactions that wait for each other, with no rule that ends one of them."""
 
     status = 3
 
 
 class NoLitmusTest(LitmusError):
-    """A TOML file that is something else."""
+    """TOML file that is not a litmus test."""
 
 
 class Refused(LitmusError):
-    """A litmus test that an engine cannot carry out: which statement, and why."""
+    """Litmus test that an engine cannot run; the text names the statement and the reason."""
 
 
 class HistoryError(IsolitmusError):
-    """A history that no database could have produced as it stands."""
+    """History that no database can produce."""
 
 
 class RecordingError(IsolitmusError):
-    """A history that another tool recorded and whose file does not read."""
+    """History recorded by another tool whose file does not parse."""
 
 
 class Disagreement(IsolitmusError):
-    """Two things that must agree do not: a defect to be explained."""
+    """Disagreement of two results that must agree: a defect to be explained."""
 
 
 class FrameError(IsolitmusError):
-    """A relation or set that does not fit its frame."""
+    """Relation or set that does not fit its frame."""
 
 
 class UnknownName(IsolitmusError):
-    """A name that the catalogue does not have."""
+    """Name that the catalogue does not contain."""
 
 
 class EngineUnavailable(IsolitmusError):
-    """An engine that could not be started, or that ended: no Java, no jar, no package, a JVM that
-    died.
-    """
+    """Engine that does not start or has ended: no Java, no jar, no package, or a JVM that died."""
 
     status = 4
 
 
 class EngineFailed(IsolitmusError):
-    """An engine that failed at what is no transaction of a litmus test: it lives on, the test is
-    not carried out.
+    """Engine failure outside a transaction of a litmus test: the engine keeps running, the test
+    does not.
     """
 
     status = 4
 
 
 class Ended(IsolitmusError):
-    """Something ended the work before it was done, and it was not the user's input: a limit, a full
-    disk, an engine that died.
+    """Work that ended early for a reason other than the input: a limit, a full disk, an engine that
+    died.
     """
 
     status = 3
 
 
 class Limit(Ended):
-    """A limit ended the work. ``examined``: how much had been looked at then, if that was
-    counted.
-    """
+    """Limit that ended the work; ``examined`` counts items examined before, if counted."""
 
     examined = 0
 
 
 class TimeLimit(Limit):
-    """The limit was one of time."""
+    """Time limit that ended the work."""
 
 
 class MemoryLimit(Limit):
-    """The limit was one of memory."""
+    """Memory limit that ended the work."""
 
 
 def near(name: str, known: Iterable[str]) -> str:
-    """The end of an error message: what would have been right.
+    """Return the end of an error message about an unknown name: a suggestion or the known names.
 
+    At most the first few names are listed. For a dotted name, only the last part is compared if the
+    rest matches a known name.
+
+    Examples
+    --------
     >>> near("serialisable", ["serializable", "snapshot-isolation"])
     "; did you mean 'serializable'?"
     >>> near("x", ["so", "wr"])
     '; known: so, wr'
-
-    Of many names the first few are listed. Of names with dots only the last part differs, if the
-    rest is one.
     """
     names = sorted(known)
     family = name[: name.rfind(".") + 1]
@@ -232,10 +237,13 @@ def near(name: str, known: Iterable[str]) -> str:
 
 
 def sentence(text: str) -> str:
-    r"""A message as it is shown: on one line, below which the text's line may stand with a caret
-    (``excerpt``). Nothing in it is what a terminal obeys, and no more than a line of what it
-    quotes.
+    r"""Return a message in display form: one line, perhaps with a source line and a caret
+    (``excerpt``).
 
+    Control characters are escaped, and long quoted text is shortened.
+
+    Examples
+    --------
     >>> sentence("no level 'a\x1b[31m\nb'"), len(sentence(f"no level '{'x' * 5000}'; known: so"))
     ("no level 'a\\x1b[31m b'", 142)
     """
@@ -254,9 +262,11 @@ def sentence(text: str) -> str:
 
 
 def printable(text: str) -> str:
-    r"""A text as one line that any terminal shows and none obeys: what does not print, the end of a
-    line among it, is written as Python writes it.
+    r"""Return `text` as one printable line; other characters, line ends included, are escaped as in
+    Python.
 
+    Examples
+    --------
     >>> printable("red: \x1b[31m, from right to left: \u202e")
     'red: \\x1b[31m, from right to left: \\u202e'
     """
@@ -266,9 +276,11 @@ def printable(text: str) -> str:
 
 
 def visible(text: str) -> str:
-    r"""A text for a page: what no browser shows, but obeys, is written as Python writes it; lines
-    stay lines.
+    r"""Return `text` for an HTML page, with invisible characters escaped as in Python; lines are
+    kept.
 
+    Examples
+    --------
     >>> visible("red: \x1b[31m,\nfrom right to left: \u202e")
     'red: \\x1b[31m,\nfrom right to left: \\u202e'
     """
@@ -278,8 +290,10 @@ def visible(text: str) -> str:
 
 
 def brief(text: str, most: int = 400) -> str:
-    """A text for a message, on one line; of a long one the beginning and the end.
+    """Return `text` on one line, shortened in the middle to about `most` characters.
 
+    Examples
+    --------
     >>> brief("a value that is much too long to be shown", 15)
     'a value… shown'
     """
@@ -289,9 +303,10 @@ def brief(text: str, most: int = 400) -> str:
 
 
 def excerpt(text: str, line: int, column: int) -> str:
-    r"""The line of a text that an error is about, with a caret below the column (both from 1).
+    r"""Return the source line that an error is about, with a caret below the column (both from 1).
 
-
+    Examples
+    --------
     >>> print(excerpt("let a =\n b | wx", 2, 6))
     <BLANKLINE>
         b | wx
@@ -305,9 +320,13 @@ def excerpt(text: str, line: int, column: int) -> str:
 
 
 def clip(line: str, column: int) -> tuple[str, int]:
-    """A line as a terminal can show it, and the column (from 1) there: of a long line only the part
-    around the column, and blanks for what does not print.
+    """Return the part of `line` around `column` (from 1) that fits on a terminal, and the column
+    there.
 
+    Characters that do not print become blanks.
+
+    Examples
+    --------
     >>> clip("x" * 1000, 500) == ("x" * WIDTH, WIDTH // 2 + 1)
     True
     """

@@ -1,7 +1,7 @@
-"""An execution: a schedule as the model carries it out, with everything that an engine would hide.
+"""Execution of a schedule by the model, with everything that an engine hides.
 
-A ``Run`` is what anyone can observe; an ``Execution`` also has row identities, what each statement
-read and wrote at row level, and its footprint. From it come the Run and the Frame.
+A ``Run`` contains what anyone can observe. An ``Execution`` also contains row identities, the rows
+that each statement read and wrote, and its footprint. The Run and the Frame are derived from it.
 """
 
 from __future__ import annotations
@@ -27,33 +27,34 @@ if TYPE_CHECKING:
 __all__ = ["Database", "Effect", "Event", "Execution", "ReadSet", "RowRead", "RowWrite", "births"]
 
 Database = Mapping[str, TableState]
-"""The tables by name; one that nobody has made yet is not among them."""
+"""Tables by name; a table that has not been created yet is missing."""
 
 
 @dataclass(frozen=True, slots=True)
 class RowRead:
-    """A predicate read (Adya)."""
+    """Predicate read (Adya)."""
 
     table: str
-    """The table that is read."""
+    """Table that is read."""
     words: str
-    """The predicate, in words."""
+    """Description of the predicate."""
     matches: Callable[[Row], bool]
-    """The predicate, of a row's values."""
+    """Predicate on a row's values."""
     matched: tuple[TableRow, ...]
-    """The row versions that matched and were used."""
+    """Row versions that matched and were used."""
     version: int | None = None
-    """The version at which it was made; None: the transaction's read version. It differs where the
-    client read outside the transaction, or a subquery was planned before the snapshot was taken."""
+    """Version that was read; None for the transaction's read version. It differs if the client read
+    outside the transaction, or if a subquery was planned before the snapshot was taken.
+    """
 
     def sees(self, row: Row | None) -> bool:
-        """Whether there is a row and it matches."""
+        """Return whether `row` exists and matches."""
         return row is not None and self.matches(row)
 
 
 @dataclass(frozen=True, slots=True)
 class RowWrite:
-    """One row inserted (``before`` None), rewritten, or deleted (``after`` None)."""
+    """Row that is inserted (``before`` is None), updated, or deleted (``after`` is None)."""
 
     table: str
     id: str
@@ -62,8 +63,10 @@ class RowWrite:
 
 
 def births(table: str, rows: Iterable[TableRow]) -> tuple[RowWrite, ...]:
-    """The writes of rows that are new in a table.
+    """Return the writes that insert `rows` into a table.
 
+    Examples
+    --------
     >>> from isolitmus.model.delta.data_file import TableRow
     >>> births("t", [TableRow("a.0", "a", (1,))])
     (RowWrite(table='t', id='a.0', before=None, after=(1,)),)
@@ -73,74 +76,77 @@ def births(table: str, rows: Iterable[TableRow]) -> tuple[RowWrite, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """What a statement does on a snapshot: reads, writes, files, footprint, or the error it fails
+    """Effect of a statement on a snapshot: reads, writes, files, footprint, or the error it fails
     with.
     """
 
     reads: tuple[RowRead, ...] = ()
-    """The predicates that it read, with the rows that matched."""
+    """Predicates that were read, with the matching rows."""
     writes: tuple[RowWrite, ...] = ()
-    """The rows that it inserted, rewrote and deleted."""
+    """Rows that were inserted, updated and deleted."""
     adds: tuple[File, ...] = ()
-    """The files that it adds."""
+    """Files that are added."""
     removes: frozenset[str | FileKey] = frozenset()
-    """Paths of files that it removes, whatever their vectors, or files with theirs."""
+    """Files that are removed: paths (with any deletion vector), or keys of path and deletion
+    vector.
+    """
     footprint: Footprint | None = None
-    """What its commit is checked by; a reader has none."""
+    """Read and write set that the commit is checked by; None for a query."""
     operation: str | None = None
-    """What its commit says that it is."""
+    """Operation that the commit records."""
     closing: str | None = None
-    """The operation of an empty commit that follows its own at once."""
+    """Operation of an empty commit that immediately follows the main one."""
     rows: Rows | None = None
-    """The result of a reader."""
+    """Result of a query."""
     error: EvaluationError | None = None
-    """What it fails with."""
+    """Error that the statement fails with."""
     unwritable: EvaluationError | None = None
-    """What it fails with when it is written: no sooner is what it writes looked at."""
+    """Error that it fails with when it writes; the values are checked no earlier."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReadSet:
-    """What delta-rs takes a transaction to have read."""
+    """Read set of a transaction as delta-rs tracks it."""
 
     files: frozenset[str] | None
-    """The paths of files; None: whatever was there."""
+    """Paths of the files; None for all files of the snapshot."""
     could_match: Callable[[File], bool]
-    """Whether a file that another transaction adds could hold what it read."""
+    """Return whether a file that another transaction adds could contain rows that were read."""
 
 
 @dataclass(frozen=True, slots=True)
 class Event(ReadableRepr):
-    """A transaction in an execution."""
+    """Transaction in an execution."""
 
     name: str
-    """What the litmus test calls it."""
+    """Name in the litmus test."""
     effect: Effect
-    """What its statement did on its snapshot."""
+    """Effect of its statement on its snapshot."""
     read_version: int
-    """The version of its snapshot."""
+    """Version of its snapshot."""
     version: int | None = None
-    """The first that it made; None: it recorded nothing (a reader, a no-op, an abort)."""
+    """First version that it made; None if it committed nothing (a query, a no-op, an abort)."""
     conflict: str | None = None
-    """The exception of the conflict that ended it."""
+    """Conflict exception that it aborted with."""
     error_class: str | None = None
-    """The class of the error, where it has one."""
+    """Error class of its error, if it has one."""
     labels: frozenset[str] = field(default_factory=frozenset)
-    """What the protocol reports of it (``show … as``)."""
+    """Labels that the protocol reports for it (``show … as``)."""
     session: str | None = None
-    """The session that it shares with others; None: one of its own."""
+    """Session that it shares with other transactions; None if it has a session of its own."""
     read_set: ReadSet | None = None
-    """There where a protocol needs it."""
+    """Read set as delta-rs tracks it, if the protocol needs it."""
     rolled_back: bool = False
-    """Whether its client ended it without a commit."""
+    """Whether its client rolled it back."""
     silence: str | None = None
-    """What its protocol leaves unsaid of its commit (``silent … as``): there the run ended. Of
-    those that had not ended by then the same."""
+    """Part of its commit that the protocol leaves unspecified (``silent … as``): the run ended
+    there. Transactions that had not ended by then have the same value.
+    """
     under: Spec | None = None
-    """The commit check of its own writer, if another one than the run's writes it."""
+    """Commit protocol of its own writer, if it differs from the run's."""
 
     def __repr__(self) -> str:
-        """What became of it, and how much it read and wrote."""
+        """Return the outcome, and the number of rows read and written."""
         effect = self.effect
         end = (
             self.conflict
@@ -154,18 +160,20 @@ class Event(ReadableRepr):
         return f"{self.name} reads version {self.read_version}, {fate}: {counts}"
 
     def seen_by(self, read: RowRead) -> int:
-        """The version at which one of its reads was made."""
+        """Return the version that `read`, one of its reads, saw."""
         return self.read_version if read.version is None else read.version
 
     @property
     def commits(self) -> tuple[int, ...]:
-        """The versions that it made."""
+        """Versions that it made."""
         if self.version is None:
             return ()
         return (self.version,) if self.effect.closing is None else (self.version, self.version + 1)
 
     def missed(self, winner: Event) -> bool:
-        """Whether another one became a version of the same table after the one that it read."""
+        """Return whether `winner` made a version of the same table after the version that this one
+        read.
+        """
         wrote, read = winner.effect.footprint, self.effect.footprint
         if wrote is None or read is None or wrote.table != read.table:
             return False
@@ -173,22 +181,23 @@ class Event(ReadableRepr):
 
     @property
     def aborted(self) -> bool:
-        """Whether a conflict, an error, its client or a silence ended it, without a commit."""
+        """Whether it ended without a commit: by a conflict, an error, its client or a silence."""
         stopped = self.conflict is not None or self.silence is not None
         return stopped or self.rolled_back or self.effect.error is not None
 
 
 @dataclass(frozen=True, slots=True)
 class Execution(ReadableRepr):
-    """Events in the order in which they ended, and the database at every version; the ``format`` by
-    which they were carried out.
+    """Events in the order in which they ended, and the database at every version.
+
+    ``format`` is the name of the format of the execution.
     """
 
     events: tuple[Event, ...]
     states: tuple[Database, ...]
     format: str = DELTA
     schedule: Schedule | None = None
-    """The steps, each taken when it came; None: nobody knows what was when."""
+    """Steps that were executed; None if their order is unknown."""
 
     def __repr__(self) -> str:
         return first_lines(

@@ -1,4 +1,4 @@
-"""Random litmus tests that an engine has carried out, in batches that can be drawn again."""
+"""Random litmus tests that an engine has run, in reproducible batches."""
 
 from __future__ import annotations
 
@@ -11,35 +11,35 @@ if TYPE_CHECKING:
 __all__ = ["EACH", "RandomBatch", "split_batches"]
 
 EACH = 100
-"""So many tests are drawn from one seed."""
+"""Number of tests that are drawn from one seed."""
 
 
 @dataclass(frozen=True, slots=True)
 class RandomBatch:
-    """So many tests of a kind, drawn from a seed."""
+    """Batch of random tests of one kind, drawn from one seed."""
 
     kind: str
-    """What its tests are called (``Format.random``)."""
+    """Name of the kind of tests (``Format.random``)."""
     seed: int
-    """Of the random numbers."""
+    """Seed of the random numbers."""
     count: int
-    """How many tests."""
+    """Number of tests."""
     unsaid: int | None = None
-    """Of how many the model says nothing, the others being as predicted; None: not carried out
-    yet.
+    """Number of tests for which the model predicts nothing; the others ran as predicted. None: not
+    run.
     """
     several: int = 0
-    """Of how many of those the model says several runs, of which the engine's was one."""
+    """Number of tests with several predicted runs, one of which the engine's was."""
     drawn: str = ""
-    """A digest of the tests: a seed draws others when what draws them changes."""
+    """Digest of the tests: a seed gives other tests when their generator changes."""
 
     @property
     def key(self) -> tuple[str, int, int]:
-        """What the tests are drawn by."""
+        """Kind, seed and count, which identify the batch."""
         return self.kind, self.seed, self.count
 
     def to_json(self) -> dict[str, Any]:
-        """The batch as docs/interface.md, 6, has it."""
+        """Return the batch as a JSON object (docs/interface.md, 6)."""
         return {
             "tests": self.kind,
             "seed": self.seed,
@@ -51,8 +51,10 @@ class RandomBatch:
 
 
 def split_batches(kind: str, seed: int, count: int) -> Iterator[RandomBatch]:
-    """So many tests of a kind, in batches from this seed on.
+    """Yield batches of `count` tests of a kind, with consecutive seeds from `seed` on.
 
+    Examples
+    --------
     >>> [batch.key for batch in split_batches("raw", 7, 130)]
     [('raw', 7, 100), ('raw', 8, 30)]
     """

@@ -1,9 +1,9 @@
-"""A format: what a table format or a database does, as a record of functions.
+"""Format: behaviour of a table format or a database, as a record of functions.
 
 The commit loop, the searches and the counts (``checker.execution.commit_loop``,
-``checker.universes``, ``checker.sweeps``) ask a format what a statement reads and writes on a
-snapshot, how a commit is seen by the others, and what it leaves of its tables. They know no format
-by name; a protocol, a litmus test and a scope each say theirs.
+``checker.universes``, ``checker.sweeps``) ask a format for the reads and writes of a statement on a
+snapshot, for the commit as others see it, and for the tables after it. They do not refer to any
+format by name; a protocol, a litmus test and a scope each name theirs.
 """
 
 from __future__ import annotations
@@ -47,59 +47,77 @@ __all__ = [
 
 
 class Driver(Protocol):
-    """Follows a schedule and carries its statements out, each on the version that it sees."""
+    """Executor of the statements of a schedule, each on the version that it sees."""
 
     def take(self, step: Step, now: int) -> None:
-        """Before the step, when the newest version is ``now``."""
+        """Handle a step before it is executed, when the newest version is `now`."""
 
     def effect(
         self, name: str, states: Sequence[Database], version: int, so_far: Effect | None = None
     ) -> Effect:
-        """What a transaction has done once its next statement is through, on a version that was
-        read; ``so_far`` is what its statements before have done.
+        """Return the effect of a transaction up to and including its next statement.
+
+        Parameters
+        ----------
+        name : str
+            Transaction.
+        states : sequence of Database
+            Database at every version.
+        version : int
+            Version that the statement reads.
+        so_far : Effect, optional
+            Effect of the earlier statements of the transaction.
         """
 
     def begun(self, name: str, done: Effect, step: Step) -> None:
-        """After the step: the transaction, which does this, has come so far."""
+        """Handle a step after it is executed; `done` is the effect of the transaction so far."""
 
     def ended(self, name: str) -> None:
-        """The transaction has ended, and did not fail."""
+        """Handle the end of a transaction that did not fail."""
 
 
 class Executor(Protocol):
-    """Something that runs transactions one after another from the initial tables."""
+    """Executor of transactions one after another from the initial tables."""
 
     def after(self, order: tuple[str, ...]) -> Mapping[str, Rows] | None:
-        """The tables after these transactions in this order; None if one of them fails."""
+        """Return the tables after these transactions in this order; None if one of them fails."""
 
 
 class BuildsFrame(Protocol):
-    """From events to their frame."""
+    """Function that builds the frame of events."""
 
     def __call__(
         self, events: Sequence[Event], *, reasons: bool = True, reads: bool = False
     ) -> Frame:
-        """The frame of the transactions that took effect, in the order in which they ended;
-        ``reasons`` False leaves out why, ``reads`` True gives it the reads as nodes.
+        """Return the frame of the transactions that took effect, in the order in which they ended.
+
+        Parameters
+        ----------
+        events : sequence of Event
+            Transactions of an execution.
+        reasons : bool
+            Whether edges get reasons.
+        reads : bool
+            Whether reads are nodes.
         """
 
 
 class PicksFiles(Protocol):
-    """Picks files of a table."""
+    """Selection of files of a table."""
 
     def files(self, schema: Schema, files: Sequence[File], /) -> Sequence[File]:
-        """Those that are picked."""
+        """Return the selected files."""
 
 
 Scans = tuple[tuple[str, PicksFiles], ...]
-"""Tables by name, and what picks files of each."""
+"""Tables by name, each with a selection of its files."""
 
 
 class ScopeSolver(Protocol):
-    """A search of a scope that is not by enumeration."""
+    """Search of a scope by a solver instead of enumeration."""
 
     def unsupported_scope(self, scope: Scope) -> str | None:
-        """Why it cannot search a scope exactly; None if it can."""
+        """Return why the solver cannot search a scope exactly; None if it can."""
 
     def search(
         self,
@@ -112,39 +130,50 @@ class ScopeSolver(Protocol):
         budget: Budget,
         refuted: list[Any] | None = None,
     ) -> tuple[Any | None, int]:
-        """The first candidate with n transactions that is accepted, or None; and how many were
-        proposed. ``refuted`` gets the questions by which there is none.
+        """Search for a candidate with `n` transactions that `accept` accepts.
+
+        Returns
+        -------
+        candidate
+            First accepted candidate, or None.
+        int
+            Number of candidates that were proposed.
+
+        Notes
+        -----
+        If there is none, `refuted` receives the queries that prove it.
         """
 
 
 class Stepwise(Protocol):
-    """A litmus test under way, whose next step is chosen when those before are done."""
+    """Litmus test in execution, whose next step is chosen after the previous steps are done."""
 
     beyond: str
-    """What is wrong with a step to where scans do not come; empty: nothing."""
+    """Problem with a step to a place that no scan reaches; empty if there is none."""
 
     def take(self, step: Step, /) -> None:
-        """Do it, as far as nobody has to be waited for."""
+        """Execute a step, as far as it does not have to wait."""
 
     def state(self, *, judged: bool) -> Hashable:
-        """All that what comes next depends on; ``judged``: and all that frames and serial orders
-        depend on.
+        """Return all that the future of the execution depends on.
+
+        If `judged`, it also contains all that frames and serial orders depend on.
         """
 
     def done(self) -> Execution:
-        """What has happened, when all is over."""
+        """Return the execution, when all steps are done."""
 
 
 @dataclass(frozen=True, slots=True)
 class RandomTests:
-    """Litmus tests that are drawn at random."""
+    """Random litmus tests of one kind."""
 
     name: str
-    """What they are called."""
+    """Name of the kind."""
     title: str
-    """What they are, in a line."""
+    """Description in one line."""
     strategy: Callable[[], SearchStrategy[Litmus]]
-    """How Hypothesis draws them."""
+    """Hypothesis strategy that draws them."""
 
 
 def _fits(_schema: Schema) -> str:
@@ -195,114 +224,123 @@ def _no_definitions(
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """What a table format or a database does.
+    """Behaviour of a table format or a database.
 
-    Two formats with one ``log`` may share a table: their commits are versions of it. Of the fields
-    with a default, the default is what a store does that only checks its protocol's axioms.
+    Two formats with one ``log`` may share a table: their commits are versions of it. Defaults of
+    fields describe a store that only checks the axioms of its protocol.
     """
 
     name: str
-    """What protocols, litmus tests and scopes call it."""
+    """Name in protocols, litmus tests and scopes."""
     title: str
-    """What it is, in one line."""
+    """Description in one line."""
     log: str
-    """Whose versions its commits are: the name of the format that all formats of one log share."""
+    """Name of the format that all formats with the same log share."""
     terms: Mapping[str, Term]
-    """What its frames have, relations and sets by name (``terms_of`` of ``model.vocabulary``):
-    names of the vocabulary, and terms of its own. These follow from the footprints and versions of
-    transactions: counts ask for them without rows."""
-    statement: Callable[[str, Mapping[str, Schema], str], Statement]
-    """A statement read from its text, on these tables; the last argument says where it stands."""
-    empty: Callable[[Schema], TableState]
-    """A table before anybody wrote to it."""
-    effect: Callable[[Statement, Database, str, Mapping[str, Schema]], Effect]
-    """What a statement does on a snapshot when the transaction of this name runs it."""
-    after: Callable[[Database, Event], Database]
-    """The database after a commit."""
-    frame: BuildsFrame
-    """From events to their frame."""
-    drive: Callable[[Litmus, Sequence[Database], TriedAnswers | None], Driver]
-    """Who follows a schedule; the databases are those after each init statement, the choices what
-    is tried where nobody can compute what is so."""
-    alone: Callable[[Litmus, str, Database, Sequence[Database]], Effect]
-    """What a transaction does all by itself on a database, as in a serial order."""
-    independent: Callable[[Litmus], Executor]
-    """Something that executes serial orders and shares nothing with ``effect`` and ``after``."""
-    sequences: str = ""
-    """Why a transaction has one statement only; empty if it may have several."""
-    steps: bool = False
-    """Whether statements are scans of indexes, which a schedule may stop at a row:
-    ``x.scan[2]``.
+    """Relations and sets of its frames, by name (``terms_of`` of ``model.vocabulary``): names of
+    the vocabulary, and terms of its own. They follow from footprints and versions of transactions;
+    counts use them without rows.
     """
+    statement: Callable[[str, Mapping[str, Schema], str], Statement]
+    """Parse a statement; arguments are its text, the tables, and its position for error messages.
+    """
+    empty: Callable[[Schema], TableState]
+    """Return the table before its first write."""
+    effect: Callable[[Statement, Database, str, Mapping[str, Schema]], Effect]
+    """Return the effect of a statement on a snapshot, run by the transaction of this name."""
+    after: Callable[[Database, Event], Database]
+    """Return the database after a commit."""
+    frame: BuildsFrame
+    """Build the frame of events."""
+    drive: Callable[[Litmus, Sequence[Database], TriedAnswers | None], Driver]
+    """Return the driver of a schedule. The databases are those after each init statement; the tried
+    answers stand for results that the model cannot compute.
+    """
+    alone: Callable[[Litmus, str, Database, Sequence[Database]], Effect]
+    """Return the effect of a transaction that runs alone on a database, as in a serial order."""
+    independent: Callable[[Litmus], Executor]
+    """Return an executor of serial orders that shares no code with ``effect`` and ``after``."""
+    sequences: str = ""
+    """Reason why a transaction has only one statement; empty if it may have several."""
+    steps: bool = False
+    """Whether statements scan indexes and a schedule may stop them at a row: ``x.scan[2]``."""
     carry_out: Callable[[Litmus, Spec | None], Execution] | None = None
-    """How a litmus test is carried out, where that is not a snapshot, statements on it, and a check
-    at the commit; None: so."""
+    """Execute a litmus test; None for the default: a snapshot, statements on it, and a check at
+    commit.
+    """
     stepwise: Callable[[Litmus, Spec | None], Callable[[], Stepwise]] | None = None
-    """What begins a litmus test under a protocol whose steps are chosen one by one, as often as it
-    is called; None: nothing waits, so that there is nothing to choose."""
+    """Return a function that starts a litmus test under a protocol whose steps are chosen one by
+    one, as often as it is called. None if nothing waits, so that there is no choice.
+    """
     interleave: Callable[[Litmus, Spec], Any] | None = None
-    """What comes out of all interleavings of a litmus test's steps under a protocol, as a result
-    that prints; None: it has no such steps."""
+    """Return the outcomes of all interleavings of a litmus test's steps under a protocol, as a
+    printable result; None if the format has no such steps.
+    """
     clauses: Callable[[Sequence[Clause]], object] | None = None
-    """What the clauses of its protocols mean; ClauseError for what they cannot. None: they have
-    none.
+    """Return the meaning of the clauses of a protocol, or raise ClauseError; None if there are no
+    clauses.
     """
     told: Callable[[Event, TransactionRun], TransactionRun] = _no_more_to_tell
-    """What an observer sees of a transaction besides what there is to see of any."""
+    """Add what an observer of this format sees of a transaction to what is visible in any format.
+    """
     dirty: bool = False
-    """Whether others may read what a transaction writes before it commits: then those that abort
-    are in frames.
+    """Whether others may read writes of a transaction before its commit; aborted transactions are
+    then in frames.
     """
     confs: Mapping[str, str] = field(default_factory=dict)
-    """The confs that its writers have, whatever their clients set."""
+    """Configuration of its writers, whatever their clients set."""
     unfit: Callable[[Schema], str] = _fits
-    """Why its writers cannot have a table that is declared like this; empty if they can."""
+    """Return why its writers cannot use a table with this schema; empty if they can."""
     reads: Callable[[Event, Statement, Database], Event] = _nothing_more
-    """The transaction once it has begun, with what else of its reads its conflict check needs."""
+    """Return the transaction after its begin, with further reads that its conflict check needs."""
     forestalled: Callable[[Event, Sequence[Event]], EvaluationError | None] = _nothing
-    """How a commit fails before any check, for those that it missed; None if it does not."""
+    """Return the error with which a commit fails before any check, given the commits that it
+    missed, or None.
+    """
     refusal: Callable[
         [str | None, Sequence[Event], Event], tuple[EvaluationError | None, str | None]
     ] = _unsaid
-    """How the check of a commit, the last argument, ends at the last of those that it missed so
-    far, where the exception of an axiom is due (None: it would go on): another error, if it ends
-    so, and the error class of the exception, if it has one."""
+    """Return how the check of a commit (last argument) ends at the last of the commits that it
+    missed so far, if an axiom demands this exception (None: the check would go on): another error
+    if it ends with one, and the error class of the exception if it has one.
+    """
     written: Callable[[Event, Sequence[Event]], Event] = _as_it_is
-    """The commit as it is recorded after those that it missed: its effect may still fail, or
+    """Return the commit as it is recorded after those that it missed; its effect may still fail or
     change.
     """
     foreign: Callable[[Event], Event] = _its_own
-    """A commit as writers of other formats of the log find it there."""
+    """Return a commit as writers of other formats of the log see it."""
     retries: Callable[[Event, Statement, Database, Database], bool] = _never
-    """Whether a transaction tries again after a conflict, from the newest version; the databases
-    are what it read and what there is."""
-    blind: Callable[[Effect], bool | None] = _says_nothing
-    """Whether a commit says of itself that it read nothing and only added; None if commits say no
-    such thing.
+    """Return whether a transaction retries after a conflict from the newest version; the databases
+    are the one that it read and the newest one.
     """
+    blind: Callable[[Effect], bool | None] = _says_nothing
+    """Return whether a commit is marked as a blind append; None if commits carry no such mark."""
     definitions: Callable[[Database, Mapping[str, Schema], Collection[str]], object] = (
         _no_definitions
     )
-    """What everybody reads of some tables besides rows, to be compared."""
+    """Return what every transaction reads of some tables besides rows, as a comparable object."""
     solver: Callable[[], ScopeSolver] | None = None
-    """A search of its scopes by a solver, if there is one."""
+    """Return a solver for its scopes; None if there is none."""
     scans: Callable[[Statement, Mapping[str, Schema]], Scans | None] = _all_of_it
-    """Tables and what picks files of them, such that a statement's effect depends on the files that
-    are picked and on nothing else; None: on the whole snapshot."""
+    """Return a selection of files per table on which alone the effect of a statement depends; None
+    if it depends on the whole snapshot.
+    """
     instance: Callable[[Any, Sequence[Read], Sequence[str]], Any] | None = None
-    """How it sees an instance of a statement with parameters (``checker.templates``), the queries
-    of its client, and tables of which any row may count for it; None: nobody can say."""
+    """Return the instance of a statement with parameters (``checker.templates``), given the queries
+    of its client and tables of which any row may matter. None if unsupported.
+    """
     protocols: tuple[str, ...] = ()
-    """The protocols that are meant where none is named."""
+    """Default protocols."""
     levels: tuple[str, ...] = ()
-    """The levels that a sweep judges by where none is named."""
+    """Default levels of a sweep."""
     random: tuple[RandomTests, ...] = ()
-    """Random tests of it, first those that are drawn where nobody says which."""
+    """Kinds of random tests; the first is the default."""
     universe: str = ""
-    """The scope that ``separate`` searches where none is named."""
+    """Default scope of ``separate``."""
     searched_as: str = ""
-    """The format of the scopes that its protocols are searched, counted and compared in; empty: its
+    """Format of the scopes in which its protocols are searched, counted and compared; empty for its
     own.
     """
     unsearched: str = ""
-    """Why its scopes are not searched and counted; empty if they are."""
+    """Reason why its scopes are not searched and counted; empty if they are."""

@@ -1,4 +1,4 @@
-"""The frame: named sets and relations over nodes. It is all that a spec sees."""
+"""Dependency graph (frame): named sets and relations over nodes, the only input of a spec."""
 
 from __future__ import annotations
 
@@ -22,8 +22,12 @@ __all__ = ["Frame", "FrameBuilder"]
 
 @dataclass(frozen=True, slots=True)
 class Frame(ReadableRepr):
-    """Nodes by name, relations and sets over their positions: all that a spec sees.
+    """Dependency graph: nodes by name, with relations and sets over their positions.
 
+    A frame is the only input of a spec.
+
+    Examples
+    --------
     >>> from isolitmus.model.reason import Reason
     >>> from isolitmus.model.relation import Relation
     >>> why = {("wr", 0, 1): Reason("b read it")}
@@ -38,24 +42,23 @@ class Frame(ReadableRepr):
     """
 
     nodes: tuple[str, ...]
-    """Transactions by name; where reads count one by one, the initial transaction and the reads
-    follow, or all operations.
+    """Names of transactions. If reads are nodes, the initial transaction and then the reads, or all
+    operations, follow.
     """
     relations: Mapping[str, Relation]
-    """By name (lower case), over the positions of the nodes."""
+    """Relations by name (lower case), over the positions of the nodes."""
     sets: Mapping[str, int]
-    """By name (capitals), as bitsets of these positions."""
+    """Sets by name (capitalized), as bit masks: bit i stands for the node at position i."""
     reasons: Mapping[tuple[str, int, int], Reason] = field(default_factory=dict)
-    """Why a pair is in a base relation, by its name and the two positions; one made for counting
-    has none.
+    """Reason of each pair of a base relation, by its name and the two positions; empty in frames
+    that are built for counting.
     """
     beside: int = 0
-    """How many of the nodes, at the end, are no transactions."""
+    """Number of nodes, at the end, that are not transactions."""
     own: Mapping[str, Term] = field(default_factory=dict)
     """Terms that only the format of the frame has, by name."""
     flaws: tuple[Violation, ...] = ()
-    """Reads that no order of the transactions explains: where there is one, no spec admits the
-    frame.
+    """Reads that no order of the transactions explains; if there is one, no spec admits the frame.
     """
 
     def __post_init__(self) -> None:
@@ -68,9 +71,7 @@ class Frame(ReadableRepr):
                 raise FrameError(f"set {name} has members outside the {n} nodes of its frame")
 
     def lines(self) -> list[str]:
-        """A line for each node with its sets, one for each pair of a relation with its reason, one
-        for each flaw.
-        """
+        """Return one line for each node with its sets, each pair with its reason, and each flaw."""
         width = max(map(len, self.nodes), default=0)
         lines = [
             f"{node:<{width}}  {', '.join(self.member_of(node))}".rstrip() for node in self.nodes
@@ -95,36 +96,42 @@ class Frame(ReadableRepr):
 
     @property
     def transactions(self) -> int:
-        """The number of nodes that are transactions (the initial one not counted)."""
+        """Number of nodes that are transactions, without the initial one."""
         return len(self.nodes) - self.beside
 
     def is_operation(self, i: int) -> bool:
-        """Whether the node is an operation; the initial transaction is the first node that is
-        beside.
+        """Return whether node `i` is an operation.
+
+        The initial transaction is the first node that is not counted as a transaction.
         """
         return i > self.transactions
 
     def names(self) -> list[str]:
-        """The names that a spec may use on this frame, sorted."""
+        """Return the names that a spec may use on this frame, sorted."""
         return sorted([*self.relations, *self.sets])
 
     def edge(self, kind: str, i: int, j: int) -> Edge:
-        """The pair (i, j) of a base relation with its reason."""
+        """Return the pair (i, j) of a base relation with its reason."""
         reason = self.reasons.get((kind, i, j), Reason())
         return Edge(self.nodes[i], self.nodes[j], kind, reason, self.own.get(kind))
 
     def term(self, name: str) -> Term:
-        """What a base name of the frame means."""
+        """Return the meaning of a base name of the frame."""
         return self.own[name] if name in self.own else BASE[name]
 
     def edges(self) -> list[Edge]:
-        """Every pair of every relation with its reason, in the order of the vocabulary, a format's
-        own last. What is said of items and predicates apart is left out where it is said of both.
+        """Return every pair of every relation with its reason.
 
+        They are in the order of the vocabulary, terms of a format last. A relation that covers only
+        items or only predicates is left out if the frame has the relation that covers both.
+
+        Examples
+        --------
         >>> from isolitmus.model.reason import Reason
         >>> from isolitmus.model.relation import Relation
         >>> why = {("rw", 1, 0): Reason("b missed a")}
-        >>> for edge in Frame(("a", "b"), {"rw": Relation.of(2, [(1, 0)])}, {}, why).edges(): print(edge)
+        >>> frame = Frame(("a", "b"), {"rw": Relation.of(2, [(1, 0)])}, {}, why)
+        >>> print(*frame.edges())
         rw  b → a  b missed a
         """
         kinds = [
@@ -135,18 +142,30 @@ class Frame(ReadableRepr):
         return [self.edge(kind, i, j) for kind in kinds for i, j in self.relations[kind].pairs()]
 
     def member_of(self, node: str) -> list[str]:
-        """The sets that a node is in, in the order of the vocabulary, a format's own last."""
+        """Return the sets that contain `node`, in the order of the vocabulary, terms of a format
+        last.
+        """
         bit = 1 << self.nodes.index(node)
         return [name for name in (*SETS, *self.own) if self.sets.get(name, 0) & bit]
 
     def to_networkx(self, *kinds: str) -> MultiDiGraph:
-        """The frame as a graph of networkx: each node with its ``sets``, separated by commas; an
-        edge for each pair of a relation, with the relation's name as key and ``kind``, and the
-        reason as ``why``. All of that GraphML takes.
+        """Return the frame as a networkx MultiDiGraph, which can be written as GraphML.
 
-        ``kinds``: only these relations; by default all. FrameError for one that the frame does not
-        have.
+        A node has its ``sets``, separated by commas. An edge for each pair of a relation has the
+        name of the relation as key and ``kind``, and the reason as ``why``.
 
+        Parameters
+        ----------
+        *kinds : str
+            Relations to include; all by default.
+
+        Raises
+        ------
+        FrameError
+            If the frame does not have such a relation.
+
+        Examples
+        --------
         >>> from isolitmus.model.relation import Relation
         >>> wr, rw = Relation.of(2, [(0, 1)]), Relation.of(2, [(1, 0)])
         >>> graph = Frame(("a", "b"), {"wr": wr, "rw": rw}, {"Writer": 0b01}).to_networkx()
@@ -170,7 +189,7 @@ class Frame(ReadableRepr):
         return graph
 
     def to_json(self) -> dict[str, object]:
-        """The nodes, each with its sets, the edges, and the flaws."""
+        """Return the nodes with their sets, the edges, and the flaws as a JSON object."""
         return {
             "nodes": {node: self.member_of(node) for node in self.nodes},
             "edges": [
@@ -186,12 +205,24 @@ class Frame(ReadableRepr):
 
 
 class FrameBuilder:
-    """A frame in the making: pairs and members of sets are put in one by one.
+    """Builder of a frame, to which pairs and members of sets are added one by one.
 
-    It has the relations and sets that it is made with, empty at first: those of the vocabulary by
-    name, a format's own by their terms. ``reasons`` False leaves out why, for counting; of several
-    reasons for one pair the first stays. FrameError for a name that the vocabulary does not have.
+    Parameters
+    ----------
+    nodes : iterable of str
+        Names of the nodes.
+    relations, sets : iterable of str or Term
+        Relations and sets, empty at first: names of the vocabulary, or terms of a format.
+    reasons : bool
+        Whether reasons are kept; False for counting. The first reason of a pair is kept.
 
+    Raises
+    ------
+    FrameError
+        If the vocabulary does not have a name.
+
+    Examples
+    --------
     >>> builder = FrameBuilder(("a", "b"), ("ww", "rw"), ("Writer",))
     >>> builder.add("rw", 1, 0, "b missed a")
     >>> builder.put("Writer", 0)
@@ -221,7 +252,7 @@ class FrameBuilder:
         self.have(*relations)
 
     def have(self, *relations: str | Term, sets: Iterable[str] = ()) -> None:
-        """Give the frame more relations, and sets."""
+        """Add empty relations and sets."""
         self._rows |= {self._named(name): [0] * len(self.nodes) for name in relations}
         self._sets |= dict.fromkeys(map(self._named, sets), 0)
 
@@ -234,31 +265,31 @@ class FrameBuilder:
         return term
 
     def beside(self, *nodes: str) -> None:
-        """Add nodes beside the transactions: the initial one first, then the operations."""
+        """Add nodes after the transactions: the initial transaction first, then operations."""
         self.nodes += nodes
         self._beside += len(nodes)
         for rows in self._rows.values():
             rows.extend([0] * len(nodes))
 
     def add(self, relation: str, i: int, j: int, kind: str, /, **nouns: Any) -> None:
-        """Put a pair of nodes in a relation, for a reason of this kind with these nouns."""
+        """Add a pair of nodes to a relation, with a reason of this kind with these nouns."""
         self._rows[relation][i] |= 1 << j
         if self.reasons:
             self._why.setdefault((relation, i, j), Reason(kind, nouns))
 
     def put(self, name: str, i: int) -> None:
-        """Put a node in a set."""
+        """Add a node to a set."""
         self._sets[name] |= 1 << i
 
     def flaw(self, name: str, i: int, why: Reason) -> None:
-        """Say that a transaction has a read that no order explains: the name of the flaw, and what
-        it is.
+        """Record that transaction `i` has a read that no order explains; `name` is the kind of
+        flaw.
         """
         node = self.nodes[i]
         self._flaws.append(Violation(name, "flaw", (Edge(node, node, "wr", why),)))
 
     def build(self) -> Frame:
-        """The frame; nothing can be added afterwards."""
+        """Return the frame; nothing can be added afterwards."""
         relations = {name: Relation(tuple(rows)) for name, rows in self._rows.items()}
         nodes, flaws = tuple(self.nodes), tuple(self._flaws)
         return Frame(nodes, relations, self._sets, self._why, self._beside, self._own, flaws)

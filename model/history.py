@@ -1,14 +1,14 @@
-"""A history: transactions with what they read and wrote, sessions, and the orders that were
-observed.
+"""History: transactions with their reads and writes, sessions, and observed orders.
 
-Choices. The initial transaction T0 wrote version 0 of every object; it is a node of the frame only
-where the reads are nodes, too (``checker.judge.read_nodes``). A version that its writer overwrote
-itself has a number of its own, ``x1:1``; whoever else reads it has read what was there halfway
-(``intermediate``, Adya's G1b), and missed the next version. A predicate's match bits belong to its
-name: what one read of P states holds for all reads of P. **A version of which no read of P states
-whether it matches counts as changing the matches**, as if P had read its object item by item; the
-example of the interface, ``r(P: x0*, y0)`` against ``w(y1)``, relies on it, and ``assumptions``
-names every such version. An object that no read of P names is outside of P.
+The initial transaction T0 wrote version 0 of every object. It is a node of the frame only if the
+reads are nodes as well (``checker.judge.read_nodes``). A version that its writer overwrote itself
+has its own number, ``x1:1``. Any other transaction that reads it has read an intermediate version
+(``intermediate``, Adya's G1b) and has missed the next version.
+
+Match bits belong to the name of a predicate: a bit that one read of P states holds for all reads of
+P. **A version without a bit in any read of P counts as changing the matches**, as if P had read its
+object item by item. The example of the interface, ``r(P: x0*, y0)`` against ``w(y1)``, relies on
+it, and ``assumptions`` lists every such version. An object that no read of P names is outside of P.
 """
 
 from __future__ import annotations
@@ -44,10 +44,12 @@ __all__ = ["History"]
 class History(ObservedHistory, ReadableRepr):
     """Transactions by number, sessions, and observed pairs of the version order.
 
-    A transaction that no session names is a session of its own. The constructor raises a
-    HistoryError for what contradicts itself, naming both operations. A read that nothing explains
-    does not: every level forbids it (``checker.judge.completion``).
+    A transaction that no session names is a session of its own. The constructor raises HistoryError
+    for a contradiction and names both operations. A read that nothing explains is no such
+    contradiction: every level forbids it (``checker.judge.completion``).
 
+    Examples
+    --------
     >>> skew = History.parse("r1(x0) r1(y0) w1(x1) r2(x0) r2(y0) w2(y2) c1 c2")
     >>> skew
     History.from_table({'T1': 'r(x0) r(y0) w(x1)', 'T2': 'r(x0) r(y0) w(y2)'})
@@ -66,18 +68,39 @@ class History(ObservedHistory, ReadableRepr):
         unknown: Sequence[str] = (),
         schedule: str = "",
     ) -> History:
-        """Adya's linear notation: ``r1(x0) w1(x1) c1 r2(x1) a2 [x0 < x1]``.
+        """Return the history written in Adya's linear notation: ``r1(x0) w1(x1) c1 r2(x1) a2 [x0 <
+        x1]``.
 
-        ``c`` commits, ``a`` aborts; a transaction that does neither is unknown, unless none does:
-        then all committed. ``b`` begins: a history that has any says what was when (``rt``).
-        Version orders stand in brackets. Transactions may also stand apart, ``T1: r(x2) w(y1); T2:
-        r(y1) w(x2)``, as they have to where no order has each read after its write. ``d1(x1)``
-        deletes: a write of a version that is the last of x and matches no predicate. What the
-        notation has no signs for is as in a table: sessions, ``"T1 T2"``, and sets, ``{"Trusted":
-        ["T1"]}``; of whom it is unknown how they ended, also where nobody is known to have ended; a
-        schedule in which not all begin, ``"T1.end T2.start"``, instead of any ``b``.
+        ``b`` begins, ``c`` commits, ``a`` aborts; ``d1(x1)`` deletes: it writes a version that is
+        the last one of x and matches no predicate. Version orders are in brackets. A history with
+        any ``b`` states its real-time order (``rt``). A transaction that neither commits nor aborts
+        has status unknown, unless none does: then all committed. Transactions may also be listed
+        one by one, ``T1: r(x2) w(y1); T2: r(y1) w(x2)``; this is necessary if no order has each
+        read after its write.
 
-        >>> history = History.parse("w1(x1) r2(x1)", sets={"Trusted": ["T1"]}, unknown=["T2"], schedule="T1 T2.start")
+        Parameters
+        ----------
+        text : str
+            The history.
+        sessions : sequence of str
+            Sessions, each a list of transactions: ``"T1 T2"``.
+        sets : mapping of str to sequence of str, optional
+            Named sets of transactions: ``{"Trusted": ["T1"]}``.
+        unknown : sequence of str
+            Transactions whose end is unknown, also if no transaction has a known end.
+        schedule : str
+            Schedule in which not all transactions begin, ``"T1.end T2.start"``; excludes ``b``.
+
+        Raises
+        ------
+        HistoryError
+            If the text does not parse or contradicts itself.
+
+        Examples
+        --------
+        >>> history = History.parse(
+        ...     "w1(x1) r2(x1)", sets={"Trusted": ["T1"]}, unknown=["T2"], schedule="T1 T2.start"
+        ... )
         >>> history.to_table()["unknown"], history.sets, history.schedule
         (['T2'], (('Trusted', (1,)),), ((1, 'start'), (1, 'end'), (2, 'start')))
         """
@@ -92,13 +115,23 @@ class History(ObservedHistory, ReadableRepr):
 
     @classmethod
     def from_table(cls, table: Mapping[str, object]) -> History:
-        """The ``[history]`` table of a litmus file.
+        """Return the history in the ``[history]`` table of a litmus file.
 
-        Keys: ``T1``, ``T2``, … (operations); ``sessions``, ``order``, ``aborted``, ``unknown``
-        (lists of texts, each optional); ``schedule``, a text, ``T1.start T2 T1.end``: what was
-        when, in real time; ``T1[2]`` is its second operation; ``sets``, names for sets of
-        transactions, ``{Trusted = ["T1"]}``.
+        Parameters
+        ----------
+        table : mapping
+            Keys ``T1``, ``T2``, …: operations. Optional lists of strings: ``sessions``, ``order``,
+            ``aborted``, ``unknown``. Optional ``schedule``: real-time order such as ``T1.start T2
+            T1.end``, where ``T1[2]`` is the second operation of T1. Optional ``sets``: named sets
+            of transactions, ``{Trusted = ["T1"]}``.
 
+        Raises
+        ------
+        HistoryError
+            If the table does not have this form or contradicts itself.
+
+        Examples
+        --------
         >>> table = {"T1": "r(x0) w(y1)", "T2": "r(y1)", "sessions": ["T1 T2"]}
         >>> History.from_table(table).to_table() == table
         True
@@ -133,7 +166,7 @@ class History(ObservedHistory, ReadableRepr):
         return cls(done, sessions, last, read_schedule(schedule), sets)
 
     def to_table(self) -> dict[str, str | list[str] | dict[str, list[str]]]:
-        """The ``[history]`` table of a litmus file that gives this history."""
+        """Return the ``[history]`` table of a litmus file for this history."""
         table: dict[str, str | list[str] | dict[str, list[str]]] = {}
         if self.sessions:
             table["sessions"] = [" ".join(f"T{n}" for n in numbers) for numbers in self.sessions]
@@ -151,7 +184,7 @@ class History(ObservedHistory, ReadableRepr):
         return table
 
     def _moments(self) -> Iterator[str]:
-        """The schedule in words."""
+        """Yield the steps of the schedule as text."""
         following = (*self.schedule[1:], None)
         both = False
         for (number, moment), after in zip(self.schedule, following, strict=True):
@@ -162,15 +195,17 @@ class History(ObservedHistory, ReadableRepr):
             yield moment_words(number, "both" if both else moment)
 
     def __repr__(self) -> str:
-        """What gives it back.
+        """Return the expression that creates the history.
 
+        Examples
+        --------
         >>> History.parse("r1(x0) w1(x1) c1")
         History.from_table({'T1': 'r(x0) w(x1)'})
         """
         return f"{type(self).__name__}.from_table({self.to_table()})"
 
     def _repr_html_(self) -> str:
-        """A line for each transaction and each order, for a notebook."""
+        """Return an HTML table with one row for each transaction and key, for a notebook."""
         table = self.to_table()
         table.pop("sets", None)
         table |= {f"set {name}": [f"T{n}" for n in members] for name, members in self.sets}
@@ -184,8 +219,10 @@ class History(ObservedHistory, ReadableRepr):
         return f"<table>{''.join(lines)}</table>"
 
     def undetermined(self) -> tuple[str, ...]:
-        """What is unknown, a clause each: how transactions ended, in what order versions came.
+        """Return what is unknown, a clause each: ends of transactions, orders of versions.
 
+        Examples
+        --------
         >>> History.parse("w1(x1) w2(x2) c1 c2").undetermined()
         ('nobody observed the order of x1 and x2',)
         """
@@ -196,12 +233,15 @@ class History(ObservedHistory, ReadableRepr):
         return (*ends, *orders)
 
     def unordered(self) -> tuple[tuple[Version, Version], ...]:
-        """The pairs of versions whose order nobody observed."""
+        """Return the pairs of versions whose order was not observed."""
         return unordered(self)
 
     def assumptions(self) -> tuple[str, ...]:
-        """The versions that count as changing a predicate's matches because no read states a bit.
+        """Return the versions assumed to change a predicate's matches because no read states a
+        match bit.
 
+        Examples
+        --------
         >>> History.parse("r1(P: x0*) w2(x2) c1 c2").assumptions()
         ('x2 changes what matches P',)
         """
@@ -229,7 +269,7 @@ def _strings(table: Mapping[str, object], key: str, where: str = "") -> list[str
 
 
 def _status(ended: Mapping[Status, Sequence[str]], numbers: Collection[int]) -> dict[int, Status]:
-    """How those ended that are named, as far as anyone knows."""
+    """Return the status of the transactions that ``aborted`` or ``unknown`` name."""
     status: dict[int, Status] = {}
     for word, names in ended.items():
         for name in names:

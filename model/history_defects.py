@@ -1,7 +1,7 @@
-"""What contradicts itself in the text of a history: the defects that leave nothing to judge.
+"""Well-formedness of a history: contradictions in its text that leave nothing to judge.
 
-One HistoryError for each kind of defect; it names the operations that contradict each other. What a
-database may have done, wrong as it is, is none: a read of what nobody wrote is there to be
+Each kind of contradiction raises HistoryError, which names the operations involved. Wrong behaviour
+that a database may have shown is not one: a read of a version that was never written is there to be
 forbidden (``checker.judge.completion``).
 """
 
@@ -25,7 +25,7 @@ __all__ = ["refuse_defects"]
 
 
 def refuse_defects(history: ObservedHistory) -> None:
-    """Raise a HistoryError for the first defect of a history; return if it has none."""
+    """Raise HistoryError for the first contradiction in a history, if there is one."""
     _transactions(history)
     _matches(history)
     _sessions(history)
@@ -183,7 +183,7 @@ def _sets(history: ObservedHistory) -> None:
 
 
 def _before(moment: str | int, other: str | int) -> bool:
-    """Whether one moment of a transaction comes before another of its."""
+    """Return whether one moment of a transaction precedes another one of the same transaction."""
     if isinstance(moment, int) and isinstance(other, int):
         return moment < other
     return moment == "start" or other == "end"

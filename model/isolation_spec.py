@@ -1,4 +1,4 @@
-"""PostgreSQL's isolation tests: sessions with steps of SQL, and what came of their permutations."""
+"""PostgreSQL isolation tests: sessions with SQL steps, and the results of their permutations."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class SqlBlock:
 
 @dataclass(frozen=True, slots=True)
 class SpecStep:
-    """A step by its name, the place of its session among all, and what it does."""
+    """Step: its name, the index of its session, and its SQL."""
 
     name: str
     session: int
@@ -39,7 +39,7 @@ class SpecStep:
 
 @dataclass(frozen=True, slots=True)
 class SpecSession:
-    """A session: what it does before each permutation, and its steps."""
+    """Session: its setup before each permutation, and its steps."""
 
     name: str
     setup: SqlBlock | None
@@ -48,55 +48,55 @@ class SpecSession:
 
 @dataclass(frozen=True)
 class IsolationSpec:
-    """A test without its permutations."""
+    """Isolation test without its permutations."""
 
     file: str
-    """What the file is called in messages."""
+    """Name of the file in messages."""
     setup: tuple[SqlBlock, ...]
-    """What makes the tables, before each permutation."""
+    """Setup of the tables, run before each permutation."""
     sessions: tuple[SpecSession, ...]
-    """In the order of the file."""
+    """Sessions in the order of the file."""
 
     @cached_property
     def steps(self) -> Mapping[str, SpecStep]:
-        """The steps of all sessions by name."""
+        """Steps of all sessions, by name."""
         return {step.name: step for session in self.sessions for step in session.steps}
 
 
 @dataclass(frozen=True, slots=True)
 class Printed:
-    """The rows that a query printed, as texts, NULL as an empty one."""
+    """Rows that a query printed, as strings; NULL is the empty string."""
 
     rows: tuple[tuple[str, ...], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Happening:
-    """What was reported of a step: that it was sent, that it ended, or both at once."""
+    """Reported event of a step: it was sent, it ended, or both at once."""
 
     step: str
-    """The name of the step."""
+    """Name of the step."""
     sent: bool
-    """Whether it was sent now."""
+    """Whether the step was sent now."""
     ended: bool
-    """Whether it ended now; else it waits."""
+    """Whether the step ended now; otherwise it waits."""
     printed: tuple[Printed, ...]
-    """What its queries gave."""
+    """Results of its queries."""
     error: str
-    """What was wrong, empty if nothing was."""
+    """Error message; empty if there was none."""
 
 
 @dataclass(frozen=True, slots=True)
 class Permutation:
-    """One order of the steps, and what came of it."""
+    """One order of the steps, and its results."""
 
     number: int
-    """From 1, in the order of the file."""
+    """Number from 1, in the order of the file."""
     steps: tuple[str, ...]
-    """The names, in the order in which they are sent."""
+    """Names of the steps, in the order in which they are sent."""
     printed: tuple[Printed, ...]
-    """What the queries of the setups gave."""
+    """Results of the queries in the setups."""
     happenings: tuple[Happening, ...]
-    """What was reported, in its order."""
+    """Reported events, in order."""
     problem: str = ""
-    """Which line of the report says what is not known, empty if none does."""
+    """Line of the report that is not understood; empty if there is none."""

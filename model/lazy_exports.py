@@ -1,4 +1,4 @@
-"""Names of a package that are imported when first used, so that a shell starts fast."""
+"""Package attributes that are imported on first use, so that a shell starts fast."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ __all__ = ["lazy_getattr"]
 
 
 def lazy_getattr(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
-    """A package's ``__getattr__``: each name comes from the submodule that ``homes`` says."""
+    """Return a module ``__getattr__`` that imports each name from the submodule that `homes` maps
+    it to.
+    """
 
     def get(name: str) -> Any:
         if name not in homes:

@@ -1,9 +1,7 @@
-"""Litmus tests: tables, transactions with their clients, a schedule, expectations.
+"""Litmus tests: tables, transactions with their clients, a schedule, and expectations per engine.
 
-A litmus test: a table, transactions in SQL, a schedule, and what is expected of each engine.
-
-What the client of a transaction does around its statement: its session, its confs, what it read
-and kept outside the transaction.
+A client is what surrounds the statement of a transaction: its session, its configuration, and
+values that it read outside the transaction. Functions write tests as litmus files.
 """
 
 from __future__ import annotations
@@ -49,13 +47,13 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True, repr=False)
 class CacheTable(Command):
-    """``CACHE TABLE table``; with ``keep`` False ``UNCACHE TABLE table``.
+    """Statement ``CACHE TABLE table``, or ``UNCACHE TABLE table`` if ``keep`` is False.
 
-    A cache belongs to all sessions of the JVM (SharedState.cacheManager), and every statement that
-    changes the table fills it anew when it ends (recacheByPlan, in DeltaTableV2, DeleteCommand,
-    UpdateCommand and MergeIntoCommand), but for TRUNCATE, which takes it out of the cache. So
-    whoever queries a cached table sees its newest version, as without a cache. But the plan has no
-    scan of the table any more that the transaction could notice.
+    A cache belongs to all sessions of the JVM (SharedState.cacheManager). Every statement that
+    changes the table refreshes it at its end (recacheByPlan, in DeltaTableV2, DeleteCommand,
+    UpdateCommand and MergeIntoCommand), except TRUNCATE, which removes it from the cache. A query
+    of a cached table therefore sees its newest version, as without a cache. But the plan no longer
+    contains a scan of the table that the transaction could track.
     """
 
     sql: str
@@ -65,7 +63,7 @@ class CacheTable(Command):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class SetConf(Command):
-    """``SET key = value``, for this transaction and those that come after it in its session."""
+    """Statement ``SET key = value``, for this transaction and later ones in its session."""
 
     sql: str
     key: str
@@ -73,101 +71,102 @@ class SetConf(Command):
 
 
 Aside = CacheTable | SetConf
-"""A statement that a client runs in its session, outside the transaction."""
+"""Statement that a client runs in its session outside the transaction."""
 
 
 @dataclass(frozen=True, slots=True)
 class DataFrameWrite:
-    """A write by the DataFrame API: ``spark.sql(query).write.mode(mode).options(…)`` into a table;
-    or a micro-batch of a streaming query, in output mode append or complete, that has what
+    """Write by the DataFrame API, ``spark.sql(query).write.mode(mode).options(…)``, into a table.
+
+    It may also be a micro-batch of a streaming query, in output mode append or complete, whose rows
     ``query`` gives.
     """
 
     table: str
-    """The table that is written into."""
+    """Target table."""
     mode: Literal["append", "overwrite", "complete"]
-    """Of the writer, or the output mode of the stream."""
+    """Mode of the writer, or output mode of the stream."""
     query: str
-    """Whose rows are written, in SQL."""
+    """SQL query whose rows are written."""
     options: Mapping[str, str] = field(default_factory=dict)
-    """Of the writer, as they are written."""
+    """Options of the writer, as written."""
     stream: bool = False
-    """It is a micro-batch of a streaming query."""
+    """Whether it is a micro-batch of a streaming query."""
 
     @property
     def merges(self) -> bool:
-        """Whether it adds the columns that the table lacks (``mergeSchema``)."""
+        """Whether it adds columns that the table lacks (``mergeSchema``)."""
         return self.options.get("mergeSchema", "false").lower() == "true"
 
     @property
     def data_change(self) -> bool:
-        """Whether it says that it changes data (``dataChange``)."""
+        """Whether it is marked as changing data (``dataChange``)."""
         return self.options.get("dataChange", "true").lower() == "true"
 
 
 @dataclass(frozen=True, slots=True)
 class ClientSettings:
-    """What the client of one transaction does beside its statement."""
+    """Client of one transaction: everything except its statement."""
 
     before: tuple[Aside, ...] = ()
-    """What it runs in its session before the transaction."""
+    """Statements that it runs in its session before the transaction."""
     let: Mapping[str, Read] = field(default_factory=dict)
-    """The queries that it reads into parameters: ``:name`` in its SQL is then the literal value."""
+    """Queries whose results it reads into parameters: ``:name`` in its SQL is then the literal
+    value.
+    """
     conf: Mapping[str, str] = field(default_factory=dict)
-    """Its own confs."""
+    """Configuration of its own."""
     session: str | None = None
-    """The session that it shares with others; None: one of its own."""
+    """Session that it shares with other clients; None if it has a session of its own."""
     write: DataFrameWrite | None = None
-    """The DataFrame write that the transaction is, if it is one."""
+    """DataFrame write that is the transaction, if any."""
     app: tuple[str, int] | None = None
-    """If it is idempotent, the application and its version: of a micro-batch the streaming query
-    and the number.
+    """Application id and version of an idempotent write; of a micro-batch, the streaming query and
+    the batch number.
     """
     protocol: str | None = None
-    """The name of the commit check of its own writer, if another one than the run's writes it."""
+    """Name of the commit protocol of its own writer, if it differs from the run's."""
     scan: str | tuple[str, ...] = ()
-    """By which indexes its statements go: one for every scan of its table, or one for each scan in
+    """Indexes that its statements scan: one for every scan of its table, or one for each scan in
     order.
     """
     each: bool = False
-    """Whether its subqueries are evaluated for each row anew, also those that do not depend on
-    it.
-    """
+    """Whether its subqueries are evaluated again for each row, even if they do not depend on it."""
 
     @property
     def asks(self) -> bool:
-        """Whether it does something of its own before the transaction starts."""
+        """Whether the client does something of its own before the transaction starts."""
         return bool(self.before or self.let)
 
 
 @dataclass(frozen=True, slots=True)
 class Expectation(ReadableRepr):
-    """What one protocol or engine is expected to do; what is empty or None is not expected."""
+    """Expectation for one protocol or engine; empty or None fields expect nothing."""
 
     outcome: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """For each transaction the outcomes that will do (``aborted`` is any conflict)."""
+    """Accepted outcomes of each transaction (``aborted`` is any conflict)."""
     error_class: Mapping[str, str] = field(default_factory=dict)
-    """For each transaction that fails, the class of the error."""
+    """Error class of each transaction that fails."""
     log: Mapping[str, Mapping[str, Value]] = field(default_factory=dict)
-    """For each transaction what its commit says of itself, by key."""
+    """Fields of each transaction's commit in the log, by key."""
     reads: Mapping[str, Rows] = field(default_factory=dict)
-    """The rows that each reader gets."""
+    """Rows that each reader gets."""
     emitted: Mapping[str, Rows] = field(default_factory=dict)
-    """The rows that the scans of each transaction give, in order."""
+    """Rows that the scans of each transaction emit, in order."""
     waits: Mapping[str, tuple[str, ...]] | None = None
-    """For whom each transaction waits, in order; of one that is not among them: for nobody."""
+    """Transactions that each transaction waits for, in order; a missing one waits for none."""
     tables: Mapping[str, Rows] = field(default_factory=dict)
-    """The rows of each table after the last commit."""
+    """Rows of each table after the last commit."""
     versions: Mapping[int, Mapping[str, Rows]] = field(default_factory=dict)
-    """The same at other versions, by number."""
+    """Rows of each table at other versions, by number."""
     breaks: tuple[str, ...] | None = None
-    """The postconditions that do not hold at the end."""
+    """Postconditions that are violated at the end."""
     serial: tuple[str, ...] | None = None
-    """The serial orders of the writers that explain the final table."""
+    """Serial orders of the writers that produce the final table."""
     holds: tuple[str, ...] = ()
-    """The levels that allow the run."""
+    """Levels that admit the run."""
     fails: tuple[str, ...] = ()
-    """The levels that forbid it."""
+    """Levels that forbid the run."""
 
     def __repr__(self) -> str:
         return "\n".join(expectation_lines(self)) or "nothing is expected"
@@ -175,10 +174,12 @@ class Expectation(ReadableRepr):
 
 @dataclass(frozen=True, slots=True)
 class Litmus(ReadableRepr):
-    """A table (or several), transactions and a schedule: what an engine carries out.
+    """Litmus test: one or several tables, transactions and a schedule, which an engine runs.
 
-    As a text it is a litmus file, which gives the test back when it is read.
+    Its text is a litmus file that parses to the same test.
 
+    Examples
+    --------
     >>> from isolitmus.specs.files.catalogue import litmus
     >>> print(repr(litmus("insert-last")))  # doctest: +ELLIPSIS
     # insert-last.toml
@@ -186,52 +187,52 @@ class Litmus(ReadableRepr):
     """
 
     name: str
-    """The name of its file."""
+    """Name of its file."""
     title: str
-    """What it shows, in a line."""
+    """Description in one line."""
     source: str
-    """Where it comes from: a paper, a place in Delta's source."""
+    """Source: a paper, or a place in Delta's code."""
     tables: Mapping[str, Schema]
-    """What the tables are declared to be, by name."""
+    """Declared schemas of the tables, by name."""
     init: tuple[Statement, ...]
-    """Run before the schedule, each one commit; version 0 is the state after the last."""
+    """Statements before the schedule, one commit each; version 0 is the state after the last."""
     transactions: Mapping[str, Statement]
-    """Their statements, by name."""
+    """Statement of each transaction, by name."""
     schedule: Schedule
-    """Who starts and who commits when."""
+    """Order of begins and commits."""
     expect: Mapping[str, Expectation] = field(default_factory=dict)
-    """What is expected, by protocol or engine."""
+    """Expectations, by protocol or engine."""
     tags: tuple[str, ...] = ()
-    """By which it is picked."""
+    """Tags that select it."""
     text: str = ""
-    """The file as it was read."""
+    """Text of the file as it was read."""
     path: Path | None = None
-    """Where the file is; None: it was made up."""
+    """Path of the file; None if the test was generated."""
     clients: Mapping[str, ClientSettings] = field(default_factory=dict)
-    """Of the transactions that are more than a statement, what else they are."""
+    """Clients of the transactions that are more than a statement."""
     format: str = DELTA
-    """The name of what its statements are for (``model.format``)."""
+    """Name of the format of its statements (``model.format``)."""
     postconditions: Mapping[str, str] = field(default_factory=dict)
-    """What is to hold at the end: queries that are to give no row, by name."""
+    """Conditions at the end, by name: queries that must return no row."""
 
     @property
     def opaque(self) -> frozenset[str]:
-        """The tables whose rows nobody can read: they have files that are not there."""
+        """Tables whose rows cannot be read, because their files do not exist."""
         raw = [t for t in self.transactions.values() if isinstance(t, Raw)]
         listed = [name for name, schema in self.tables.items() if schema.files]
         return frozenset((*listed, *(t.target for t in raw if t.adds)))
 
     @property
     def raw(self) -> bool:
-        """Whether some transaction is a raw one, which no SQL can follow."""
+        """Whether some transaction is a raw one, which no SQL may follow."""
         return any(isinstance(t, Raw) for t in self.transactions.values())
 
     def client(self, transaction: str) -> ClientSettings:
-        """The client of a transaction."""
+        """Return the client of a transaction."""
         return self.clients.get(transaction, ClientSettings())
 
     def __str__(self) -> str:
-        if self.raw:  # nobody makes up raw transactions: they come from files
+        if self.raw:  # raw transactions are never generated: they come from files
             return self.text
         return "\n".join(litmus_lines(self)) + "\n"
 
@@ -241,26 +242,26 @@ class Litmus(ReadableRepr):
 
 @dataclass(frozen=True, slots=True)
 class HistoryTest(ReadableRepr):
-    """An abstract history with the levels that it is expected to satisfy and to break."""
+    """Abstract history with the levels that are expected to admit and to forbid it."""
 
     name: str
-    """What it is called in answers and on the command line."""
+    """Name in results and on the command line."""
     title: str
-    """What it shows, in a sentence."""
+    """Description in one sentence."""
     source: str
-    """The paper, or the place in code, that it is from."""
+    """Paper or place in code that it is from."""
     history: History
-    """What is judged."""
+    """History that is checked."""
     holds: tuple[str, ...] = ()
-    """The levels that it satisfies."""
+    """Levels that admit it."""
     fails: tuple[str, ...] = ()
-    """The levels that it breaks."""
+    """Levels that forbid it."""
     tags: tuple[str, ...] = ()
-    """Words by which it is found."""
+    """Tags that select it."""
     text: str = ""
-    """The file, as its author wrote it."""
+    """Text of the file, as its author wrote it."""
     path: Path | None = None
-    """Where the file is."""
+    """Path of the file."""
 
     def __str__(self) -> str:
         return "\n".join(history_test_lines(self)) + "\n"
@@ -270,13 +271,14 @@ class HistoryTest(ReadableRepr):
 
 
 def _file(test: Litmus | HistoryTest) -> str:
-    """The file, with its name in a comment, so that it can be copied from where it is printed."""
+    """Return the file, with its name in a comment, so that it can be copied from the output."""
     return f"# {test.name}.toml\n{str(test).rstrip()}"
 
 
 def litmus_lines(test: Litmus) -> Iterator[str]:
-    """Title, schedule, tables, transactions, expectations, in that order; of SQL, not of raw
-    transactions.
+    """Yield the lines of a litmus file: title, schedule, tables, transactions, expectations.
+
+    For transactions in SQL, not for raw transactions.
     """
     yield from _head(test)
     if test.format != DELTA:
@@ -305,7 +307,7 @@ def litmus_lines(test: Litmus) -> Iterator[str]:
 
 
 def history_test_lines(test: HistoryTest) -> Iterator[str]:
-    """Title, history, levels, in that order."""
+    """Yield the lines of a history test: title, history, levels."""
     yield from _head(test)
     yield ""
     yield "[history]"
@@ -317,8 +319,10 @@ def history_test_lines(test: HistoryTest) -> Iterator[str]:
 
 
 def history_lines(history: History) -> Iterator[str]:
-    """The keys of the ``[history]`` table.
+    """Yield the lines of the ``[history]`` table.
 
+    Examples
+    --------
     >>> from isolitmus.model.history import History
     >>> list(history_lines(History.parse("r1(x0) w1(x1) c1")))
     ['T1 = "r(x0) w(x1)"']
@@ -398,7 +402,7 @@ def _table(schema: Schema, init: list[str]) -> Iterator[str]:
 
 
 def expectation_lines(expect: Expectation) -> Iterator[str]:
-    """The keys of a table ``[expect.WHO]``."""
+    """Yield the lines of a table ``[expect.WHO]``."""
     if expect.outcome:
         yield f"outcome  = {inline_table(_names(expect.outcome))}"
     if expect.error_class:
@@ -435,7 +439,7 @@ def _levels(expect: Expectation | HistoryTest) -> Iterator[str]:
 
 
 def _names(by: Mapping[str, tuple[str, ...]]) -> dict[str, str]:
-    """One name as a text, others as a list."""
+    """Return each single name as a string, several names as a list."""
     return {
         key: quoted(names[0]) if len(names) == 1 else toml_list(map(quoted, names))
         for key, names in by.items()

@@ -1,6 +1,4 @@
-"""A matrix of statements: the outcome of each statement if another one commits in between, by
-layout.
-"""
+"""Statement matrix: outcome of each statement if another commits in between, by table layout."""
 
 from __future__ import annotations
 
@@ -27,7 +25,7 @@ __all__ = [
 
 
 class MatrixPlace(NamedTuple):
-    """A case: the statement that is parked, the one that wins, and the layout."""
+    """Case of a matrix: parked statement, winning statement, and layout."""
 
     a: str
     winner: str
@@ -36,32 +34,34 @@ class MatrixPlace(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Matrix(ReadableRepr):
-    """Statements to be run beside each other. Tables, layouts and statements are as their file has
-    them, with places to be filled in (``specs.files.matrix_file.matrix_litmus``).
+    """Statements to run in pairs.
+
+    Tables, layouts and statements are templates as in their file, filled in by
+    ``specs.files.matrix_file.matrix_litmus``.
     """
 
     name: str
-    """What it is called on the command line."""
+    """Name on the command line."""
     title: str
-    """What it is about, in a sentence."""
+    """Description in one sentence."""
     source: str
-    """Where its statements are from."""
+    """Source of its statements."""
     tables: Mapping[str, Any]
-    """By name; ``t`` is the one that has layouts."""
+    """Tables by name; ``t`` is the one that has layouts."""
     layouts: Mapping[str, Any]
-    """Of the table ``t``, by name."""
+    """Layouts of the table ``t``, by name."""
     statements: Mapping[str, Any]
-    """By name."""
+    """Statements by name."""
     text: str = ""
-    """The file, as its author wrote it."""
+    """Text of the file, as its author wrote it."""
     format: str = DELTA
-    """Of the tables."""
+    """Format of the tables."""
 
     def __str__(self) -> str:
         return self.text
 
     def __repr__(self) -> str:
-        """What it is called, and how large it is."""
+        """Return the name, the title and the size."""
         each = count_of(len(self.statements), "statement")
         return (
             f"{self.name}: {self.title}\n  {each}, every pair, in"
@@ -70,11 +70,11 @@ class Matrix(ReadableRepr):
 
     @property
     def digest(self) -> str:
-        """What tells its text from others."""
+        """Digest of its text."""
         return text_digest(self.text)
 
     def places(self, layout: str | None = None) -> Iterator[MatrixPlace]:
-        """The cases, row by row, of one layout or of all."""
+        """Yield the cases, row by row, of one layout or of all."""
         for name in self.layouts if layout is None else [layout]:
             for a in self.statements:
                 for winner in self.statements:
@@ -87,19 +87,22 @@ LETTERS: Mapping[str, str] = {
     SILENT: "?",
     **{name: conflict.letter for name, conflict in CONFLICTS.items()},
 }
-"""How a grid shows an outcome."""
+"""Letter of each outcome in a grid."""
 OTHER = "x"
-"""How it shows a conflict that has no letter of its own."""
+"""Letter of a conflict that has none of its own."""
 NOT_MODELLED = "not modelled"
-"""The outcome of a case that the model refuses."""
+"""Outcome of a case that the model does not support."""
 
 
 def outcome_letter(outcome: str | None) -> str:
-    """An outcome as a letter: ``e`` for an error, a blank for what was not asked or is not
-    modelled.
+    """Return the letter of an outcome: ``e`` for an error, a blank for one not run or not modelled.
 
-    >>> outcome_letter("committed"), outcome_letter("error:SparkException"), outcome_letter("WriteConflict"), outcome_letter(None)
-    ('.', 'e', 'x', ' ')
+    Examples
+    --------
+    >>> outcome_letter("committed"), outcome_letter("error:SparkException"), outcome_letter(None)
+    ('.', 'e', ' ')
+    >>> outcome_letter("WriteConflict")
+    'x'
     """
     if outcome is None or outcome == NOT_MODELLED:
         return " "
@@ -111,20 +114,20 @@ class MatrixCase:
     """Outcome of one statement while another one committed in between."""
 
     place: MatrixPlace
-    """Which two, and on which layout."""
+    """Statements and layout of the case."""
     protocol: str
-    """Under which commit check."""
+    """Commit protocol."""
     engine: str
-    """Who was asked."""
+    """Engine that ran the case."""
     predicted: str
-    """How it ended, as the model has it."""
+    """Outcome that the model predicts."""
     observed: str | None = None
-    """How it was seen to end; None: no engine was asked."""
+    """Observed outcome; None if no engine ran the case."""
     differences: tuple[str, ...] = ()
-    """Between the two runs, in anything, a sentence each."""
+    """Differences between the two runs in any respect, a sentence each."""
 
     def to_json(self) -> dict[str, object]:
-        """The cell as docs/interface.md, 6, has it."""
+        """Return the case as a JSON object (docs/interface.md, 6)."""
         return {
             **self.place._asdict(),
             "protocol": self.protocol,

@@ -1,4 +1,4 @@
-"""Functions of things that do not change, remembered by which thing it is."""
+"""Memoization of functions of immutable objects, keyed by object identity."""
 
 from __future__ import annotations
 
@@ -13,14 +13,17 @@ __all__ = ["memoize_by_identity"]
 P = ParamSpec("P")
 R = TypeVar("R")
 MOST = 10_000
-"""So many results, and all are forgotten."""
+"""Maximum number of results; beyond it, all are dropped."""
 
 
 def memoize_by_identity(function: Callable[P, R]) -> Callable[P, R]:
-    """The function, which is not asked twice of the same objects: to hash an expression or a
-    statement takes as long as to walk it. Only for objects that do not change, given by position;
-    errors are not remembered.
+    """Return a function that remembers its results by the identity of its arguments.
 
+    Hashing an expression or a statement takes as long as walking it; its identity takes no time.
+    Only for immutable objects, as positional arguments; errors are not remembered.
+
+    Examples
+    --------
     >>> length = memoize_by_identity(len)
     >>> some = (1, 2)
     >>> length(some), length(some), length((3,))
@@ -35,7 +38,7 @@ def memoize_by_identity(function: Callable[P, R]) -> Callable[P, R]:
         if found is None:
             if len(known) >= MOST:
                 known.clear()
-            # the objects are kept, too: else another one might get the place of one of them
+            # Keep the arguments alive: otherwise another object may get the id of one of them.
             found = known[key] = args, function(*args, **kwargs)
         return found[1]
 

@@ -1,8 +1,9 @@
-"""Choices where nobody can compute what is so: one answer after another is tried.
+"""Nondeterministic choice: all answers to questions that the model cannot compute are tried in
+turn.
 
-Who comes to such a place has ``TriedAnswers`` at hand and asks a question, with all answers that
-there are; without choices it is undetermined at once. ``enumerate_choices`` tries all: it begins
-anew for each answer to the first question that has none yet.
+Code that reaches such a question calls ``choose`` with all possible answers; without
+``TriedAnswers`` the result is undetermined. ``enumerate_choices`` tries all answers: for each
+answer to the first open question, it runs the computation again from the start.
 """
 
 from __future__ import annotations
@@ -21,11 +22,11 @@ __all__ = ["MOST_TRIES", "OpenQuestion", "TriedAnswers", "choose", "enumerate_ch
 
 Done = TypeVar("Done")
 MOST_TRIES = 2_000
-"""So often it is begun anew."""
+"""Maximum number of runs."""
 
 
 class OpenQuestion(UndeterminedError):
-    """A question that has no answer yet, and its answers."""
+    """Question that has no answer yet, with its possible answers."""
 
     def __init__(self, text: str, question: Hashable, answers: tuple[Value, ...]) -> None:
         super().__init__(text)
@@ -34,21 +35,43 @@ class OpenQuestion(UndeterminedError):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TriedAnswers:
-    """The answers that are tried, by who asks and what; ``who`` asks next."""
+    """Answers that are tried, by asking transaction and question; ``who`` is the next to ask."""
 
     tried: Mapping[Hashable, Value]
     who: str = ""
 
     def of(self, who: str) -> TriedAnswers:
-        """The same, where it is this transaction whose statement and commit raise questions."""
+        """Return these answers with `who` as the transaction that asks."""
         return TriedAnswers(self.tried, who)
 
 
 def choose(
     choices: TriedAnswers | None, question: Hashable, answers: tuple[Value, ...], why: str
 ) -> Value:
-    """The answer that is tried; one question of one transaction has one answer. UndeterminedError
-    with ``why`` if there are no choices.
+    """Return the answer that is tried; a question of one transaction has one answer.
+
+    Parameters
+    ----------
+    choices : TriedAnswers or None
+        Answers that are tried.
+    question : hashable
+        Identity of the question.
+    answers : tuple
+        All possible answers.
+    why : str
+        Description of what is undetermined.
+
+    Raises
+    ------
+    UndeterminedError
+        If `choices` is None.
+    OpenQuestion
+        If the question has no answer yet.
+
+    Examples
+    --------
+    >>> choose(TriedAnswers({("a", "first"): True}, "a"), "first", (True, False), "unknown order")
+    True
     """
     if choices is None:
         raise UndeterminedError(why)
@@ -61,10 +84,18 @@ def choose(
 def enumerate_choices(
     once: Callable[[TriedAnswers], Done], most: int = MOST_TRIES
 ) -> Iterator[Done]:
-    """What comes out with every answer to every question; UndeterminedError where that is begun
-    more than ``most`` times, or where one way is undetermined for another reason.
+    """Yield the result of `once` for every answer to every question that it asks.
 
-    >>> list(enumerate_choices(lambda choices: [choose(choices, k, (True, False), "who knows") for k in "ab"]))
+    Raises
+    ------
+    UndeterminedError
+        If `once` runs more than `most` times, or if one run is undetermined for another reason.
+
+    Examples
+    --------
+    >>> def once(choices):
+    ...     return [choose(choices, k, (True, False), "who knows") for k in "ab"]
+    >>> list(enumerate_choices(once))
     [[True, True], [True, False], [False, True], [False, False]]
     """
     left: list[dict[Hashable, Value]] = [{}]

@@ -1,12 +1,9 @@
-"""Adya's notation of histories: reading it, and what deletes mean in it.
+"""Parser of Adya's notation of histories, and the meaning of deletes in it.
 
-Adya's notation of histories, read: ``r(x0) w(y1)`` and, on one line, ``r1(x0) w1(x1) c1``.
-
-What a history says by ``d1(x1)``: T1 deleted x, and left a version that is dead (Adya 1999, section
-4.1).
-
-A dead version is the last of its object, and matches no predicate. Both can be said of any version,
-and so it is kept: as a write, with an order of versions and what does not match.
+A transaction is written ``r(x0) w(y1)``, a history on one line ``r1(x0) w1(x1) c1``. ``d1(x1)``
+says that T1 deleted x and left a dead version (Adya 1999, section 4.1). A dead version is the last
+one of its object and matches no predicate. The model can state both for any version; therefore a
+delete becomes a write, pairs of the version order, and match bits.
 """
 
 from __future__ import annotations
@@ -52,7 +49,7 @@ VersionPair = tuple["Version", "Version"]
 
 @dataclass(frozen=True, slots=True)
 class DeadWrite(Write):
-    """``d(x2)``: the object was deleted; this version of it is dead."""
+    """Delete ``d(x2)``: this version of the object is dead."""
 
     def __str__(self) -> str:
         return f"d({self.version})"
@@ -61,9 +58,16 @@ class DeadWrite(Write):
 def expand_deletes(
     transactions: Sequence[Transaction], order: Sequence[VersionPair]
 ) -> tuple[tuple[Transaction, ...], tuple[VersionPair, ...]]:
-    """The transactions and the order of versions, with what deletes mean; HistoryError if an object
-    is deleted twice, or if what is dead matches, or was overwritten by its own writer.
+    """Return transactions and version order with deletes expanded.
 
+    Raises
+    ------
+    HistoryError
+        If an object is deleted twice, or if a dead version matches a predicate or was overwritten
+        by its own writer.
+
+    Examples
+    --------
     >>> from isolitmus.model.history import History
     >>> History.parse("w1(x1) d2(x2) r3(P: x1*)").to_table()
     {'T1': 'w(x1)', 'T2': 'w(x2)', 'T3': 'r(P: x1* | x2)', 'order': ['x1 < x2']}
@@ -90,7 +94,7 @@ def expand_deletes(
 
 
 def _dead(transactions: Iterable[Transaction]) -> list[Version]:
-    """The dead versions, those of aborted transactions, too."""
+    """Return the dead versions, including those of aborted transactions."""
     dead = []
     for transaction in transactions:
         for operation in transaction.operations:
@@ -112,7 +116,7 @@ def _dead(transactions: Iterable[Transaction]) -> list[Version]:
 
 
 def _last(there: Sequence[Transaction]) -> dict[str, Version]:
-    """The dead version of each object, where it is known which that is."""
+    """Return the dead version of each object for which it is known."""
     last: dict[str, Version] = {}
     certain = [t for t in there if t.status == "committed"]
     for version in _dead(certain):
@@ -130,8 +134,9 @@ def _last(there: Sequence[Transaction]) -> dict[str, Version]:
 def _plain(
     operation: Operation, dead: Sequence[Version], said: Mapping[str, Collection[Version]]
 ) -> Operation:
-    """The operation without deletes; a read by predicate says of each dead version of its objects
-    that it does not match.
+    """Return the operation without deletes.
+
+    A predicate read gets a match bit False for each dead version of its objects.
     """
     if isinstance(operation, DeadWrite):
         return Write(operation.version)
@@ -150,7 +155,8 @@ def _plain(
 
 
 STEP = re.compile(
-    r"(?P<kind>[rwd])(?P<by>[0-9]{0,9})\((?P<inside>[^()]*)\)|(?P<end>[bca])(?P<who>[0-9]{1,9})|\[(?P<order>[^][]*)\]"
+    r"(?P<kind>[rwd])(?P<by>[0-9]{0,9})\((?P<inside>[^()]*)\)"
+    r"|(?P<end>[bca])(?P<who>[0-9]{1,9})|\[(?P<order>[^][]*)\]"
 )
 VERSION = re.compile(
     r"(?:([A-Za-z_]+)|([A-Za-z_]\w*[0-9]\w*)_)(0|[1-9][0-9]{0,8})(?::([1-9][0-9]{0,8}))?", re.ASCII
@@ -168,8 +174,10 @@ MOMENT = re.compile(r"(T[1-9][0-9]{0,8})(?:\.(start|end)|\[([1-9][0-9]{0,8})\])?
 
 
 def read_operations(text: str, where: str) -> tuple[Operation, ...]:
-    """The operations of one transaction; ``where`` begins the message of a HistoryError.
+    """Return the operations of one transaction; `where` begins the message of a HistoryError.
 
+    Examples
+    --------
     >>> [str(operation) for operation in read_operations("r(x0) r(P: x0*,y0) w(y1)", "T1")]
     ['r(x0)', 'r(P: x0*, y0)', 'w(y1)']
     """
@@ -184,12 +192,26 @@ def read_operations(text: str, where: str) -> tuple[Operation, ...]:
 def read_linear(
     text: str, unknown: Sequence[str] = ()
 ) -> tuple[tuple[Transaction, ...], tuple[tuple[Version, Version], ...], tuple[Moment, ...]]:
-    """The transactions of a history on one line, by number, its observed version order, and what
-    began, was done and ended when, if it says that any began.
+    """Parse a history on one line.
 
-    A transaction that neither commits nor aborts is unknown, unless none of them does: then all
-    committed but those that are named as ``unknown``. A version that is written on the line must be
-    written before another transaction reads it.
+    A version that is written on the line must be written before another transaction reads it.
+
+    Parameters
+    ----------
+    text : str
+        The history.
+    unknown : sequence of str
+        Names of transactions whose end is unknown.
+
+    Returns
+    -------
+    transactions : tuple of Transaction
+        Transactions by number. One that neither commits nor aborts has status unknown, unless none
+        does: then all committed except those in `unknown`.
+    order : tuple of pairs of Version
+        Observed version order.
+    schedule : tuple of Moment
+        Begins, operations and ends in order; empty if the text has no begin.
     """
     if APART.match(text.lstrip()):
         return _read_apart(text, unknown)
@@ -258,7 +280,7 @@ def read_linear(
 def _read_apart(
     text: str, unknown: Sequence[str]
 ) -> tuple[tuple[Transaction, ...], tuple[tuple[Version, Version], ...], tuple[Moment, ...]]:
-    """The same of transactions that stand apart: ``T1: r(x2) w(y1); T2 (aborted): r(y1) w(x2) [x0 <
+    """Parse transactions that are listed one by one: ``T1: r(x2) w(y1); T2 (aborted): r(y1) [x0 <
     x2]``.
     """
     body, *rest = text.split("[")
@@ -286,8 +308,10 @@ def _read_apart(
 
 
 def read_order(text: str) -> list[tuple[Version, Version]]:
-    """The neighbours in a chain of versions.
+    """Return the adjacent pairs in a chain of versions.
 
+    Examples
+    --------
     >>> [(str(a), str(b)) for a, b in read_order("x0 < x2 < x1")]
     [('x0', 'x2'), ('x2', 'x1')]
     """
@@ -307,8 +331,10 @@ def read_order(text: str) -> list[tuple[Version, Version]]:
 
 
 def read_schedule(text: str) -> tuple[Moment, ...]:
-    """What began, was done and ended, one after another; a name alone is all of it at once.
+    """Return the moments of a schedule in order; a name alone stands for the whole transaction.
 
+    Examples
+    --------
     >>> read_schedule("T1.start T2 T1[1] T1.end")
     ((1, 'start'), (2, 'start'), (2, 'end'), (1, 1), (1, 'end'))
     """
@@ -332,8 +358,10 @@ def read_schedule(text: str) -> tuple[Moment, ...]:
 
 
 def moment_words(number: int, moment: str | int) -> str:
-    """A moment of a schedule as it is written; ``both``: the start and the end, and all between.
+    """Return a moment of a schedule in its notation; ``both`` stands for the whole transaction.
 
+    Examples
+    --------
     >>> moment_words(1, "start"), moment_words(2, 3), moment_words(3, "both")
     ('T1.start', 'T2[3]', 'T3')
     """
@@ -343,8 +371,10 @@ def moment_words(number: int, moment: str | int) -> str:
 
 
 def read_transaction_name(name: str, where: str) -> int:
-    """The number of a transaction from its name.
+    """Return the number of a transaction from its name.
 
+    Examples
+    --------
     >>> read_transaction_name("T12", "aborted")
     12
     """

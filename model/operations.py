@@ -1,19 +1,15 @@
-"""Operations of transactions, what was observed of a history, and match bits.
+"""Operations of transactions, observed histories, and match bits of predicates.
 
-What the transactions of a history did: reads of items, reads by predicate, writes.
+Operations are item reads, predicate reads and writes, in Adya's notation. A version is named by its
+object and the number of the transaction that wrote it: ``x2`` is the last version of x that T2
+wrote, ``x0`` the version before the history. Earlier versions by T2 are ``x2:1``, ``x2:2``, …. In
+an object name with digits, an underscore separates the number: ``k7_2``.
 
-A version is called by its object and the number of the transaction that wrote it: ``x2`` is what T2
-left of x, ``x0`` what was there before the history. The notation is Adya's; what T2 made of x
-before is ``x2:1``, ``x2:2``, …, and a name with digits is told from the number: ``k7_2``.
-
-What a history holds, before it is asked anything: transactions, sessions, observed orders, what was
-when, named sets.
-
-Match bits: which versions match a predicate, as far as the reads of a history state it.
-
-An object that some read of a predicate names is in its range, no other is. A version of which no
-read states whether it matches counts as a change (see ``model.history``); an initial one that no
-read lists was not born yet and matches nothing.
+An observed history consists of transactions, sessions, observed orders, real-time order and named
+sets. Match bits say which versions match a predicate, as far as the reads of a history state it. An
+object that some read of a predicate names is in its range, no other is. A version without a match
+bit counts as a change (see ``model.history``). An initial version that no read lists does not exist
+yet and matches nothing.
 """
 
 from __future__ import annotations
@@ -49,16 +45,20 @@ __all__ = [
 ]
 
 INITIAL = 0
-"""The number of the transaction that wrote what was there before the history."""
+"""Number of the transaction that wrote the initial versions."""
 
 Status = Literal["committed", "aborted", "unknown"]
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Version:
-    """What a transaction left of an object, or had made of it before: ``part`` 1 is its first
-    version, 2 the next, and 0 the last.
+    """Version of an object that a transaction wrote.
 
+    ``part`` is 0 for the last version that the transaction wrote, 1 for its first, 2 for its
+    second, …
+
+    Examples
+    --------
     >>> print(Version("x", 2), Version("x", 2, 1), Version("k7", 2))
     x2 x2:1 k7_2
     """
@@ -73,13 +73,13 @@ class Version:
 
     @property
     def last(self) -> Version:
-        """What its writer left."""
+        """Last version of the object by the same writer."""
         return Version(self.object, self.writer)
 
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """Whether a version matches a predicate; one that does has a star."""
+    """Match bit of a version for a predicate; a matching version has a star."""
 
     version: Version
     matches: bool
@@ -90,7 +90,7 @@ class Match:
 
 @dataclass(frozen=True, slots=True)
 class ItemRead:
-    """``r(x0)``: this version was read."""
+    """Item read ``r(x0)`` of a version."""
 
     version: Version
 
@@ -100,12 +100,12 @@ class ItemRead:
 
 @dataclass(frozen=True, slots=True)
 class PredicateRead:
-    """``r(P: x0*, y0 | z3*)``: x0 and y0 were there, of which x0 matched P.
+    """Predicate read ``r(P: x0*, y0 | z3*)``: x0 and y0 were visible, and x0 matched P.
 
-    ``seen`` is the version set. ``others``, after the bar, are versions that were not there and of
-    which it is stated whether they match. An object that is named in some read of P but not in the
-    version set of this one was seen in its initial version. An initial version that no read of P
-    names was not born yet and matches nothing (Adya lists visible versions only).
+    ``seen`` is the version set. ``others``, after the bar, are versions outside it with their match
+    bits. An object that is named in some read of P but not in the version set of this one was seen
+    in its initial version. An initial version that no read of P names does not exist yet and
+    matches nothing (Adya lists visible versions only).
     """
 
     predicate: str
@@ -120,7 +120,7 @@ class PredicateRead:
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """``w(x2)``: this version was written."""
+    """Write ``w(x2)`` of a version."""
 
     version: Version
 
@@ -133,7 +133,7 @@ Operation = ItemRead | PredicateRead | Write
 
 @dataclass(frozen=True, slots=True)
 class Transaction:
-    """A transaction: its number, what it did in order, and how it ended as far as anyone knows."""
+    """Transaction: number, operations in order, and status as far as it is known."""
 
     number: int
     operations: tuple[Operation, ...]
@@ -145,12 +145,12 @@ class Transaction:
 
     @property
     def writes(self) -> tuple[Version, ...]:
-        """The versions that it left, in order."""
+        """Last version of each object that the transaction wrote, in order."""
         return tuple(version for version in self.written if not version.part)
 
     @property
     def written(self) -> tuple[Version, ...]:
-        """The versions that it wrote, in order, those before the last ones, too."""
+        """All versions that the transaction wrote, in order, including intermediate ones."""
         return tuple(op.version for op in self.operations if isinstance(op, Write))
 
     def __str__(self) -> str:
@@ -158,10 +158,13 @@ class Transaction:
 
 
 def read_versions(operation: Operation) -> tuple[Version, ...]:
-    """The versions that an operation read.
+    """Return the versions that an operation read.
 
+    Examples
+    --------
     >>> from isolitmus.model.notation import read_operations
-    >>> [list(map(str, read_versions(one))) for one in read_operations("r(x0) r(P: x0, y0 | z0) w(y1)", "T1")]
+    >>> found = read_operations("r(x0) r(P: x0, y0 | z0) w(y1)", "T1")
+    >>> [list(map(str, read_versions(operation))) for operation in found]
     [['x0'], ['x0', 'y0'], []]
     """
     match operation:
@@ -174,42 +177,48 @@ def read_versions(operation: Operation) -> tuple[Version, ...]:
 
 
 Moment = tuple[int, Literal["start", "end"] | int]
-"""The number of a transaction, and whether it started or ended then, or which of its operations,
-from 1, was done.
-"""
+"""Number of a transaction, with its start, its end, or the number (from 1) of its operation."""
 
 
 @dataclass(frozen=True, slots=True)
 class ObservedHistory:
-    """What was seen of transactions. A ``model.history.History`` is one without defects, that gives
-    frames.
+    """Observations of transactions.
+
+    ``model.history.History`` is one without contradictions, from which frames are built.
     """
 
     transactions: tuple[Transaction, ...]
-    """In the order of their numbers."""
+    """Transactions in the order of their numbers."""
     sessions: tuple[tuple[int, ...], ...] = ()
-    """Numbers of transactions, one after another; one that no session names is a session of its
-    own.
+    """Numbers of the transactions of each session, in order; a transaction that no session names is
+    a session of its own.
     """
     order: tuple[tuple[Version, Version], ...] = ()
-    """Versions of one object, of which the first was observed to come first."""
+    """Pairs of versions of one object, the first of which was observed to come first."""
     schedule: tuple[Moment, ...] = ()
-    """What began, was done and ended, one after another in real time, as far as anybody knows. A
-    transaction that ends right after it started did all that it did in between.
+    """Starts, operations and ends in real time, as far as known. A transaction that ends right
+    after its start executed all its operations in between.
     """
     sets: tuple[tuple[str, tuple[int, ...]], ...] = ()
-    """Sets of transactions that the history names, such as who asked for which level, by number."""
+    """Named sets of transactions (by number), such as those that requested a level."""
 
     @property
     def operations(self) -> int:
-        """The number of reads and writes of all transactions."""
+        """Number of reads and writes of all transactions."""
         return sum(len(transaction.operations) for transaction in self.transactions)
 
     def moments(self) -> tuple[tuple[int, int | None], ...] | None:
-        """Every operation, by the number of its transaction and its place from 1, and every end
-        (None), as they came; None if the schedule does not say that of all. Whose end is unknown
-        ended last.
+        """Return every operation and every end in real-time order, or None if the schedule is
+        incomplete.
 
+        Returns
+        -------
+        tuple of (int, int or None)
+            Number of the transaction, and number of its operation from 1 or None for its end. A
+            transaction with unknown end ends last.
+
+        Examples
+        --------
         >>> from isolitmus.model.history import History
         >>> History.parse("b1 w1(x1) b2 r2(x1) c2 c1").moments()
         ((1, 1), (2, 1), (2, None), (1, None))
@@ -230,11 +239,11 @@ class ObservedHistory:
         return tuple(found) if wanted == {*found} else None
 
     def versions(self) -> frozenset[Version]:
-        """All that somebody wrote, those before the last ones, too; not what was there before."""
+        """Return all written versions, including intermediate ones, without initial versions."""
         return frozenset(version for t in self.transactions for version in t.written)
 
     def matches(self) -> dict[tuple[str, Version], bool]:
-        """The stated match bits of all predicates."""
+        """Return the stated match bits, by predicate and version."""
         return {
             (read.predicate, match.version): match.matches
             for _, read in self.predicate_reads()
@@ -242,7 +251,7 @@ class ObservedHistory:
         }
 
     def predicate_reads(self) -> Iterator[tuple[Transaction, PredicateRead]]:
-        """Every read by predicate with its transaction, in order."""
+        """Yield every predicate read with its transaction, in order."""
         for transaction in self.transactions:
             for operation in transaction.operations:
                 if isinstance(operation, PredicateRead):
@@ -250,9 +259,12 @@ class ObservedHistory:
 
 
 def shorten_schedule(moments: Sequence[Moment]) -> tuple[Moment, ...]:
-    """A schedule without the operations of who did all at once, of whom its start and its end say
-    it.
+    """Return a schedule without the operations of transactions that ran without interruption.
 
+    Their start and end already imply these operations.
+
+    Examples
+    --------
     >>> shorten_schedule([(1, "start"), (2, "start"), (2, 1), (2, "end"), (1, 1), (1, "end")])
     ((1, 'start'), (2, 'start'), (2, 'end'), (1, 1), (1, 'end'))
     """
@@ -267,7 +279,9 @@ def shorten_schedule(moments: Sequence[Moment]) -> tuple[Moment, ...]:
 
 
 def unordered(history: ObservedHistory) -> tuple[tuple[Version, Version], ...]:
-    """The pairs of versions, of transactions that did not abort, whose order nobody observed."""
+    """Return the pairs of versions, of transactions that did not abort, whose order was not
+    observed.
+    """
     observed = observed_orders(history)
     possible = frozenset(t.number for t in history.transactions if t.status != "aborted")
     return tuple(
@@ -279,6 +293,7 @@ def unordered(history: ObservedHistory) -> tuple[tuple[Version, Version], ...]:
 
 
 def writers_of_objects(history: ObservedHistory, committed: frozenset[int]) -> dict[str, list[int]]:
+    """Return the numbers of the committed writers of each object."""
     writers: dict[str, list[int]] = defaultdict(list)
     for transaction in history.transactions:
         if transaction.number in committed:
@@ -288,7 +303,7 @@ def writers_of_objects(history: ObservedHistory, committed: frozenset[int]) -> d
 
 
 def observed_orders(history: ObservedHistory) -> dict[str, set[tuple[int, int]]]:
-    """The observed pairs of writers of each object, closed under transitivity."""
+    """Return the observed pairs of writers of each object, closed under transitivity."""
     pairs: dict[str, set[tuple[int, int]]] = defaultdict(set)
     for first, second in history.order:
         pairs[first.object].add((first.writer, second.writer))
@@ -303,8 +318,11 @@ def observed_orders(history: ObservedHistory) -> dict[str, set[tuple[int, int]]]
 
 @dataclass(frozen=True, slots=True)
 class MatchBits:
-    """The stated bits, and the objects in the range of each predicate in the order of their naming.
+    """Stated match bits, and the range of each predicate: its objects in the order of first
+    mention.
 
+    Examples
+    --------
     >>> from isolitmus.model.history import History
     >>> from isolitmus.model.operations import Version
     >>> matches = MatchBits.of(History.parse("r1(P: x0*, y0 | x2) w2(x2) w3(x3)").matches())
@@ -317,19 +335,21 @@ class MatchBits:
 
     @classmethod
     def of(cls, bits: Mapping[tuple[str, Version], bool]) -> MatchBits:
-        """The bits that the reads of a history state (``History.matches``)."""
+        """Return the match bits that the reads of a history state (``History.matches``)."""
         ranges: dict[str, dict[str, None]] = {}
         for predicate, version in bits:
             ranges.setdefault(predicate, {})[version.object] = None
         return cls(bits, {predicate: tuple(objects) for predicate, objects in ranges.items()})
 
     def seen(self, read: PredicateRead) -> dict[str, int]:
-        """The version set of a read: of every object in the range, who wrote the version seen."""
+        """Return the version set of a read: for every object in the range, the writer of the
+        version seen.
+        """
         stated = {match.version.object: match.version.writer for match in read.seen}
         return {name: stated.get(name, INITIAL) for name in self.ranges.get(read.predicate, ())}
 
     def changes(self, predicate: str, before: Version, after: Version) -> bool:
-        """Whether one of two versions matches and the other does not, or nobody states it."""
+        """Return whether exactly one of two versions matches, or a match bit is missing."""
         old, new = self._bit(predicate, before), self._bit(predicate, after)
         return old is None or new is None or old != new
 

@@ -1,8 +1,5 @@
-"""Reasons and edges: why a pair is in a relation, and the pair with its reason.
-
-Why a pair is in a relation, as data: what kind of reason it is, and whom and what it is about.
-
-An edge: one pair of a relation of a frame, with the reason why it is there.
+"""Reasons why pairs are in relations, as data, and edges: pairs of a frame's relation with a
+reason.
 """
 
 from __future__ import annotations
@@ -24,10 +21,10 @@ __all__ = ["Edge", "Item", "Reason"]
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """What was read or written: a row of a table, by its identity, with its values.
+    """Item that was read or written: a row of a table, with its identity and values.
 
-    What stands for something else of a table, its definition say, is an item whose table and
-    identity are both what it is called; without values it was not there.
+    For anything else of a table, such as its definition, table and identity are both its name.
+    Without values, the item did not exist.
     """
 
     table: str
@@ -36,17 +33,20 @@ class Item:
 
     @property
     def named(self) -> bool:
-        """Whether it is no row."""
+        """Whether the item is not a row."""
         return self.table == self.id
 
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """A reason: its kind, and its nouns by the part that they have in it.
+    """Reason: its kind, and its nouns by their role.
 
-    ``str`` puts it into a clause that reads after "because". A kind without words of its own
-    in ``checker.render.reasons`` is its own words, with the nouns in braces. ``Reason()`` is none.
+    ``str`` returns a clause that reads after "because". A kind without a text of its own in
+    ``checker.render.reasons`` is used as a template, with the nouns in braces. ``Reason()`` is
+    empty.
 
+    Examples
+    --------
     >>> import isolitmus.checker  # which has the words
     >>> missed = Reason.of("saw", reader="b", version=3)
     >>> missed["reader"], str(missed)
@@ -62,7 +62,7 @@ class Reason:
 
     @classmethod
     def of(cls, kind: str, /, **nouns: Any) -> Reason:
-        """The reason of a kind with these nouns."""
+        """Return the reason of a kind with these nouns."""
         return cls(kind, nouns)
 
     def __getitem__(self, noun: str) -> Any:
@@ -75,42 +75,47 @@ class Reason:
         return render(self)
 
     def but(self, **nouns: Any) -> Reason:
-        """The same with other nouns in some places."""
+        """Return this reason with some nouns replaced."""
         return replace(self, nouns={**self.nouns, **nouns})
 
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """One pair of a base relation, with the reason why it is there.
+    """Pair of a base relation, with its reason.
 
+    Examples
+    --------
     >>> from isolitmus.model.reason import Reason
     >>> from isolitmus.model.vocabulary import Term
-    >>> locked = Term("waits", "locking", "the first waits for a lock of the second", verb="waits for")
-    >>> Edge("a", "b", "rw", Reason()).term.verb, Edge("a", "b", "waits", Reason(), locked).term.verb
-    ('does not see', 'waits for')
+    >>> meaning = "the first waits for a lock of the second"
+    >>> locked = Term("waits", "locking", meaning, verb="waits for")
+    >>> Edge("a", "b", "rw", Reason()).term.verb
+    'does not see'
+    >>> Edge("a", "b", "waits", Reason(), locked).term.verb
+    'waits for'
     """
 
     source: str
-    """The name of the first node."""
+    """Name of the first node."""
     target: str
-    """The name of the second."""
+    """Name of the second node."""
     kind: str
-    """The relation; or an expression over it, ``rw^-1``."""
+    """Relation, or an expression over it such as ``rw^-1``."""
     reason: Reason
-    """Why the pair is in it."""
+    """Reason why the pair is in the relation."""
     own: Term | None = None
-    """What a format says of a relation of its own."""
+    """Term of a relation that only the format has."""
 
     @property
     def term(self) -> Term | None:
-        """What its kind means; None if that is no single base relation (``rw^-1``)."""
+        """Meaning of its kind; None if that is not a single base relation (``rw^-1``)."""
         if self.own is not None and self.own.name == self.kind:
             return self.own
         return RELATIONS.get(self.kind)
 
     @property
     def why(self) -> str:
-        """The reason in words."""
+        """Reason as text."""
         return str(self.reason)
 
     def __str__(self) -> str:

@@ -1,4 +1,4 @@
-"""A table of data, and what it converts to."""
+"""Table of data, with its conversions."""
 
 from __future__ import annotations
 
@@ -19,14 +19,17 @@ if TYPE_CHECKING:
 __all__ = ["Datum", "Records", "Tabular"]
 
 Datum = str | int | None
-"""A value of a table; None where there is none."""
+"""Value in a table; None if it is missing."""
 
 
 @dataclass(frozen=True, slots=True)
 class Records(ReadableRepr):
     """Rows with a value for each column.
 
-    >>> print(Records(("level", "forbidden"), (("serializable", 3), ("causal", None))).to_csv(), end="")
+    Examples
+    --------
+    >>> levels = Records(("level", "forbidden"), (("serializable", 3), ("causal", None)))
+    >>> print(levels.to_csv(), end="")
     level,forbidden
     serializable,3
     causal,
@@ -37,7 +40,9 @@ class Records(ReadableRepr):
 
     @classmethod
     def together(cls, tables: Iterable[Records]) -> Records:
-        """One table of the rows of several that have the same columns, at least one."""
+        """Return one table with the rows of several tables (at least one) that have the same
+        columns.
+        """
         every = list(tables)
         assert len({table.columns for table in every}) == 1
         return cls(every[0].columns, tuple(chain.from_iterable(table.rows for table in every)))
@@ -46,7 +51,7 @@ class Records(ReadableRepr):
         return first_lines(self.to_csv().splitlines())
 
     def to_csv(self) -> str:
-        """The rows below the names of the columns, with commas; empty where there is no value."""
+        """Return the table as CSV with a header; missing values are empty."""
         text = StringIO()
         lines = csv.writer(text, lineterminator="\n")
         lines.writerow(self.columns)
@@ -54,7 +59,7 @@ class Records(ReadableRepr):
         return text.getvalue()
 
     def to_pandas(self) -> DataFrame:
-        """The rows as a data frame of pandas; IsolitmusError if pandas is not installed."""
+        """Return the table as a pandas DataFrame; IsolitmusError if pandas is not installed."""
         try:
             from pandas import DataFrame
         except ImportError:
@@ -66,19 +71,19 @@ class Records(ReadableRepr):
 
 
 class Tabular:
-    """What has ``records``."""
+    """Result that has ``records``."""
 
     __slots__ = ()
 
     @property
     def records(self) -> Records:
-        """What it has found, as a table."""
+        """Result as a table."""
         raise NotImplementedError
 
     def to_csv(self) -> str:
-        """Its records with commas, below the names of the columns."""
+        """Return the records as CSV with a header."""
         return self.records.to_csv()
 
     def to_pandas(self) -> DataFrame:
-        """Its records as a data frame of pandas; IsolitmusError if pandas is not installed."""
+        """Return the records as a pandas DataFrame; IsolitmusError if pandas is not installed."""
         return self.records.to_pandas()

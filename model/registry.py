@@ -1,6 +1,4 @@
-"""Records by name: those that ship, those of installed packages, and those that a program
-offers.
-"""
+"""Registries of named records: built-in ones, those of installed packages, and registered ones."""
 
 from __future__ import annotations
 
@@ -19,23 +17,32 @@ __all__ = ["Named", "Registry"]
 
 
 class Named(Protocol):
-    """What a registry holds: something with a name."""
+    """Entry of a registry: an object with a name."""
 
     @property
     def name(self) -> str:
-        """What files and commands call it."""
+        """Name in files and commands."""
 
 
 Record = TypeVar("Record", bound=Named)
 
 
 class Registry(Generic[Record]):
-    """The records of one kind, ``what`` they are in a word.
+    """Registry of records of one kind.
 
-    ``shipped`` gives the place of each that ships, which is read when it is asked for, ``aliases``
-    other names of those. An installed package offers its own by entry points in the group
-    ``isolitmus.WHATs``.
+    An installed package adds its own by entry points in the group ``isolitmus.WHATs``.
 
+    Parameters
+    ----------
+    what : str
+        Kind of the records, in a word.
+    shipped : mapping of str to str
+        Import path of each built-in record, which is imported on first use.
+    aliases : mapping of str to str, optional
+        Other names of built-in records.
+
+    Examples
+    --------
     >>> class Colour:
     ...     def __init__(self, name): self.name = name
     >>> colours = Registry[Colour]("colour", {"red": "paint.reds:RED"}, {"rouge": "red"})
@@ -59,8 +66,8 @@ class Registry(Generic[Record]):
         self._known: dict[str, Record] = {}
 
     def offer(self, one: Record) -> Record:
-        """Make a record known by its name, as an entry point does; ValueError if another one has
-        it.
+        """Register a record by its name, as an entry point does; ValueError if another one has the
+        name.
         """
         if one.name in {*self.shipped, *self.aliases} or self._known.get(one.name, one) is not one:
             raise ValueError(f"there is another {self.what} '{one.name}' already")
@@ -69,7 +76,7 @@ class Registry(Generic[Record]):
 
     @contextmanager
     def offered(self, one: Record) -> Iterator[Record]:
-        """A record that is known while the block lasts."""
+        """Register a record for the duration of the block."""
         before = dict(self._known)
         try:
             yield self.offer(one)
@@ -77,12 +84,12 @@ class Registry(Generic[Record]):
             self._known = before
 
     def names(self) -> tuple[str, ...]:
-        """The names of those that are known, sorted, without aliases."""
+        """Return the names of known records, sorted, without aliases."""
         installed = _installed(self.group, *sys.path).names
         return tuple(sorted({*self.shipped, *self._known, *installed}))
 
     def named(self, name: str) -> Record:
-        """The record of a name; UnknownName with the near miss if there is none."""
+        """Return the record of this name; UnknownName, with a suggestion, if there is none."""
         own = self.aliases.get(name, name)
         if own not in self._known:
             if own in self.shipped:
@@ -98,7 +105,8 @@ class Registry(Generic[Record]):
 
 @cache
 def _installed(group: str, *_path: str) -> EntryPoints:
-    """What installed packages offer in a group; all of their metadata is read for it, once for each
-    path.
+    """Return the entry points of installed packages in a group.
+
+    This reads the metadata of all packages, once for each path.
     """
     return entry_points(group=group)

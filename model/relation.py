@@ -1,6 +1,4 @@
-"""Relations over a numbered set of nodes, as bitsets: row i holds a bit for every j with (i, j) in
-it.
-"""
+"""Binary relations over numbered nodes, as bit masks: bit j of row i is set if (i, j) is a pair."""
 
 from __future__ import annotations
 
@@ -18,8 +16,10 @@ __all__ = ["Relation", "bits"]
 
 
 def bits(mask: int) -> Iterator[int]:
-    """The positions of the set bits, ascending.
+    """Yield the positions of the set bits of `mask`, ascending.
 
+    Examples
+    --------
     >>> list(bits(0b1011))
     [0, 1, 3]
     """
@@ -31,8 +31,10 @@ def bits(mask: int) -> Iterator[int]:
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """A binary relation on ``{0 … n-1}``; ``rows[i]`` is the bitset of i's successors.
+    """Binary relation on ``{0 … n-1}``; bit j of ``rows[i]`` says that j is a successor of i.
 
+    Examples
+    --------
     >>> r = Relation.of(3, [(0, 1), (1, 2)])
     >>> (r @ r).pairs()
     [(0, 2)]
@@ -44,7 +46,7 @@ class Relation:
 
     @classmethod
     def of(cls, n: int, pairs: Iterable[tuple[int, int]]) -> Relation:
-        """The relation on n nodes with these pairs; a pair outside is a FrameError."""
+        """Return the relation on n nodes with these pairs; FrameError if a pair is out of range."""
         rows = [0] * n
         for i, j in pairs:
             if not (0 <= i < n and 0 <= j < n):
@@ -54,18 +56,18 @@ class Relation:
 
     @classmethod
     def empty(cls, n: int) -> Relation:
-        """The relation on n nodes that relates nothing."""
+        """Return the empty relation on n nodes."""
         return cls((0,) * n)
 
     @classmethod
     def identity(cls, n: int, on: int | None = None) -> Relation:
-        """``[S]``: every node of the set ``on`` (a bitset; default: all) related to itself."""
+        """Return ``[S]``: the identity on the set `on` (a bit mask; all nodes by default)."""
         mask = (1 << n) - 1 if on is None else on
         return cls(tuple(mask & (1 << i) for i in range(n)))
 
     @property
     def size(self) -> int:
-        """The number of nodes."""
+        """Number of nodes."""
         return len(self.rows)
 
     def __contains__(self, pair: tuple[int, int]) -> bool:
@@ -84,7 +86,9 @@ class Relation:
         return Relation(tuple(a & ~b for a, b in zip(self.rows, other.rows, strict=True)))
 
     def __matmul__(self, other: Relation) -> Relation:
-        """Composition, written ``;`` in a spec: from i to k where i → j here and j → k there."""
+        """Return the composition, ``;`` in a spec: pairs (i, k) with (i, j) in self and (j, k) in
+        other.
+        """
         if len(self.rows) != len(other.rows):
             raise FrameError(f"relations on {self.size} and {other.size} nodes do not compose")
         return Relation(
@@ -92,7 +96,7 @@ class Relation:
         )
 
     def inverse(self) -> Relation:
-        """Every pair turned round, written ``^-1``."""
+        """Return the inverse relation, ``^-1`` in a spec."""
         rows = [0] * self.size
         for i, row in enumerate(self.rows):
             for j in bits(row):
@@ -100,7 +104,7 @@ class Relation:
         return Relation(tuple(rows))
 
     def plus(self) -> Relation:
-        """The transitive closure (Warshall over bitsets)."""
+        """Return the transitive closure (Warshall over bit masks)."""
         rows = list(self.rows)
         for k in range(len(rows)):
             via = rows[k]
@@ -110,13 +114,17 @@ class Relation:
         return Relation(tuple(rows))
 
     def reflexive(self) -> Relation:
-        """With every node related to itself, written ``?``."""
+        """Return the reflexive closure, ``?`` in a spec."""
         return Relation(tuple(row | 1 << i for i, row in enumerate(self.rows)))
 
     def core(self) -> int:
-        """The nodes on a cycle or between cycles and before them: taking away nodes without a
-        successor, again and again, leaves them; a bitset, 0 if the relation is acyclic.
+        """Return the nodes on a cycle or with a path to a cycle, as a bit mask; 0 if the relation
+        is acyclic.
 
+        Nodes without a remaining successor are removed until nothing changes.
+
+        Examples
+        --------
         >>> bin(Relation.of(4, [(0, 1), (1, 2), (2, 1), (2, 3)]).core())
         '0b111'
         """
@@ -131,9 +139,9 @@ class Relation:
         return left
 
     def acyclic(self) -> bool:
-        """Whether no path leads from a node back to itself."""
+        """Return whether the relation has no cycle."""
         return not self.core()
 
     def pairs(self) -> list[tuple[int, int]]:
-        """All pairs, sorted."""
+        """Return all pairs, sorted."""
         return [(i, j) for i, row in enumerate(self.rows) for j in bits(row)]

@@ -1,4 +1,4 @@
-"""A run: a schedule carried out by an engine under a protocol, as anyone can observe it."""
+"""Run of a litmus test by an engine under a protocol, with everything that is observable."""
 
 from __future__ import annotations
 
@@ -32,24 +32,25 @@ __all__ = [
 ]
 
 TOOK_EFFECT = ("committed", "no-op")
-"""The outcomes of transactions that ended well."""
+"""Outcomes of transactions that succeeded."""
 PARKED = "parked"
-"""The outcome of a transaction that is still held before its commit."""
+"""Outcome of a transaction that is still held before its commit."""
 ROLLED_BACK = "rolled back"
-"""The outcome of a transaction that its client ended without a commit."""
+"""Outcome of a transaction that its client rolled back."""
 SILENT = "silent"
-"""The outcome of a transaction of whose commit the protocol's source says nothing; and of all that
-had not ended by then, for the run ends there."""
+"""Outcome of a transaction whose commit the source of the protocol leaves unspecified, and of all
+transactions that had not ended by then: the run ends there.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Wait(ReadableRepr):
-    """A transaction had to wait for others, who held what it wanted or were before it."""
+    """Wait of a transaction for others that held a lock or were ahead of it."""
 
     step: str
-    """The step of its own that it had come to, as the schedule has it."""
+    """Step of the schedule that the transaction had reached."""
     behind: tuple[str, ...]
-    """For whom it waited, sorted."""
+    """Transactions that it waited for, sorted."""
 
     def __str__(self) -> str:
         return f"at {self.step} for {' and '.join(self.behind)}"
@@ -60,50 +61,42 @@ class Wait(ReadableRepr):
 
 @dataclass(frozen=True, slots=True)
 class TransactionRun(ReadableRepr):
-    """What one transaction did. Versions count from the table at the start of the schedule, which
-    is 0.
-    """
+    """Observed behaviour of one transaction; version 0 is the table when the schedule starts."""
 
     outcome: str
-    """``committed``, ``no-op`` (nothing was recorded), ``rolled back``, ``silent`` (the protocol's
-    source does not say), ``unknown`` (nobody could tell), the class of a conflict
+    """``committed``, ``no-op`` (nothing was recorded), ``rolled back``, ``silent`` (unspecified by
+    the source of the protocol), ``unknown`` (not observable), the class of a conflict
     (``ConcurrentAppendException``), or ``error:CLASS``.
     """
     exception: str | None = None
-    """The class of what it failed with."""
+    """Class of the exception that it failed with."""
     error_class: str | None = None
-    """Spark's name of the error."""
+    """Error class as named by Spark."""
     read_version: int | None = None
-    """The version of its snapshot."""
+    """Version of its snapshot."""
     version: int | None = None
-    """The last that it made; None: nothing was recorded."""
+    """Last version that it made; None if nothing was recorded."""
     commits: tuple[int, ...] = ()
-    """All that it made."""
+    """All versions that it made."""
     blind: bool | None = None
-    """Whether its commit calls itself a blind append."""
+    """Whether its commit is marked as a blind append."""
     isolation_level: str | None = None
-    """The level that its commit says it was checked at."""
+    """Isolation level that its commit records."""
     operation: str | None = None
-    """What its commit says that it is."""
+    """Operation that its commit records."""
     rows: Rows | None = None
-    """A reader's result."""
+    """Result of a query."""
     emitted: Rows | None = None
-    """Where statements are scans: the rows of tables that these gave, in the order in which they
-    came.
-    """
+    """Rows that its scans emitted, in order, if statements are scans."""
     waits: tuple[Wait, ...] = ()
-    """When it waited for others, in order."""
+    """Waits for other transactions, in order."""
     message: str | None = field(default=None, compare=False)
-    """What it failed with says, in the words of the engine, if it has any: no two runs agree in
-    paths and times.
-    """
+    """Error message of the engine, if any; not compared, as it contains paths and times."""
     unsaid: frozenset[str] = frozenset()
-    """The fields that who saw it cannot tell: nobody can compare them, whatever they hold."""
+    """Fields that the observer cannot determine; they are never compared."""
 
     def __str__(self) -> str:
-        """Return the version that it read, and the version that it committed or how else it
-        ended.
-        """
+        """Return the version that it read, and the version that it committed or another outcome."""
         parts = [] if self.read_version is None else [f"reads version {self.read_version}"]
         if self.outcome != "committed":
             parts.append(self.ending)
@@ -118,52 +111,52 @@ class TransactionRun(ReadableRepr):
 
     @property
     def ending(self) -> str:
-        """The outcome in words."""
+        """Outcome in words."""
         return f"aborts with {self.outcome}" if self.aborted else self.outcome
 
     @property
     def aborted(self) -> bool:
-        """Whether a conflict ended it."""
+        """Whether it aborted with a conflict."""
         others = (*TOOK_EFFECT, PARKED, ROLLED_BACK, SILENT, "unknown")
         return self.outcome not in others and not self.failed
 
     @property
     def failed(self) -> bool:
-        """Whether an error ended it, and no conflict."""
+        """Whether it failed with an error other than a conflict."""
         return self.outcome.startswith("error:")
 
 
 @dataclass(frozen=True, slots=True)
 class Run(ReadableRepr, Tabular):
-    """A schedule carried out, as anyone can observe it."""
+    """Run of a litmus test: observable behaviour of its transactions and contents of its tables."""
 
     litmus: str
-    """The name of the litmus test."""
+    """Name of the litmus test."""
     engine: str
-    """The name of the engine."""
+    """Name of the engine."""
     engine_version: str
-    """What the engine says of its version."""
+    """Version that the engine reports."""
     protocol: str
-    """The commit check under which the transactions ran."""
+    """Commit protocol of the transactions."""
     base: int
-    """The engine's own number of version 0."""
+    """Number that version 0 has in the engine."""
     transactions: Mapping[str, TransactionRun]
-    """How each ended, and what it says of itself, by name."""
+    """Observed behaviour of each transaction, by name."""
     versions: tuple[Mapping[str, Rows], ...]
-    """The tables at every version, from 0: bags of rows, by the table's name."""
+    """Tables at every version, from 0: bags of rows, by the table's name."""
     unread: frozenset[int] = frozenset()
-    """The versions whose tables who saw it could not read: somebody else had written there and not
-    ended.
+    """Versions whose tables the observer could not read, because another transaction had written
+    there and had not ended.
     """
 
     @property
     def tables(self) -> Mapping[str, Rows]:
-        """The tables after the last commit."""
+        """Tables after the last commit."""
         return self.versions[-1]
 
     @property
     def records(self) -> Records:
-        """What each transaction did, a row each."""
+        """One row for each transaction."""
         of_run = ("litmus", "engine", "engine_version", "protocol")
         of_each = (
             "outcome",
@@ -181,8 +174,8 @@ class Run(ReadableRepr, Tabular):
         return Records((*of_run, "transaction", *of_each), tuple(rows))
 
     def lines(self) -> list[str]:
-        """Who carried out what, what became of each transaction, the tables after the last
-        commit.
+        """Return the lines of a report: engine and protocol, outcome of each transaction, final
+        tables.
         """
         width = max(map(len, self.transactions), default=0)
         head = f"{self.litmus} on {self.engine} ({self.engine_version}) under {self.protocol}"
@@ -200,9 +193,12 @@ class Run(ReadableRepr, Tabular):
 
 
 def same_bag(a: Rows, b: Rows) -> bool:
-    """Whether two tables hold the same rows, each as often, in whatever order; values of different
-    types are different, though Python has 1 equal to True.
+    """Return whether two tables contain the same rows equally often, in any order.
 
+    Values of different types are different, although 1 equals True in Python.
+
+    Examples
+    --------
     >>> same_bag(((1,), (2,)), ((2,), (1,))), same_bag(((1,),), ((True,),))
     (True, False)
     """
@@ -210,9 +206,12 @@ def same_bag(a: Rows, b: Rows) -> bool:
 
 
 def same_rows(a: Rows | None, b: Rows | None) -> bool:
-    """Whether two lists hold the same rows in the same order, values of different types being
-    different.
+    """Return whether two lists contain the same rows in the same order.
 
+    Values of different types are different.
+
+    Examples
+    --------
     >>> same_rows(((1,), (2,)), ((2,), (1,))), same_rows(((1,),), ((True,),))
     (False, False)
     """
@@ -224,9 +223,7 @@ def _typed(row: Row) -> tuple[tuple[type, Value], ...]:
 
 
 class SeveralRuns(UndeterminedError):
-    """A test that ends in one of several ways, by whose thread is faster; ``runs`` are all of
-    them.
-    """
+    """Test with several possible runs, depending on thread timing; ``runs`` are all of them."""
 
     def __init__(self, message: str, runs: tuple[Run, ...]) -> None:
         super().__init__(message)
@@ -235,8 +232,10 @@ class SeveralRuns(UndeterminedError):
 
 @dataclass(frozen=True, slots=True)
 class Timeline(ReadableRepr):
-    """When each transaction of a schedule starts and commits; with a run, what became of it.
+    """Diagram of the starts and commits in a schedule, with outcomes if it has a run.
 
+    Examples
+    --------
     >>> import isolitmus.checker  # which draws it
     >>> from isolitmus.model.schedule import Schedule
     >>> Timeline(Schedule.parse("a.start b a.commit", ["a", "b"]))
@@ -251,13 +250,13 @@ class Timeline(ReadableRepr):
         return render(self)
 
     def to_svg(self) -> str:
-        """A picture that stands alone, in light and in dark."""
+        """Return a self-contained SVG image for light and dark backgrounds."""
         return render(self, "svg")
 
     def to_mermaid(self) -> str:
-        """A sequence diagram of Mermaid."""
+        """Return a Mermaid sequence diagram."""
         return render(self, "mermaid")
 
     def to_tikz(self) -> str:
-        """A ``tikzpicture`` for LaTeX."""
+        """Return a ``tikzpicture`` for LaTeX."""
         return render(self, "tikz")

@@ -1,4 +1,4 @@
-"""A schedule: in which order the transactions of a litmus test start and commit."""
+"""Schedule: order in which the transactions of a litmus test start and commit."""
 
 from __future__ import annotations
 
@@ -36,24 +36,28 @@ ORDER: dict[Action, int] = {
     "start": 3,
     "commit": 4,
 }
-"""The steps of a statement that is a transaction, in the only order in which they make sense; two
-with one number do one thing."""
+"""Position of each step of a single-statement transaction in their only valid order; two steps with
+the same number are the same.
+"""
 STEP = re.compile(r"(?P<name>[^.\[]*)(?:\.(?P<action>[^\[\]]*))?(?:\[(?P<number>[^\]]*)\])?")
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """``x.start`` (takes its snapshot and reads), ``x.commit`` (tries to commit), ``x`` (both).
+    """Step of a schedule: ``x.start`` (snapshot and reads), ``x.commit`` (commit attempt), ``x``
+    (both).
 
-    ``x.before``: its client does what it does outside the transaction, else just before the start.
-    ``x.park-init``: the statement is analysed, its snapshot not taken; ``x.park-prepare``: it has
-    read and written its data files; ``x.park-commit``: the same as ``x.start``.
+    * ``x.before``: the client acts outside the transaction; otherwise it does so just before the
+      start.
+    * ``x.park-init``: the statement is analysed, its snapshot is not taken.
+    * ``x.park-prepare``: it has read its input and written its data files.
+    * ``x.park-commit``: the same as ``x.start``.
 
-    Of a transaction that is a sequence of statements ``x.start`` runs none, ``x[1]`` is the first
-    (``number`` 1), ``x.rollback`` ends it without a commit, and ``x`` is all of it. Where
-    statements are scans (``model.format``, ``steps``), ``x.scan[2]`` goes on until the second row
-    has come, and stops there; ``x.step[2]`` goes on for two steps of its plan: each entry that a
-    scan comes to, the end of a scan, and the end of a statement is one.
+    For a transaction with a sequence of statements, ``x.start`` runs none of them, ``x[1]`` runs
+    the first (``number`` 1), ``x.rollback`` rolls it back, and ``x`` is all of it. If statements
+    are scans (``model.format``, ``steps``), ``x.scan[2]`` runs until the second row has been
+    emitted. ``x.step[2]`` runs two steps of its plan: each entry that a scan reaches, the end of a
+    scan, and the end of a statement is one step.
     """
 
     transaction: str
@@ -71,24 +75,26 @@ class Step:
 
     @property
     def begins(self) -> bool:
-        """Whether the statement runs from here on, where it was not under way already."""
+        """Whether the statement is running after this step."""
         return self.action != "before"
 
     @property
     def reads(self) -> bool:
-        """Whether, after this step, the snapshot is taken."""
+        """Whether the snapshot has been taken after this step."""
         return self.action not in ("before", "park-init")
 
     @property
     def ends(self) -> bool:
-        """Whether this is the transaction's last step."""
+        """Whether this is the last step of the transaction."""
         return self.action in ("commit", "rollback", "both")
 
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """Steps in order; every transaction starts once and, after that, ends once.
+    """Steps in order; every transaction starts once and then ends once.
 
+    Examples
+    --------
     >>> str(Schedule.parse("a.start b a.commit", {"a", "b"}))
     'a.start b a.commit'
     """
@@ -108,12 +114,29 @@ class Schedule:
         *,
         scans: bool = False,
     ) -> Schedule:
-        """Read and validate; LitmusError says which step is wrong and what would have been right.
+        """Parse and validate a schedule.
 
-        ``sessions`` are the transactions that share a session, with its name: of those of one
-        session only one may be under way at a time. ``sequences`` are the transactions that are
-        sequences of statements, with how many. ``scans``: whether these may be stopped at a row.
+        Parameters
+        ----------
+        text : str
+            Steps, separated by blanks.
+        transactions : collection of str
+            Names of the transactions.
+        sessions : mapping of str to str, optional
+            Session of each transaction that shares one; only one transaction of a session is active
+            at a time.
+        sequences : mapping of str to int, optional
+            Number of statements of each transaction that is a sequence of statements.
+        scans : bool
+            Whether sequences may be stopped at a row.
 
+        Raises
+        ------
+        LitmusError
+            If a step is invalid; the message names it and a correction.
+
+        Examples
+        --------
         >>> str(Schedule.parse("a[1] b a[2] a.commit", {"a", "b"}, sequences={"a": 2}))
         'a[1] b a[2] a.commit'
         """
@@ -194,7 +217,7 @@ def _step(
 def _sequence_step(
     word: str, name: str, action: str | None, number: str | None, count: int, *, scans: bool
 ) -> Step:
-    """The step of a transaction that is a sequence of so many statements."""
+    """Return the step of a transaction with a sequence of `count` statements."""
     if action is None and number is not None and number.isdecimal() and 1 <= int(number) <= count:
         return Step(name, "statement", int(number))
     if number is None and action in ("before", "start", "commit", "rollback"):
@@ -211,7 +234,7 @@ def _sequence_step(
 
 
 def _check_sequence(step: Step, before: list[Step], count: int) -> None:
-    """LitmusError for a step of a sequence that cannot come after those that it has taken."""
+    """Raise LitmusError if a step of a sequence cannot follow earlier ones of its transaction."""
     name, last = step.transaction, before[-1] if before else None
     ran = max((taken.number or 0 for taken in before if taken.action == "statement"), default=0)
     came = max((taken.number or 0 for taken in before if taken.action == step.action), default=0)
@@ -240,7 +263,7 @@ def _check_sequence(step: Step, before: list[Step], count: int) -> None:
 
 
 def _check(step: Step, before: list[Step]) -> None:
-    """LitmusError for a step that cannot come after those that its transaction has taken."""
+    """Raise LitmusError if a step cannot follow earlier ones of its transaction."""
     name, last = step.transaction, before[-1] if before else None
     if last is not None and last.ends:
         did = "commits" if step.action == "commit" else "starts"

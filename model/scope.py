@@ -1,4 +1,4 @@
-"""A scope: what may vary in a search over tables, and how far it goes."""
+"""Scope of a search over tables: what varies, and its bounds."""
 
 from __future__ import annotations
 
@@ -19,12 +19,15 @@ __all__ = ["FRESH", "LARGEST", "Scope", "fresh"]
 
 FRESH = "{fresh}"
 LARGEST = 8
-"""The most transactions that a scope, or a search in it, may ask for."""
+"""Maximum number of transactions of a scope or of a search in it."""
 
 
 def fresh(position: int) -> int:
-    """The value of ``{fresh}`` at a commit position (from 1): sums of them tell which are in.
+    """Return the value of ``{fresh}`` at a commit position (from 1); a sum of them identifies its
+    terms.
 
+    Examples
+    --------
     >>> [fresh(1), fresh(2), fresh(3)]
     [100, 200, 400]
     """
@@ -33,55 +36,55 @@ def fresh(position: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Scope(ReadableRepr):
-    """Initial tables, statements, readers, and how many transactions.
+    """Scope of a search: initial tables, statements, readers, and numbers of transactions.
 
     A candidate is an initial table (one of ``inits``), a statement for each commit position and a
     version that it read, and some readers, each at a version.
     """
 
     name: str
-    """The name of its file."""
+    """Name of its file."""
     title: str
-    """What varies, in a line."""
+    """Description in one line."""
     source: str
-    """Where it comes from."""
+    """Source of the scope."""
     tables: Mapping[str, Schema]
-    """What the tables are declared to be, by name."""
+    """Declared schemas of the tables, by name."""
     inits: tuple[tuple[Statement, ...], ...]
-    """The initial tables: of each the statements that make it."""
+    """Initial tables: for each, the statements that create it."""
     statements: tuple[tuple[Statement, ...], ...]
     """``statements[k][i]`` is statement k at position i+1, with ``{fresh}`` filled in."""
     readers: tuple[Statement, ...]
-    """Queries, of which ``separate`` adds some to a candidate; a sweep has none."""
+    """Queries, some of which ``separate`` adds to a candidate; a sweep uses none."""
     transactions: tuple[int, ...]
-    """The numbers of transactions that a search goes through if nobody says others."""
+    """Default numbers of transactions of a search."""
     noops: Literal["skip", "keep"] = "skip"
-    """Whether candidates count in which a statement records nothing."""
+    """Whether candidates are kept in which a statement records nothing."""
     protocols: tuple[str, ...] = ()
-    """Those that a sweep counts if nobody names others."""
+    """Default protocols of a sweep."""
     levels: tuple[str, ...] = ()
-    """Those that a sweep judges by if nobody names others."""
+    """Default levels of a sweep."""
     text: str = ""
-    """The file as it was read."""
+    """Text of the file as it was read."""
     path: Path | None = None
-    """Where the file is; None: it was made up."""
+    """Path of the file; None if the scope was generated."""
     jobs: Mapping[str, str] = field(default_factory=dict)
-    """What to call a statement, by its text; others are called by what they do."""
+    """Names of statements, by their text; others are named by their operation."""
     format: str = DELTA
-    """The name of what its statements are for (``model.format``)."""
+    """Name of the format of its statements (``model.format``)."""
     scan: str | tuple[str, ...] = ()
-    """By which index its readers go, where statements are scans (``model.litmus``)."""
+    """Index that its readers scan, if statements are scans (``model.litmus``)."""
 
     @property
     def digest(self) -> str:
-        """What tells its text from others."""
+        """Digest of its text."""
         return text_digest(self.text)
 
     def __str__(self) -> str:
         return self.text
 
     def __repr__(self) -> str:
-        """What it is called, and what varies."""
+        """Return the name, the title, and what varies."""
         at = " or ".join(map(str, self.transactions))
         return first_lines(
             [

@@ -1,7 +1,8 @@
-"""The syntax tree of specs, and the fold that gives it meaning over an algebra.
+"""Syntax tree of specs, and the fold that evaluates it over an algebra.
 
-A spec is axioms over named relations. The tree knows no engine: a *reading* (over bitsets, over
-SMT terms) is an ``Algebra``, and ``fold`` walks the tree once for all of them.
+A spec consists of axioms over named relations. The tree does not depend on an engine: each
+interpretation (over bit masks, over SMT terms) is an ``Algebra``, and ``fold`` traverses the tree
+for all of them.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ NameKind = Literal["relation", "set"]
 
 @dataclass(frozen=True, slots=True)
 class Name:
-    """A base relation or set, or one that a ``let`` defined; capitals are sets."""
+    """Base relation or set, or one that a ``let`` defines; sets are capitalized."""
 
     name: str
 
@@ -52,7 +53,7 @@ class Name:
 
 @dataclass(frozen=True, slots=True)
 class Binary:
-    r"""``a | b``, ``a & b``, ``a \\ b`` on relations or on sets; ``a ; b`` on relations."""
+    r"""``a | b``, ``a & b``, ``a \ b`` on relations or on sets; ``a ; b`` on relations."""
 
     op: BinaryOp
     left: CatExpr
@@ -83,7 +84,7 @@ class Unary:
 
 @dataclass(frozen=True, slots=True)
 class Bracket:
-    """``[S]``: the identity on a set, a relation."""
+    """``[S]``: identity relation on a set."""
 
     operand: CatExpr
 
@@ -112,9 +113,10 @@ class Axiom:
 
 @dataclass(frozen=True, slots=True)
 class Unsaid:
-    """``silent r as name``: of two transactions that r relates the source says nothing, neither
-    that both may commit nor that they may not. Axioms come first: what breaks one is forbidden,
-    silence or not.
+    """``silent r as name``: pairs of transactions for which the source specifies nothing.
+
+    The source says neither that both may commit nor that they may not. Axioms come first: what
+    breaks one is forbidden, even if a silence applies.
     """
 
     expr: CatExpr
@@ -125,14 +127,16 @@ class Unsaid:
 
     @property
     def broken(self) -> Axiom:
-        """The axiom that holds where nothing is left unsaid."""
+        """Axiom that holds if nothing is left unspecified."""
         return Axiom("empty", self.expr, self.name)
 
 
 @dataclass(frozen=True, slots=True)
 class Binder:
-    """``with ww from versions``: some version order, where the history does not observe it; ``with
-    co from linearisations``: some order of the transactions.
+    """``with ww from versions`` or ``with co from linearisations``: an order chosen existentially.
+
+    The first is some version order, where the history does not observe it; the second is some order
+    of the transactions.
     """
 
     name: str
@@ -141,7 +145,7 @@ class Binder:
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """``show S as name``: what a run reports of the transactions in S (herd's ``show``)."""
+    """``show S as name``: label that a run reports for the transactions in S (herd's ``show``)."""
 
     expr: CatExpr
     name: str
@@ -149,8 +153,9 @@ class Label:
 
 @dataclass(frozen=True, slots=True)
 class Clause:
-    """``lock reads S row until next``: what an engine does at other moments than a commit, in words
-    of its format (``model.format``, ``clauses``).
+    """``lock reads S row until next``: action of an engine at other times than a commit.
+
+    The words belong to its format (``model.format``, ``clauses``).
     """
 
     words: tuple[str, ...]
@@ -161,55 +166,57 @@ class Clause:
 
 @dataclass(frozen=True, slots=True)
 class Spec(ReadableRepr):
-    """A level or a protocol: one cited text."""
+    """Spec of a level or protocol, parsed from a text with a citation."""
 
     name: str
-    """What the catalogue calls it."""
+    """Name in the catalogue."""
     title: str
-    """What it is, in a line."""
+    """Description in one line."""
     source: str
-    """What it is cited from: its first comment."""
+    """Citation: its first comment."""
     text: str
-    """The file as it was read."""
+    """Text of the file as it was read."""
     axioms: tuple[Axiom, ...]
-    """All of which a history is to satisfy."""
+    """Axioms, all of which a history has to satisfy."""
     definitions: Mapping[str, CatExpr]
-    """The ``let``s in order, with those of included files first."""
+    """``let`` definitions in order, those of included files first."""
     silences: tuple[Unsaid, ...] = ()
-    """What it says nothing of (``silent``)."""
+    """Parts that it leaves unspecified (``silent``)."""
     binders: tuple[Binder, ...] = ()
-    """The orders of which some one will do (``with … from …``)."""
+    """Orders that are chosen existentially (``with … from …``)."""
     given: Mapping[str, str] = field(default_factory=dict)
-    """The sets that a history names (``given``), each with who is in it."""
+    """Sets that a history names (``given``), each with a description of its members."""
     labels: tuple[Label, ...] = ()
-    """What a run reports of transactions (``show``)."""
+    """Labels that a run reports for transactions (``show``)."""
     promises: tuple[str, ...] = ()
-    """The levels that a protocol is there for, by name."""
+    """Names of the levels that a protocol promises."""
     clauses: tuple[Clause, ...] = ()
-    """What its engine does before a commit, which the format's functions read."""
+    """Actions of its engine before a commit, interpreted by the format's functions."""
     format: str | None = None
-    """The name of what it is checked in (``model.format``); None: a level, which is checked in
-    any.
+    """Name of the format that it is checked in (``model.format``); None for a level, which is
+    checked in any format.
     """
     setting: str = ""
-    """What whoever owns a table sets to get it, empty if nothing does."""
+    """Setting that the owner of a table uses to get it; empty if there is none."""
     runtime: str | None = None
-    """The name of the runtime that it is read with (``runtime``); None: it does not depend on
-    one.
-    """
+    """Name of the runtime that it is read with (``runtime``); None if it does not depend on one."""
     at_most: str = ""
-    """Why what it admits may still not be there, empty if it is (``at-most``)."""
+    """Reason why the history may be impossible even if the spec admits it (``at-most``); empty if
+    none.
+    """
     needs: frozenset[str] = frozenset()
-    """The base names, and those of sets that a history names, that axioms, silences and labels use
-    once every definition is unfolded.
+    """Base names, and names of sets that a history names, which axioms, silences and labels use
+    after all definitions are unfolded.
     """
     path: Path | None = None
-    """Where the file is; None: it was made up."""
+    """Path of the file; None if the spec was generated."""
 
     @property
     def bound(self) -> Mapping[str, str]:
-        """The source of each order that it binds, by the order's name.
+        """Source of each order that the spec binds, by the order's name.
 
+        Examples
+        --------
         >>> from isolitmus.specs import level
         >>> level("serializable").bound
         {'ww': 'versions'}
@@ -218,14 +225,14 @@ class Spec(ReadableRepr):
 
     @property
     def demands(self) -> tuple[Axiom, ...]:
-        """What a frame satisfies that it admits: every axiom, and that nothing is left unsaid."""
+        """Axioms of frames that the spec admits: every axiom, and that nothing is unspecified."""
         return (*self.axioms, *(silence.broken for silence in self.silences))
 
     def __str__(self) -> str:
         return self.text
 
     def __repr__(self) -> str:
-        """What it is called, its clauses, axioms and silences."""
+        """Return the name, the title, clauses, axioms and silences."""
         parts = (*self.clauses, *self.axioms, *self.silences)
         return first_lines([f"{self.name}: {self.title}", *(f"  {part}" for part in parts)])
 
@@ -235,9 +242,7 @@ S = TypeVar("S")
 
 
 class Algebra(Protocol[R, S]):
-    """What a reading must give: values R for relations and S for sets, and the operators on
-    them.
-    """
+    """Interpretation of specs: values R for relations and S for sets, with their operators."""
 
     def relation(self, name: str) -> R: ...
     def members(self, name: str) -> S: ...
@@ -256,7 +261,7 @@ class Algebra(Protocol[R, S]):
 
 
 class Fold(Generic[R, S]):
-    """The meaning of expressions over one algebra; each definition is evaluated once.
+    """Evaluation of expressions over one algebra; each definition is evaluated once.
 
     ``r*`` is ``(r+)?``, so an algebra needs no third closure.
     """
@@ -268,7 +273,7 @@ class Fold(Generic[R, S]):
         self._sets: dict[str, S] = {}
 
     def relation(self, expr: CatExpr) -> R:
-        """The relation that the expression denotes."""
+        """Return the relation that the expression denotes."""
         a = self._algebra
         match expr:
             case Name(name):
@@ -294,7 +299,7 @@ class Fold(Generic[R, S]):
         raise AssertionError(f"the reader lets no {expr} through as a relation")
 
     def members(self, expr: CatExpr) -> S:
-        """The set that the expression denotes."""
+        """Return the set that the expression denotes."""
         a = self._algebra
         match expr:
             case Name(name):

@@ -1,4 +1,4 @@
-"""Specs made of parts of other specs: some axioms of one, or those of several together."""
+"""Specs derived from other specs: subsets of the axioms, and conjunctions."""
 
 from __future__ import annotations
 
@@ -23,8 +23,10 @@ __all__ = [
 
 
 def names_in(exprs: Iterable[CatExpr], definitions: Mapping[str, CatExpr]) -> frozenset[str]:
-    """The base names in some expressions once every definition is unfolded.
+    """Return the base names in some expressions after all definitions are unfolded.
 
+    Examples
+    --------
     >>> wr = Name("wr")
     >>> sorted(names_in([Name("depends")], {"depends": Binary("|", wr, Name("ww"))}))
     ['wr', 'ww']
@@ -48,8 +50,10 @@ def names_in(exprs: Iterable[CatExpr], definitions: Mapping[str, CatExpr]) -> fr
 
 
 def unfold(expr: CatExpr, definitions: Mapping[str, CatExpr]) -> CatExpr:
-    """The expression with every ``let`` replaced by what it stands for.
+    """Return the expression with every ``let`` name replaced by its definition.
 
+    Examples
+    --------
     >>> print(unfold(Name("depends"), {"depends": Binary("|", Name("wr"), Name("ww"))}))
     (wr | ww)
     """
@@ -65,8 +69,10 @@ def unfold(expr: CatExpr, definitions: Mapping[str, CatExpr]) -> CatExpr:
 
 
 def without_silences(spec: Spec) -> Spec:
-    """The spec without its silences: what it forbids is forbidden, and all else admitted.
+    """Return the spec without its silences: what they leave unspecified is admitted.
 
+    Examples
+    --------
     >>> from isolitmus.specs.language.parser import read
     >>> spec = without_silences(read('"Mine" empty ww as lost silent rw as missed', "mine"))
     >>> len(spec.silences), sorted(spec.needs)
@@ -79,13 +85,15 @@ def without_silences(spec: Spec) -> Spec:
 
 
 def with_silences_as_axioms(spec: Spec) -> Spec:
-    """The spec with its silences as axioms: what it admits is admitted, and all else forbidden."""
+    """Return the spec with its silences as axioms: what they leave unspecified is forbidden."""
     return replace(spec, axioms=spec.demands, silences=()) if spec.silences else spec
 
 
 def with_axioms(spec: Spec, axioms: Collection[Axiom], name: str) -> Spec:
-    """The spec with these axioms of it only, and without what it shows, promises and is silent on.
+    """Return the spec with these axioms only, without its labels, promises and silences.
 
+    Examples
+    --------
     >>> from isolitmus.specs import protocol
     >>> spec = protocol("delta-serializable")
     >>> sorted(with_axioms(spec, spec.axioms[-1:], "last").needs)
@@ -94,15 +102,18 @@ def with_axioms(spec: Spec, axioms: Collection[Axiom], name: str) -> Spec:
     flat = tuple(Axiom(a.test, unfold(a.expr, spec.definitions), a.name) for a in axioms)
     needs = names_in([axiom.expr for axiom in flat], {})
     return replace(
-        spec, name=name, title=name, axioms=flat, definitions={}, silences=(), labels=(), promises=(),
-        needs=needs,
+        spec, name=name, title=name, axioms=flat, definitions={}, silences=(), labels=(),
+        promises=(), needs=needs,
     )  # fmt: skip
 
 
 def conjunction(first: Spec, second: Spec, name: str) -> Spec:
-    """What satisfies every axiom of both, and of which neither is silent; it binds the orders that
-    either does.
+    """Return the conjunction: it demands all axioms of both and that neither is silent.
 
+    It binds the orders that either spec binds.
+
+    Examples
+    --------
     >>> from isolitmus.specs import level, protocol
     >>> both = conjunction(protocol("delta-serializable"), level("write-serializable"), "both")
     >>> len(both.axioms), "Writer" in both.needs

@@ -1,4 +1,4 @@
-"""Values as TOML writes them."""
+"""Serialization of values as TOML."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ __all__ = [
 
 
 def toml_rows(table: Rows) -> str:
-    """Rows as a list of lists."""
+    """Return rows as a TOML list of lists."""
     return toml_list(toml_list(map(toml_value, row)) for row in table)
 
 
 def toml_value(of: Value) -> str:
-    """One value; TOML has no NULL."""
+    """Return one value in TOML; NULL, which TOML lacks, is a table."""
     match of:
         case None:
             return "{ null = true }"
@@ -46,25 +46,25 @@ def toml_value(of: Value) -> str:
 
 
 def quoted(text: str) -> str:
-    """A TOML basic string: JSON's escapes are TOML's, but for DEL."""
+    """Return a TOML basic string: JSON's escapes are those of TOML, except for DEL."""
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007F")
 
 
 def quoted_table(table: Mapping[str, str]) -> str:
-    """A table of texts; its keys may hold dots."""
+    """Return an inline table of strings; its keys may contain dots."""
     return inline_table({k if is_bare_key(k) else quoted(k): quoted(v) for k, v in table.items()})
 
 
 def toml_list(parts: Iterable[str]) -> str:
-    """A list, of parts that are TOML."""
+    """Return a list of parts that are TOML already."""
     return f"[{', '.join(parts)}]"
 
 
 def inline_table(table: Mapping[str, str]) -> str:
-    """An inline table, of keys and values that are TOML."""
+    """Return an inline table of keys and values that are TOML already."""
     return f"{{ {', '.join(f'{k} = {v}' for k, v in table.items())} }}"
 
 
 def is_bare_key(key: str) -> bool:
-    """Whether a key may stand without quotes."""
+    """Return whether a key needs no quotes."""
     return bool(key) and key.replace("-", "").replace("_", "").isalnum() and key.isascii()

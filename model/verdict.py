@@ -1,6 +1,4 @@
-"""What a spec says of a frame: allowed, forbidden, nothing, unknown, or not a question for this
-frame.
-"""
+"""Verdict of a spec on a frame: allowed, forbidden, silent, unknown, or not applicable."""
 
 from __future__ import annotations
 
@@ -17,11 +15,12 @@ __all__ = ["Allowed", "Forbidden", "Needs", "Silent", "Unknown", "Verdict", "Vio
 
 @dataclass(frozen=True, slots=True)
 class Violation(ReadableRepr):
-    """A broken axiom and the shortest cycle (or chain, where the axiom is ``empty``) that breaks
-    it; or, of kind ``silent``, a silence and the chain that is left unsaid; of kind ``form``, a
-    form of a level that no order has.
+    """Violated axiom, with the shortest cycle (or chain, if the axiom is ``empty``) that violates
+    it.
 
-    ``supposing`` is what nobody observed and this violation takes to be so.
+    With kind ``silent``, it is a silence and the chain that is left unspecified; with kind
+    ``form``, a form of a level that no order has. ``supposing`` lists unobserved facts that this
+    violation assumes.
     """
 
     axiom: str
@@ -30,7 +29,7 @@ class Violation(ReadableRepr):
     supposing: tuple[Reason, ...] = ()
 
     def lines(self) -> list[str]:
-        """The axiom, what is supposed, and the edges with their reasons."""
+        """Return the axiom, the assumptions, and the edges with their reasons as lines."""
         if self.kind == "silent":
             return [f"{self.axiom} is left unsaid:", *(f"  {edge}" for edge in self.cycle)]
         given = f", if {' and '.join(map(str, self.supposing))}" if self.supposing else ""
@@ -38,7 +37,7 @@ class Violation(ReadableRepr):
         return [f"not {self.axiom}{given}{colon}", *(f"  {edge}" for edge in self.cycle)]
 
     def to_json(self) -> dict[str, object]:
-        """The violation as docs/interface.md, 6, has it."""
+        """Return the violation as a JSON object (docs/interface.md, 6)."""
         return {
             "axiom": self.axiom,
             "supposing": [str(one) for one in self.supposing],
@@ -53,9 +52,11 @@ class Violation(ReadableRepr):
 
 @dataclass(frozen=True, slots=True)
 class Allowed(ReadableRepr):
-    """Every axiom holds; the witness is an order of the nodes that the acyclic axioms are about,
-    and respects these. ``alone`` has a node that they are not about, but other axioms one by one (a
-    reader at update-serializable), in an order of those that suits it: each may have another.
+    """Verdict that every axiom holds.
+
+    The witness is an order of the nodes that the acyclic axioms constrain, and respects these
+    axioms. A node may be constrained by axioms of its own only (a reader at update-serializable);
+    ``alone`` then contains an order for it, which may differ from that of other nodes.
     """
 
     witness: tuple[str, ...] = ()
@@ -74,11 +75,10 @@ class Allowed(ReadableRepr):
 
 @dataclass(frozen=True, slots=True)
 class Forbidden(ReadableRepr):
-    """At least one axiom is broken; violations in the order of the spec's text.
+    """Verdict that at least one axiom is violated; violations are in the order of the spec's text.
 
-    Of a history that leaves something open there is one violation for each way in which it may have
-    been, and ``others`` counts the ways that are forbidden, too, and not shown; None: they were not
-    counted.
+    If a history leaves something open, there is one violation for each possibility. ``others``
+    counts further forbidden possibilities that are not shown; None if they were not counted.
     """
 
     violations: tuple[Violation, ...]
@@ -98,10 +98,9 @@ class Forbidden(ReadableRepr):
 
 @dataclass(frozen=True, slots=True)
 class Silent(ReadableRepr):
-    """Every axiom holds, and of some transactions the source says nothing: neither allowed nor
-    forbidden.
+    """Verdict that every axiom holds, but the source leaves some transactions unspecified.
 
-    One of them for each silence of the text.
+    It is neither allowed nor forbidden. There is one entry for each silence of the text.
     """
 
     silences: tuple[Violation, ...]
@@ -118,7 +117,9 @@ class Silent(ReadableRepr):
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """No answer: a limit ended the work, or what was observed does not determine the frame."""
+    """Verdict without an answer: a limit was reached, or the observations do not determine the
+    frame.
+    """
 
     reason: str
 
@@ -131,7 +132,7 @@ class Unknown:
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """The spec uses names that the frame does not have."""
+    """Verdict that the spec uses names that the frame does not have."""
 
     names: tuple[str, ...]
 

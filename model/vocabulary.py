@@ -1,17 +1,12 @@
-"""The base names that a spec may use, their meaning and words.
+"""Vocabulary of frames: base names that a spec may use, with their meaning and wording.
 
-The base names that a spec may use, and what is to be known of each: the vocabulary of frames.
+Relations are in lower case, sets of nodes are capitalized. A frame has some of these names, never
+all. A spec that uses a name which its frame lacks gets the answer "needs …" instead of a verdict. A
+format may have terms of its own in addition (``model.format``).
 
-Lower case are relations, capitals are sets of nodes. A frame has some of these names, never all; a
-spec that uses one which its frame lacks gets the answer "needs …" instead of a verdict. A format
-may have terms of its own beside these (``model.format``).
-
-A term: a base name that a spec may use, where it belongs, and its words.
-
-The terms of commits as Delta has them: actions, files, footprints, kinds of statements.
-
-The terms of histories: of transactions, of what they did one by one, of orders, and of logs,
-whoever keeps them.
+``OF_HISTORIES`` are the terms of histories: transactions, their operations, orders, and logs of any
+format. ``OF_DELTA`` are the terms of commits in Delta: actions, files, footprints, and kinds of
+statements.
 """
 
 from __future__ import annotations
@@ -43,30 +38,37 @@ __all__ = [
 ]
 
 Of = Literal[
-    "histories", "reads", "operations", "moments", "items", "times", "orders", "logs", "delta", "delta-rs",
+    "histories", "reads", "operations", "moments", "items", "times", "orders", "logs", "delta",
+    "delta-rs",
 ]  # fmt: skip
-"""Where a name belongs: to all ``histories``; to those whose ``reads`` are nodes; to those whose
-``operations`` all are; to those that say of all operations at what ``moments`` they were; to those
-that tell reads of ``items`` from those by predicate; to those that say at what ``times``
-transactions began and ended; to the ``orders`` that a binder binds; to ``logs``, where what commits
-becomes a version; to commits as Delta (``delta``) has them, or to what delta-rs takes a statement
-to read (``delta-rs``).
+"""Group that a name belongs to.
+
+* ``histories``: available in all histories.
+* ``reads``: if reads are nodes; ``operations``: if all operations are nodes.
+* ``moments``: if the history states the time of every operation.
+* ``items``: if item reads and predicate reads are distinguished.
+* ``times``: if the history states when transactions began and ended.
+* ``orders``: orders that a binder binds.
+* ``logs``: if commits become versions.
+* ``delta``: commits of Delta; ``delta-rs``: read sets as delta-rs tracks them.
 """
 
 EVERYWHERE: tuple[Of, ...] = (
     "histories", "reads", "operations", "moments", "items", "times", "orders", "logs",
 )  # fmt: skip
-"""What no table format has for itself alone."""
+"""Groups that do not belong to a single table format."""
 
 
 SET_NAME = re.compile(r"[A-Z][A-Za-z0-9_]*(-[A-Za-z0-9_]+)*", re.ASCII)
-"""What the name of a set looks like (``specs/language/cat.lark``)."""
+"""Pattern of the name of a set (``specs/language/cat.lark``)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """A base name of specs. ValueError if it lacks the words of its kind.
+    """Base name of specs. ValueError if it lacks the wording of its kind.
 
+    Examples
+    --------
     >>> from isolitmus.model.vocabulary import RELATIONS, SETS
     >>> RELATIONS["rw"].verb, SETS["Blind"].member("a"), SETS["Blind"].member("a", inside=False)
     ('does not see', 'a is a blind append', 'a is not a blind append')
@@ -75,17 +77,17 @@ class Term:
     """
 
     name: str
-    """As specs and frames have it; a set begins with a capital."""
+    """Name in specs and frames; a set is capitalized."""
     of: str
-    """Where it belongs: see ``Of``, or the name of a format that has it for itself alone."""
+    """Group that it belongs to: see ``Of``, or the name of the only format that has it."""
     meaning: str
-    """What is related, or who is a member."""
+    """Definition of the pairs, or of the members."""
     verb: str = ""
-    """Of a relation, by which an edge reads aloud."""
+    """Verb of a relation, for reading an edge aloud."""
     inside: str = ""
-    """Of a set, what is said of a transaction that is in it, with ``{}`` for the transaction."""
+    """Statement about a transaction in the set, with ``{}`` for the transaction."""
     outside: str = ""
-    """And of one that is not."""
+    """Statement about a transaction outside the set, with ``{}`` for the transaction."""
 
     def __post_init__(self) -> None:
         words = (self.verb,) if self.kind == "relation" else (self.inside, self.outside)
@@ -95,17 +97,19 @@ class Term:
 
     @property
     def kind(self) -> Literal["relation", "set"]:
-        """What a spec may do with it: as in every spec, capitals are sets."""
+        """Kind of the term; capitalized names are sets, as in every spec."""
         return "set" if self.name[0].isupper() else "relation"
 
     def member(self, node: str, *, inside: bool = True) -> str:
-        """That a transaction is in this set, or is not, in words."""
+        """Return the statement that a transaction is in this set, or is not."""
         return (self.inside if inside else self.outside).format(node)
 
 
 def named_set(name: str) -> Term:
-    """The term of a set that a history names.
+    """Return the term of a set that a history names.
 
+    Examples
+    --------
     >>> named_set("Trusted").member("T1", inside=False)
     'T1 is not in Trusted'
     """
@@ -554,7 +558,7 @@ OF_HISTORIES = (
 
 
 TERMS = (*OF_HISTORIES, *OF_DELTA)
-"""All base names; of each kind in the order in which a frame shows them."""
+"""All base names; each kind is in the order in which a frame shows it."""
 
 RELATIONS = {term.name: term for term in TERMS if term.kind == "relation"}
 SETS = {term.name: term for term in TERMS if term.kind == "set"}
@@ -562,8 +566,10 @@ BASE = RELATIONS | SETS
 
 
 def relations_of(*of: Of) -> tuple[str, ...]:
-    """The relations that belong to one of these, in the order of the vocabulary.
+    """Return the relations of these groups, in the order of the vocabulary.
 
+    Examples
+    --------
     >>> relations_of("histories", "logs")
     ('so', 'wr', 'ww', 'rw', 'intermediate', 'log', 'vis', 'unseen')
     """
@@ -571,8 +577,10 @@ def relations_of(*of: Of) -> tuple[str, ...]:
 
 
 def sets_of(*of: Of) -> tuple[str, ...]:
-    """The sets that belong to one of these, in the order of the vocabulary.
+    """Return the sets of these groups, in the order of the vocabulary.
 
+    Examples
+    --------
     >>> sets_of("histories")
     ('Writer', 'Reader', 'Aborted')
     """
@@ -580,11 +588,20 @@ def sets_of(*of: Of) -> tuple[str, ...]:
 
 
 def terms_of(*terms: str | Term) -> Mapping[str, Term]:
-    """Terms by name: those of the vocabulary by their names alone, and a format's own.
+    """Return terms by name.
 
-    ValueError for a name that the vocabulary does not have, or an own term that has the name of
-    another.
+    Parameters
+    ----------
+    *terms : str or Term
+        Names of the vocabulary, and terms that only one format has.
 
+    Raises
+    ------
+    ValueError
+        If the vocabulary does not have a name, or if a term has the name of another one.
+
+    Examples
+    --------
     >>> from isolitmus.model.vocabulary import Term
     >>> own = Term("waits", "locking", "the first waits for a lock of the second", verb="waits for")
     >>> [(name, term.of) for name, term in terms_of("ww", "Writer", own).items()]
@@ -604,14 +621,12 @@ def terms_of(*terms: str | Term) -> Mapping[str, Term]:
 
 
 BINDERS = {"versions": "ww", "co": "ww", "linearisations": "co", "snapshots": "vis"}
-"""``with NAME from SOURCE``: the sources of orders that nobody observed, and the name each
-binds.
-"""
+"""Name that each source binds in ``with NAME from SOURCE``."""
 
 APART = {name: name.partition("-")[0] for name in relations_of("items")}
-"""What is said of items and predicates apart, and what it is a part of."""
+"""Relation that covers items and predicates, for each relation that covers only one of them."""
 
 BY_VERSIONS = frozenset(
     {"ww", "rw", "fr", *(name for name, whole in APART.items() if whole == "rw")}
 )
-"""What hangs on the order of versions, whatever was read."""
+"""Relations that depend on the version order, whatever was read."""

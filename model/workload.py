@@ -1,6 +1,4 @@
-"""A workload: jobs that write to tables, over and over, with parameters of which something is
-known.
-"""
+"""Workload: jobs that repeatedly write to tables, with constraints on their parameters."""
 
 from __future__ import annotations
 
@@ -23,27 +21,27 @@ __all__ = ["Job", "JobStatement", "Workload"]
 
 @dataclass(frozen=True, slots=True)
 class JobStatement(ReadableRepr):
-    """One statement of a job: on Delta a transaction of its own."""
+    """Statement of a job; on Delta a transaction of its own."""
 
     name: str
-    """The job's, with a number if it has several."""
+    """Name of the job, with a number if it has several statements."""
     job: str
-    """Whose it is."""
+    """Name of the job."""
     sql: str
-    """As written, with parameters."""
+    """SQL as written, with parameters."""
     statement: Statement
-    """What it is on the tables, its parameters in it."""
+    """Parsed statement on the tables, with its parameters."""
     types: Mapping[str, Type]
-    """The type of each parameter, also of those that a query is read into, and of what the clock
-    says (``current_date()``).
+    """Type of each parameter, including those that a query is read into and those that depend on
+    the clock (``current_date()``).
     """
     let: Mapping[str, Read] = field(default_factory=dict)
     """Queries that the client reads into parameters before the transaction starts."""
     conf: Mapping[str, str] = field(default_factory=dict)
-    """The confs of the session that it runs in."""
+    """Configuration of its session."""
     reads: tuple[str, ...] = ()
-    """Tables that jobs write to and that a query reads in whose place a table stands: any row of
-    them may count.
+    """Tables that jobs write to and that are read by a query which another table stands in for; any
+    of their rows may matter.
     """
 
     def __repr__(self) -> str:
@@ -52,20 +50,19 @@ class JobStatement(ReadableRepr):
 
 @dataclass(frozen=True, slots=True)
 class Job(ReadableRepr):
-    """A job: one run after another of its statements, each run with parameters of its own."""
+    """Job: repeated runs of its statements, each run with its own parameters."""
 
     name: str
-    """What it is called."""
     statements: tuple[JobStatement, ...]
-    """In the order of a run; the next begins when the one before has committed."""
+    """Statements in the order of a run; each starts after the commit of the previous one."""
     parameters: Mapping[str, Type] = field(default_factory=dict)
-    """The parameters of a run, those that it shares with the others among them."""
+    """Parameters of a run, including those that it shares with other jobs."""
     where: Expr | None = None
-    """What is known of them: a condition on a row of their values, in their order."""
+    """Constraint on the parameters: a condition on a row of their values, in their order."""
     known: str = ""
-    """The same as written."""
+    """Constraint as written."""
     place: str = ""
-    """The file and the line where it stands."""
+    """File and line of the job."""
 
     def __repr__(self) -> str:
         return first_lines([f"{self.name}:", *(f"  {one.sql}" for one in self.statements)])
@@ -73,44 +70,44 @@ class Job(ReadableRepr):
 
 @dataclass(frozen=True, slots=True)
 class Workload(ReadableRepr):
-    """Tables and jobs."""
+    """Workload: tables and jobs."""
 
     name: str
-    """The name of its file."""
+    """Name of its file."""
     title: str
-    """What it is, in a line."""
+    """Description in one line."""
     tables: Mapping[str, Schema]
-    """What the tables are declared to be, by name."""
+    """Declared schemas of the tables, by name."""
     jobs: Mapping[str, Job]
-    """By name."""
+    """Jobs by name."""
     shared: Mapping[str, Type] = field(default_factory=dict)
-    """Parameters that have one value in all runs that overlap."""
+    """Parameters that have the same value in all concurrent runs."""
     apart: frozenset[tuple[str, str]] = frozenset()
-    """Pairs of jobs of which no two runs ever overlap, either way around; of a job with itself,
-    too.
+    """Pairs of jobs whose runs never overlap, in both directions; a job may be paired with itself.
     """
     formats: Mapping[str, str] = field(default_factory=dict)
-    """Of tables that are not Delta's the format; jobs only read them."""
+    """Format of each table that is not a Delta table; jobs only read them."""
     distinct: tuple[str, ...] = ()
-    """Parameters of which no two runs that overlap have the same value."""
+    """Parameters whose values differ in any two concurrent runs."""
     left_out: tuple[str, ...] = ()
-    """What is taken for granted of what was passed over (properties of tables, settings of
-    sessions), and of queries that tables stand in for."""
+    """Assumptions about what was ignored (table properties, session settings), and about queries
+    that tables stand in for.
+    """
     level: str | None = None
-    """What the tables' property delta.isolationLevel says, if it is there."""
+    """Value of the tables' property delta.isolationLevel, if it is set."""
     text: str = ""
-    """The file as it was read."""
+    """Text of the file as it was read."""
     path: Path | None = None
-    """Where the file is; None: it was made up."""
+    """Path of the file; None if the workload was generated."""
 
     @property
     def statements(self) -> tuple[JobStatement, ...]:
-        """Those of all jobs."""
+        """Statements of all jobs."""
         return tuple(one for job in self.jobs.values() for one in job.statements)
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """What is taken for granted of its tables and of when jobs run."""
+        """Assumptions about its tables and about the times of runs."""
         return (
             *(
                 f"Nobody writes to {table} while jobs run: it has the format {format_}, without a"
@@ -122,7 +119,7 @@ class Workload(ReadableRepr):
         )
 
     def overlap(self, a: str, b: str) -> bool:
-        """Whether a run of the one job and a run of the other may be under way at a time."""
+        """Return whether runs of these two jobs may overlap."""
         return (a, b) not in self.apart
 
     def __str__(self) -> str:

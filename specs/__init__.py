@@ -1,4 +1,4 @@
-"""What is claimed: levels, protocols, litmus tests and scopes, each with its source, by name."""
+"""Catalogue of levels, protocols, litmus tests and scopes by name, each with its source."""
 
 from isolitmus.specs.files.catalogue import level, litmus, protocol, scope, spec
 

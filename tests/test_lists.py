@@ -146,7 +146,10 @@ def measures():
     """Each measure of specs/disk/input_files.py with what stands below it there."""
     body = ast.parse(Path(limits.__file__).read_text("utf-8")).body
     rows = [
-        [f"{getattr(limits, node.targets[0].id):,}", below.value.value.rstrip(".")]
+        [
+            f"{getattr(limits, node.targets[0].id):,}",
+            " ".join(below.value.value.split()).rstrip("."),
+        ]
         for node, below in pairwise(body)
         if isinstance(node, ast.Assign)
         and node.targets[0].id in {*limits.__all__}

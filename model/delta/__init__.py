@@ -1,1 +1,1 @@
-"""A Delta table: its log, header, data files, footprints of transactions, conflicts."""
+"""Delta table: log, header, data files, footprints of transactions, conflicts."""

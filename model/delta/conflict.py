@@ -1,11 +1,7 @@
-"""Conflicts of Delta: the exceptions, what each means, what to do, and what a text says of one.
+"""Conflict exceptions of Delta: meaning, advice on retries and changes, and facts in a pasted text.
 
-Exceptions of an aborted commit: what each means, what to do, and what a pasted text says of one.
-
-The table of them is data (``specs/exceptions.toml``); their letters in a grid stand in
-``model.delta.conflict``.
-
-What Delta calls its conflicts: the exceptions that axioms of its protocols are named after.
+The axioms of Delta's protocols are named after these exceptions. Their descriptions are data
+(``specs/exceptions.toml``); ``CONFLICTS`` has their letters in a grid.
 """
 
 from __future__ import annotations
@@ -33,9 +29,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
-    """An exception: the letter that stands for it in a grid, and whether its message names a
-    partition.
-    """
+    """Conflict exception: its letter in a grid, and whether its message names a partition."""
 
     letter: str
     hinted: bool = False
@@ -50,30 +44,31 @@ CONFLICTS: Mapping[str, Conflict] = {
     "MetadataChangedException": Conflict("M"),
     "ProtocolChangedException": Conflict("P"),
 }
-"""By name (DeltaConcurrentExceptions.scala, which has the class that they share besides)."""
+"""Conflict exceptions by name (DeltaConcurrentExceptions.scala, which also has their base class).
+"""
 
 
 COMPACTIONS = ("OPTIMIZE", "REORG", "AUTO COMPACTION")
-"""Beginnings of operations that change no row."""
+"""Prefixes of operations that change no row."""
 Where = Literal["partition", "table"]
 UNKNOWN = "unknown"
-"""The engine of a text that does not tell it."""
+"""Engine of a text that does not identify it."""
 
 
 @dataclass(frozen=True, slots=True)
 class ConflictFacts:
-    """Facts about one conflict; None: not known."""
+    """Facts about one conflict; None if not known."""
 
     winner: str | None = None
     """Operation of the winning commit, as the log names it."""
     blind: bool | None = None
-    """Whether the winning commit calls itself a blind append."""
+    """Whether the winning commit is marked as a blind append."""
     level: str | None = None
     """Isolation level at which the winning commit was checked."""
     version: int | None = None
     """Version that the winning commit made."""
     where: Where | None = None
-    """Whether a partition is named, or said to be none."""
+    """``partition`` if a partition is named, ``table`` if none is to blame."""
     mine: str | None = None
     """Command of the job that failed."""
     engine: str = UNKNOWN
@@ -81,13 +76,13 @@ class ConflictFacts:
 
     @property
     def levels(self) -> tuple[str, ...]:
-        """Levels that the table may have, the likelier first."""
+        """Possible isolation levels of the table, the likelier one first."""
         if self.level in ("Serializable", "WriteSerializable"):
             return (self.level,)
-        if self.engine == "Delta":  # a user can set no other
+        if self.engine == "Delta":  # users cannot set another level
             return ("Serializable",)
         both = ("Serializable", "WriteSerializable")
-        # At WriteSerializable, the default of these, a blind append conflicts with nothing.
+        # WriteSerializable is the default of these engines; a blind append conflicts with nothing.
         return both[::-1] if self.engine in ("Databricks", "Trino") and not self.blind else both
 
 
@@ -97,34 +92,37 @@ def _begins(asked: tuple[str, ...], said: str | None) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class ConflictPattern:
-    """The conflicts that a sentence or an example is for: each fact that it names must be known,
-    and equal.
+    """Pattern of conflicts to which a sentence or an example applies.
+
+    Each fact that it names must be known and equal.
     """
 
     winner: tuple[str, ...] = ()
-    """Beginnings of the winner's operation; empty: any."""
+    """Prefixes of the winner's operation; empty for any."""
     mine: tuple[str, ...] = ()
-    """Commands of the job that failed; empty: any."""
+    """Commands of the job that failed; empty for any."""
     unless: tuple[str, ...] = ()
-    """Commands of that job which it is not for."""
+    """Commands of the job that failed which are excluded."""
     not_beside: tuple[str, ...] = ()
-    """Beginnings of the winner's operation which it is not for."""
+    """Prefixes of the winner's operation which are excluded."""
     engine: tuple[str, ...] = ()
-    """Its engines, among them `unknown`; empty: any."""
+    """Engines, `unknown` among them; empty for any."""
     blind: bool | None = None
     """Whether the winner is a blind append."""
     level: str | None = None
-    """The winner's level."""
+    """Isolation level of the winner."""
     not_level: str | None = None
-    """The winner's level that it is not for."""
+    """Isolation level of the winner that is excluded."""
     version: int | None = None
-    """The version that the winner made."""
+    """Version that the winner made."""
     where: Where | None = None
-    """Whether a partition is named."""
+    """``partition`` if a partition is named, ``table`` if none is to blame."""
 
     def holds(self, facts: ConflictFacts) -> bool:
-        """Whether a conflict is one of these.
+        """Return whether a conflict with these facts matches.
 
+        Examples
+        --------
         >>> ConflictPattern(winner=("OPTIMIZE",)).holds(ConflictFacts(winner="OPTIMIZE"))
         True
         >>> ConflictPattern(blind=False).holds(ConflictFacts())
@@ -146,7 +144,7 @@ ALWAYS = ConflictPattern()
 
 @dataclass(frozen=True, slots=True)
 class ConflictChange:
-    """A sentence or more, and the conflicts that it is said of."""
+    """Sentences, and the conflicts to which they apply."""
 
     text: str
     when: ConflictPattern = ALWAYS
@@ -154,44 +152,45 @@ class ConflictChange:
 
 @dataclass(frozen=True, slots=True)
 class ConflictExample:
-    """A litmus test of the catalogue whose transaction ends in the exception, and what it is an
-    example of.
-    """
+    """Litmus test of the catalogue with a transaction that aborts with the exception."""
 
     test: str
-    """Its name."""
+    """Name of the litmus test."""
     under: tuple[str, ...]
-    """Protocols, the first for a table that is Serializable."""
+    """Protocols; the first is for a table with level Serializable."""
     loser: str
-    """The transaction that aborts."""
+    """Transaction that aborts."""
     mine: str | None = None
-    """Its command."""
+    """Command of that transaction."""
     winner: str | None = None
     """Operation of the winner."""
     where: Where | None = None
-    """Whether the message names a partition."""
+    """``partition`` if the message names a partition, ``table`` if it blames none."""
     blind: bool | None = None
     """Whether the winner is a blind append."""
     of: str | None = None
-    """Of a cause of several exceptions, the one that it ends in."""
+    """Exception that it ends in, if its cause leads to several exceptions."""
 
     @property
     def by_level(self) -> Mapping[str, str]:
-        """Its protocols by the level of the table."""
+        """Protocols by the isolation level of the table."""
         return {
             "WriteSerializable" if "write-serializable" in name else "Serializable": name
             for name in self.under
         }
 
     def protocol(self, facts: ConflictFacts) -> str | None:
-        """The protocol of the level that a conflict's table has; None if it is no example at that
-        level.
+        """Return the protocol for the likeliest level of the conflict's table that the example
+        covers.
+
+        Return None if it covers none of the possible levels.
         """
         return next((self.by_level[one] for one in facts.levels if one in self.by_level), None)
 
     def likeness(self, facts: ConflictFacts) -> tuple[bool, ...] | None:
-        """What it has in common with a conflict, the most important first; None if it contradicts
-        what is known.
+        """Return the features in common with a conflict, the most important first.
+
+        Return None if the example contradicts a known fact.
         """
         rewrites = [_begins(COMPACTIONS, one) for one in (self.winner, facts.winner)]
         mine_rewrites = [_begins(COMPACTIONS, one) for one in (self.mine, facts.mine)]
@@ -211,57 +210,59 @@ class ConflictExample:
 
 @dataclass(frozen=True, slots=True)
 class ConflictException(ReadableRepr):
-    """One of the exceptions."""
+    """Description of one exception."""
 
     name: str
-    """Its class, without its package; of one that other engines raise, a name for it."""
+    """Class without its package; for exceptions of other engines, a name for it."""
     title: str
-    """What has happened, in a line."""
+    """Event in one line."""
     check: str
-    """When it is raised."""
+    """Condition under which it is raised."""
     place: str
-    """Where, in which release's source."""
+    """Place in the source, with its release."""
     classes: tuple[str, ...]
-    """Its error classes, without what comes after a dot, and names of classes elsewhere."""
+    """Error classes, without the part after a dot, and names of classes in other engines."""
     phrases: tuple[str, ...]
-    """Words by which its messages are known: ``…`` stands for any text, ``#`` for a number."""
+    """Phrases that identify its messages: ``…`` stands for any text, ``#`` for a number."""
     meaning: str
-    """What it means, in a few sentences."""
+    """Meaning, in a few sentences."""
     retry: str
-    """Whether to run the statement again: ``yes``, ``no``, or ``after a look``."""
+    """Advice on a retry: ``yes``, ``no``, or ``after a look``."""
     retrying: str
-    """What that does, if `retries` says nothing of the conflict."""
+    """Effect of a retry, if `retries` has no sentence for the conflict."""
     changes: tuple[ConflictChange, ...]
-    """What can be changed, what fits best first."""
+    """Possible changes, the most suitable first."""
     examples: tuple[ConflictExample, ...] = ()
     """Litmus tests; the first is for any conflict."""
     notes: tuple[ConflictChange, ...] = ()
     """Further sentences of the meaning."""
     retries: tuple[ConflictChange, ...] = ()
-    """What a retry does, of some conflicts."""
+    """Effect of a retry for particular conflicts."""
 
     @property
     def page(self) -> str:
-        """Where the pages have it."""
+        """Address in the documentation."""
         anchor = self.name.lower() if self.name in CONFLICTS else "other-engines"
         return f"docs/conflicts.md#{anchor}"
 
     def means(self, facts: ConflictFacts) -> str:
-        """What it means of one conflict."""
+        """Return the meaning for one conflict."""
         return " ".join([self.meaning, *(one.text for one in self.notes if one.when.holds(facts))])
 
     def retried(self, facts: ConflictFacts) -> str:
-        """What a retry does, of one conflict."""
+        """Return the effect of a retry for one conflict."""
         said = (one.text for one in self.retries if one.when.holds(facts))
         return next(said, self.retrying)
 
     def advice(self, facts: ConflictFacts) -> tuple[str, ...]:
-        """What can be changed about one conflict."""
+        """Return the possible changes for one conflict."""
         return tuple(one.text for one in self.changes if one.when.holds(facts))
 
     def example(self, facts: ConflictFacts) -> ConflictExample | None:
-        """The example that is most like one conflict; None if each contradicts what is known of it,
-        or has neither of two commands that are known.
+        """Return the example that is most similar to one conflict.
+
+        Return None if each example contradicts a known fact, or if both commands are known and the
+        example has neither of them.
         """
         alike = [(one.likeness(facts), one) for one in self.examples]
         known = [(likeness, one) for likeness, one in alike if likeness is not None]
@@ -277,70 +278,68 @@ class ConflictException(ReadableRepr):
 
 @dataclass(frozen=True, slots=True)
 class ConflictCondition:
-    """A cause of an exception, such as the part of an error class after its dot, with what it says
-    instead.
-    """
+    """Cause of an exception, such as the part of an error class after its dot."""
 
     name: str
-    """As in the error class, or a name for it."""
+    """Name in the error class, or a name for it."""
     of: tuple[str, ...]
-    """Exceptions that have it."""
+    """Exceptions that have this cause."""
     engine: tuple[str, ...]
-    """Engines on which it is this; empty: any."""
+    """Engines on which it exists; empty for any."""
     phrases: tuple[str, ...]
-    """Words by which it is known, beside its name."""
+    """Phrases that identify it, in addition to its name."""
     instead: Mapping[str, Any]
     """Fields of the exception that it replaces."""
 
     def of_exception(self, known: ConflictException) -> ConflictException:
-        """What is known of an exception with this cause."""
+        """Return the description of an exception with this cause."""
         examples = [one for one in self.instead["examples"] if one.of in (None, known.name)]
         return replace(known, **{**self.instead, "examples": tuple(examples)})
 
 
 @dataclass(frozen=True, slots=True)
 class PastedException(ReadableRepr):
-    """What the text of an exception says, as far as it is understood."""
+    """Facts in the text of an exception, as far as the text is understood."""
 
     name: str
-    """Its class, without its package."""
+    """Class without its package."""
     error_class: str | None = None
-    """Its error class, with what comes after the dot."""
+    """Error class, with the part after its dot."""
     condition: str | None = None
-    """Its cause, as the table of exceptions names it."""
+    """Cause, as the table of exceptions names it."""
     engine: str = UNKNOWN
-    """The engine whose text it is."""
+    """Engine that wrote the text."""
     table: str | None = None
-    """The table, as the message names it."""
+    """Table, as the message names it."""
     version: int | None = None
-    """The version that the winning commit made."""
+    """Version that the winning commit made."""
     operation: str | None = None
-    """What the winning commit did."""
+    """Operation of the winning commit."""
     partition: str | None = None
-    """The partition that is named, such as ``day=3``."""
+    """Partition that is named, such as ``day=3``."""
     everywhere: bool = False
-    """Whether it says that no partition is to blame but the table."""
+    """Whether the text blames the whole table instead of a partition."""
     file: str | None = None
-    """A file that is named."""
+    """File that is named."""
     domain: str | None = None
-    """The metadata domain that is named."""
+    """Metadata domain that is named."""
     commit: Mapping[str, Any] = field(default_factory=dict)
-    """What is said of the winning commit, as in its ``commitInfo``."""
+    """Fields of the winning commit, as in its ``commitInfo``."""
     mine: str | None = None
-    """The command of the job that failed."""
+    """Command of the job that failed."""
     told: str | None = None
-    """What tells that command: its ``stack trace``, or its ``text``."""
+    """Source of that command: ``stack trace`` or ``text``."""
     others: tuple[str, ...] = ()
     """Further exceptions in the text."""
 
     @property
     def sub_condition(self) -> str:
-        """What comes after the dot of the error class; nothing if nothing does."""
+        """Part of the error class after its dot; empty if there is none."""
         return (self.error_class or "").partition(".")[2]
 
     @property
     def facts(self) -> ConflictFacts:
-        """What is known of the conflict by the text alone."""
+        """Facts about the conflict that the text alone gives."""
         blind, level = self.commit.get("isBlindAppend"), self.commit.get("isolationLevel")
         named = self.partition is not None
         nowhere = self.everywhere or self.sub_condition == "WITHOUT_HINT"

@@ -1,4 +1,4 @@
-"""Data files: the rows that one holds, and what Delta records of them."""
+"""Data files: their rows, and the statistics that Delta records."""
 
 from __future__ import annotations
 
@@ -13,13 +13,15 @@ if TYPE_CHECKING:
 __all__ = ["File", "FileKey", "RawFile", "Stats", "TableRow"]
 
 FileKey = tuple[str, str | None]
-"""A file's path and the name of its deletion vector."""
+"""Path of a file and name of its deletion vector."""
 
 
 @dataclass(frozen=True, slots=True)
 class TableRow:
-    """One version of one row: ``id`` is the row's identity over all time, ``writer`` the
-    transaction that installed this version (``""`` for those that were there before the schedule).
+    """Version of a row.
+
+    ``id`` is the identity of the row over all versions. ``writer`` is the transaction that wrote
+    this version (``""`` for rows from before the schedule).
     """
 
     id: str
@@ -29,9 +31,7 @@ class TableRow:
 
 @dataclass(frozen=True, slots=True)
 class Stats:
-    """What Delta records of a column in a file: least and greatest value (None: no value),
-    NULLs.
-    """
+    """Statistics of a column in a file: minimum and maximum (None: no value), number of NULLs."""
 
     least: Value
     greatest: Value
@@ -40,35 +40,39 @@ class Stats:
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """A data file."""
+    """Data file."""
 
     path: str
-    """It tells the partition and who wrote it: ``part=0/insert-0``, the first file of insert."""
+    """Path, which contains the partition and the writer: ``part=0/insert-0`` is the first file of
+    insert.
+    """
     partition: Row
-    """The values of the partition columns."""
+    """Values of the partition columns."""
     rows: tuple[TableRow, ...]
-    """Those that are live."""
+    """Live rows."""
     stats: tuple[Stats | None, ...]
-    """By column, of all its rows; None: not known."""
+    """Statistics of all its rows, by column; None if not known."""
     dead: int = 0
-    """How many rows a deletion vector hides."""
+    """Number of rows that a deletion vector hides."""
     vector: str | None = None
-    """The deletion vector of a file that is only said to be there."""
+    """Deletion vector of a file that is only declared."""
 
     @property
     def key(self) -> FileKey:
-        """What the log tells files apart by: the path and the vector."""
+        """Path and deletion vector, which identify a file in the log."""
         return self.path, self.vector
 
     @classmethod
     def of(cls, path: str, partition: Row, rows: tuple[TableRow, ...]) -> File:
-        """The file with its statistics computed from its rows (at least one)."""
+        """Return a file with statistics computed from its rows (at least one)."""
         columns = zip(*(row.values for row in rows), strict=True)
         return cls(path, partition, rows, tuple(_stats(column) for column in columns))
 
     def marked(self, gone: Container[str]) -> File:
-        """The file with a deletion vector that also hides the rows of these ids.
+        """Return the file with a deletion vector that also hides the rows with these ids.
 
+        Examples
+        --------
         >>> rows = TableRow("a", "", (1,)), TableRow("b", "", (2,))
         >>> File.of("f", (), rows).marked({"a"})
         File(path='f', partition=(), rows=(TableRow(id='b', writer='', values=(2,)),), \
@@ -88,8 +92,9 @@ def _stats(column: tuple[Value, ...]) -> Stats:
 
 @dataclass(frozen=True, slots=True)
 class RawFile:
-    """A file that is said to be there: nothing reads it. ``stats`` as in the log, ``vector`` the
-    name of its deletion vector.
+    """Declared file that nothing reads.
+
+    ``stats`` are as in the log; ``vector`` is the name of its deletion vector.
     """
 
     path: str

@@ -1,4 +1,4 @@
-"""What a transaction read and wrote as the engine sees it (not what it touched at row level)."""
+"""Footprint of a transaction: read and write set as the engine tracks them (not at row level)."""
 
 from __future__ import annotations
 
@@ -19,29 +19,29 @@ if TYPE_CHECKING:
 __all__ = ["FILES_ONLY", "ROW_TRACKING_DOMAIN", "USUAL", "Actions", "Footprint", "Settings"]
 
 ROW_TRACKING_DOMAIN = "delta.rowTracking"
-"""The domain that several commits may set without a conflict (RowTrackingMetadataDomain)."""
+"""Domain that several commits may set without a conflict (RowTrackingMetadataDomain)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Actions:
-    """What a commit writes besides files."""
+    """Actions of a commit other than those on files."""
 
     metadata: Metadata | None = None
-    """The table's metadata."""
+    """Metadata of the table."""
     features: frozenset[str] | None = None
-    """Those of the protocol."""
+    """Features of the protocol."""
     domains: frozenset[str] = frozenset()
-    """Domains of metadata that it sets."""
+    """Metadata domains that it sets."""
     domain_twice: bool = False
-    """It sets one of them twice, which only commitLarge lets through."""
+    """Whether it sets a domain twice, which only commitLarge accepts."""
     apps: Mapping[str, int] = field(default_factory=dict, hash=False)
     """Versions of applications that it sets."""
     identity: bool = False
-    """Its metadata differs in the high-water marks of identity columns only."""
+    """Whether its metadata differs in the high-water marks of identity columns only."""
 
     @property
     def some(self) -> bool:
-        """Whether there is one, row tracking's domain apart."""
+        """Whether there is an action, apart from row tracking's domain."""
         return (
             self.metadata is not None
             or self.features is not None
@@ -52,91 +52,88 @@ class Actions:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """How a commit is made and checked."""
+    """Mode in which a commit is made and checked."""
 
     large: bool = False
-    """By commitLarge."""
+    """Whether it is made by commitLarge."""
     backfill: bool = False
-    """Its operation is a backfill of row tracking."""
+    """Whether its operation is a backfill of row tracking."""
     always: bool = False
-    """It is recorded even without any action."""
+    """Whether it is recorded even without any action."""
     once: bool = False
-    """It tries one version only, unchecked (the conf maxCommitAttempts)."""
+    """Whether it tries one version only, unchecked (the conf maxCommitAttempts)."""
     claims: bool | None = None
-    """The blind append that it says to be, where that is not what it is."""
+    """Value of its blind-append mark, if it differs from the truth."""
     default_level: bool = False
-    """The metadata says no isolation level, for the table was replaced."""
+    """Whether the metadata has no isolation level because the table was replaced."""
     resolves: bool = True
-    """The conf featureEnablement.conflictResolution.enabled."""
+    """Value of the conf featureEnablement.conflictResolution.enabled."""
     strict: bool = False
-    """The conf conflictChecker.enforceConcurrentFeatureEnablement.enabled."""
+    """Value of the conf conflictChecker.enforceConcurrentFeatureEnablement.enabled."""
 
 
 FILES_ONLY = Actions()
-"""It writes nothing besides files."""
+"""Actions of a commit that writes only files."""
 USUAL = Settings()
-"""It is made and checked as any other."""
+"""Settings of an ordinary commit."""
 
 
 @dataclass(frozen=True, slots=True)
 class Footprint:
-    """A transaction's part in conflict detection, on the one table that it commits to.
+    """Input of a transaction to conflict detection, on the one table that it commits to.
 
-    The fields say first what it read, then what it writes, then how that is committed. (Delta's
+    The fields are its read set, then its write set, then the mode of its commit. (Delta's
     OptimisticTransaction; docs/delta.md, 4; the conflicts: ``checker.delta.frame``.)
     """
 
     schema: Schema
-    """The table's, as the transaction read it."""
+    """Schema of the table, as the transaction read it."""
     predicates: tuple[tuple[Expr, ...], ...] = ()
-    """The predicates on partitions that it read, each a conjunction; an empty one is TRUE."""
+    """Partition predicates that it read, each a conjunction; an empty one is TRUE."""
     files: frozenset[str] = frozenset()
-    """The paths of the files that it read: those left after partition pruning and skipping."""
+    """Paths of the files that it read: those left after partition pruning and data skipping."""
     doubted: frozenset[str] = frozenset()
-    """The paths of files that it may have read as well: that is up to Spark's optimizer."""
+    """Paths of files that it perhaps read as well, depending on Spark's optimizer."""
     wide: tuple[tuple[Expr, ...], ...] = ()
-    """Predicates on partitions in the place of which Spark's optimizer may have found narrower
-    ones.
-    """
+    """Partition predicates for which Spark's optimizer may have found narrower ones."""
     adds: tuple[Row, ...] = ()
-    """The partitions of the files that it adds."""
+    """Partitions of the files that it adds."""
     removes: frozenset[str] = frozenset()
-    """The paths of the files that it removes."""
+    """Paths of the files that it removes."""
     data_change: bool = True
-    """Some action changes data."""
+    """Whether some action changes data."""
     changes_data: bool = True
-    """The operation may (a flag of the command, not of what it did)."""
+    """Whether the operation may change data (a flag of the command, not of its effect)."""
     orders: bool = False
-    """It rewrites rows in another order."""
+    """Whether it rewrites rows in another order."""
     kinds: tuple[str, ...] = ()
-    """Of what kinds its statement is, as the sets of a frame are called
-    (``checker.delta.statement_kinds``).
-    """
+    """Kinds of its statement, as names of sets of a frame (``checker.delta.statement_kinds``)."""
     whole_table: bool = False
-    """It is marked as reading everything, which is not to read all files."""
+    """Whether it is marked as reading the whole table, which is not the same as reading all files.
+    """
     header: Header | None = None
-    """What it read of the table besides files, None if that is what the test declares."""
+    """Header of the table that it read; None for the declared one."""
     looked_up: frozenset[str] = frozenset()
-    """The ids of applications of which it read the version."""
+    """Application ids whose version it read."""
     unbound: bool = False
-    """What it read of partitions is a subquery that cannot be evaluated once more, on an added
-    file.
+    """Whether its partition predicate contains a subquery that cannot be evaluated again on an
+    added file.
     """
     actions: Actions = FILES_ONLY
-    """What it writes besides files."""
+    """Actions other than those on files."""
     settings: Settings = USUAL
-    """How it is committed."""
+    """Mode of the commit."""
     choices: TriedAnswers | None = field(default=None, compare=False, repr=False)
-    """What is tried where it is up to Spark's optimizer what it read."""
+    """Answers that are tried where the read set depends on Spark's optimizer."""
 
     @property
     def table(self) -> str:
-        """The table that it commits to."""
+        """Table that it commits to."""
         return self.schema.name
 
     @property
     def known(self) -> Header:
-        """What it read of the table besides files."""
+        """Header of the table that it read."""
         return Header.of(self.schema) if self.header is None else self.header
 
     @property
@@ -147,19 +144,19 @@ class Footprint:
 
     @property
     def plain(self) -> bool:
-        """Whether it writes files only, and is committed as any other."""
+        """Whether it writes only files and is an ordinary commit."""
         return self.actions is FILES_ONLY and self.settings is USUAL
 
     @property
     def blind(self) -> bool:
-        """isBlindAppend (OptimisticTransaction): only adds, no predicate and no file read.
+        """isBlindAppend (OptimisticTransaction): it only adds, and read no predicate and no file.
 
-        What commitLarge writes is never one.
+        A commit by commitLarge never is one.
         """
         reads = self.predicates or self.wide or self.files
         return not self.removes and not reads and not self.settings.large
 
     @property
     def claims_blind(self) -> bool:
-        """What the commit says of itself."""
+        """Value of the commit's blind-append mark."""
         return self.blind if self.settings.claims is None else self.settings.claims

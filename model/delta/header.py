@@ -1,9 +1,9 @@
-"""What the log says of a table besides its files: metadata, protocol, domains, application ids.
+"""Header of a Delta table: metadata, protocol, metadata domains and application ids.
 
-Two commits that missed each other may both stand although one of them changed the metadata: Delta
-takes a change over that no commit prepared without it can contradict (ConflictChecker.scala,
-attemptToResolveMetadataConflicts and checkProtocolCompatibility). What it does not take over has a
-reason here, in words.
+Two commits that did not see each other may both succeed although one of them changed the metadata.
+Delta accepts a change that no commit prepared without it can contradict (ConflictChecker.scala,
+attemptToResolveMetadataConflicts and checkProtocolCompatibility). For a change that it does not
+accept, ``protocol_clash`` and ``metadata_clash`` return the reason.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ FEATURES: Mapping[str, bool] = {
     "vacuumProtocolCheck": True,
     "materializePartitionColumns": False,
 }
-"""Table features that the model knows by name, and whether readers, too, must know them."""
+"""Table features that the model knows by name, and whether readers must support them as well."""
 EASY_FEATURES = frozenset(
     (
         "appendOnly",
@@ -75,8 +75,9 @@ EASY_FEATURES = frozenset(
         "vacuumProtocolCheck",
     )
 )
-"""Those that need not fail concurrent transactions when they come (TableFeature.scala,
-failConcurrentTransactionsAtUpgrade)."""
+"""Features whose addition need not fail concurrent transactions (TableFeature.scala,
+failConcurrentTransactionsAtUpgrade).
+"""
 
 MAPPING_MODE = "delta.columnMapping.mode"
 ROW_TRACKING = "delta.enableRowTracking"
@@ -86,19 +87,19 @@ ENABLED = {
     "delta.checkpointPolicy": ("v2Checkpoint", "v2"),
     "delta.enableInCommitTimestamps": ("inCommitTimestamp", "true"),
 }
-"""Properties that may come, each with the feature that it needs and the one value it may get."""
+"""Properties that may be added, each with the feature that it needs and the only accepted value."""
 ALSO = {
     MAPPING_MODE: ("columnMapping", "name"),
     "delta.enableChangeDataFeed": ("changeDataFeed", "true"),
 }
 """Further properties that need a feature."""
 ASKING = ENABLED | ALSO
-"""All of them."""
+"""All properties that need a feature."""
 ONCE = (
     "delta.inCommitTimestampEnablementVersion",
     "delta.inCommitTimestampEnablementTimestamp",
 )
-"""Properties that may come, not change."""
+"""Properties that may be added but not changed."""
 WITH_ROW_TRACKING = (
     "delta.rowTracking.materializedRowIdColumnName",
     "delta.rowTracking.materializedRowCommitVersionColumnName",
@@ -107,30 +108,32 @@ WITH_MAPPING = (MAPPING_MODE, "delta.columnMapping.maxColumnId")
 
 
 SUPPORTED = "delta.feature."
-"""The beginning of a property that only asks for a feature."""
+"""Prefix of a property that only requests a feature."""
 CONSTRAINT = "delta.constraints."
-"""The beginning of a property that holds a CHECK constraint."""
+"""Prefix of a property with a CHECK constraint."""
 LEGACY = ("appendOnly", "invariants")
-"""The features of a table's first protocol."""
+"""Features of the first protocol version."""
 NUMBERED = (
     ("checkConstraints",),
     ("changeDataFeed", "generatedColumns"),
     ("columnMapping",),
     ("identityColumns",),
 )
-"""The features that each later number of a protocol adds to those of the one before."""
+"""Features that each later protocol version adds to the one before."""
 REQUIRED = {"rowTracking": "domainMetadata", "clustering": "domainMetadata"}
-"""Features that do not come without another one."""
+"""Features that require another one."""
 CLUSTERED = frozenset(("clustering", REQUIRED["clustering"]))
-"""The features of a table that is clustered."""
+"""Features of a clustered table."""
 CLUSTERING = "delta.clustering"
-"""The domain of clustering columns."""
+"""Metadata domain of clustering columns."""
 
 
 def are_numbered(features: frozenset[str]) -> bool:
-    """Whether a protocol says these features by its number alone (TableFeatureSupport.scala,
+    """Return whether a protocol version alone expresses these features (TableFeatureSupport.scala,
     normalized).
 
+    Examples
+    --------
     >>> are_numbered(frozenset(LEGACY)), are_numbered(frozenset((*LEGACY, "domainMetadata")))
     (True, False)
     """
@@ -143,8 +146,10 @@ def are_numbered(features: frozenset[str]) -> bool:
 
 
 def features_named(properties: Mapping[str, str]) -> frozenset[str]:
-    """The features that properties ask for by name, with those that they require.
+    """Return the features that properties request by name, with the features that they require.
 
+    Examples
+    --------
     >>> sorted(features_named({"delta.feature.rowTracking": "supported", "team": "us"}))
     ['domainMetadata', 'rowTracking']
     """
@@ -154,8 +159,10 @@ def features_named(properties: Mapping[str, str]) -> frozenset[str]:
 
 
 def with_required_features(features: Iterable[str]) -> frozenset[str]:
-    """Some features, with those that they require (TableFeature.scala, requiredFeatures).
+    """Return features with the features that they require (TableFeature.scala, requiredFeatures).
 
+    Examples
+    --------
     >>> sorted(with_required_features(["clustering", "appendOnly"]))
     ['appendOnly', 'clustering', 'domainMetadata']
     """
@@ -164,9 +171,12 @@ def with_required_features(features: Iterable[str]) -> frozenset[str]:
 
 
 def needed_features(configuration: Mapping[str, str]) -> frozenset[str]:
-    """The features without which a table cannot have these properties.
+    """Return the features that a table with these properties needs.
 
-    >>> sorted(needed_features({"delta.columnMapping.mode": "name", "delta.enableRowTracking": "false"}))
+    Examples
+    --------
+    >>> named = {"delta.columnMapping.mode": "name", "delta.enableRowTracking": "false"}
+    >>> sorted(needed_features(named))
     ['columnMapping']
     """
     found = {
@@ -181,29 +191,30 @@ def needed_features(configuration: Mapping[str, str]) -> frozenset[str]:
 
 @dataclass(frozen=True, slots=True)
 class Metadata:
-    """The metadata of a table (actions.scala, Metadata)."""
+    """Metadata of a table (actions.scala, Metadata)."""
 
     columns: tuple[Column, ...] = ()
-    """With their comments, what Delta calls the schema string."""
+    """Columns; with their comments they are Delta's schema string."""
     partitioned_by: tuple[str, ...] = ()
-    """The names of the partition columns."""
+    """Names of the partition columns."""
     configuration: Mapping[str, str] = field(default_factory=dict, hash=False)
-    """The table's properties."""
+    """Properties of the table."""
     id: str = ""
-    """Who made the table: one that is replaced gets another."""
+    """Identity of the table; a replaced table gets another one."""
     name: str | None = None
-    """Of the table, if it says one."""
+    """Name of the table, if it has one."""
     description: str | None = None
-    """Of the table, if it says one."""
+    """Description of the table, if it has one."""
     comments: Mapping[str, str] = field(default_factory=dict, hash=False)
-    """Of columns, by name."""
+    """Comments of columns, by name."""
     levelled: bool = True
-    """False: it has not the isolation level that the protocol says, and is Serializable."""
+    """Whether the table has the isolation level of the protocol; if False, it is Serializable."""
     created: str = ""
-    """It stands for when the table was made, of a clone for when its source was."""
+    """Symbol for the creation time of the table; for a clone, for that of its source."""
     reached: Mapping[str, int] = field(default_factory=dict, hash=False)
-    """Of an identity column, by name, the last value that was generated (its high-water mark, also
-    in the schema string)."""
+    """Last generated value (high-water mark) of each identity column, by name; also in the schema
+    string.
+    """
 
     @property
     def mapped(self) -> bool:
@@ -213,8 +224,10 @@ class Metadata:
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """What the log says of a table at a version: its metadata, the features of its protocol, the
-    domains that are set, and the version that each application id has reached.
+    """Header of a table at a version.
+
+    It contains the metadata, the features of the protocol, the metadata domains that are set, and
+    the last version of each application id.
     """
 
     metadata: Metadata = field(default_factory=Metadata)
@@ -224,9 +237,9 @@ class Header:
 
     @classmethod
     def of(cls, schema: Schema) -> Header:
-        """The header of a table that is as it was declared.
+        """Return the header of a table that is as declared.
 
-        Where row tracking is supported, Delta names the columns for row ids as soon as metadata are
+        If row tracking is supported, Delta names the columns for row ids as soon as metadata are
         written (MaterializedRowTrackingColumn.scala, updateMaterializedColumnName).
         """
         configuration = {
@@ -256,7 +269,7 @@ class Header:
         domains: frozenset[str],
         apps: Mapping[str, int],
     ) -> Header:
-        """The header after a commit that wrote these; None is not written."""
+        """Return the header after a commit with these actions; None is not written."""
         return replace(
             self,
             metadata=self.metadata if metadata is None else metadata,
@@ -269,9 +282,19 @@ class Header:
 def protocol_clash(
     read: frozenset[str], winner: frozenset[str], *, strict: bool = False
 ) -> Reason | None:
-    """Why a transaction that read a protocol with some features cannot commit after one that wrote
-    these; None if it can. ``strict``: conflictChecker.enforceConcurrentFeatureEnablement.enabled.
+    """Return why a transaction cannot commit after a concurrent change of the protocol, or None.
 
+    Parameters
+    ----------
+    read : frozenset of str
+        Features of the protocol that the transaction read.
+    winner : frozenset of str
+        Features of the protocol that the winning commit wrote.
+    strict : bool
+        Value of the conf conflictChecker.enforceConcurrentFeatureEnablement.enabled.
+
+    Examples
+    --------
     >>> str(protocol_clash(frozenset({"rowTracking"}), frozenset()))
     'removed the feature rowTracking'
     >>> protocol_clash(frozenset(), frozenset({"clustering"})) is None
@@ -285,11 +308,22 @@ def protocol_clash(
 
 
 def metadata_clash(read: Metadata, winner: Metadata, features: frozenset[str]) -> Reason | None:
-    """Why a transaction that read some metadata cannot take over that of a winner; None if it can.
+    """Return why a transaction cannot commit after a concurrent change of metadata, or None.
 
-    ``features`` are those of the protocol as the transaction knows it by then, the winner's own
-    included. Delta takes over the coming of some properties, and of column mapping by name.
+    Delta accepts the addition of some properties, and of column mapping by name.
 
+    Parameters
+    ----------
+    read : Metadata
+        Metadata that the transaction read.
+    winner : Metadata
+        Metadata that the winning commit wrote.
+    features : frozenset of str
+        Features of the protocol as the transaction knows it by then, including those that the
+        winner added.
+
+    Examples
+    --------
     >>> on = Metadata(configuration={"delta.enableDeletionVectors": "true"})
     >>> metadata_clash(Metadata(), on, frozenset({"deletionVectors"})) is None
     True
@@ -313,7 +347,7 @@ def metadata_clash(read: Metadata, winner: Metadata, features: frozenset[str]) -
 
 
 def _may_come(key: str, read: Metadata, winner: Metadata, features: frozenset[str]) -> bool:
-    """Whether Delta takes over that this property was added or changed
+    """Return whether Delta accepts that this property was added or changed
     (checkConfigurationChangesForConflicts).
     """
     value = winner.configuration[key]

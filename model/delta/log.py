@@ -1,8 +1,7 @@
-"""What a Delta table's log says: commits with the files that they add and remove, and the claims
-beside.
+"""Log of a Delta table: commits with added and removed files and the fields of ``commitInfo``.
 
 One commit is one version of a table (Delta's PROTOCOL.md, "Delta Log Entries"). A field that a
-writer left out is None: not every writer says what it read.
+writer left out is None: not every writer records what it read.
 """
 
 from __future__ import annotations
@@ -24,48 +23,45 @@ __all__ = [
 ]
 
 DEFAULT_LEVEL = "Serializable"
-"""The level of a table that says nothing (DeltaConfig.scala, ISOLATION_LEVEL)."""
+"""Isolation level of a table without one in its properties (DeltaConfig.scala, ISOLATION_LEVEL)."""
 LEVEL_KEY = "delta.isolationLevel"
-"""The key of a table's level; Delta reads it as it stands, capital L (DeltaConfig.scala,
-fromMap).
+"""Property with a table's isolation level; Delta compares it exactly, with capital L
+(DeltaConfig.scala, fromMap).
 """
 
 
 @dataclass(frozen=True, slots=True)
 class LogFile:
-    """A data file as an ``add`` or ``remove`` names it; with its deletion vector it is one
-    entry.
-    """
+    """Data file in an ``add`` or ``remove`` action; an entry is a file with its deletion vector."""
 
     path: str
-    """Where it is, from the table's folder or as a whole."""
+    """Path, relative to the table's folder or absolute."""
     vector: str = ""
-    """The unique id of its deletion vector; empty: none."""
+    """Unique id of its deletion vector; empty if there is none."""
     marked: int = 0
-    """The number of rows that the vector marks as deleted."""
+    """Number of rows that the vector marks as deleted."""
     partition: Mapping[str, str | None] | None = None
-    """The values of the partition columns; None: the action does not say them."""
+    """Values of the partition columns; None if the action does not contain them."""
     data_change: bool = True
-    """False: the action changes no row of the table."""
+    """Whether the action changes rows of the table."""
     stats: str | None = None
-    """JSON, as written."""
+    """Statistics in JSON, as written."""
     action: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
-    """All that the action says of it."""
+    """All fields of the action."""
 
     @property
     def entry(self) -> tuple[str, str]:
-        """What makes an entry of the table: path and deletion vector (PROTOCOL.md)."""
+        """Path and deletion vector, which identify an entry of the table (PROTOCOL.md)."""
         return self.path, self.vector
 
 
 @dataclass(frozen=True, slots=True)
 class LogMetadata:
-    """A table's metadata, as far as its conflicts depend on it.
+    """Metadata of a table, as far as conflicts depend on them.
 
-    ``types`` are the top-level columns by lower-case name, with the name in files (column mapping)
-    and the type as Delta writes it; a type that has parts is the word ``nested``, a string that
-    compares in another way ``special``. ``schema`` is all that it says of the columns, Spark's
-    JSON.
+    ``types`` maps top-level columns (lower-case names) to the name in files (column mapping) and
+    the type as Delta writes it. A nested type is the word ``nested``, a string with another
+    collation ``special``. ``schema`` is the whole schema, in Spark's JSON.
     """
 
     types: Mapping[str, tuple[str, str]] = field(default_factory=dict)
@@ -75,18 +71,18 @@ class LogMetadata:
 
     @property
     def level(self) -> str:
-        """The isolation level that commits are to be checked at."""
+        """Isolation level at which commits are to be checked."""
         return self.configuration.get(LEVEL_KEY, DEFAULT_LEVEL)
 
     @property
     def plain(self) -> Mapping[str, str]:
-        """The properties besides the level."""
+        """Properties other than the isolation level."""
         return {key: value for key, value in self.configuration.items() if key != LEVEL_KEY}
 
 
 @dataclass(frozen=True, slots=True)
 class LogProtocol:
-    """The versions and features that readers and writers of a table must know."""
+    """Versions and features that readers and writers of a table must support."""
 
     reader: int
     writer: int
@@ -96,8 +92,10 @@ class LogProtocol:
 
 @dataclass(frozen=True, slots=True)
 class LogCommit:
-    """One version of a table: its actions, and what ``commitInfo`` says of them.
+    """Version of a table: its actions and its ``commitInfo``.
 
+    Examples
+    --------
     >>> claims = {"operation": "WRITE", "isBlindAppend": True}
     >>> commit = LogCommit(7, claims, adds=(LogFile("f"),))
     >>> commit.operation, commit.blind, commit.read_version, commit.changes_rows
@@ -105,75 +103,77 @@ class LogCommit:
     """
 
     version: int
-    """The one that it makes."""
+    """Version that it makes."""
     info: Mapping[str, Any] = field(default_factory=dict)
-    """What ``commitInfo`` says."""
+    """Fields of ``commitInfo``."""
     adds: tuple[LogFile, ...] = ()
-    """Files that come."""
+    """Added files."""
     removes: tuple[LogFile, ...] = ()
-    """Files that go."""
+    """Removed files."""
     changes: int = 0
-    """How many files of changes to rows (``cdc``) it has."""
+    """Number of change data files (``cdc``)."""
     metadata: LogMetadata | None = None
-    """The table's from then on; None: as before."""
+    """Metadata of the table from then on; None if unchanged."""
     protocol: LogProtocol | None = None
-    """Delta's reader and writer versions from then on; None: as before."""
+    """Reader and writer versions from then on; None if unchanged."""
     applications: tuple[str, ...] = ()
-    """The applications whose version it sets (``txn``)."""
+    """Applications whose version it sets (``txn``)."""
     domains: tuple[str, ...] = ()
-    """The metadata domains that it sets (``domainMetadata``)."""
+    """Metadata domains that it sets (``domainMetadata``)."""
 
     @property
     def operation(self) -> str | None:
-        """The command, such as ``WRITE``, ``DELETE`` or ``OPTIMIZE``."""
+        """Operation, such as ``WRITE``, ``DELETE`` or ``OPTIMIZE``."""
         return self.info.get("operation")
 
     @property
     def parameters(self) -> Mapping[str, Any]:
-        """What the commit says of its command, such as its mode and predicate."""
+        """Parameters of the operation, such as its mode and predicate."""
         return self.info.get("operationParameters") or {}
 
     @property
     def blind(self) -> bool | None:
-        """Whether it claims to have read nothing and only added files."""
+        """Whether it is marked as a blind append."""
         return self.info.get("isBlindAppend")
 
     @property
     def level(self) -> str | None:
-        """The level that it says it was checked at: not always the table's."""
+        """Isolation level that it records; not always that of the table."""
         return self.info.get("isolationLevel")
 
     @property
     def engine(self) -> str | None:
-        """The program that wrote it."""
+        """Program that wrote it."""
         return self.info.get("engineInfo")
 
     @property
     def read_version(self) -> int | None:
-        """The version that it read; −1, the empty table, for version 0."""
+        """Version that it read; −1, the empty table, for version 0."""
         said: int | None = self.info.get("readVersion")
         return -1 if said is None and self.version == 0 else said
 
     @property
     def transaction(self) -> str | None:
-        """The id of the transaction, which is no other's."""
+        """Unique id of the transaction."""
         return self.info.get("txnId")
 
     @property
     def timestamp(self) -> int:
-        """When it says that it was committed, in milliseconds."""
+        """Recorded commit time in milliseconds; 0 if not recorded."""
         said: int = self.info.get("timestamp", 0)
         return said
 
     @property
     def changes_rows(self) -> bool:
-        """Whether it says that it adds or removes rows, and does not only move them."""
+        """Whether some action is marked as changing data."""
         return any(f.data_change for f in (*self.adds, *self.removes))
 
     @property
     def words(self) -> str:
-        """The commit for a person.
+        """Description of the commit.
 
+        Examples
+        --------
         >>> add = LogFile("f", partition={"day": "3"})
         >>> LogCommit(8, {"operation": "WRITE", "isBlindAppend": True}, (add,)).words
         'version 8 (WRITE: 1 file added in day=3, a blind append)'
@@ -194,12 +194,20 @@ class LogCommit:
 
 
 def live_files(commits: Iterable[LogCommit], before: Iterable[LogFile] = ()) -> tuple[LogFile, ...]:
-    """The files that are in force after the commits, which begin with version 0, or where these
-    were ``before``.
+    """Return the files that are live after the commits.
 
     A file is its path together with its deletion vector: a commit that deletes rows by a vector
-    removes the one and adds the other.
+    removes the one entry and adds the other.
 
+    Parameters
+    ----------
+    commits : iterable of LogCommit
+        Commits in order, from version 0 unless `before` is given.
+    before : iterable of LogFile
+        Live files before the first commit.
+
+    Examples
+    --------
     >>> marked = LogFile("f", "v", 1)
     >>> deleted = LogCommit(1, adds=(marked,), removes=(LogFile("f"),))
     >>> live_files([LogCommit(0, adds=(LogFile("f"),)), deleted]) == (marked,)

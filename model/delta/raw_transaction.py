@@ -1,6 +1,4 @@
-"""Raw transactions: reads and actions spelled out, for rules of the commit that SQL cannot
-reach.
-"""
+"""Raw transactions: explicit reads and actions, for rules of the commit that SQL cannot reach."""
 
 from __future__ import annotations
 
@@ -34,9 +32,12 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class LogOperation:
-    """What a commit says that it is: its name in the log, whether such may change data
-    (DeltaOperations.scala, changesData), whether it is a backfill of row tracking, whether it may
-    add a file with a vector although none may be made (isInPlaceFileMetadataUpdate).
+    """Operation of a commit.
+
+    ``name`` is its name in the log. ``changes_data`` says whether it may change data
+    (DeltaOperations.scala, changesData), ``backfill`` whether it is a backfill of row tracking.
+    ``in_place`` says whether it may add a file with a deletion vector although none may be created
+    (isInPlaceFileMetadataUpdate).
     """
 
     name: str
@@ -55,12 +56,12 @@ OPERATIONS = {
     "Optimize": LogOperation("OPTIMIZE"),
     "UpgradeProtocol": LogOperation("UPGRADE PROTOCOL"),
 }
-"""The operations that a raw transaction may have, as Delta's classes are called."""
+"""Operations of raw transactions, by the names of Delta's classes."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Filter(Command):
-    """``txn.filterFiles(condition)``; no condition (``true``) is a full scan."""
+    """``txn.filterFiles(condition)``; without a condition (``true``) it is a full scan."""
 
     sql: str
     where: Expr | None
@@ -73,7 +74,7 @@ class WholeTable:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Scan(Command):
-    """A query of the table while the transaction is the active one."""
+    """Query of the table while the transaction is the active one."""
 
     sql: str
     query: Query
@@ -81,8 +82,10 @@ class Scan(Command):
 
 @dataclass(frozen=True, slots=True)
 class InPartitions:
-    """``txn.filterFiles(newFiles)``: a look at the partitions of some files, as a dynamic overwrite
-    has it; no file counts as read.
+    """``txn.filterFiles(newFiles)``: a read of the partitions of some files, as in a dynamic
+    overwrite.
+
+    No file counts as read.
     """
 
     partitions: tuple[Row, ...]
@@ -96,30 +99,30 @@ class Application:
 
 
 RawRead = Filter | WholeTable | Scan | InPartitions | Application
-"""One read of a raw transaction."""
+"""Read of a raw transaction."""
 
 
 @dataclass(frozen=True, slots=True)
 class MetadataChange:
-    """What a Metadata action has other than the snapshot's; nothing: the same once more."""
+    """Changes in a Metadata action relative to the snapshot; if empty, it repeats the latter."""
 
     configuration: Mapping[str, str] = field(default_factory=dict)
     """Properties that are set."""
     unset: tuple[str, ...] = ()
-    """Properties that are taken away."""
+    """Properties that are removed."""
     id: str | None = None
-    """Another id for the table."""
+    """New id of the table."""
     name: str | None = None
-    """Another name."""
+    """New name."""
     description: str | None = None
-    """Another description."""
+    """New description."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProtocolChange:
-    """The features that a Protocol action has more than the snapshot's, with those that they
-    require; Delta lets none go by a commit of another kind than DROP FEATURE
-    (ProtocolDowngradeException).
+    """Features that a Protocol action adds to those of the snapshot, with those that they require.
+
+    Delta removes none in a commit other than DROP FEATURE (ProtocolDowngradeException).
     """
 
     features: frozenset[str] = frozenset()
@@ -127,31 +130,31 @@ class ProtocolChange:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Raw(Command):
-    """A transaction of Delta's own API: its reads in order, then its actions in one commit."""
+    """Transaction of Delta's own API: reads in order, then actions in one commit."""
 
     sql: str
-    """What it does, in words."""
+    """Description."""
     target: str
-    """The table."""
+    """Table."""
     reads: tuple[RawRead, ...] = ()
-    """What it reads, in order."""
+    """Reads in order."""
     adds: tuple[RawFile, ...] = ()
-    """The files that it adds, each a path with its vector."""
+    """Files that it adds, each a path with its vector."""
     removes: tuple[RawFile, ...] = ()
-    """The files that it removes, in the same way."""
+    """Files that it removes, each a path with its vector."""
     data_change: bool = True
-    """What its actions say of themselves (``dataChange``)."""
+    """Value of ``dataChange`` in its actions."""
     app: tuple[str, int] | None = None
-    """An application and the version that is set for it; it is not looked up."""
+    """Application and the version that is set for it; the version is not looked up."""
     metadata: MetadataChange | None = None
-    """What its Metadata action changes, if it has one."""
+    """Changes in its Metadata action, if it has one."""
     protocol: ProtocolChange | None = None
-    """What its Protocol action adds, if it has one."""
+    """Features that its Protocol action adds, if it has one."""
     domains: tuple[str, ...] = ()
-    """The domains that it has metadata of."""
+    """Metadata domains that it sets."""
     operation: str = "Truncate"
-    """A key of ``OPERATIONS``."""
+    """Operation: a key of ``OPERATIONS``."""
     blind: bool | None = None
-    """What the commit claims of itself; None: the truth."""
+    """Value of its blind-append mark; None for the true value."""
     large: bool = False
     """Whether it is made by commitLarge."""

@@ -1,4 +1,4 @@
-"""The state of tables: rows with hidden identities, in files, in partitions."""
+"""State of a table: rows with hidden identities, in files and partitions."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ __all__ = ["TableState", "widen_row"]
 
 @dataclass(frozen=True, slots=True)
 class TableState:
-    """The live files of one table, in the order in which they were added.
+    """Live files of one table, in the order in which they were added.
 
-    ``header`` is what the log says besides, None while that is what the test declares.
+    ``header`` is the header in the log; None as long as it is the declared one.
     """
 
     files: tuple[File, ...] = ()
     header: Header | None = None
 
     def rows(self) -> Rows:
-        """The contents as a sorted bag, without the columns that were dropped."""
+        """Return the contents as a sorted bag, without dropped columns."""
         rows = (row.values for file in self.files for row in file.rows)
         columns = () if self.header is None else self.header.metadata.columns
         if all(column.name for column in columns):
@@ -37,14 +37,15 @@ class TableState:
         return sort_rows(tuple(row[i] for i in shown) for row in rows)
 
     def replay(self, removes: frozenset[str | FileKey], adds: Iterable[File]) -> TableState:
-        """The state after a commit, as the log replays: files removed, by their paths or by their
-        keys, then files added.
+        """Return the state after a commit, as in log replay.
+
+        Files are removed, by path or by key, before files are added.
         """
         kept = (f for f in self.files if f.path not in removes and f.key not in removes)
         return replace(self, files=(*kept, *adds))
 
     def of_nobody(self) -> TableState:
-        """The state with rows that no transaction wrote."""
+        """Return the state with rows that no transaction wrote."""
         files = (
             replace(file, rows=tuple(replace(row, writer="") for row in file.rows))
             for file in self.files
@@ -52,14 +53,16 @@ class TableState:
         return replace(self, files=tuple(files))
 
     def under(self, header: Header) -> TableState:
-        """The state when the log says this besides: its rows have every column."""
+        """Return the state with this header; rows get all its columns."""
         width = len(header.metadata.columns)
         return TableState(tuple(_widened(file, width) for file in self.files), header)
 
 
 def widen_row(row: Row, width: int) -> Row:
-    """A row with NULL in the columns that came after it.
+    """Return a row with NULL in the columns that were added after it.
 
+    Examples
+    --------
     >>> widen_row((1,), 3)
     (1, None, None)
     """
@@ -67,7 +70,9 @@ def widen_row(row: Row, width: int) -> Row:
 
 
 def _widened(file: File, width: int) -> File:
-    """The file with so many columns: it knows nothing of those that came, and some may go again."""
+    """Return the file with `width` columns: added ones have no statistics, and trailing ones may be
+    cut.
+    """
     if len(file.stats) == width:
         return file
     rows = tuple(replace(row, values=widen_row(row.values[:width], width)) for row in file.rows)

@@ -1,27 +1,19 @@
-"""Conditions as Spark's optimizer leaves them, and whether they hold where a part may fail.
-
-The normal form of a condition: what Spark's optimizer makes of it before Delta sees it.
+"""Normal form of conditions after Spark's optimizer, and truth of conditions whose parts may fail.
 
 Delta splits a condition on its partition columns and builds its skipping filters after Spark has
-simplified it, also in DELETE, UPDATE and MERGE; so the footprint of a statement is that of the
-normal form. Seen on Spark 4.2 with EXPLAIN and modelled here: NOT pushed to the leaves, ``IN`` of
-one value, constants folded, ``x + 0`` and ``x * 1``, comparisons with TRUE and FALSE, one of two
-equal operands, and common factors taken out of AND and OR (optimizer/expressions.scala,
-BooleanSimplification, OptimizeIn, ConstantFolding, ReorderAssociativeOperator). ``surprise`` names
-what is not modelled.
+simplified it, in DELETE, UPDATE and MERGE as well. The footprint of a statement is therefore that
+of the normal form. Observed on Spark 4.2 with EXPLAIN and modelled: NOT pushed to the leaves,
+``IN`` of one value, constant folding, ``x + 0`` and ``x * 1``, comparisons with TRUE and FALSE,
+duplicate operands, and common factors of AND and OR (optimizer/expressions.scala,
+BooleanSimplification, OptimizeIn, ConstantFolding, ReorderAssociativeOperator).
+``unmodelled_rewrite`` names what is not modelled. In a comparison of a cast column with a constant,
+the constant is cast to the column's type, rounded half up; if that changes it, ``<`` and ``<=`` may
+change as well (UnwrapCastInBinaryComparison.scala).
 
-Comparisons of a cast column with a constant, as Spark's optimizer makes comparisons of the column
-of them.
-
-UnwrapCastInBinaryComparison.scala: the constant is cast to the column's type, rounded half up;
-where that changes it, ``<`` and ``<=`` change with it.
-
-Whether a condition holds, where part of it may fail: arithmetic overflows.
-
-SQL does not say in which order the parts of a condition are computed, nor whether all are. A row
-that one part excludes while another fails on it is an error in one plan and none in the next
-(Spark: "Order of evaluation of subexpressions"). One thing is certain in Delta: of a partition that
-is pruned no row is read.
+SQL does not specify the order in which the parts of a condition are computed, nor whether all are.
+A row that one part excludes while another one fails on it (such as by overflow) raises an error in
+one plan and not in another (Spark: "Order of evaluation of subexpressions"). One thing is certain
+in Delta: no row of a pruned partition is read.
 """
 
 from __future__ import annotations
@@ -61,10 +53,14 @@ __all__ = [
 
 
 def is_cast_removed(source: Type, target: Type) -> bool:
-    """Whether Spark takes the cast of a column off where it is compared with a constant.
+    """Return whether Spark removes the cast of a column in a comparison with a constant.
 
-    >>> is_cast_removed("INT", "DOUBLE"), is_cast_removed("BIGINT", "DOUBLE"), is_cast_removed("STRING", "BIGINT")
-    (True, False, False)
+    Examples
+    --------
+    >>> is_cast_removed("INT", "DOUBLE"), is_cast_removed("BIGINT", "DOUBLE")
+    (True, False)
+    >>> is_cast_removed("STRING", "BIGINT")
+    False
     """
     if (source, target) == ("DATE", "TIMESTAMP"):
         return True
@@ -75,10 +71,27 @@ def is_cast_removed(source: Type, target: Type) -> bool:
 
 
 def remove_cast(op: CompareOp, value: Value, source: Type) -> tuple[CompareOp, Value] | None:
-    """The comparison of a column of a type for one of its cast with a constant; None if the
-    constant is no value of the column's type and ``op`` asks for just that, or the type does not
-    hold it.
+    """Return the comparison of a column that replaces the comparison of its cast with a constant.
 
+    Return None if `op` is ``=`` or ``<>`` and the constant is not a value of the column's type, or
+    if the type cannot hold it.
+
+    Parameters
+    ----------
+    op : str
+        Comparison of the cast column with the constant.
+    value : object
+        Constant.
+    source : str
+        Type of the column.
+
+    Returns
+    -------
+    tuple of (str, object) or None
+        Operator and constant for the column.
+
+    Examples
+    --------
     >>> remove_cast(">", Decimal("1.555"), "DECIMAL(10,2)"), remove_cast(">", Decimal("1.5"), "INT")
     (('>=', Decimal('1.56')), ('>', 1))
     >>> remove_cast("=", Decimal("1.5"), "INT"), remove_cast("<", 2.0, "INT")
@@ -119,8 +132,10 @@ SEVERAL = 2
 
 
 def normalize(condition: ex.Expr) -> ex.Expr:
-    """The condition as Delta gets it.
+    """Return the condition in the form in which Delta gets it.
 
+    Examples
+    --------
     >>> k, part = (ex.ColumnRef(0, i, n, "INT") for i, n in enumerate(["k", "part"]))
     >>> def eq(column, value): return ex.Compare("=", column, ex.Const(value, "INT"))
     >>> print(normalize(ex.Not(ex.Or(eq(part, 0), ex.In(k, (5,))))))
@@ -133,15 +148,18 @@ def normalize(condition: ex.Expr) -> ex.Expr:
 
 @lru_cache(maxsize=10_000)
 def columns_in(expr: ex.Expr) -> tuple[ex.ColumnRef, ...]:
-    """The columns in an expression, in order, repeated where they are."""
+    """Return the columns in an expression, in order, with repetitions."""
     return tuple(e for e in ex.walk(expr) if isinstance(e, ex.ColumnRef))
 
 
 def strict_columns(expr: ex.Expr) -> tuple[ex.ColumnRef, ...]:
-    """Those of which Spark knows that a NULL in one makes the expression NULL (nullIntolerant).
+    """Return the columns in which Spark knows a NULL to make the expression NULL (nullIntolerant).
 
+    Examples
+    --------
     >>> s = ex.ColumnRef(0, 0, "s", "STRING")
-    >>> [len(strict_columns(ex.Call(name, (s,), "STRING"))) for name in ("upper", "coalesce", "concat")]
+    >>> calls = [ex.Call(name, (s,), "STRING") for name in ("upper", "coalesce", "concat")]
+    >>> [len(strict_columns(call)) for call in calls]
     [1, 0, 0]
     """
     lenient = (*ex.CONDITIONAL, "concat", "greatest", "least")
@@ -158,8 +176,9 @@ def strict_columns(expr: ex.Expr) -> tuple[ex.ColumnRef, ...]:
 
 @memoize_by_identity
 def may_be_optimized(expr: ex.Expr) -> bool:
-    """Whether Spark's optimizer may make something of an expression that is not modelled:
-    conditions of CASE and COALESCE, and ranges of casts (SimplifyConditionals,
+    """Return whether Spark's optimizer may rewrite an expression in a way that is not modelled.
+
+    These are conditions of CASE and COALESCE, and ranges of casts (SimplifyConditionals,
     PushFoldableIntoBranches, UnwrapCast…).
     """
     return any(
@@ -171,7 +190,7 @@ def may_be_optimized(expr: ex.Expr) -> bool:
 
 
 def _compares_cast(part: ex.Compare | ex.In) -> bool:
-    """Whether constants are compared with the cast of a column that Spark may take off."""
+    """Return whether constants are compared with a cast of a column that Spark may remove."""
     match part:
         case ex.Compare(_, ex.Call("cast", (ex.ColumnRef() as column,)) as cast, ex.Const()):
             pass
@@ -183,14 +202,14 @@ def _compares_cast(part: ex.Compare | ex.In) -> bool:
 
 
 def disjuncts(expr: ex.Expr) -> tuple[ex.Expr, ...]:
-    """The parts of a disjunction, left to right."""
+    """Return the parts of a disjunction, left to right."""
     if isinstance(expr, ex.Or):
         return disjuncts(expr.left) + disjuncts(expr.right)
     return (expr,)
 
 
 def unmodelled_rewrite(condition: ex.Expr) -> str | None:
-    """Why the optimizer's result is not modelled, as the end of a sentence; None if it is."""
+    """Return why the optimizer's result is not modelled, as the end of a sentence, or None."""
     for part in ex.walk(condition):
         if _is_null(part) and not _compared(condition, part):
             return f"'{part}' is NULL"
@@ -213,7 +232,9 @@ def unmodelled_rewrite(condition: ex.Expr) -> str | None:
 
 
 def _never(part: ex.Compare) -> str | None:
-    """That a column is compared with a constant which is no value of its type."""
+    """Return a message if a column is compared with a constant that no value of its type equals, or
+    None.
+    """
     plain = _boolean(part, negated=False)
     if isinstance(plain, ex.Compare) and plain.op in ("=", "<>"):
         match plain.left, plain.right:
@@ -225,8 +246,10 @@ def _never(part: ex.Compare) -> str | None:
 
 
 def unmodelled_query_rewrite(condition: ex.Expr) -> str | None:
-    """The same for the WHERE of a query, where Spark also carries equalities from one part of a
-    conjunction into the others (ConstantPropagation, InferFiltersFromConstraints).
+    """Return why the optimizer's result is not modelled for the WHERE of a query, or None.
+
+    In a query, Spark also propagates equalities from one conjunct to the others
+    (ConstantPropagation, InferFiltersFromConstraints).
     """
     for part in ex.walk(normalize(condition)):
         operands = ex.conjuncts(part)
@@ -244,7 +267,7 @@ def unmodelled_query_rewrite(condition: ex.Expr) -> str | None:
 
 
 def _is_null(part: ex.Expr) -> bool:
-    """Whether it is a condition without a column that is NULL."""
+    """Return whether `part` is a condition without columns whose value is NULL."""
     if part.type != "BOOLEAN" or columns_in(part) or ex.subqueries(part):
         return False
     form = _boolean(part, negated=False)
@@ -256,7 +279,7 @@ def _null_test(form: ex.Expr) -> bool:
 
 
 def _compared(condition: ex.Expr, part: ex.Expr) -> bool:
-    """Whether a boolean constant is a side of a comparison, ``f = TRUE``."""
+    """Return whether a boolean constant is a side of a comparison, such as ``f = TRUE``."""
     return any(
         isinstance(e, ex.Compare) and (e.left is part or e.right is part)
         for e in ex.walk(condition)
@@ -297,7 +320,7 @@ def _boolean(expr: ex.Expr, *, negated: bool) -> ex.Expr:
 
 
 class _Connective(NamedTuple):
-    """AND or OR: how it joins two conditions, and how one comes apart into its operands."""
+    """AND or OR: function that joins two conditions, and function that returns the operands."""
 
     join: Callable[[ex.Expr, ex.Expr], ex.Expr]
     operands: Callable[[ex.Expr], tuple[ex.Expr, ...]]
@@ -308,7 +331,9 @@ OR = _Connective(ex.Or, disjuncts)
 
 
 def _factored(left: ex.Expr, right: ex.Expr, outer: _Connective, inner: _Connective) -> ex.Expr:
-    """``(a AND b) OR (a AND c)`` as ``a AND (b OR c)``, and the dual; bottom up, pair by pair.
+    """Return ``(a AND b) OR (a AND c)`` as ``a AND (b OR c)``, and the dual; bottom up, pair by
+    pair.
+
     ``outer`` joins the two sides, ``inner`` is the other connective.
     """
     ours, theirs = inner.operands(left), inner.operands(right)
@@ -324,8 +349,10 @@ def _factored(left: ex.Expr, right: ex.Expr, outer: _Connective, inner: _Connect
 
 
 def _comparison(op: ex.CompareOp, left: ex.Expr, right: ex.Expr) -> ex.Expr:
-    """Constants to the right, parameters before them, columns in order, so that equal comparisons
-    are equal.
+    """Return a comparison in normal form: constants right, parameters before them, columns in
+    order.
+
+    Equal comparisons then have equal forms.
     """
     places = [
         (isinstance(side, ex.Const), isinstance(side, ex.Parameter), str(side))
@@ -382,12 +409,28 @@ def _value(expr: ex.Expr) -> ex.Expr:
 
 
 def holds(condition: ex.Expr | None, rows: Sequence[Row], first: Collection[int] = ()) -> bool:
-    """Whether a condition (None: TRUE) is TRUE of rows, one for each side. What it says of the
-    columns ``first`` of side 0 alone is computed before the rest.
+    """Return whether a condition (None: TRUE) is TRUE for rows, one row for each side.
 
-    EvaluationError if a part fails and all others are TRUE; UndeterminedError if whether it fails
-    depends on the order.
+    Conjuncts that use only the columns `first` of side 0 are computed before the others.
 
+    Parameters
+    ----------
+    condition : Expr or None
+        Condition.
+    rows : sequence of Row
+        Row of each side.
+    first : collection of int
+        Positions of columns of side 0, such as those of the partition columns.
+
+    Raises
+    ------
+    EvaluationError
+        If a part fails and all others are TRUE.
+    UndeterminedError
+        If a failure depends on the order of evaluation.
+
+    Examples
+    --------
     >>> from isolitmus.model.schema import Column, Schema
     >>> from isolitmus.specs.sql.statements import read_statement
     >>> t = Schema("t", (Column("id", "INT"), Column("part", "INT")), ("part",))
@@ -401,8 +444,9 @@ def holds(condition: ex.Expr | None, rows: Sequence[Row], first: Collection[int]
 
 
 def may_hold(condition: ex.Expr | None, rows: Sequence[Row], first: Collection[int] = ()) -> bool:
-    """The same of rows that were not there to be read: one on which the condition would have failed
-    counts as one that it is about.
+    """Return whether a condition may be TRUE for rows that were not there to be read.
+
+    A row for which the condition would fail counts as matching.
     """
     if condition is None or not can_fail(condition):
         return condition is None or evaluate(condition, rows) is True
@@ -411,7 +455,7 @@ def may_hold(condition: ex.Expr | None, rows: Sequence[Row], first: Collection[i
 
 @lru_cache(maxsize=10_000)
 def can_fail(condition: ex.Expr) -> bool:
-    """Whether some row may make it fail."""
+    """Return whether evaluation of the condition fails for some row."""
     return any(
         isinstance(part, ex.Arithmetic | ex.Negate | ex.Opaque)
         or (isinstance(part, ex.Call) and may_fail(part))
@@ -423,7 +467,7 @@ def can_fail(condition: ex.Expr) -> bool:
 
 
 def _stages(condition: ex.Expr, first: Collection[int]) -> Iterator[list[ex.Expr]]:
-    """The conjuncts, in the stages in which they are computed."""
+    """Yield the conjuncts in the stages in which they are computed."""
     parts = ex.conjuncts(condition)
     early = [p for p in parts if all(c.side == 0 and c.index in first for c in columns_in(p))]
     yield early
@@ -431,13 +475,13 @@ def _stages(condition: ex.Expr, first: Collection[int]) -> Iterator[list[ex.Expr
 
 
 def _settled(condition: ex.Expr, parts: Sequence[ex.Expr], rows: Sequence[Row]) -> bool:
-    """Whether all of these parts are TRUE."""
+    """Return whether all of these parts are TRUE."""
     failure, true = None, True
     for part in parts:
         leaves = list(_leaves(part))
         try:
             for leaf in leaves:
-                if not isinstance(leaf, ex.Opaque):  # whether that fails is no matter of this row
+                if not isinstance(leaf, ex.Opaque):  # its failure does not depend on this row
                     evaluate(leaf, rows)
             true = true and evaluate(part, rows) is True
         except EvaluationError as error:
@@ -456,7 +500,7 @@ def _settled(condition: ex.Expr, parts: Sequence[ex.Expr], rows: Sequence[Row]) 
 
 
 def _leaves(part: ex.Expr) -> Iterator[ex.Expr]:
-    """What AND, OR and NOT combine."""
+    """Yield the operands of nested AND, OR and NOT."""
     match part:
         case ex.And(left, right) | ex.Or(left, right):
             yield from _leaves(left)

@@ -1,14 +1,8 @@
-"""Three-valued evaluation of expressions on rows, with Spark's functions.
+"""Three-valued evaluation of expressions on rows, with scalar functions in Spark's ANSI mode.
 
-The three-valued meaning of expressions on rows.
-
-NULL is None throughout; a predicate that is None is not true. Overflow of INT and BIGINT is an
-error, and so is a remainder by zero, as in Spark's ANSI mode.
-
-Scalar functions of SQL on values, with Spark's ANSI semantics.
-
-A function is strict if a NULL among its operands makes its value NULL. ``fails``: some operands
-make it fail. What no optimizer reasons about is ``plain``; the others it may turn into conditions.
+NULL is None; a predicate that is None is not true. Overflow of INT and BIGINT is an error, and so
+is a remainder by zero. A function is strict if a NULL among its operands makes its value NULL;
+``fails`` says that some operands make it fail.
 """
 
 from __future__ import annotations
@@ -71,13 +65,13 @@ __all__ = [
 ]
 
 QUOTIENT = Context(prec=160)
-"""Digits enough for a quotient of decimals to be rounded as if it were exact."""
+"""Precision that suffices to round a quotient of decimals as if it were exact."""
 LAST_DIGIT = Decimal(1).scaleb(-38)
 PREFIX = re.compile(r"([^_%]+)%(?:[^_%]*)")
 
 
 class Function(NamedTuple):
-    """What computes a value of a type from those of its operands."""
+    """Scalar function: computes a value of a type from the values of its operands."""
 
     compute: Callable[[Sequence[Value], Type], Value]
     strict: bool = True
@@ -85,8 +79,10 @@ class Function(NamedTuple):
 
 
 def calculate(op: str, a: Value, b: Value, type_: Type) -> Value:
-    """Addition, subtraction or multiplication of two numbers of one kind.
+    """Return the sum, difference or product of two numbers of the same kind.
 
+    Examples
+    --------
     >>> calculate("+", Decimal("1.50"), Decimal("2"), "DECIMAL(12,2)")
     Decimal('3.50')
     """
@@ -100,10 +96,16 @@ def calculate(op: str, a: Value, b: Value, type_: Type) -> Value:
 
 
 def sum_values(values: Sequence[Value], type_: Type) -> Value:
-    """The sum of some numbers, of a type. Of no order that the rows may come in a part overflows if
-    neither what is positive does nor what is negative; some order is without overflow wherever the
-    whole is. Nor is anything rounded in any order where all parts are multiples of one power of two
-    that DOUBLE holds.
+    """Return the sum of numbers, as a value of a type, independent of the order of the rows.
+
+    If neither the positive nor the negative values alone overflow, no partial sum overflows in any
+    order; if the total fits, some order is without overflow. No order rounds if all values are
+    multiples of one power of two and the total of their magnitudes fits into the digits of DOUBLE.
+
+    Raises
+    ------
+    UndeterminedError
+        If the result depends on the order.
     """
     numbers = [value for value in values if isinstance(value, int | float | Decimal)]
     assert len(numbers) == len(values), "the SQL reader lets only numbers be summed"
@@ -131,8 +133,10 @@ def sum_values(values: Sequence[Value], type_: Type) -> Value:
 
 @lru_cache(maxsize=1_000)
 def like_pattern(pattern: str) -> re.Pattern[str]:
-    """A LIKE pattern without escapes as a regular expression.
+    """Return a LIKE pattern without escapes as a regular expression.
 
+    Examples
+    --------
     >>> bool(like_pattern("a%_").fullmatch("abc")), bool(like_pattern("a%_").fullmatch("a"))
     (True, False)
     """
@@ -141,9 +145,10 @@ def like_pattern(pattern: str) -> re.Pattern[str]:
 
 
 def like_prefix(pattern: str) -> str | None:
-    """With what a text must begin to be LIKE a pattern, where Spark makes a condition of that
-    (LikeSimplification).
+    """Return the prefix that Spark tests for a LIKE pattern (LikeSimplification), or None.
 
+    Examples
+    --------
     >>> like_prefix("a%"), like_prefix("a%b"), like_prefix("%a"), like_prefix("a_%")
     ('a', 'a', None, None)
     """
@@ -174,7 +179,7 @@ def _divide(values: Sequence[Value], type_: Type) -> Value:
 
 
 def _digest(values: Sequence[Value], _: Type) -> Value:
-    """The hexadecimal digits of a text's digest (SHA-2 of 0 bits is of 256)."""
+    """Return the hexadecimal digest of a text (SHA-2 with 0 bits is SHA-256)."""
     text, name = values
     return hashlib.new(str(name), str(text).encode()).hexdigest()
 
@@ -242,7 +247,9 @@ def _date_diff(values: Sequence[Value], _: Type) -> Value:
 
 
 def _substring(values: Sequence[Value], _: Type) -> Value:
-    """From 1; below 0 from the end; 0 is as 1 (UTF8String.substringSQL)."""
+    """Return a substring; positions start at 1, negative ones count from the end, and 0 is 1
+    (UTF8String.substringSQL).
+    """
     text, start, *rest = values
     assert isinstance(text, str)
     assert isinstance(start, int)
@@ -257,7 +264,8 @@ def _substring(values: Sequence[Value], _: Type) -> Value:
 def _extreme(values: Sequence[Value], *, greatest: bool) -> Value:
     present: list[Value] = [value for value in values if value is not None]
     best = max if greatest else min
-    return best(present) if present else None  # type: ignore[type-var]  # of one type: checked by the reader
+    # The parser has checked that all values have one type.
+    return best(present) if present else None  # type: ignore[type-var]
 
 
 def _text(change: Callable[[str], Value]) -> Function:
@@ -310,14 +318,32 @@ FUNCTIONS: Mapping[str, Function] = {
     "greatest": Function(lambda values, _: _extreme(values, greatest=True), strict=False),
     "least": Function(lambda values, _: _extreme(values, greatest=False), strict=False),
 }
-"""Those whose operands are computed first; ``case`` and ``coalesce`` compute what they need
-(``model.sql.expression``)."""
+"""Functions whose operands are all evaluated first; ``case`` and ``coalesce`` evaluate only those
+they need (``model.sql.expression``).
+"""
 
 
 def evaluate(expr: Expr, rows: Sequence[Row], group: Sequence[Sequence[Row]] = ()) -> Value:
-    """The value of an expression: ``rows[side]`` is the row of each side, ``group`` lists the rows,
-    of each side one, that an aggregate ranges over.
+    """Return the value of an expression.
 
+    Parameters
+    ----------
+    expr : Expr
+        Expression; its subqueries are bound to a snapshot.
+    rows : sequence of Row
+        Row of each side.
+    group : sequence of sequence of Row
+        Rows that an aggregate ranges over: for each element, one row of each side.
+
+    Raises
+    ------
+    EvaluationError
+        If the expression fails, such as by overflow.
+    UndeterminedError
+        If the value is not modelled.
+
+    Examples
+    --------
     >>> from isolitmus.model.sql.expression import TRUE
     >>> evaluate(Compare("=", Const(None, "INT"), Const(1, "INT")), ()) is None
     True
@@ -386,8 +412,10 @@ def _call(expr: Call, rows: Sequence[Row], group: Sequence[Sequence[Row]]) -> Va
 
 
 def may_fail(call: Call) -> bool:
-    """Whether some operands make the function itself fail.
+    """Return whether some operands make the function itself fail.
 
+    Examples
+    --------
     >>> text = ColumnRef(0, 0, "s", "STRING")
     >>> may_fail(Call("cast", (text,), "INT")), may_fail(Call("upper", (text,), "STRING"))
     (True, False)
@@ -404,20 +432,20 @@ def _negated(value: Value, type_: Type) -> Value:
 
 
 def kleene_and(a: Value, b: Value) -> bool | None:
-    """Conjunction of three truth values."""
+    """Return the three-valued conjunction."""
     return False if a is False or b is False else None if a is None or b is None else True
 
 
 def kleene_or(a: Value, b: Value) -> bool | None:
-    """Disjunction of three truth values."""
+    """Return the three-valued disjunction."""
     return True if a is True or b is True else None if a is None or b is None else False
 
 
 def _remainder(
     left: Expr, by: Value, rows: Sequence[Row], group: Sequence[Sequence[Row]]
 ) -> int | None:
-    """The remainder, with the sign of what is divided; where there is nothing to divide by, that is
-    not computed.
+    """Return the remainder, with the sign of the dividend, which is not evaluated if the divisor is
+    NULL.
     """
     divided = None if by is None else evaluate(left, rows, group)
     if by is None or divided is None:
@@ -440,7 +468,8 @@ def _compare(op: CompareOp, a: Value, b: Value) -> bool | None:
         return a == b
     if op == "<>":
         return a != b
-    less, equal = a < b, a == b  # type: ignore[operator]  # one type on both sides: checked by the reader
+    # The parser has checked that both sides have one type.
+    less, equal = a < b, a == b  # type: ignore[operator]
     return (
         less
         if op == "<"

@@ -1,6 +1,6 @@
-"""Expressions of the SQL fragment, as trees; what they mean on rows says ``model.sql.evaluation``.
+"""Expression trees of the SQL fragment; ``model.sql.evaluation`` evaluates them on rows.
 
-Columns are resolved to (side, index) when a statement is read: side 0 is the target or the only
+Columns are resolved to (side, index) when a statement is parsed: side 0 is the target or the only
 table, side 1 the source of a MERGE.
 """
 
@@ -51,7 +51,7 @@ AggregateName = Literal["count", "sum", "min", "max"]
 
 @dataclass(frozen=True, slots=True)
 class Const:
-    """A literal; NULL has the type that its place asks for."""
+    """Literal; NULL has the type that its context expects."""
 
     value: Value
     type: Type
@@ -64,7 +64,7 @@ class Const:
 
 @dataclass(frozen=True, slots=True)
 class ColumnRef:
-    """A column by side and position; ``name`` is as the author wrote it."""
+    """Column by side and position; ``name`` is as written."""
 
     side: int
     index: int
@@ -77,7 +77,7 @@ class ColumnRef:
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """What a client gives a value, ``:name``; or what a clock does, ``current_date()``."""
+    """Parameter ``:name``, which a client sets, or ``current_date()``, which a clock sets."""
 
     name: str
     type: Type
@@ -87,20 +87,22 @@ class Parameter:
 
     @property
     def clock(self) -> bool:
-        """Whether a clock says it."""
+        """Whether a clock sets the value."""
         return self.name.endswith("()")
 
     @property
     def unsaid(self) -> str:
-        """That it has no value, and where one would be said."""
+        """Message that it has no value, with the place where one can be given."""
         where = ': a litmus file says the time, clock = "2026-01-02 10:00:00"' if self.clock else ""
         return f"the value of {self} is not known{where}"
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A function of its operands: one of ``model.sql.evaluation``, ``case`` (conditions and values
-    by turns, what else at the end) or ``coalesce``. CAST is to its ``type``.
+    """Function call: a function of ``model.sql.evaluation``, ``case`` or ``coalesce``.
+
+    The operands of ``case`` are alternating conditions and values, then the ELSE value. CAST is to
+    the ``type`` of the call.
     """
 
     function: str
@@ -125,22 +127,22 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Opaque:
-    """What is not modelled, as it is written, and the columns that it names; of a ``type`` ""
-    nothing is known.
+    """Expression that is not modelled: its text and the columns in it; with ``type`` "", the type
+    is unknown.
     """
 
     text: str
     operands: tuple[Expr, ...]
     type: Type
     choices: TriedAnswers | None = None
-    """What is tried of it; None: nothing is known."""
+    """Values that are tried; None if nothing is known."""
 
     def __str__(self) -> str:
         return self.text
 
     @property
     def unsaid(self) -> str:
-        """That nobody knows what it gives."""
+        """Message that its value is not modelled."""
         return f"what '{self.text}' gives is not modelled"
 
 
@@ -157,7 +159,7 @@ class Negate:
 
 @dataclass(frozen=True, slots=True)
 class Arithmetic:
-    """``+ - * %`` on integers; BIGINT as soon as one side is."""
+    """``+ - * %`` on integers; BIGINT if one side is."""
 
     op: ArithmeticOp
     left: Expr
@@ -170,7 +172,7 @@ class Arithmetic:
 
 @dataclass(frozen=True, slots=True)
 class Compare:
-    """A comparison of two values of one type."""
+    """Comparison of two values of one type."""
 
     op: CompareOp
     left: Expr
@@ -218,7 +220,7 @@ class Not:
 
 @dataclass(frozen=True, slots=True)
 class In:
-    """``x IN (literals)``; with a NULL in the list a miss is NULL."""
+    """``x IN (literals)``; if the list contains NULL and no match, the value is NULL."""
 
     operand: Expr
     values: tuple[Value, ...]
@@ -243,7 +245,7 @@ class IsNull:
 
 @dataclass(frozen=True, slots=True)
 class Aggregate:
-    """``count(*)`` (operand None), ``count(x)``, ``sum``, ``min``, ``max`` over the selected
+    """``count(*)`` (operand None), ``count(x)``, ``sum``, ``min`` or ``max`` over the selected
     rows.
     """
 
@@ -257,36 +259,36 @@ class Aggregate:
 
 @dataclass(frozen=True, slots=True)
 class Subquery:
-    """A SELECT of one table inside an expression: ``EXISTS (…)``, ``operand IN (…)``, or the one
-    value of an aggregate.
+    """SELECT from one table in an expression: ``EXISTS (…)``, ``operand IN (…)``, or a scalar
+    aggregate.
     """
 
     kind: Literal["exists", "in", "scalar"]
-    """How the expression uses its rows."""
+    """Use of its rows in the expression."""
     table: str
-    """The table that it reads."""
+    """Table that it reads."""
     item: Expr
-    """What it selects."""
+    """Selected expression."""
     where: Expr | None
-    """Which rows; None: all."""
+    """Condition on the rows; None for all rows."""
     side: int
-    """The side of its own columns; those of the query around it have lower ones."""
+    """Side of its own columns; columns of enclosing queries have lower ones."""
     type: Type = "BOOLEAN"
-    """Of its value."""
+    """Type of its value."""
     operand: Expr | None = None
-    """What is looked for among its rows, of ``in``."""
+    """Left operand of ``in``."""
     grouped: bool = False
-    """The item is an aggregate."""
+    """Whether the item is an aggregate."""
     rows: tuple[Row, ...] | None = None
-    """Those of its table; None before the statement meets a snapshot."""
+    """Rows of its table; None before it is bound to a snapshot."""
 
     @property
     def correlated(self) -> bool:
-        """Whether its condition names columns of the query around it."""
+        """Whether its condition contains columns of an enclosing query."""
         return any(True for _ in self.outer())
 
     def outer(self) -> Iterator[ColumnRef]:
-        """The columns of the query around it that its condition names."""
+        """Yield the columns of enclosing queries in its condition."""
         for part in walk(self.where or TRUE):
             if isinstance(part, ColumnRef) and part.side < self.side:
                 yield part
@@ -321,12 +323,12 @@ Expr = (
     | Subquery
 )
 CONDITIONAL = ("case", "coalesce")
-"""Functions that compute only those of their operands that they need."""
+"""Functions that evaluate only the operands they need."""
 TRUE = Const(True, "BOOLEAN")
 
 
 def conjuncts(expr: Expr | None) -> tuple[Expr, ...]:
-    """The parts of a conjunction, left to right; none for TRUE or no predicate at all."""
+    """Return the parts of a conjunction, left to right; none for TRUE or None."""
     if expr is None or expr == TRUE:
         return ()
     if isinstance(expr, And):
@@ -335,7 +337,7 @@ def conjuncts(expr: Expr | None) -> tuple[Expr, ...]:
 
 
 def subqueries(*exprs: Expr | None) -> tuple[Subquery, ...]:
-    """The subqueries in some expressions, left to right."""
+    """Return the subqueries in some expressions, left to right."""
     return tuple(e for expr in exprs if expr is not None for e in _subqueries(expr))
 
 
@@ -345,9 +347,12 @@ def _subqueries(expr: Expr) -> tuple[Subquery, ...]:
 
 
 def map_columns(expr: Expr, change: Callable[[ColumnRef | Subquery], Expr]) -> Expr:
-    """The expression with its columns and subqueries changed (not what is inside a subquery).
+    """Return the expression with columns and subqueries replaced (not inside a subquery).
 
-    >>> print(map_columns(Not(IsNull(ColumnRef(1, 0, "id", "INT"))), lambda c: ColumnRef(0, 0, "x", "INT")))
+    Examples
+    --------
+    >>> expr = Not(IsNull(ColumnRef(1, 0, "id", "INT")))
+    >>> print(map_columns(expr, lambda column: ColumnRef(0, 0, "x", "INT")))
     NOT (x IS NULL)
     """
     match expr:
@@ -372,8 +377,12 @@ def map_columns(expr: Expr, change: Callable[[ColumnRef | Subquery], Expr]) -> E
 
 
 def walk(expr: Expr, *, certain: bool = False) -> Iterator[Expr]:
-    """The expression and all inside it; of a subquery only the columns of the query around it.
-    ``certain``: without what is computed only if a condition holds.
+    """Yield the expression and all its parts; of a subquery only the columns of enclosing queries.
+
+    Parameters
+    ----------
+    certain : bool
+        Whether parts that are evaluated only under a condition are left out.
     """
     yield expr
     match expr:

@@ -1,11 +1,8 @@
-"""Queries, what a statement was resolved from, and which of its parts are not modelled.
+"""Queries of the SQL fragment, origins of resolved statements, and parts that are not modelled.
 
-Queries: the branches of a UNION ALL, each rows of constants or a SELECT from one table, or from
-several.
-
-What a statement was resolved from, so that it can be resolved again on tables that were altered.
-
-What of a statement nobody can compute: opaque expressions, and parameters without a value.
+A query is the list of branches of a UNION ALL. A branch consists of constant rows, or is a SELECT
+from one or several tables. An ``Origin`` lets a statement be resolved again after its tables were
+altered.
 """
 
 from __future__ import annotations
@@ -41,8 +38,8 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Values:
-    """``VALUES (…), (…)`` or ``SELECT … [WHERE where]`` without FROM: rows of constants; what
-    varies in them is subqueries.
+    """``VALUES (…), (…)`` or ``SELECT … [WHERE where]`` without FROM: constant rows, perhaps with
+    subqueries.
     """
 
     rows: tuple[tuple[Expr, ...], ...]
@@ -54,33 +51,33 @@ class Select:
     """``SELECT items FROM table WHERE where [GROUP BY keys]``."""
 
     table: str
-    """The table that it reads."""
+    """Table that it reads."""
     items: tuple[Expr, ...]
-    """What is selected."""
+    """Selected expressions."""
     where: Expr | None
-    """Of which rows; None: of all."""
+    """Condition on the rows; None for all rows."""
     grouped: bool
-    """The items are keys and aggregates."""
+    """Whether the items are keys and aggregates."""
     version: int | None = None
-    """From the table as that init statement (from 1) has left it: ``VERSION AS OF {init[1]}``."""
+    """Number of the init statement (from 1) whose result it reads: ``VERSION AS OF {init[1]}``."""
     keys: tuple[ColumnRef, ...] = ()
-    """The columns of GROUP BY."""
+    """Columns of GROUP BY."""
     alias: bool = False
-    """By another path to the files of the table, ``delta.`{alias}` ``."""
+    """Whether it uses another path to the files of the table, ``delta.`{alias}` ``."""
 
     @property
     def seen(self) -> bool:
-        """Whether a transaction that writes the table takes note of it as a read of the table."""
+        """Whether a transaction that writes the table tracks the query as a read of the table."""
         return self.version is None and not self.alias
 
 
 JoinKind = Literal["inner", "left", "right", "full", "semi", "anti"]
-"""How a source is joined with those before it."""
+"""Kind of a join of a source with the earlier ones."""
 
 
 @dataclass(frozen=True, slots=True)
 class JoinSource:
-    """What a side of a join gives."""
+    """Side of a join, with its kind and condition."""
 
     query: Query
     how: JoinKind = "inner"
@@ -92,24 +89,24 @@ class Joined:
     """``SELECT items FROM a JOIN b ON … WHERE where [GROUP BY keys]``: each source is a side."""
 
     sources: tuple[JoinSource, ...]
-    """In the order in which they are joined."""
+    """Sources in the order in which they are joined."""
     items: tuple[Expr, ...]
-    """What is selected."""
+    """Selected expressions."""
     where: Expr | None
-    """Of which rows; None: of all."""
+    """Condition on the rows; None for all rows."""
     grouped: bool
-    """The items are keys and aggregates."""
+    """Whether the items are keys and aggregates."""
     keys: tuple[ColumnRef, ...] = ()
-    """The columns of GROUP BY."""
+    """Columns of GROUP BY."""
 
 
 Branch = Values | Select | Joined
 Query = tuple[Branch, ...]
-"""The branches of a UNION ALL; one branch is a plain query."""
+"""Branches of a UNION ALL; a single branch is a plain query."""
 
 
 def source_tables(query: Query) -> frozenset[str]:
-    """The tables that a query reads."""
+    """Return the tables that a query reads."""
     tables = {branch.table for branch in query if isinstance(branch, Select)}
     for branch in query:
         if isinstance(branch, Joined):
@@ -121,15 +118,13 @@ def source_tables(query: Query) -> frozenset[str]:
 
 
 def items_of(branch: Branch) -> tuple[Expr, ...]:
-    """The expressions of a branch's columns (of its first row, for VALUES)."""
+    """Return the expressions of a branch's columns (of its first row, for VALUES)."""
     return branch.rows[0] if isinstance(branch, Values) else branch.items
 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """The ``syntax`` of a statement, which is the business of those who read it, and the ``tables``
-    as they were when its names were resolved.
-    """
+    """Origin of a resolved statement: parsed ``syntax``, and ``tables`` that it was resolved on."""
 
     syntax: Any
     tables: Mapping[str, Schema]
@@ -137,17 +132,17 @@ class Origin:
 
 @dataclass(frozen=True, slots=True, repr=False, kw_only=True)
 class Resolved(Command):
-    """A statement whose names have been resolved: two are the same if they do the same, wherever
-    they come from.
-    """
+    """Statement with resolved names; two are equal if they do the same, whatever their origin."""
 
     origin: Origin | None = field(default=None, compare=False)
 
 
 @memoize_by_identity
 def unknown_parts(noun: object) -> tuple[Opaque | Parameter, ...]:
-    """The opaque expressions and the parameters in a statement, wherever they stand in it.
+    """Return the opaque expressions and the parameters anywhere in a statement.
 
+    Examples
+    --------
     >>> from isolitmus.model.schema import Column, Schema
     >>> from isolitmus.specs.sql.statements import read_statement
     >>> tables = {"t": Schema("t", (Column("id", "INT"),))}

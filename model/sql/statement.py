@@ -1,11 +1,7 @@
-"""Statements, a small tree for each kind of SQL that a transaction may run.
+"""Statements: a small tree for each kind of SQL statement that a transaction may run.
 
-Statements: a small tree for each kind of SQL that a transaction may run.
-
-A tree is executed by the model and asked for its footprint; ``sql`` is the author's text, which
-engines receive unchanged.
-
-Statements that change what a table is rather than its rows.
+The model executes a tree and computes its footprint; ``sql`` is the text as written, which engines
+receive unchanged. Some statements change the definition of a table instead of its rows.
 """
 
 from __future__ import annotations
@@ -66,8 +62,9 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class SetProperties:
-    """``SET TBLPROPERTIES``; ``COMMENT ON TABLE`` is the property ``comment``, and what begins with
-    ``delta.feature.`` asks for a feature.
+    """``SET TBLPROPERTIES``; ``COMMENT ON TABLE`` is the property ``comment``.
+
+    A property with prefix ``delta.feature.`` requests a feature.
     """
 
     properties: Mapping[str, str]
@@ -75,38 +72,39 @@ class SetProperties:
 
 @dataclass(frozen=True, slots=True)
 class UnsetProperties:
-    """``UNSET TBLPROPERTIES [IF EXISTS]``; what is not there stays away, either way."""
+    """``UNSET TBLPROPERTIES [IF EXISTS]``; missing properties are ignored in both forms."""
 
     keys: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class RemoveMapping:
-    """``SET TBLPROPERTIES ('delta.columnMapping.mode' = 'none')``, or ``UNSET`` of it: columns have
-    the names in the files that they have in the table, so every file is written anew.
+    """``SET TBLPROPERTIES ('delta.columnMapping.mode' = 'none')``, or ``UNSET`` of it.
+
+    Column names in files become those of the table, so every file is rewritten.
     """
 
     unset: bool
-    """Whether the property goes, too."""
+    """Whether the property is removed as well."""
 
 
 @dataclass(frozen=True, slots=True)
 class AddColumns:
-    """``ADD COLUMNS``, at the end; the rows that are there have NULL."""
+    """``ADD COLUMNS``, at the end; existing rows get NULL."""
 
     columns: tuple[Column, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class DropColumn:
-    """``DROP COLUMN name``, of a table whose columns are mapped by name: no file changes."""
+    """``DROP COLUMN name``, for a table whose columns are mapped by name: no file changes."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class RenameColumn:
-    """``RENAME COLUMN name TO other``, of such a table."""
+    """``RENAME COLUMN name TO other``, for a table whose columns are mapped by name."""
 
     name: str
     other: str
@@ -122,15 +120,17 @@ class CommentColumn:
 
 @dataclass(frozen=True, slots=True)
 class DropNotNull:
-    """``ALTER COLUMN name DROP NOT NULL``; every column takes NULL already."""
+    """``ALTER COLUMN name DROP NOT NULL``; every column is nullable already."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class AddConstraint:
-    """``ADD CONSTRAINT name CHECK (condition)``: every row must make it true, also those that are
-    there. ``text`` is the condition as written.
+    """``ADD CONSTRAINT name CHECK (condition)``: every row, existing ones included, must satisfy
+    it.
+
+    ``text`` is the condition as written.
     """
 
     name: str
@@ -162,9 +162,7 @@ class UpgradeUniform:
 
 @dataclass(frozen=True, slots=True)
 class SyncIdentity:
-    """``ALTER COLUMN name SYNC IDENTITY``: the values of an identity column go on after those that
-    are there.
-    """
+    """``ALTER COLUMN name SYNC IDENTITY``: an identity column continues after existing values."""
 
     name: str
 
@@ -205,9 +203,7 @@ class Definition(Resolved):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Restore(Resolved):
-    """``RESTORE TABLE target TO VERSION AS OF {init[version]}``: what an init statement has
-    left.
-    """
+    """``RESTORE TABLE target TO VERSION AS OF {init[version]}``: result of an init statement."""
 
     sql: str
     target: str
@@ -216,22 +212,22 @@ class Restore(Resolved):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Replace(Resolved):
-    """``[CREATE OR] REPLACE TABLE target …``: another table under the same name."""
+    """``[CREATE OR] REPLACE TABLE target …``: another table with the same name."""
 
     sql: str
-    """As written."""
+    """Text as written."""
     target: str
-    """The table, with the columns that the first one was declared with."""
+    """Table, with the columns that the first one was declared with."""
     query: Query | None
-    """What the table has afterwards; None: nothing."""
+    """Contents of the table afterwards; None for an empty table."""
     create: bool
-    """It need not be there."""
+    """Whether the table need not exist."""
     properties: Mapping[str, str] = field(default_factory=dict)
-    """Those that it is given."""
+    """Properties of the table."""
 
 
 How = Literal["create", "create if not exists", "create or replace", "replace"]
-"""In which way a statement makes a table."""
+"""Form of a statement that creates a table."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -239,36 +235,36 @@ class Create(Resolved):
     """``CREATE TABLE [IF NOT EXISTS] target …``."""
 
     sql: str
-    """As written."""
+    """Text as written."""
     target: str
-    """The table, with the columns that it is declared with."""
+    """Table, with its declared columns."""
     query: Query | None
-    """What the table has at first; None: nothing."""
+    """Initial contents of the table; None for an empty table."""
     if_not_exists: bool
-    """Nothing happens if it is there."""
+    """Whether nothing happens if the table exists."""
     properties: Mapping[str, str] = field(default_factory=dict)
-    """Those that it is given."""
+    """Properties of the table."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Clone(Resolved):
-    """``CREATE TABLE target SHALLOW CLONE source``: a table with the files that another one has."""
+    """``CREATE TABLE target SHALLOW CLONE source``: a table with the files of another one."""
 
     sql: str
-    """As written."""
+    """Text as written."""
     target: str
-    """The table that is made."""
+    """Table that is created."""
     source: str
-    """The table whose files it has."""
+    """Table whose files it has."""
     version: int | None
-    """As this init statement (from 1) has left it; None: as it is."""
+    """Number of the init statement (from 1) whose result is cloned; None for the newest version."""
     how: How
-    """What becomes of a table that is there."""
+    """Effect on an existing table."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Convert(Resolved):
-    """``CONVERT TO DELTA target``: the files of a Parquet table become those of a Delta table."""
+    """``CONVERT TO DELTA target``: files of a Parquet table become those of a Delta table."""
 
     sql: str
     target: str
@@ -276,26 +272,22 @@ class Convert(Resolved):
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What a client says of an INSERT besides its text."""
+    """Options of an INSERT that its text does not contain."""
 
     dynamic: bool = False
-    """An overwrite replaces the partitions that the query has rows for."""
+    """Whether an overwrite replaces only the partitions for which the query has rows."""
     data_change: bool = True
-    """The DataFrame writer's option dataChange."""
+    """Value of the DataFrame writer's option dataChange."""
     grows: tuple[Column, ...] | None = None
-    """With mergeSchema: the columns that the query gives besides those that are declared."""
+    """With mergeSchema: columns of the query that are not declared."""
     stream: bool = False
-    """It is a micro-batch of the streaming sink, in output mode append or, overwriting,
+    """Whether it is a micro-batch of the streaming sink, in output mode append or (overwriting)
     complete.
     """
     makes: bool = False
-    """It makes the table if that is not there, as the DataFrame writer does, and no INSERT of
-    SQL.
-    """
+    """Whether it creates a missing table, as the DataFrame writer does, unlike INSERT in SQL."""
     using: tuple[int, ...] = ()
-    """The option replaceUsing: the columns in which a row that is replaced equals one that
-    comes.
-    """
+    """Option replaceUsing: columns in which a replaced row equals a new row."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -303,19 +295,19 @@ class Insert(Resolved):
     """``INSERT INTO`` or ``INSERT OVERWRITE``."""
 
     sql: str
-    """As written."""
+    """Text as written."""
     target: str
-    """The table that is written into."""
+    """Target table."""
     query: Query
-    """The rows that are written."""
+    """Rows that are written."""
     overwrite: bool = False
-    """The rows that were there go."""
+    """Whether existing rows are removed."""
     where: Expr | None = None
-    """Only those go of which it holds (``REPLACE WHERE``, ``PARTITION (part = 1)``)."""
+    """Condition on the rows that are removed (``REPLACE WHERE``, ``PARTITION (part = 1)``)."""
     generates: tuple[int, ...] = ()
-    """The identity columns that it leaves out, by place; the query gives NULL for them."""
+    """Positions of omitted identity columns, for which the query gives NULL."""
     options: Options = field(default_factory=Options)
-    """Those of a write by the DataFrame API."""
+    """Options of a write by the DataFrame API."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -339,8 +331,9 @@ class Update(Resolved):
 
 @dataclass(frozen=True, slots=True)
 class MatchedClause:
-    """``WHEN MATCHED [AND condition] THEN UPDATE SET … | DELETE``; no sets for a delete. Also the
-    ``WHEN NOT MATCHED BY SOURCE`` clauses, which have the target's row alone.
+    """``WHEN MATCHED [AND condition] THEN UPDATE SET … | DELETE``; no sets for a delete.
+
+    It also stands for ``WHEN NOT MATCHED BY SOURCE``, which has only the target's row.
     """
 
     action: Literal["update", "delete"]
@@ -358,24 +351,22 @@ class NotMatchedClause:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Merge(Resolved):
-    """``MERGE INTO target USING source ON on WHEN …``; in expressions side 0 is the target, 1 the
-    source.
-    """
+    """``MERGE INTO target USING source ON on WHEN …``; side 0 is the target, side 1 the source."""
 
     sql: str
-    """As written."""
+    """Text as written."""
     target: str
-    """The table that is changed."""
+    """Target table."""
     source: Query
-    """The rows that it is merged with."""
+    """Source rows."""
     on: Expr
-    """Which of them a row of the table is paired with."""
+    """Join condition of target and source rows."""
     matched: tuple[MatchedClause, ...]
-    """What becomes of rows of the table that have a pair."""
+    """Clauses for target rows with a match."""
     not_matched: tuple[NotMatchedClause, ...]
-    """What becomes of rows of the source that have none."""
+    """Clauses for source rows without a match."""
     by_source: tuple[MatchedClause, ...] = ()
-    """What becomes of rows of the table that have none."""
+    """Clauses for target rows without a match."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -383,16 +374,17 @@ class Optimize(Resolved):
     """``OPTIMIZE target [WHERE where]``: compacts the files of each partition, changes no row."""
 
     sql: str
-    """As written."""
+    """Text as written."""
     target: str
-    """The table that is compacted."""
+    """Table that is compacted."""
     where: Expr | None
-    """Of which partitions; None: of all."""
+    """Condition on the partitions; None for all."""
     rewrite: Literal["several", "all", "vector"] = "several"
-    """Which files: those of partitions with ``several``, ``all`` (ZORDER BY), or those with a
-    deletion ``vector`` (``REORG TABLE target [WHERE where] APPLY (PURGE)``)."""
+    """Files to rewrite: those of partitions with ``several`` files, ``all`` (ZORDER BY), or those
+    with a deletion ``vector`` (``REORG TABLE target [WHERE where] APPLY (PURGE)``).
+    """
     zorder: tuple[str, ...] = ()
-    """The columns of ZORDER BY."""
+    """Columns of ZORDER BY."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -405,8 +397,9 @@ class Truncate(Resolved):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Vacuum(Resolved):
-    """``VACUUM target``: two commits that hold nothing, one before and one after files go that no
-    version has needed for a week; so none does in a test.
+    """``VACUUM target``: two empty commits, before and after the deletion of files.
+
+    It deletes files that no version has needed for a week; in a test there are none.
     """
 
     sql: str
@@ -415,7 +408,7 @@ class Vacuum(Resolved):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Read(Resolved):
-    """A query that only reads."""
+    """Query that only reads."""
 
     sql: str
     query: Query
@@ -423,9 +416,10 @@ class Read(Resolved):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Block(Resolved):
-    """Several statements that are one transaction, in a format that has such; ``sql`` is all of
-    them, and the ``target`` none: each has its own. ``single``: it is one, and not written as a
-    list.
+    """Several statements in one transaction, in a format that supports this.
+
+    ``sql`` is the text of all; ``target`` is empty, as each statement has its own. ``single`` says
+    that there is one statement, not written as a list.
     """
 
     sql: str
@@ -455,12 +449,12 @@ Statement = (
 
 
 def statements_of(transaction: Statement) -> tuple[Statement, ...]:
-    """The statements of a transaction, in order."""
+    """Return the statements of a transaction, in order."""
     return transaction.statements if isinstance(transaction, Block) else (transaction,)
 
 
 def untracked_queries(statement: Statement) -> tuple[Select, ...]:
-    """The queries of a statement that read a table in a way of which Delta takes no note."""
+    """Return the queries of a statement that read a table without Delta tracking the read."""
     match statement:
         case (
             Insert(query=query)

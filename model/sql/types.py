@@ -1,12 +1,8 @@
-"""SQL's types, and values that their type does not hold.
-
-The types of columns and expressions, and what Spark makes of two that meet (ANSI mode).
+"""SQL types of columns and expressions, their coercion in ANSI mode, and evaluation errors.
 
 Spark 4.2.0, AnsiTypeCoercion.scala (``findTightestCommonType``, ``findWiderTypeForString``),
 DecimalPrecisionTypeCoercion.scala, and arithmetic.scala and DecimalType.scala
 (``adjustPrecisionScale``) for quotients.
-
-What fails while a statement runs: values that their type does not hold.
 """
 
 from __future__ import annotations
@@ -42,33 +38,38 @@ __all__ = [
 ]
 
 Type = str
-"""One of TYPES, or ``DECIMAL(p,s)``."""
+"""Element of TYPES, ``DECIMAL(p,s)``, or an opaque type of Spark."""
 TYPES: tuple[Type, ...] = ("INT", "BIGINT", "STRING", "DATE", "BOOLEAN", "DOUBLE", "TIMESTAMP")
 BASE_TYPES = TYPES[:5]
-"""Those that every format has."""
+"""Types that every format supports."""
 NAMED_TYPES = (*TYPES, "DECIMAL(10,2)")
-"""What a message says that there is."""
+"""Types that a message lists."""
 INTEGERS = ("INT", "BIGINT")
 SYNONYMS = {"INTEGER": "INT", "LONG": "BIGINT", "TIMESTAMPTZ": "TIMESTAMP", "TEXT": "STRING"}
 DECIMAL = re.compile(r"(?:DECIMAL|DEC|NUMERIC)(?:\((\d{1,2})(?:,(\d{1,2}))?\))?")
 OPAQUE = re.compile(
     r"(?i)(?P<name>STRUCT|ARRAY|MAP)\s*(?P<rest><.+>)"
-    r"|(?P<plain>BINARY|VARIANT|FLOAT|REAL|SMALLINT|SHORT|TINYINT|BYTE|TIMESTAMP_NTZ|(?:VAR)?CHAR\s*\(\s*\d+\s*\))"
+    r"|(?P<plain>BINARY|VARIANT|FLOAT|REAL|SMALLINT|SHORT|TINYINT|BYTE|TIMESTAMP_NTZ"
+    r"|(?:VAR)?CHAR\s*\(\s*\d+\s*\))"
 )
-"""Spark's other types of columns."""
+"""Spark's other column types."""
 OPAQUE_SYNONYMS = {"REAL": "FLOAT", "SHORT": "SMALLINT", "BYTE": "TINYINT"}
 MOST_DIGITS = 38
 LEAST_SCALE = 6
-"""So many digits behind the point a quotient of decimals has at least."""
+"""Minimum number of fractional digits of a decimal quotient."""
 DIGITS = {"INT": (10, 0), "BIGINT": (20, 0)}
-"""The decimals that hold every value of an integer type."""
+"""Precision and scale of the decimals that hold every value of an integer type."""
 
 
 def type_named(text: str) -> Type | None:
-    """The type that a text names; None if there is none, or isolitmus does not know it.
+    """Return the modelled type with this name, or None.
 
-    >>> type_named("decimal(10, 2)"), type_named("Integer"), type_named("decimal"), type_named("ARRAY<INT>")
-    ('DECIMAL(10,2)', 'INT', 'DECIMAL(10,0)', None)
+    Examples
+    --------
+    >>> type_named("decimal(10, 2)"), type_named("Integer"), type_named("decimal")
+    ('DECIMAL(10,2)', 'INT', 'DECIMAL(10,0)')
+    >>> type_named("ARRAY<INT>") is None
+    True
     """
     name = "".join(text.upper().split())
     if (name := SYNONYMS.get(name, name)) in TYPES:
@@ -81,9 +82,12 @@ def type_named(text: str) -> Type | None:
 
 
 def column_type(text: str) -> Type | None:
-    """The type that a column may have: one that is modelled, or one of Spark's of whose values
-    nothing is known; None if there is none.
+    """Return the type of a column with this name, or None.
 
+    It is a modelled type, or one of Spark's types about whose values nothing is known.
+
+    Examples
+    --------
     >>> column_type("decimal(10, 2)"), column_type("struct<a: INT>"), column_type("INTT")
     ('DECIMAL(10,2)', 'STRUCT<a: INT>', None)
     """
@@ -97,8 +101,10 @@ def column_type(text: str) -> Type | None:
 
 
 def is_opaque(type_: Type) -> bool:
-    """Whether nothing is known of a type's values but that they may be NULL.
+    """Return whether nothing is known about a type's values except that they may be NULL.
 
+    Examples
+    --------
     >>> is_opaque("STRUCT<a: INT>"), is_opaque("INT")
     (True, False)
     """
@@ -106,16 +112,16 @@ def is_opaque(type_: Type) -> bool:
 
 
 def decimal_type(precision: int, scale: int) -> Type | None:
-    """The type of decimals with so many digits, ``scale`` of them behind the point; None above
-    38.
-    """
+    """Return the decimal type with this precision and scale; None for a precision above 38."""
     return f"DECIMAL({precision},{scale})" if 1 <= precision <= MOST_DIGITS else None
 
 
 @lru_cache(maxsize=1_000)
 def decimal_of(type_: Type) -> tuple[int, int] | None:
-    """The precision and scale of a decimal type.
+    """Return the precision and scale of a decimal type, or None.
 
+    Examples
+    --------
     >>> decimal_of("DECIMAL(10,2)"), decimal_of("INT")
     ((10, 2), None)
     """
@@ -124,11 +130,15 @@ def decimal_of(type_: Type) -> tuple[int, int] | None:
 
 
 def quotient_type(dividend: Type, divisor: Type) -> Type | None:
-    """The type of a quotient of decimals; None where Spark would keep fewer than six digits behind
-    the point.
+    """Return the type of a quotient of decimals; None if Spark would keep fewer than six fractional
+    digits.
 
-    >>> quotient_type("DECIMAL(10,2)", "DECIMAL(10,2)"), quotient_type("DECIMAL(20,2)", "DECIMAL(20,2)")
-    ('DECIMAL(23,13)', 'DECIMAL(38,18)')
+    Examples
+    --------
+    >>> quotient_type("DECIMAL(10,2)", "DECIMAL(10,2)")
+    'DECIMAL(23,13)'
+    >>> quotient_type("DECIMAL(20,2)", "DECIMAL(20,2)")
+    'DECIMAL(38,18)'
     """
     (p, s), (q, t) = (decimal_of(type_) or (1, 0) for type_ in (dividend, divisor))
     whole, scale = p - s + t, max(LEAST_SCALE, s + q + 1)
@@ -137,16 +147,21 @@ def quotient_type(dividend: Type, divisor: Type) -> Type | None:
 
 
 def is_number(type_: Type) -> bool:
-    """Whether its values are numbers."""
+    """Return whether the values of a type are numbers."""
     return type_ in INTEGERS or type_ == "DOUBLE" or decimal_of(type_) is not None
 
 
 def common_type(types: Iterable[Type]) -> Type | None:
-    """The type to which values of these are cast where they meet; None where Spark refuses that, or
-    the decimals would need more than 38 digits.
+    """Return the type to which values of these types are cast when they are combined.
 
-    >>> common_type(["INT", "BIGINT"]), common_type(["STRING", "INT"]), common_type(["STRING", "DATE"])
-    ('BIGINT', 'BIGINT', 'DATE')
+    Return None if Spark refuses the combination, or if decimals would need more than 38 digits.
+
+    Examples
+    --------
+    >>> common_type(["INT", "BIGINT"]), common_type(["STRING", "INT"])
+    ('BIGINT', 'BIGINT')
+    >>> common_type(["STRING", "DATE"])
+    'DATE'
     >>> common_type(["DECIMAL(10,2)", "INT"]), common_type(["DATE", "INT"])
     ('DECIMAL(12,2)', None)
     """
@@ -161,7 +176,7 @@ def common_type(types: Iterable[Type]) -> Type | None:
 def _wider(a: Type, b: Type) -> Type | None:
     if a == b:
         return a
-    if "" in (a, b) or is_opaque(a) or is_opaque(b):  # what Spark makes of them is not modelled
+    if "" in (a, b) or is_opaque(a) or is_opaque(b):  # their coercion is not modelled
         return None
     if "STRING" in (a, b):
         other = b if a == "STRING" else a
@@ -183,14 +198,16 @@ def _wider(a: Type, b: Type) -> Type | None:
 
 RANGES = {"INT": (-(2**31), 2**31 - 1), "BIGINT": (-(2**63), 2**63 - 1)}
 ARITHMETIC_ERROR = "SparkArithmeticException"
-"""What Spark raises for a number that is too large, and for a division by zero."""
+"""Exception that Spark raises for an overflow and for a division by zero."""
 UNNAMED = "its own"
-"""In the place of the class of an error of which no more is known than that it is one."""
+"""Placeholder for the class of an error about which nothing else is known."""
 
 
 class EvaluationError(IsolitmusError):
-    """A statement that fails while it runs; ``exception`` is the class that Spark raises,
-    ``error_class`` its error class, where the model knows it.
+    """Failure of a statement while it runs.
+
+    ``exception`` is the class that Spark raises, ``error_class`` its error class, if the model
+    knows it.
     """
 
     def __init__(self, exception: str, text: str, error_class: str | None = None) -> None:
@@ -200,8 +217,10 @@ class EvaluationError(IsolitmusError):
 
 
 def fit_integer(value: int, type_: Type, error: str = ARITHMETIC_ERROR) -> int:
-    """The integer, if the type holds it; else the error that Spark's ANSI mode raises.
+    """Return the integer if the type holds it; otherwise raise the error of Spark's ANSI mode.
 
+    Examples
+    --------
     >>> fit_integer(2**31, "INT")
     Traceback (most recent call last):
     isolitmus.model.sql.types.EvaluationError: 2147483648 does not fit into INT

@@ -1,11 +1,7 @@
-"""Values, rows and bags of rows with SQL's order, and CAST.
+"""Values, rows and bags of rows in SQL's order, and CAST with Spark's ANSI semantics.
 
-Values, rows and bags of rows, with SQL's order.
-
-CAST, with Spark's ANSI semantics: a value that the type does not hold is an error, no NULL.
-
-Spark 4.2.0, Cast.scala. Of a text of which only some engines make a value (``2026-1-2`` as a date),
-nothing is said.
+Spark 4.2.0, Cast.scala. A cast of a value that the type does not hold is an error, not NULL. The
+cast of a text that only some engines accept (``2026-1-2`` as a date) is undetermined.
 """
 
 from __future__ import annotations
@@ -50,14 +46,16 @@ __all__ = [
 ]
 
 Value = int | str | bool | date | Decimal | float | None
-"""A timestamp is a datetime, which is a date."""
+"""Value; a timestamp is a datetime, which is a subclass of date."""
 Row = tuple[Value, ...]
 Rows = tuple[Row, ...]
 
 
 def sort_rows(rows: Iterable[Row]) -> Rows:
-    """The rows in SQL's ascending order, NULLs first (values of one column are of one type).
+    """Return the rows in SQL's ascending order, NULLs first (values of one column have one type).
 
+    Examples
+    --------
     >>> sort_rows([(2, "b"), (None, "c"), (2, "a")])
     ((None, 'c'), (2, 'a'), (2, 'b'))
     """
@@ -69,8 +67,10 @@ def _sql_order(row: Row) -> tuple[tuple[bool, Value], ...]:
 
 
 def literal(value: Value) -> str:
-    """The value as a SQL literal.
+    """Return the value as a SQL literal.
 
+    Examples
+    --------
     >>> literal("it's"), literal(None), literal(date(2010, 1, 1))
     ("'it''s'", 'NULL', "DATE '2010-01-01'")
     """
@@ -94,12 +94,12 @@ def literal(value: Value) -> str:
 
 
 def show_row(row: Row) -> str:
-    """A row for a person: ``(1, 0)``."""
+    """Return a row as readable text: ``(1, 0)``."""
     return f"({', '.join('NULL' if v is None else str(v) for v in row)})"
 
 
 def to_json(rows: Rows) -> list[list[object]]:
-    """The rows as JSON has them: NULL as null, dates, timestamps and decimals as texts."""
+    """Return the rows as JSON values: NULL as null; dates, timestamps and decimals as strings."""
     return [list(map(_json, row)) for row in rows]
 
 
@@ -115,13 +115,13 @@ def _json(value: Value) -> object:
 
 
 NULL_PARTITIONS = ("", "__HIVE_DEFAULT_PARTITION__")
-"""Texts that are NULL in a partition column, by whatever command they are written (seen on Delta
-4.4.0; TransactionalWrite.scala, convertEmptyToNullIfNeeded; DelayedCommitProtocol.scala,
-parsePartitions)."""
+"""Strings that become NULL in a partition column, with any command (observed on Delta 4.4.0;
+TransactionalWrite.scala, convertEmptyToNullIfNeeded; DelayedCommitProtocol.scala, parsePartitions).
+"""
 LONGEST_FOLDER = 255
-"""So many bytes a file system lets a folder's name have."""
+"""Maximum length of a folder's name in bytes."""
 ESCAPED = frozenset("\"#%'*/:=?\\\x7f{[]^" + "".join(map(chr, range(1, 32))))
-"""What Spark writes as three characters in the name of a partition's folder
+"""Characters that Spark writes as three characters in the name of a partition's folder
 (ExternalCatalogUtils.scala).
 """
 
@@ -130,22 +130,27 @@ NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,3})?")
 DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 MOMENT = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}([ T][0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,6})?)?")
 DATE_LIKE = re.compile(r"\s*[+-]?[0-9]{4,}(-.*|\s*)", re.DOTALL)
-"""What may be a date or timestamp in another spelling."""
+"""Pattern of a string that may be a date or timestamp in another spelling."""
 TRUE_TEXTS, FALSE_TEXTS = ("t", "true", "y", "yes", "1"), ("f", "false", "n", "no", "0")
 SHORTEST = (1e-10, 1e16)
-"""Numbers between these all releases of Java write alike (17 and 25 were compared)."""
+"""Range of numbers that all releases of Java write alike (17 and 25 were compared)."""
 PLAIN = (-3, 7)
-"""Powers of ten between which a number is written without one."""
+"""Range of powers of ten in which a number is written without an exponent."""
 MIDNIGHT = time()
 EXACT = Context(prec=80)
-"""Decimals of 38 digits, added and multiplied, are exact."""
+"""Context in which sums and products of decimals with 38 digits are exact."""
 
 
 def is_castable(source: Type, target: Type) -> bool:
-    """Whether the model knows the CAST of one type to another; of other pairs Spark refuses some.
+    """Return whether the model supports the CAST of one type to another; Spark refuses some other
+    pairs.
 
-    >>> is_castable("STRING", "DATE"), is_castable("DATE", "INT"), is_castable("DOUBLE", "DECIMAL(5,2)")
-    (True, False, False)
+    Examples
+    --------
+    >>> is_castable("STRING", "DATE"), is_castable("DATE", "INT")
+    (True, False)
+    >>> is_castable("DOUBLE", "DECIMAL(5,2)")
+    False
     """
     if source == target:
         return True
@@ -163,10 +168,21 @@ def is_castable(source: Type, target: Type) -> bool:
 
 
 def cast_value(value: Value, target: Type) -> Value:
-    """The value in another type, to which its own is ``castable``.
+    """Return the value cast to another type, for which ``is_castable`` holds.
 
-    >>> cast_value(" 12", "BIGINT"), cast_value("2026-01-02", "DATE"), cast_value(Decimal("2.345"), "DECIMAL(4,2)")
-    (12, datetime.date(2026, 1, 2), Decimal('2.35'))
+    Raises
+    ------
+    EvaluationError
+        If the type does not hold the value.
+    UndeterminedError
+        If the result is not modelled.
+
+    Examples
+    --------
+    >>> cast_value(" 12", "BIGINT"), cast_value("2026-01-02", "DATE")
+    (12, datetime.date(2026, 1, 2))
+    >>> cast_value(Decimal("2.345"), "DECIMAL(4,2)")
+    Decimal('2.35')
     >>> cast_value("a", "INT")
     Traceback (most recent call last):
     isolitmus.model.sql.types.EvaluationError: 'a' is not of type INT
@@ -193,8 +209,9 @@ def cast_value(value: Value, target: Type) -> Value:
 
 
 def store_value(value: Value, type_: Type, error: str) -> Value:
-    """The value as a column of a type keeps it (store assignment); ``error`` is what is raised for
-    a number that the column does not hold.
+    """Return the value as a column of a type stores it (store assignment).
+
+    `error` is the exception class for a number that the column does not hold.
     """
     try:
         return value if isinstance(value, bool) and type_ == "BOOLEAN" else cast_value(value, type_)
@@ -205,10 +222,26 @@ def store_value(value: Value, type_: Type, error: str) -> Value:
 
 
 def partition_value(column: str, value: Value, *, empty_kept: bool = False) -> Value:
-    """What a partition column keeps of a value; UndeterminedError for a text that is up to the file
-    system, for -0.0, whose partition is another one than that of 0.0 though the two are equal, for
-    NaN, and for a text that is NULL (NULL_PARTITIONS) where the writer keeps it (``empty_kept``).
+    """Return the value that a partition column stores.
 
+    Parameters
+    ----------
+    column : str
+        Name of the column.
+    value : Value
+        Value that is written.
+    empty_kept : bool
+        Whether the writer keeps a string that is otherwise NULL (NULL_PARTITIONS).
+
+    Raises
+    ------
+    UndeterminedError
+        For a string whose fate depends on the file system; for NaN; for −0.0, whose partition
+        differs from that of 0.0 although they are equal; and for a string in NULL_PARTITIONS with
+        `empty_kept`.
+
+    Examples
+    --------
     >>> partition_value("region", ""), partition_value("region", " "), partition_value("n", 7)
     (None, ' ', 7)
     """
@@ -236,7 +269,7 @@ def partition_value(column: str, value: Value, *, empty_kept: bool = False) -> V
 
 
 def rescale(value: Decimal, type_: Type) -> Decimal:
-    """A decimal in its type, rounded half up; EvaluationError if it has too many digits."""
+    """Return a decimal in its type, rounded half up; EvaluationError if it has too many digits."""
     precision, scale = decimal_of(type_) or (0, 0)
     found = value.quantize(Decimal(1).scaleb(-scale), ROUND_HALF_UP, context=EXACT)
     if abs(found) >= Decimal(10) ** (precision - scale):
@@ -261,9 +294,10 @@ def _text(value: Value) -> str:
 
 
 def _text_of_double(value: float) -> str:
-    """As Java's Double.toString has it: the shortest digits that give the number again. Releases
-    before 19 give more of some numbers outside of these bounds; the sign of a zero is not followed
-    here.
+    """Return a number as Java's Double.toString writes it: the shortest digits that identify it.
+
+    Releases before 19 write more digits for some numbers outside of the bounds. The sign of a zero
+    is not handled here.
     """
     if not SHORTEST[0] <= abs(value) < SHORTEST[1]:
         raise UndeterminedError(f"how the number {value!r} is written is up to the release of Java")

@@ -1,1 +1,1 @@
-"""Files on disk: input within limits, output whole or not at all, what ships in the package."""
+"""Files on disk: bounded input, atomic output, and files that ship in the package."""

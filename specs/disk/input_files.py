@@ -1,18 +1,12 @@
-"""Input files, read within limits of size and depth; what ships in the package.
+"""Input files, read within limits of size and nesting, and files that ship in the package.
 
-Files that a user names: whether they are there, and their text or one sentence that says why not.
+Only regular files of bounded size are read: a pipe or a device may never end, and a file may be
+larger than memory. The constants limit the contents of files; input beyond them is refused with a
+message before it takes time or memory.
 
-What is read is a regular file of bounded size: a pipe or a device may never end, and a file may be
-larger than memory.
-
-How much of anything a file may hold: what is beyond is refused with a sentence, before it takes
-time or memory.
-
-What ships in the package, names to files: below all that reads them.
-
-A level or protocol is one ``.cat`` file under ``levels/`` or ``protocols/``, a litmus test, a
-scope, a matrix or a part of the claims one ``.toml`` file, each called by its file name; nothing
-else registers it.
+A level or protocol is one ``.cat`` file under ``levels/`` or ``protocols/``. A litmus test, a
+scope, a matrix or a part of the claims is one ``.toml`` file. Each is named after its file, and
+needs no other registration.
 """
 
 from __future__ import annotations
@@ -64,7 +58,7 @@ __all__ = [
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An object of JSON; ValueError if it has a key twice."""
+    """Return a JSON object; ValueError if it has a key twice."""
     found = dict(pairs)
     if len(found) < len(pairs):
         names = [name for name, _ in pairs]
@@ -79,34 +73,34 @@ T = TypeVar("T")
 TEXT = 2**20
 """The bytes of a file that a person writes, and of a spec with all that it includes."""
 LINE = 2**24
-"""The bytes of a line of a log: an action."""
+"""The bytes of a line of a log (one action)."""
 RECORDING = 2**29
 """The bytes of a history that another tool recorded (a million transactions of 15 operations in
 dbcop's layout), or of an audit's evidence.
 """
 DEEPEST = 100
-"""How deep values, expressions and statements are nested: what reads them goes down to their
-leaves.
-"""
+"""The nesting depth of values, expressions and statements, which are read recursively."""
 ENTRIES = 1_000
-"""The entries of a list or table in a file, where nothing below says less."""
+"""The entries of a list or table in a file, unless a limit below is lower."""
 TRANSACTIONS = 100
 """The transactions of a litmus test on tables."""
 STATEMENTS = 100
 """The statements of a transaction that is a sequence."""
 INITS = 100
-"""The statements that fill its tables; and so many ways to fill them has a scope."""
+"""The statements that fill its tables, and the initial tables of a scope."""
 COLUMNS = 100
 """The columns of a table."""
 ROWS = 500
-"""The rows of a table: a MERGE compares each with each, in every serial order."""
+"""The rows of a table: a MERGE compares all pairs, in every serial order."""
 CLAUSES = 100
 """The clauses of a MERGE."""
 
 
 def is_deeper(tree: T, children: Callable[[T], Iterable[T]], most: int = DEEPEST) -> bool:
-    """Whether a tree has more levels than that (a long AND is as deep as it is long).
+    """Return whether a tree has more than `most` levels (a long AND is as deep as it is long).
 
+    Examples
+    --------
     >>> is_deeper([[1], 2], inner_values, 2), is_deeper([[1], 2], inner_values, 3)
     (True, False)
     """
@@ -117,14 +111,27 @@ def is_deeper(tree: T, children: Callable[[T], Iterable[T]], most: int = DEEPEST
 
 
 def inner_values(value: Any) -> Iterable[Any]:
-    """What is in a list or a table."""
+    """Return the elements of a list or the values of a table."""
     return value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
 
 
 def read_json(text: str, *, unique: bool = False) -> Any:
-    """The value that a text in JSON holds; ValueError for one that is no JSON or nested too deeply,
-    or, if keys are to be ``unique``, that has one twice.
+    """Return the value of a JSON text.
 
+    Parameters
+    ----------
+    text : str
+        JSON text.
+    unique : bool
+        Whether a repeated key is an error.
+
+    Raises
+    ------
+    ValueError
+        If the text is not JSON, is nested too deeply, or has a repeated key.
+
+    Examples
+    --------
     >>> read_json("[" * 5000)
     Traceback (most recent call last):
     ValueError: nested too deeply
@@ -136,7 +143,7 @@ def read_json(text: str, *, unique: bool = False) -> Any:
             end = -1
         if end != len(text) and unique:
             value, end = UNIQUE.decode(text), len(text)
-        if end != len(text):  # spaces around it, or no JSON: that is said with all care
+        if end != len(text):  # surrounding blanks, or no JSON: json.loads reports it precisely
             value = json.loads(text)
     except RecursionError:
         raise ValueError("nested too deeply") from None
@@ -146,12 +153,14 @@ def read_json(text: str, *, unique: bool = False) -> Any:
 
 
 SMALL = 2**16
-"""The bytes of a file whose lines are read at once."""
+"""Size in bytes up to which a file is read at once to split it into lines."""
 
 
 def is_file(path: Path) -> bool:
-    """Whether there is such a file; a name that no file can have is none.
+    """Return whether a file exists; a name that no file can have gives False.
 
+    Examples
+    --------
     >>> from pathlib import Path
     >>> is_file(Path("x" * 1000))
     False
@@ -163,12 +172,12 @@ def is_file(path: Path) -> bool:
 
 
 def is_there(path: Path | str) -> bool:
-    """Whether there is anything of this name."""
-    return os.path.exists(path)  # noqa: PTH110 - it raises for no name
+    """Return whether a file or folder of this name exists."""
+    return os.path.exists(path)  # noqa: PTH110 - raises for no name
 
 
 def is_folder(path: Path) -> bool:
-    """Whether there is such a folder."""
+    """Return whether a folder of this name exists."""
     try:
         return path.is_dir()
     except OSError:
@@ -176,8 +185,9 @@ def is_folder(path: Path) -> bool:
 
 
 def paths_below(folder: Path, ending: str = "") -> list[Path]:
-    """Return the files and folders in a folder, and in those, whose names end so, sorted; what
-    cannot be looked into, or is gone meanwhile, is passed over.
+    """Return the files and folders below a folder whose names end with `ending`, sorted.
+
+    Unreadable folders, and files that vanish meanwhile, are skipped.
     """
     found = (
         Path(parent, name)
@@ -189,9 +199,12 @@ def paths_below(folder: Path, ending: str = "") -> list[Path]:
 
 
 def real_path(path: Path) -> Path:
-    r"""Return a path without links; one that has none (a NUL, links that lead to themselves) as it
-    is, for whoever opens it says what is wrong with it.
+    r"""Return a path without links; return an unresolvable path as it is (a NUL, a loop of links).
 
+    Opening such a path reports the problem.
+
+    Examples
+    --------
     >>> real_path(Path("a\0b"))
     PosixPath('a\x00b')
     """
@@ -202,8 +215,10 @@ def real_path(path: Path) -> Path:
 
 
 def open_file(path: Path | str, error: type[IsolitmusError]) -> BufferedReader:
-    """A regular file, to be read; the error says what is wrong with it.
+    """Open a regular file for reading; `error` is the class of the exception if that fails.
 
+    Examples
+    --------
     >>> from pathlib import Path
     >>> from isolitmus.model.errors import LogError
     >>> open_file(Path("/dev/zero"), LogError)
@@ -215,9 +230,9 @@ def open_file(path: Path | str, error: type[IsolitmusError]) -> BufferedReader:
 
 
 def _opened(path: Path | str, error: type[IsolitmusError]) -> tuple[int, int]:
-    """The number of a regular file that is open to be read, and how many bytes it has."""
+    """Return the descriptor of a regular file opened for reading, and its size in bytes."""
     try:
-        found = os.open(path, os.O_RDONLY | os.O_NONBLOCK)  # nobody may be writing to a pipe
+        found = os.open(path, os.O_RDONLY | os.O_NONBLOCK)  # do not wait for a writer of a pipe
     except (OSError, ValueError) as problem:
         raise error(f"cannot read {path}: {getattr(problem, 'strerror', problem)}") from None
     state = os.fstat(found)
@@ -229,20 +244,21 @@ def _opened(path: Path | str, error: type[IsolitmusError]) -> tuple[int, int]:
 
 
 def read_text(path: Path, error: type[IsolitmusError], most: int = TEXT) -> str:
-    """The text of a file, so many bytes at most (as a person writes); the error says what is wrong
-    with it.
+    """Return the text of a file with normalized line ends.
+
+    Raise `error` if it has more than `most` bytes or cannot be read.
     """
     found = read_bytes(path, error, most)
     return decode_bytes(found, path, error).replace("\r\n", "\n").replace("\r", "\n")
 
 
 def read_bytes(path: Path, error: type[IsolitmusError], most: int = TEXT) -> bytes:
-    """The bytes of a file, so many at most; the error says what is wrong with it."""
+    """Return the bytes of a file; raise `error` if it is unreadable or longer than `most`."""
     with open_file(path, error) as file:
         size = os.fstat(file.fileno()).st_size
         try:
-            found = file.read(min(size, most) + 1)  # as much memory as is asked for is taken
-            if len(found) > size:  # it grows, or is no file that says its size
+            found = file.read(min(size, most) + 1)  # read() allocates as much as it is asked for
+            if len(found) > size:  # the file grows, or does not report its size
                 found += file.read(max(0, most + 1 - len(found)))
         except OSError as problem:
             raise error(f"cannot read {path}: {problem.strerror}") from None
@@ -252,22 +268,20 @@ def read_bytes(path: Path, error: type[IsolitmusError], most: int = TEXT) -> byt
 
 
 def read_if_there(path: Path, error: type[IsolitmusError], most: int = TEXT) -> str | None:
-    """The text of a file, None if there is none."""
+    """Return the text of a file, or None if it does not exist."""
     try:
         path.stat()
     except FileNotFoundError:
         return None
     except (OSError, ValueError):
-        pass  # the reader says what it is
+        pass  # read_text reports the problem
     return read_text(path, error, most)
 
 
 def read_lines(path: Path | str, error: type[IsolitmusError]) -> Iterator[str]:
-    """The lines of a file one at a time, without their ends: the file may be of any size, a line
-    not.
-    """
+    """Yield the lines of a file without their ends; the file may have any size, a line may not."""
     number, size = _opened(path, error)
-    if size <= SMALL:  # at once, as nearly every commit is
+    if size <= SMALL:  # true of nearly every commit
         try:
             whole = os.read(number, size + 1)
         finally:
@@ -276,7 +290,7 @@ def read_lines(path: Path | str, error: type[IsolitmusError]) -> Iterator[str]:
             lines = decode_bytes(whole, path, error).split("\n")
             yield from (line.rstrip("\r") for line in (lines if lines[-1] else lines[:-1]))
             return
-        number, _ = _opened(path, error)  # it grows, or is no file that says its size
+        number, _ = _opened(path, error)  # the file grows, or does not report its size
     with os.fdopen(number, "rb") as file:
         start = 0
         while line := file.readline(LINE + 1):
@@ -287,8 +301,10 @@ def read_lines(path: Path | str, error: type[IsolitmusError]) -> Iterator[str]:
 
 
 def from_utf_16(data: bytes) -> str | None:
-    r"""Return the text of bytes that are UTF-16 as Windows writes it; None if they are none.
+    r"""Return the text of bytes in UTF-16 with a byte order mark, as Windows writes it, or None.
 
+    Examples
+    --------
     >>> from_utf_16("día".encode("utf-16")), from_utf_16(b"d")
     ('día', None)
     """
@@ -298,8 +314,9 @@ def from_utf_16(data: bytes) -> str | None:
 
 
 def decode_bytes(text: bytes, path: Path | str, error: type[IsolitmusError], start: int = 0) -> str:
-    """The text that bytes of a file stand for, which begin at ``start`` in it; the error says where
-    they are none.
+    """Return the UTF-8 text of bytes; raise `error` with the position of an invalid byte.
+
+    `start` is the position of the bytes in their file.
     """
     try:
         return text.decode("utf-8")
@@ -317,8 +334,10 @@ Folder = Literal[
 
 @cache
 def shipped_files(folder: Folder) -> Mapping[str, Path]:
-    """The package's files of a kind, by name and in its order.
+    """Return the files of a kind in the package, by name, in its order.
 
+    Examples
+    --------
     >>> "write-serializable" in shipped_files("levels"), shipped_files("scopes")["lattice"].name
     (True, 'lattice.toml')
     """

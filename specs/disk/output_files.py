@@ -1,4 +1,4 @@
-"""Files that a user wants written: whole or not at all, and by one process at a time."""
+"""Output files, written atomically and by one process at a time."""
 
 from __future__ import annotations
 
@@ -19,13 +19,15 @@ if TYPE_CHECKING:
 __all__ = ["FULL", "only_writer", "write_error", "write_whole"]
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
-"""Why nothing more can be written, whatever the name is."""
+"""Error numbers that say that nothing more can be written, whatever the path is."""
 
 
 def write_error(path: Path, problem: OSError | ValueError) -> IsolitmusError:
-    """That something cannot be written: Ended if the disk is full (or broken), else a name that is
-    wrong.
+    """Return the exception for a failed write: Ended if the disk is full or broken, else
+    IsolitmusError.
 
+    Examples
+    --------
     >>> write_error(Path("page.html"), OSError(errno.EACCES, "Permission denied"))
     IsolitmusError('cannot write page.html: Permission denied')
     """
@@ -34,9 +36,10 @@ def write_error(path: Path, problem: OSError | ValueError) -> IsolitmusError:
 
 
 def write_whole(path: Path, text: str) -> None:
-    """Write a file so that whoever is stopped meanwhile leaves the old one or the new one, whole. A
-    device or a pipe is written as it is. What ``unwritten`` says, if that fails; then the old one
-    is there. Half of a pair of surrogates, which UTF-8 does not have, is escaped.
+    """Write a file atomically: an interruption leaves either the old file or the new one.
+
+    A device or a pipe is written directly. If the write fails, the exception of ``write_error`` is
+    raised and the old file remains. Unpaired surrogates, which UTF-8 does not have, are escaped.
     """
     whole = text.encode("utf-8", "backslashreplace")
     try:
@@ -49,7 +52,7 @@ def write_whole(path: Path, text: str) -> None:
 
 
 def _without_links(path: Path) -> Path:
-    """The path without links; OSError if they lead to themselves."""
+    """Return the path without links; OSError if they form a loop."""
     place = real_path(path)
     if place.is_symlink():
         raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
@@ -60,7 +63,7 @@ def _replace(path: Path, whole: bytes) -> None:
     mode = stat.S_IMODE(path.stat().st_mode) if path.exists() else 0o666 & ~_umask()
     number, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".new", dir=path.parent)
     try:
-        with open(number, "wb") as beside:  # noqa: PTH123 - it is open already
+        with open(number, "wb") as beside:  # noqa: PTH123 - already open
             beside.write(whole)
             beside.flush()
             os.fsync(number)
@@ -80,16 +83,18 @@ def _umask() -> int:
 def _special(path: Path) -> bool:
     try:
         mode = path.stat().st_mode
-    except (OSError, ValueError):  # what it is, its writer says
+    except (OSError, ValueError):  # writing it reports the problem
         return False
     return not stat.S_ISREG(mode) and not stat.S_ISDIR(mode)
 
 
 @contextmanager
 def only_writer(path: Path, *, folder: bool = False) -> Iterator[None]:
-    """While the block lasts, no other process may write a file, or in a ``folder``, which is made:
-    IsolitmusError for the second, and if nothing can be written there. A process that is killed
-    keeps nobody out.
+    """Exclude other processes from writing a file, or into a `folder`, for the duration of the
+    block.
+
+    A missing folder is created. IsolitmusError is raised for a second process, or if nothing can be
+    written there. A killed process does not keep its lock.
     """
     if not folder and _special(path):
         yield
@@ -117,7 +122,7 @@ def only_writer(path: Path, *, folder: bool = False) -> Iterator[None]:
     try:
         yield
     finally:
-        with suppress(OSError):  # a folder is removed only if nothing came to be in it
+        with suppress(OSError):  # rmdir removes the folder only if it is empty
             if folder and mine:
                 place.rmdir()
             elif not folder:
@@ -126,20 +131,20 @@ def only_writer(path: Path, *, folder: bool = False) -> Iterator[None]:
 
 
 def _folder(path: Path) -> tuple[int, bool]:
-    """A lock on a folder, and whether it was made."""
+    """Return a lock on a folder, and whether the folder was created."""
     made = not path.exists()
     path.mkdir(parents=True, exist_ok=True)
     return _locked(os.open(path, os.O_RDONLY)), made
 
 
 def _beside(path: Path) -> tuple[int, bool]:
-    """A lock on a file beside one that is to be written."""
+    """Return a lock on a file next to the one that is to be written."""
     while True:
         number = _locked(os.open(_lock(path), os.O_RDWR | os.O_CREAT, 0o666))
         with suppress(OSError):
             if os.path.samestat(os.fstat(number), _lock(path).stat()):
                 return number, True
-        os.close(number)  # who had it has removed it meanwhile
+        os.close(number)  # the previous owner has removed the lock meanwhile
 
 
 def _lock(path: Path) -> Path:

@@ -1,1 +1,1 @@
-"""Readers of TOML files and of jobs, the catalogue, evidence."""
+"""Readers of TOML files and of jobs, the catalogue, and stored evidence."""

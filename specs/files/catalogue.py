@@ -1,7 +1,7 @@
-"""The catalogue: names to the specs that they stand for, inside the package and outside.
+"""Catalogue: specs, litmus tests, scopes and matrices by name, in the package and outside.
 
-The names are those of ``specs.disk.input_files``. A path to a ``.cat`` file works wherever a name
-does, and the spec itself wherever either does.
+The names are those of ``specs.disk.input_files``. A path to a file may replace a name, and an
+object may replace either.
 """
 
 from __future__ import annotations
@@ -58,25 +58,28 @@ __all__ = [
 TAGS = re.compile(r"^tags *= *(\[[^\]]*\])", re.MULTILINE)
 QUOTED = re.compile(r'"([^"]*)"')
 HISTORY = re.compile(r"^\[history\]$", re.MULTILINE)
-"""What a file of ours has that is an abstract history."""
+"""Line that identifies a shipped file as an abstract history."""
 
 
 def litmus_names(log: str = DELTA) -> list[str]:
-    """The names of the litmus tests in the package whose commits are of a log, sorted."""
+    """Return the names of the shipped litmus tests whose format has this log, sorted."""
     return [name for name, path in shipped_files("litmus").items() if format_of_file(path) == log]
 
 
 def history_names() -> list[str]:
-    """The names of the litmus tests in the package that are abstract histories, sorted; nothing
-    else is read.
+    """Return the names of the shipped litmus tests that are abstract histories, sorted.
+
+    Only the lines that identify them are looked at.
     """
     found = shipped_files("litmus").items()
     return [name for name, path in found if HISTORY.search(path.read_text("utf-8"))]
 
 
 def litmus_by_tag() -> dict[str, list[str]]:
-    """Return the names of the litmus tests in the package by tag, sorted; only their tags are read.
+    """Return the names of the shipped litmus tests by tag, sorted; only their tags are parsed.
 
+    Examples
+    --------
     >>> "history-lost-update" in litmus_by_tag()["lost-update"]
     True
     """
@@ -88,8 +91,10 @@ def litmus_by_tag() -> dict[str, list[str]]:
 
 
 def litmus_files(name: str) -> list[Path]:
-    """The litmus files that a name, a file or a folder stands for.
+    """Return the litmus files of a name, a file or a folder.
 
+    Examples
+    --------
     >>> [path.name for path in litmus_files("reorder")]
     ['reorder.toml']
     """
@@ -108,7 +113,7 @@ def litmus_files(name: str) -> list[Path]:
 
 
 def litmus(name: NameOrPath | Litmus | HistoryTest) -> Litmus | HistoryTest:
-    """The litmus test with this name, or in the ``.toml`` file with this path; a test as it is."""
+    """Return the litmus test of a name or a ``.toml`` path; a test is returned as it is."""
     if isinstance(name, (Litmus, HistoryTest)):
         return name
     path = litmus_files(name_text(name))[0]
@@ -117,13 +122,15 @@ def litmus(name: NameOrPath | Litmus | HistoryTest) -> Litmus | HistoryTest:
 
 
 def matrices() -> list[str]:
-    """The names of the matrices that ship, sorted."""
+    """Return the names of the shipped matrices, sorted."""
     return list(shipped_files("matrices"))
 
 
 def matrix(name: str) -> Matrix:
-    """The matrix with this name, or the one in the ``.toml`` file with this path.
+    """Return the matrix of a name or a ``.toml`` path.
 
+    Examples
+    --------
     >>> list(matrix("pairs").layouts)[:3]
     ['unpartitioned', 'same partition', 'other partition']
     """
@@ -137,8 +144,10 @@ def matrix(name: str) -> Matrix:
 
 
 def scopes(log: str | None = None) -> list[str]:
-    """The names of the scopes in the package, or of those whose commits are of a log, sorted.
+    """Return the names of the shipped scopes, or of those whose format has this log, sorted.
 
+    Examples
+    --------
     >>> "scans" in scopes(), "scans" in scopes("delta")
     (True, False)
     """
@@ -150,7 +159,7 @@ def scopes(log: str | None = None) -> list[str]:
 
 
 def scope(name: NameOrPath | Scope) -> Scope:
-    """The scope with this name, or in the ``.toml`` file with this path; a scope as it is."""
+    """Return the scope of a name or a ``.toml`` path; a scope is returned as it is."""
     from isolitmus.specs.files.scope_file import read_scope
 
     if isinstance(name, Scope):

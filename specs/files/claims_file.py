@@ -1,8 +1,7 @@
-"""Read files of claims (TOML): what documents say, in which editions, and the evidence.
+"""Reader of claims files (TOML): statements of documents, their editions, and the evidence.
 
-A file is a part: a title, the ``engines`` on which its litmus tests are carried out if a piece of
-evidence does not say, and a table for each claim. Its recorded verdict has to be the one that its
-recorded answers give.
+A file is one part: a title, the default ``engines`` of its litmus tests, and a table for each
+claim. The recorded verdict of a claim must be the one that its recorded answers give.
 """
 
 from __future__ import annotations
@@ -55,22 +54,23 @@ ASKED: Mapping[str, tuple[str, ...]] = {
     "interleavings": ("under",),
     "observe": (),
 }
-"""The kinds of evidence by the key that each has, with the keys that only they have."""
+"""Kinds of evidence by their identifying key, each with the keys that only it has."""
 EXAMPLES = ("'cases > 0'", '{ outcome = { a = "committed" } }')
-"""What ``claimed`` may be: figures; of a run, an expectation."""
+"""Examples of ``claimed`` for messages: figures, and the expectation of a run."""
 COUNTED = ("interleavings", "wrong", "timeless", "plausible", "deadlocks")
-"""The figures of any test's interleavings."""
+"""Figures of the interleavings of any test."""
 UNRUN: tuple[ClaimVerdict, ...] = ("not semantic", "undecided")
-"""The verdicts without evidence."""
+"""Verdicts that need no evidence."""
 PAGES = "databricks"
-"""The folder of the protocols that stand for a page: what it says, and nothing that can be run."""
+"""Folder of the protocols written from a page, which cannot be run."""
 
 
 @cache
 def claims() -> Mapping[str, Claim]:
-    """The claims of the documents by their number: those of Databricks' page, of the article, and
-    additions.
+    """Return the claims by name: those of the Databricks page, of the article, and additions.
 
+    Examples
+    --------
     >>> claims()["D46"].verdict
     'confirmed'
     """
@@ -81,20 +81,22 @@ def claims() -> Mapping[str, Claim]:
 
 
 def claim(number: str) -> Claim:
-    """The claim of a number; UnknownName with a near one if there is none."""
+    """Return the claim of this name; UnknownName, with a suggestion, if there is none."""
     if number not in claims():
         raise UnknownName(f"unknown claim '{number}'{near(number, claims())}")
     return claims()[number]
 
 
 def read_claims_file(path: Path) -> tuple[Claim, ...]:
-    """The claims in a file; LitmusError says what is wrong with it."""
+    """Return the claims in a file; LitmusError describes a problem."""
     return read_claims(read_text(path, LitmusError), path.name, path)
 
 
 def read_claims(text: str, label: str, path: Path | None = None) -> tuple[Claim, ...]:
-    """The claims that a file holds; LitmusError says what is wrong with it.
+    """Return the claims in a text; LitmusError describes a problem.
 
+    Examples
+    --------
     >>> (claim,) = read_claims('''
     ... title = "A part"
     ... [D46]
@@ -176,7 +178,7 @@ def _claim(name: str, entry: Node, part: str, engines: tuple[str, ...], path: Pa
 
 
 def _weighed(evidence: Iterable[ClaimEvidence]) -> str:
-    """Which pieces speak for a claim, and which against it."""
+    """Return which pieces of evidence support a claim, and which refute it."""
     sides = {True: "for it", False: "against it"}
     return "; ".join(
         f"{sides[agrees]} {', '.join(of)}"
@@ -194,7 +196,7 @@ def _editions(entry: Node, names: Iterable[str], key: str) -> tuple[str, ...]:
 
 
 def _engines(given: Node) -> tuple[str, ...]:
-    """The engines that ``engines`` names; none if it is left out."""
+    """Return the engines that ``engines`` names; none if it is missing."""
     names, known = given.strings("engines"), engine_names()
     for name in names:
         if name not in known:
@@ -206,7 +208,7 @@ def _engines(given: Node) -> tuple[str, ...]:
 
 
 def _evidence(given: Node, engines: tuple[str, ...]) -> Iterator[ClaimEvidence]:
-    """A piece of evidence, or one for each protocol if it names several."""
+    """Yield a piece of evidence, or one for each protocol if it names several."""
     kinds = [kind for kind in ASKED if kind in given.table()]
     if len(kinds) != 1:
         given.refuse(
@@ -276,7 +278,7 @@ def _counted(given: Node, question: ClaimQuestion) -> FigureStatements:
 
 
 def _figures(question: ClaimQuestion) -> tuple[str, ...]:
-    """The names of the figures that a question gives; none: not known here."""
+    """Return the names of the figures in an answer; none if they are not known here."""
     match question:
         case AskedCells() | AskedSeparation():
             return question.figures
@@ -295,7 +297,7 @@ def _figures(question: ClaimQuestion) -> tuple[str, ...]:
 
 @cache
 def _swept(name: str) -> tuple[str, ...]:
-    """The names of the figures of a sweep."""
+    """Return the names of the figures of a sweep."""
     scope = catalogue.scope(name)
     usual = format_named(scope.format)
     of_each = ("admitted", "aborted", "unexplained", *(scope.levels or usual.levels))
@@ -307,7 +309,7 @@ def _swept(name: str) -> tuple[str, ...]:
 
 
 def _protocols(given: Node) -> tuple[str, ...]:
-    """The protocols that ``under`` names, or that its patterns match."""
+    """Return the protocols that ``under`` names, or that its patterns match."""
     value = given.value.get("under")
     texts = given.strings("under") if isinstance(value, list) else (given.get("under", str),)
     if not texts:
@@ -419,7 +421,7 @@ def _observe(given: Node) -> Iterator[AskedObservation]:
 
 
 def _questions(kind: str, given: Node) -> Iterator[ClaimQuestion]:
-    """The questions that a piece of evidence asks, by its kind."""
+    """Yield the questions of a piece of evidence, by its kind."""
     readers: Mapping[str, Callable[[Node], Iterator[ClaimQuestion]]] = {
         "run": _run,
         "matrix": _matrix,

@@ -1,7 +1,6 @@
-"""Read what a client does around a transaction: ``before``, ``let``, ``conf``, ``session``,
-``app``.
+"""Reader of the client of a transaction: ``before``, ``let``, ``conf``, ``session``, ``app``.
 
-What a key is for stands in docs/transactions.md, "The keys of a transaction".
+The keys are documented in docs/transactions.md, "The keys of a transaction".
 """
 
 from __future__ import annotations
@@ -40,15 +39,15 @@ if TYPE_CHECKING:
 __all__ = ["CLIENT", "apply_confs", "conf_value", "read_client", "read_confs"]
 
 CLIENT = ("before", "let", "conf", "session", "app", "protocol")
-"""The keys that every transaction may have."""
+"""Keys that every transaction may have."""
 PLAIN = ("sql", "let", "protocol")
-"""The keys of a transaction of another writer: the others are of Spark's sessions."""
+"""Keys of a transaction with its own writer; the other keys belong to Spark sessions."""
 CACHE = re.compile(r"(?i)\s*CACHE\s+(?:LAZY\s+)?TABLE\s+(`?)(?P<table>\w+)\1\s*")
 UNCACHE = re.compile(r"(?i)\s*UNCACHE\s+TABLE\s+(?:IF\s+EXISTS\s+)?(`?)(?P<table>\w+)\1\s*")
 
 
 def read_client(given: Node, schemas: Mapping[str, Schema]) -> ClientSettings:
-    """What the client of a transaction does around it."""
+    """Return the client settings of a transaction."""
     session = given.value.get("session")
     if session is not None and (not isinstance(session, str) or not NAME.fullmatch(session)):
         given.refuse(
@@ -65,7 +64,7 @@ def read_client(given: Node, schemas: Mapping[str, Schema]) -> ClientSettings:
 
 
 def _protocol(given: Node) -> str | None:
-    """``protocol = "NAME"``: the commit check of a transaction's own writer."""
+    """Return the value of ``protocol = "NAME"``: commit protocol of a transaction's own writer."""
     if "protocol" not in given:
         return None
     name: str = given.get("protocol", str)
@@ -85,7 +84,7 @@ def _protocol(given: Node) -> str | None:
 
 
 def read_confs(given: Node) -> dict[str, str]:
-    """``conf = { key = value }``."""
+    """Return the settings in ``conf = { key = value }``."""
     confs = given.inner("conf", {})
     return {key: conf_value(confs, key, value) for key, value in confs.value.items()}
 
@@ -93,8 +92,9 @@ def read_confs(given: Node) -> dict[str, str]:
 def apply_confs(
     statement: st.Statement, confs: Mapping[str, str], refuse: Callable[[str], NoReturn], at: str
 ) -> st.Statement:
-    """The statement as the confs of its session have it do what it does; refused, with the place,
-    for what is not modelled with them.
+    """Return the statement as it runs with the configuration of its session.
+
+    Combinations that are not modelled are refused, with the place `at`.
     """
     changed = with_overwrite_mode(statement, confs)
     found: set[Feature] = set()
@@ -144,7 +144,7 @@ def _let(name: str, query: Node, schemas: Mapping[str, Schema]) -> st.Read:
 
 
 def conf_value(node: Node, key: str, value: object) -> str:
-    """The value of a conf, which is one of those that are modelled, or takes no part."""
+    """Return the value of a setting; refuse one that is not modelled and has an effect."""
     if not isinstance(value, str):
         node.refuse(f"{node}: {key} is {show_value(value)}; expected a string")
     if why := conf_problem(key, value):

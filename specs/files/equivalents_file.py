@@ -1,11 +1,14 @@
-"""Read why mutants of a spec say the same as it: ``equivalent/NAME.toml``, or
-``NAME.equivalent.toml`` beside a spec of one's own.
+"""Reader of arguments why mutants of a spec are equivalent to it: ``equivalent/NAME.toml``.
 
-    like = ["delta"]            # the arguments of equivalent/delta.toml, too, where this spec has their statements
+For a spec outside the package, the file is ``NAME.equivalent.toml`` next to it. Its form::
+
+    # also use the arguments of equivalent/delta.toml where this spec has their statements
+    like = ["delta"]
 
     [[equivalent]]
-    argument = "why no history tells them apart"
-    changes  = [{ was = "the statement as it was", becomes = "and as it is in the mutant; empty if it was dropped" }]
+    argument = "why no history distinguishes them"
+    # each change: the original statement, and the mutated one (empty if it was dropped)
+    changes  = [{ was = "empty ww as lost", becomes = "" }]
 """
 
 from __future__ import annotations
@@ -28,8 +31,10 @@ __all__ = ["equivalents", "equivalents_path", "read_equivalents"]
 
 
 def equivalents_path(spec: Spec) -> Path | None:
-    """The file with the arguments on a spec's mutants; None if there is none.
+    """Return the file with the arguments on a spec's mutants, or None.
 
+    Examples
+    --------
     >>> from isolitmus.specs import level
     >>> equivalents_path(level("update-serializable")).name
     'update-serializable.toml'
@@ -42,8 +47,10 @@ def equivalents_path(spec: Spec) -> Path | None:
 
 
 def equivalents(spec: Spec, mutants: Sequence[Mutant]) -> Mapping[int, str]:
-    """The argument for each mutant that is said to be equivalent, by its number.
+    """Return the argument for each mutant that is declared equivalent, by its number.
 
+    Examples
+    --------
     >>> from isolitmus.specs import level
     >>> from isolitmus.specs.language.mutants import make_mutants
     >>> update = level("update-serializable")
@@ -57,8 +64,8 @@ def equivalents(spec: Spec, mutants: Sequence[Mutant]) -> Mapping[int, str]:
 
 
 def read_equivalents(text: str, label: str, mutants: Sequence[Mutant]) -> Mapping[int, str]:
-    """The arguments in a file, by the numbers of the mutants that they are about; LitmusError says
-    what is wrong with it.
+    """Return the arguments in a text, by the numbers of their mutants; LitmusError describes a
+    problem.
     """
     document = Source(label, text).node()
     document.keys(("like", "equivalent"))

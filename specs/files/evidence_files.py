@@ -1,17 +1,13 @@
-"""Evidence files: of a matrix, of random tests, of an audit.
+"""Evidence files: observed outcomes of a matrix, batches of random tests, and state of an audit.
 
-Evidence of a matrix: what an engine was seen to do, as grids of letters in a TOML file.
+Evidence of a matrix is a TOML file with grids of letters: rows are parked statements, columns are
+winners, in the order of the matrix; a blank has not been run. A file belongs to one text of the
+matrix and to one version of an engine. Evidence of random tests is a TOML file with the batches
+that an engine has run as predicted.
 
-A row is a statement that is parked, a column the winner, in the order of the matrix; a blank has
-not been asked. A file is of one text of the matrix and of one engine's version: another one begins
-anew.
-
-Evidence of random tests: which batches an engine has carried out as predicted, in a TOML file.
-
-Evidence of an audit: what it knows of a log up to some commit, to go on from there.
-
-Two lines of JSON: whose file it is, with a digest of the other line; and what the audit knows. It
-is of one release: what another one looks for in a log may be something else.
+Evidence of an audit is the state after some commit, from which the audit continues. It consists of
+two lines of JSON: a header with a digest of the other line, and the state. It belongs to one
+release, because another one may look for other things in a log.
 """
 
 from __future__ import annotations
@@ -45,12 +41,14 @@ __all__ = [
 
 OF_PLACE = ("a", "winner", "layout")
 CaseKey = tuple[str, MatrixPlace]
-"""A protocol and a place."""
+"""Protocol and place of a case."""
 
 
 class MatrixEvidence:
-    """What has been seen of a matrix: ``letters`` by protocol and place, ``differences`` where the
-    engine did not do what the model says. ``engine_version`` None: nobody has been asked yet.
+    """Observed outcomes of a matrix.
+
+    ``letters`` has the outcome by protocol and place, ``differences`` the cases in which the engine
+    differed from the model. ``engine_version`` is None if no engine has run a case yet.
     """
 
     def __init__(self, matrix: Matrix, engine_version: str | None = None) -> None:
@@ -60,8 +58,12 @@ class MatrixEvidence:
 
     @classmethod
     def read(cls, path: Path, matrix: Matrix, protocols: list[str]) -> MatrixEvidence:
-        """The evidence in a file, none if there is no file; LitmusError if it is not of this
-        matrix, or no such thing.
+        """Return the evidence in a file; empty if there is no file.
+
+        Raises
+        ------
+        LitmusError
+            If the file is not evidence of this matrix.
         """
         text = read_if_there(path, LitmusError)
         if text is None:
@@ -107,14 +109,14 @@ class MatrixEvidence:
                     self.letters[protocol, MatrixPlace(a, winner, layout)] = seen
 
     def add(self, cell: MatrixCase) -> None:
-        """Take up what was seen in a case."""
+        """Record the observed outcome of a case."""
         key = cell.protocol, cell.place
         self.letters[key] = outcome_letter(cell.observed)
         if cell.differences:
             self.differences[key] = cell.differences
 
     def write(self, path: Path) -> None:
-        """Write the file, as a whole."""
+        """Write the file atomically."""
         lines = [
             f"matrix = {json.dumps(self.matrix.name)}",
             f'text   = "{self.matrix.digest}"',
@@ -143,9 +145,7 @@ NUMBERS = ("seed", "count", "unsaid", "several")
 
 
 class ExplorationEvidence:
-    """The batches that were carried out, on one engine's version (None: nobody has been asked
-    yet).
-    """
+    """Batches of random tests that were run, on one version of an engine (None: not run yet)."""
 
     def __init__(self, engine_version: str | None = None) -> None:
         self.engine_version = engine_version
@@ -153,8 +153,12 @@ class ExplorationEvidence:
 
     @classmethod
     def read(cls, path: Path, kinds: Collection[str]) -> ExplorationEvidence:
-        """What a file tells of these kinds of tests, nothing if there is none; LitmusError if it is
-        no such file, or has others.
+        """Return the evidence in a file about these kinds of tests; empty if there is no file.
+
+        Raises
+        ------
+        LitmusError
+            If the file is not such evidence, or has other kinds of tests.
         """
         text = read_if_there(path, LitmusError)
         if text is None:
@@ -173,24 +177,24 @@ class ExplorationEvidence:
         return found
 
     def __contains__(self, batch: RandomBatch) -> bool:
-        """Whether the same tests have been carried out."""
+        """Return whether the same tests have been run."""
         known = self._batches.get(batch.key)
         return known is not None and known.drawn == batch.drawn
 
     def add(self, batch: RandomBatch) -> None:
-        """Take up a batch that was carried out."""
+        """Record a batch that was run."""
         self._batches[batch.key] = batch
 
     def of(self, batch: RandomBatch) -> RandomBatch:
-        """The batch as it was carried out."""
+        """Return the recorded batch with the same kind, seed and count."""
         return self._batches[batch.key]
 
     def runs(self, kind: str) -> int:
-        """How many tests of a kind were carried out, all as predicted."""
+        """Return the number of tests of a kind that ran as predicted."""
         return sum(b.count - (b.unsaid or 0) for b in self._batches.values() if b.kind == kind)
 
     def write(self, path: Path) -> None:
-        """Write the file, as a whole."""
+        """Write the file atomically."""
         lines = [f"engine = {json.dumps(self.engine_version)}", "batches = ["]
         for batch in sorted(self._batches.values(), key=lambda b: b.key):
             entries = (f"{key} = {json.dumps(value)}" for key, value in batch.to_json().items())
@@ -202,8 +206,12 @@ WHAT = "evidence of an audit"
 
 
 def read_audit_file(path: Path) -> dict[str, Any] | None:
-    """What an audit has left in a file, None if there is none; LogError if it is no such file,
-    another release's, or not as it was written.
+    """Return the state of an audit in a file, or None if there is no file.
+
+    Raises
+    ------
+    LogError
+        If the file is not such evidence, belongs to another release, or was changed.
     """
     text = read_if_there(path, LogError, RECORDING)
     if text is None:
@@ -228,11 +236,13 @@ def read_audit_file(path: Path) -> dict[str, Any] | None:
 
 
 def edited_evidence(path: Path) -> LogError:
-    """That a file is not what an audit wrote.
+    """Return the error for a file that differs from what an audit wrote.
 
+    Examples
+    --------
     >>> from pathlib import Path
-    >>> edited_evidence(Path("seen.json"))
-    LogError('seen.json: it was cut off or edited since an audit wrote it; without it the audit begins anew')
+    >>> print(edited_evidence(Path("seen.json")))
+    seen.json: it was cut off or edited since an audit wrote it; without it the audit begins anew
     """
     return LogError(
         f"{path}: it was cut off or edited since an audit wrote it; without it the audit begins"
@@ -241,7 +251,7 @@ def edited_evidence(path: Path) -> LogError:
 
 
 def write_audit_file(path: Path, said: dict[str, Any]) -> None:
-    """Write what an audit knows, as a whole; Ended if that is more than is read again."""
+    """Write the state of an audit atomically; Ended if it exceeds the size limit of reading."""
     body = json.dumps(said, separators=(",", ":")) + "\n"
     if len(body) > RECORDING:
         raise Ended(

@@ -1,12 +1,10 @@
-r"""Read the text of an exception as somebody pastes it: of Delta, Databricks, Delta Kernel, Flink,
-delta-rs or Trino.
+r"""Parser of pasted exception texts from Delta, Databricks, Delta Kernel, Flink, delta-rs or Trino.
 
-The text may be a log, a notebook's output, a page, JSON with the message in it, or the answer to a
-mail; lines may be broken anywhere, between the signs of a word, too. Of several exceptions the
-first is read, and nothing of the others. What the message says of the winning commit (``Conflicting
-commit: {…}``) is almost JSON: Delta writes the texts among the operation's parameters without
-quotes. Which words belong to which exception, cause, engine and command is data
-(``exceptions.toml``).
+The text may be a log, notebook output, a page, JSON that contains the message, or a quoted mail.
+Lines may be broken anywhere, within words as well. If there are several exceptions, only the first
+is parsed. The description of the winning commit (``Conflicting commit: {…}``) is almost JSON: Delta
+writes the strings among the operation's parameters without quotes. The table in
+``exceptions.toml`` maps phrases to exceptions, causes, engines and commands.
 """
 
 from __future__ import annotations
@@ -44,26 +42,27 @@ SHARED = {
         "is what Trino raises for every failed commit"
     ),
 }
-"""Classes and words that do not identify a conflict."""
+"""Classes and phrases that do not identify a conflict."""
 ERROR_CLASS = re.compile(r"\bDELTA_[A-Z0-9_]+\b")
 SOME_EXCEPTION = re.compile(r"\b[A-Z]\w*(?:Exception|Error)\b")
 PACKAGE = re.compile(r"(?:[\w$]+\.)+$")
 ELSEWHERE = re.compile(r"(?:com|net|org|javax?|software)\.|.*(?:iceberg|hudi|paimon)")
 OURS = re.compile(r"delta|databricks|tahoe|trino|unitycatalog")
-"""Of a class whose package is elsewhere and none of ours, something else than a conflict of Delta
-is said.
+"""Packages of engines that write Delta tables; a class in another package is not a conflict of
+Delta.
 """
 CONTROL = re.compile(
     r"(?:\x1b|\\u001b|\\x1b|\\033|\^\[)(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]{0,300}(?:\x07|\x1b\\))",
     re.IGNORECASE,
 )
-"""What a terminal obeys, as it is or as logs write it."""
+"""Terminal control sequences, raw or as logs write them."""
 WRITTEN = {"n": "\n", "r": "\n", "t": " "}
-"""What JSON writes a letter for."""
+"""Character of each letter that JSON escapes."""
 ESCAPED = re.compile(r"\\n(?=\s|\\t|\\r|at\b|Caused|Conflicting|Refer)|\\\"operation\\\"")
-"""By what the text of a message is known to be written as JSON has it."""
+"""Signs that the message is escaped as in JSON."""
 TAG = re.compile(
-    r"</?(?:a|b|br|code|dd|div|dl|dt|em|font|h[1-6]|i|li|mark|p|pre|samp|small|span|strong|table|tbody|td|th|tr|tt|u|ul)"
+    r"</?(?:a|b|br|code|dd|div|dl|dt|em|font|h[1-6]|i|li|mark|p|pre|samp|small|span|strong"
+    r"|table|tbody|td|th|tr|tt|u|ul)"
     r"(?:\s[^<>]{0,500})?/?>",
     re.IGNORECASE,
 )
@@ -80,13 +79,13 @@ PREFIX = re.compile(
     r"(?:(?:[\w-]{1,40} )?(?![\w.$]*(?:Exception|Error)\b)[\w.$-]{1,80}(?:\[\d+\])?: (?=\S))?)?",
     re.MULTILINE,
 )
-"""What stands before each line of a log, of a test's output, of what a mail answers."""
+"""Prefix of lines in logs, test output and quoted mails."""
 NEWER = re.compile(
     r"concurrent (?P<operation>.{1,80}?) (?:added data to|deleted data from) table"
     r" (?P<table>.{1,300}?)"
     r" \(?committed at version (?P<version>\d{1,18})"
 )
-"""Delta 4.1 and later, and Databricks."""
+"""Message of Delta 4.1 and later, and of Databricks."""
 ALTERED = re.compile(
     r"metadata of the Delta table (?!has been)(?P<table>.{1,300}?) has been changed", re.IGNORECASE
 )
@@ -96,7 +95,7 @@ VERSIONS = (
     re.compile(r"write detected for version (\d{1,18})", re.IGNORECASE),
     re.compile(r"_delta_log/(\d{20})\.json"),
 )
-"""The version that another writer committed first."""
+"""Patterns of the version that another writer committed first."""
 PARTITIONS = (
     re.compile(
         r"(?:modified|deleted) data in the partition (?P<partition>.{1,300}?) that (?:should|was)"
@@ -121,27 +120,29 @@ KNOWN_VALUES: Mapping[str, Any] = {"null": None, "true": True, "false": False}
 
 
 ONE_MESSAGE = 100
-"""So many signs after an exception's name another one may belong to its message."""
+"""Distance in characters within which another exception may belong to the same message."""
 
 
 class Mention(NamedTuple):
-    """Words by which an exception is known."""
+    """Place of a phrase that identifies an exception."""
 
     start: int
-    """Where they stand."""
+    """Position of the phrase."""
     less: int
-    """How long they are, below 0: of several at one place the longest comes first."""
+    """Negative length of the phrase, so that the longest one at a place sorts first."""
     name: str
-    """Of which exception they are."""
+    """Name of the exception."""
 
 
 class NoConflict(IsolitmusError):
-    """A text that contains no known conflict."""
+    """Text that contains no known conflict."""
 
 
 def conflict_in(text: str) -> str | None:
-    """The exception of Delta on Spark whose message a text has; None if it has none.
+    """Return the exception of Delta on Spark whose message a text contains, or None.
 
+    Examples
+    --------
     >>> conflict_in("Failed to commit transaction: Metadata changed since last commit.")
     'MetadataChangedException'
     """
@@ -150,11 +151,14 @@ def conflict_in(text: str) -> str | None:
 
 
 def read_pasted(text: str, label: str = "the text") -> PastedException:
-    r"""What a text says of a conflict; NoConflict if it is of none that is known.
+    r"""Return the facts about a conflict in a text; NoConflict if it contains no known one.
 
+    Examples
+    --------
     >>> found = read_pasted(
-    ...     "io.delta.exceptions.ConcurrentAppendException: Files were added to partition [day=3] by a concurrent"
-    ...     ' update.\nConflicting commit: {"operation":"WRITE","operationParameters":{"mode":Append}}'
+    ...     "io.delta.exceptions.ConcurrentAppendException: Files were added to partition [day=3]"
+    ...     " by a concurrent update.\nConflicting commit:"
+    ...     ' {"operation":"WRITE","operationParameters":{"mode":Append}}'
     ... )
     >>> found.name, found.partition, found.operation, found.commit["operationParameters"]
     ('ConcurrentAppendException', 'day=3', 'WRITE', {'mode': 'Append'})
@@ -191,9 +195,7 @@ def read_pasted(text: str, label: str = "the text") -> PastedException:
 
 
 def _plain(text: str) -> str:
-    """A text on one line, without what a log, a terminal, a page or JSON has put around its
-    words.
-    """
+    """Return a text on one line, without additions by a log, a terminal, a page or JSON."""
     text = CONTROL.sub("", _unescaped(text))
     if TAG.search(text) or re.search(
         r"&(?:lt|gt|quot|amp|nbsp|#\d{1,5}|#x[0-9a-fA-F]{1,4});", text
@@ -204,9 +206,7 @@ def _plain(text: str) -> str:
 
 
 def _first_alone(flat: str, found: Sequence[Mention]) -> tuple[str, tuple[str, ...]]:
-    """A text up to where it tells of another conflict than the first, and the further exceptions in
-    it.
-    """
+    """Return a text up to the next conflict, and the names of further exceptions in it."""
     known, first = exception_table().exceptions, found[0]
     others = dict.fromkeys(each.name for each in found if each.name in known)
     others.pop(first.name, None)
@@ -224,7 +224,7 @@ def _first_alone(flat: str, found: Sequence[Mention]) -> tuple[str, tuple[str, .
 
 
 def _details(part: str) -> dict[str, str]:
-    """What a message says of the commit that it met, as far as two messages can differ in it."""
+    """Return the facts about the winning commit in which two messages may differ."""
     newer, commit = NEWER.search(part), COMMIT.search(part)
     said = dict(newer.groupdict()) if newer else {}
     partition = _first(PARTITIONS, part)
@@ -236,7 +236,7 @@ def _details(part: str) -> dict[str, str]:
 
 
 def _squeezed(flat: str) -> Iterator[str]:
-    """The exceptions of which a text tells where its lines are broken inside words."""
+    """Yield the exceptions in a text whose lines are broken within words."""
     table, joined = exception_table(), flat.replace(" ", "")
     for name, one in table.every.items():
         words = (*one.classes, *((name,) if name in table.exceptions else ()))
@@ -247,9 +247,7 @@ def _squeezed(flat: str) -> Iterator[str]:
 
 
 def _unescaped(text: str) -> str:
-    """A message that stands in a text of JSON or CSV, as logs have it, without the signs for
-    that.
-    """
+    """Return a message without the escapes of surrounding JSON or CSV."""
     for _ in range(3):  # JSON may stand in JSON
         if '""operation""' in text:
             text = text.replace('""', '"')
@@ -261,13 +259,13 @@ def _unescaped(text: str) -> str:
 
 @cache
 def _pattern(phrase: str) -> re.Pattern[str]:
-    """A phrase of the table: ``…`` stands for any text, ``#`` for a number; in small letters."""
+    """Return a phrase of the table as a lower-case pattern: ``…`` is any text, ``#`` a number."""
     words = re.escape(phrase.lower()).replace("…", ".{1,300}?").replace(r"\#", r"\d{1,20}\b")
     return re.compile(words)
 
 
 def _first(patterns: Iterable[re.Pattern[str]], flat: str) -> str | None:
-    """What the first of some patterns that a text has finds there."""
+    """Return the group that the first matching pattern finds in a text, or None."""
     found = (pattern.search(flat) for pattern in patterns)
     return next((match[1] for match in found if match), None)
 
@@ -278,7 +276,9 @@ def _has(phrases: Iterable[str], flat: str) -> bool:
 
 
 def _exceptions(flat: str) -> list[Mention]:
-    """Where exceptions stand, by what tells most: a message, a class, words of a cause."""
+    """Return the places of exceptions by the strongest indication: message, class, phrase of a
+    cause.
+    """
     table = exception_table()
     for found in (
         _messages(flat, table.exceptions),
@@ -297,7 +297,9 @@ def _mention(found: re.Match[str], name: str) -> Mention:
 
 
 def _named(flat: str, word: str) -> Iterator[re.Match[str]]:
-    """Where a class or an error class stands that is Delta's, or of who writes its tables."""
+    """Yield the places of a class or error class in a package of Delta or of an engine that writes
+    it.
+    """
     any_case = word.startswith("DELTA_") or word.endswith("Exception")
     for found in re.finditer(rf"\b{word}\b", flat, re.IGNORECASE if any_case else re.NOFLAG):
         package = PACKAGE.search(flat, max(0, found.start() - 200), found.start())
@@ -306,7 +308,7 @@ def _named(flat: str, word: str) -> Iterator[re.Match[str]]:
 
 
 def _messages(flat: str, known: Mapping[str, ConflictException]) -> Iterator[Mention]:
-    """Where a message or an error class stands, and of which exception it is."""
+    """Yield the places of messages and error classes, with their exceptions."""
     low = flat.lower()
     for name, one in known.items():
         for phrase in one.phrases:
@@ -321,7 +323,7 @@ def _classes(flat: str) -> Iterator[Mention]:
 
 
 def _instead(flat: str) -> str:
-    """Return what a text without a known conflict is, and what to pass instead."""
+    """Return a description of a text without a known conflict, and advice what to pass instead."""
     wanted = (
         "pass the text of a conflict with its class, such as ConcurrentAppendException, or its"
         " error class, such as DELTA_CONCURRENT_APPEND"
@@ -355,8 +357,8 @@ def _engine(flat: str) -> str:
 
 
 def _condition(flat: str, name: str, engine: str, sub_condition: str) -> str | None:
-    """The cause of an exception: by the part of its error class after the dot, by words, or by the
-    engine alone.
+    """Return the cause of an exception, by the error class after its dot, by phrases or by engine
+    alone.
     """
     for known, one in exception_table().conditions.items():
         if name not in one.of or (one.engine and engine not in one.engine):
@@ -372,8 +374,10 @@ def _partition(flat: str, path: str | None) -> str | None:
 
 
 def _mine(flat: str, winner: str) -> tuple[str | None, str | None]:
-    """The command that failed, and what tells it: the first of its classes in the stack trace, or
-    its statement. Of several statements the first that is not the winner's, if there is one.
+    """Return the command that failed, and its source: ``stack trace`` or ``text``.
+
+    The stack trace is searched for classes first, then the text for statements. Of several
+    statements, the first that is not the winner's is preferred.
     """
     table = exception_table()
     found = [
@@ -391,11 +395,11 @@ def _mine(flat: str, winner: str) -> tuple[str | None, str | None]:
     return (min(texts)[2], "text") if texts else (None, None)
 
 
-# What the message says of the winning commit
+# Fields of the winning commit in the message
 
 
 def _commit(flat: str) -> tuple[Mapping[str, Any], str]:
-    """What is said of the winning commit, and the text without it."""
+    """Return the fields of the winning commit, and the text without them."""
     start = COMMIT.search(flat)
     if start is None:
         return {}, flat
@@ -404,7 +408,7 @@ def _commit(flat: str) -> tuple[Mapping[str, Any], str]:
 
 
 def _value(text: str, at: int, depth: int) -> tuple[Any, int]:
-    """The value that begins at a place, and where it ends: JSON, but a text may lack its quotes."""
+    """Return the value at a position, and its end: JSON, but strings may lack quotes."""
     sign = text[at : at + 1]
     if sign == '"':
         return _quoted(text, at)
@@ -430,7 +434,7 @@ def _quoted(text: str, at: int) -> tuple[str, int]:
 
 
 def _inside(text: str, at: int, depth: int) -> tuple[Any, int]:
-    """An object or a list."""
+    """Return an object or a list, and its end."""
     close = ENDS[text[at]]
     pairs: dict[str, Any] = {}
     values: list[Any] = []

@@ -1,6 +1,4 @@
-"""Read the table of exceptions (``exceptions.toml``): of each its meaning, advice and examples, and
-of which engine it is.
-"""
+"""Reader of the exception table (``exceptions.toml``): meaning, advice, examples and engines."""
 
 from __future__ import annotations
 
@@ -60,42 +58,42 @@ FURTHER = ("elsewhere", "conditions", "engines", "commands", "statements", "othe
 
 @dataclass(frozen=True, slots=True)
 class OtherError:
-    """An error that is no conflict of two commits."""
+    """Error that is not a conflict of two commits."""
 
     says: str
-    """What it is, in a sentence."""
+    """Description in a sentence."""
     phrases: tuple[str, ...]
-    """Words by which its messages are known, beside its error class."""
+    """Phrases that identify its messages, in addition to its error class."""
 
 
 @dataclass(frozen=True, slots=True)
 class WritingEngine:
-    """An engine that writes Delta tables."""
+    """Engine that writes Delta tables."""
 
     marks: tuple[str, ...]
-    """Texts that only its errors have."""
+    """Texts that occur only in its errors."""
     note: str
-    """How its checks differ from those of Delta on Spark; empty: they do not."""
+    """Difference of its checks from those of Delta on Spark; empty if there is none."""
 
 
 @dataclass(frozen=True)
 class ExceptionTable:
-    """All that is known of exceptions, in the order of the file."""
+    """Table of all known exceptions, in the order of the file."""
 
     exceptions: Mapping[str, ConflictException]
-    """Those of Delta on Spark."""
+    """Exceptions of Delta on Spark."""
     elsewhere: Mapping[str, ConflictException]
-    """Further ones, which other engines, catalogs and stores raise."""
+    """Exceptions of other engines, catalogs and stores."""
     conditions: Mapping[str, ConflictCondition]
-    """Causes of exceptions: what an error class has after its dot, and others."""
+    """Causes of exceptions: parts of error classes after the dot, and others."""
     engines: Mapping[str, WritingEngine]
-    """Engines; of several in one text the first counts."""
+    """Engines; the first of several in one text counts."""
     commands: Mapping[str, str]
-    """What a job was, by the beginning of a class of its stack trace."""
+    """Command of the job, by the prefix of a class in its stack trace."""
     statements: Mapping[str, str]
-    """What a job was, by a regular expression for its statement or call."""
+    """Command of the job, by a regular expression for its statement or call."""
     others: Mapping[str, OtherError]
-    """Errors that are none of these, by their error classes, or a name in small letters."""
+    """Errors that are not conflicts, by error class, or by a name in lower case."""
 
     @cached_property
     def every(self) -> Mapping[str, ConflictException]:
@@ -105,8 +103,10 @@ class ExceptionTable:
 
 @cache
 def exception_table() -> ExceptionTable:
-    """The table that ships.
+    """Return the shipped table.
 
+    Examples
+    --------
     >>> exception_table().exceptions["ConcurrentAppendException"].retry
     'yes'
     """
@@ -114,9 +114,13 @@ def exception_table() -> ExceptionTable:
 
 
 def exception_of(name: str) -> ConflictException | None:
-    """The exception of a class or an error class, with the cause after its dot if that is known;
-    None if it is none.
+    """Return the exception of a class or an error class, or None.
 
+    If the part after the dot of an error class is a known cause, its description replaces the
+    general one.
+
+    Examples
+    --------
     >>> exception_of("DELTA_CONCURRENT_APPEND.WITHOUT_HINT")
     ConcurrentAppendException: A concurrent commit added a file to data that your job read
     >>> exception_of("DELTA_CONCURRENT_APPEND.ROW_LEVEL_CHANGES")
@@ -132,7 +136,7 @@ def exception_of(name: str) -> ConflictException | None:
 
 
 def read_exceptions(text: str, label: str) -> ExceptionTable:
-    """The table that a file holds; LitmusError says what is wrong with it."""
+    """Return the table in a text; LitmusError describes a problem."""
     document = Source(label, text).node()
     document.keys((*CONFLICTS, *FURTHER))
     missing = [name for name in CONFLICTS if name not in document]
@@ -197,7 +201,7 @@ def _condition(node: Node, name: str, engines: Mapping[str, WritingEngine]) -> C
 
 
 def _advice(node: Node, engines: Mapping[str, WritingEngine]) -> dict[str, Any]:
-    """What an exception, or a cause of one, says and advises."""
+    """Return the descriptions and advice of an exception, or of a cause."""
     texts = {key: node.get(key, str) for key in TEXTS}
     if texts["retry"] not in RETRY:
         node.refuse(

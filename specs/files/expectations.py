@@ -1,6 +1,4 @@
-"""Read the expectations of a litmus file; what can never come true is refused, near misses
-named.
-"""
+"""Reader of the expectations of a litmus file; impossible ones are refused with a suggestion."""
 
 from __future__ import annotations
 
@@ -34,48 +32,51 @@ __all__ = ["Expected", "read_expectation", "read_expectations", "read_levels"]
 
 KEYS = frozenset(
     (
-        "outcome", "error_class", "log", "reads", "emitted", "waits", "tables", "versions", "breaks",
-        "serial", "holds", "fails",
+        "outcome", "error_class", "log", "reads", "emitted", "waits", "tables", "versions",
+        "breaks", "serial", "holds", "fails",
     )
 )  # fmt: skip
 SAID_BY_NONE = ("breaks", "serial", "waits")
-"""Keys of which an empty value says that there is none."""
+"""Keys for which an empty value is an expectation."""
 LOG_KEYS = {"blind": bool, "level": str, "operation": str}
 OUTCOMES = ("committed", "no-op", ROLLED_BACK, SILENT, "unknown", "aborted")
 KNOWN = sorted(
     [*CONFLICTS, "ConcurrentModificationException", "DeltaConcurrentModificationException"]
 )
-"""What Delta calls its conflicts, and the classes of all of them; other engines have others."""
+"""Names of Delta's conflicts and their base classes; other engines have others."""
 CLASS = re.compile(r"[A-Z][A-Za-z0-9_]*")
 NAME = re.compile(r"[A-Za-z0-9_.-]+")
 RELEASE = re.compile(r"[0-9][0-9A-Za-z.+_-]*")
-"""What stands after the name of an engine if something is expected of a release of it."""
+"""Release after the name of an engine, for an expectation on that release."""
 VERSION = re.compile(r"0|[1-9][0-9]{0,8}")
 LIKE = 0.9
-"""From which likeness on a name is taken for a typing error."""
+"""Similarity from which a name is taken for a typing error."""
 
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """What expectations are of: transactions, and the tables as these may find them (``reached``,
-    first those that are declared); ``path`` is the file that they stand in.
+    """Context of expectations: transactions, and the possible states of the tables' schemas.
+
+    ``reached`` begins with the declared schemas; ``path`` is the file of the expectations.
     """
 
     transactions: Mapping[str, Statement]
     reached: tuple[Tables, ...]
     path: Path | None
     postconditions: Collection[str] = ()
-    """The names of what is to hold at the end."""
+    """Names of the postconditions."""
 
 
 def read_expectations(expect: Node, of: Expected) -> dict[str, Expectation]:
-    """``[expect.…]``: what each protocol and each release is expected to do."""
+    """Return the expectations ``[expect.…]`` by protocol and release."""
     return {name: read_expectation(given, of) for name, given in _each(expect, of)}
 
 
 def _each(expect: Node, of: Expected) -> Iterator[tuple[str, Node]]:
-    """Whose expectations are written where; those of all protocols that a pattern matches
-    (``databricks-*``), but for those that have their own.
+    """Yield each protocol or release with its expectations.
+
+    A pattern (``databricks-*``) stands for all protocols that it matches, except for those with
+    expectations of their own.
     """
     named = {who: _names(who, given, of.path) for who, given in expect.items()}
     own: dict[str, str] = {}
@@ -95,8 +96,9 @@ def _each(expect: Node, of: Expected) -> Iterator[tuple[str, Node]]:
 
 
 def _names(who: str, given: Node, path: Path | None) -> tuple[str, ...]:
-    """The protocols or the release of an engine that expectations are of; others are refused, for
-    no run is of them.
+    """Return the protocols, or the release of an engine, that the key of expectations stands for.
+
+    Others are refused, because they have no run.
     """
     known = shipped_files("protocols")
     of_release = any(
@@ -109,7 +111,7 @@ def _names(who: str, given: Node, path: Path | None) -> tuple[str, ...]:
 
 
 def read_expectation(given: Node, of: Expected) -> Expectation:
-    """What a run is expected to be."""
+    """Return the expectation of one run."""
     given.table()
     given.keys(KEYS)
     classes = _by_transaction(given, "error_class", of)
@@ -132,11 +134,11 @@ def read_expectation(given: Node, of: Expected) -> Expectation:
 
 
 def _refuse_nothing(given: Node, of: Expected) -> None:
-    """Refuse what expects nothing, which no run can contradict."""
+    """Refuse an empty expectation, which no run can contradict."""
     for key, node in given.items():
         inner = node.nodes() if key in ("log", "versions") and isinstance(node.value, dict) else ()
         for each in (node, *inner):
-            if each.value == {} and key != "waits":  # by which nobody waits
+            if each.value == {} and key != "waits":  # empty waits: no transaction waits
                 node.refuse(
                     f"{each} is empty, and expects nothing; write what is expected, or leave it out"
                 )
@@ -150,7 +152,7 @@ def _refuse_nothing(given: Node, of: Expected) -> None:
 
 
 def _by_transaction(given: Node, key: str, of: Expected) -> Node:
-    """A table whose keys are transactions."""
+    """Return a table whose keys are transactions."""
     inner = given.inner(key, {})
     inner.keys(of.transactions)
     return inner
@@ -207,7 +209,7 @@ def _serial(given: Node, of: Expected) -> tuple[str, ...]:
 
 
 def _breaks(given: Node, of: Expected) -> tuple[str, ...]:
-    """The postconditions that do not hold."""
+    """Return the postconditions that are expected to be violated."""
     names = given.strings("breaks")
     for name in names:
         if name not in of.postconditions:
@@ -218,7 +220,7 @@ def _breaks(given: Node, of: Expected) -> tuple[str, ...]:
 
 
 def read_levels(given: Node) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """``holds`` and ``fails``: names of levels, none in both."""
+    """Return the levels in ``holds`` and in ``fails``, which are disjoint."""
     holds, fails = (
         given.named(key, "level", shipped_files("levels")) for key in ("holds", "fails")
     )
@@ -247,8 +249,8 @@ def _contents(tables: Node, of: Expected) -> dict[str, Rows]:
 
 
 def _types(table: str, rows: object, of: Expected) -> list[Type]:
-    """The types of a table's columns: as declared, or as transactions alter them, whichever has so
-    many.
+    """Return the types of a table's columns, as declared or altered: the first schema with this
+    width.
     """
     first = rows[0] if isinstance(rows, list) and rows else None
     for schema in (tables[table] for tables in of.reached):
@@ -266,12 +268,12 @@ def _read(name: str, rows: Node, of: Expected) -> Rows:
 
 
 def _emitted(rows: Node, of: Expected) -> Rows:
-    """Rows of any tables, in order."""
+    """Return rows of any tables, in order."""
     return rows.sequence([[c.type for c in schema.columns] for schema in of.reached[0].values()])
 
 
 def _waits(given: Node, of: Expected) -> dict[str, tuple[str, ...]]:
-    """For whom each waits: a name, or a list of them."""
+    """Return the transactions that each one waits for: a name, or a list of names."""
     waits = _by_transaction(given, "waits", of)
     found: dict[str, tuple[str, ...]] = {}
     for name, behind in waits.items():

@@ -1,6 +1,4 @@
-"""Reader of one job of a workload file: statements, parameters, queries of the client,
-conditions.
-"""
+"""Reader of one job of a workload file: statements, parameters, client queries, conditions."""
 
 from __future__ import annotations
 
@@ -55,7 +53,7 @@ __all__ = ["JobReader", "types_in"]
 
 OF_JOB = ("sql", "parameters", "where", "let", "alone", "after", "conf", "options")
 OVERWRITE_OPTION = "partitionOverwriteMode"
-"""The option of a DataFrame writer for the overwrite mode of one write."""
+"""Option of a DataFrame writer for the overwrite mode of one write."""
 STATEMENTS = (Insert, Delete, Update, Merge, Truncate, Optimize, Vacuum, Read)
 
 
@@ -79,7 +77,7 @@ def types_in(node: Node) -> dict[str, Type]:
 
 
 class _Query(NamedTuple):
-    """A ``let``: the query, the type of its value, its own parameters."""
+    """Query of a ``let``, with the type of its value and its own parameters."""
 
     read: Read
     type: Type
@@ -87,7 +85,7 @@ class _Query(NamedTuple):
 
 
 class _ReadWith(NamedTuple):
-    """Types, queries and confs with which a statement of a job is read."""
+    """Types, queries and configuration with which a statement of a job is parsed."""
 
     types: Mapping[str, Type]
     let: Mapping[str, _Query]
@@ -99,13 +97,13 @@ class JobReader:
     """Reader of jobs on given tables with shared parameters."""
 
     schemas: dict[str, Schema]
-    """The tables; uninterpreted sources are added during reading."""
+    """Schemas of the tables; uninterpreted sources are added during parsing."""
     shared: Mapping[str, Type]
     """Parameters that have one value in all concurrent runs."""
     formats: Mapping[str, str]
     """Formats of tables that are not Delta tables."""
     besides: str
-    """The fix in the message about an unknown table."""
+    """Fix in the message about an unknown table."""
     written: frozenset[str]
     """Tables that jobs write to."""
     instead: list[UninterpretedSource] = field(default_factory=list)
@@ -153,7 +151,7 @@ class JobReader:
         types: Mapping[str, Type],
         let: Mapping[str, _Query],
     ) -> Iterator[JobStatement]:
-        """Yield the statements of a job, each with the confs of its session at that point."""
+        """Yield the statements of a job, each with the session configuration at that point."""
         confs = _confs(node)
         sets = [SET.fullmatch(text) for text in texts]
         several = sets.count(None) > 1
@@ -173,9 +171,7 @@ class JobReader:
     def undeclared(
         self, node: Node, texts: Sequence[str], queries: Node, known: Container[str]
     ) -> dict[str, Type]:
-        """Return the parameters without declared type, with the types of the columns that determine
-        them.
-        """
+        """Return the types of undeclared parameters, taken from the columns that determine them."""
         given = [(node, "sql", text, _label(node, text)) for text in texts]
         given += [
             (queries, name, one.value, _let_label(name, one))
@@ -189,7 +185,7 @@ class JobReader:
             if not all(p in known for p in parameters(text)):
                 with _in_file(home, key, text):
                     open_.append(Syntax(text, label))
-                    open_[-1].tree()  # it parses
+                    open_[-1].tree()  # raises SqlError unless it parses
         found = infer_types(open_, self.schemas)
         return {name: type_ for name, type_ in found.items() if name not in known}
 
@@ -226,9 +222,7 @@ class JobReader:
         return Syntax(text, label).typed(types, opaque=True)
 
     def _refuse_names(self, syntax: Syntax) -> None:
-        """Refuse an unknown table or column: a parameter that is compared with it has no type for
-        that reason.
-        """
+        """Refuse an unknown table or column: a parameter compared with it has no type."""
         try:
             self.resolved(syntax)
         except SqlError as error:
@@ -236,7 +230,7 @@ class JobReader:
                 raise
 
     def resolved(self, syntax: Syntax) -> Statement:
-        """Return the statement; tables that it only reads have to be declared as well."""
+        """Return the resolved statement; tables that it only reads have to be declared as well."""
         try:
             return resolve(syntax, self.schemas)
         except SqlError as error:
@@ -322,9 +316,7 @@ class JobReader:
 
 
 def _confs(node: Node) -> dict[str, str]:
-    """``conf = { key = value }``, and the writer's option partitionOverwriteMode, which goes before
-    it.
-    """
+    """Return the settings in ``conf``, overridden by the writer's option partitionOverwriteMode."""
     given = node.inner("conf", {})
     confs = {key: _job_conf(given, key, value) for key, value in given.value.items()}
     options = node.inner("options", {})
@@ -335,7 +327,7 @@ def _confs(node: Node) -> dict[str, str]:
 
 
 def _job_conf(node: Node, key: str, value: object) -> str:
-    """Return the value of a conf that jobs may set."""
+    """Return the value of a setting that jobs may use."""
     if isinstance(value, str) and (why := conf_problem(key, value, JOB_CONFS)):
         node.refuse(f"{node}: {why}")
     return conf_value(node, key, value)
@@ -346,7 +338,7 @@ def _opaque(statement: Statement) -> bool:
 
 
 def _in_file(node: Node, key: str, text: str) -> AbstractContextManager[None]:
-    """Let errors in the text of a key point into the file."""
+    """Return a context in which errors in the text of a key point into the file."""
     source = node.source
     return errors_in_file(source.label, source.text, source.offset(node.under(key), text))
 

@@ -1,7 +1,7 @@
-"""Read litmus files (TOML) into Litmus tests or HistoryTests.
+"""Reader of litmus files (TOML): a ``Litmus`` test or a ``HistoryTest``.
 
-Everything that a user can get wrong is one LitmusError with the file, the key and what would have
-been right; SQL errors point into the statement. The format is that of docs/interface.md, 2 and 3.
+Every mistake of a user is one LitmusError with the file, the key and the correct form; SQL errors
+point into the statement. The format is that of docs/interface.md, 2 and 3.
 """
 
 from __future__ import annotations
@@ -24,14 +24,23 @@ if TYPE_CHECKING:
 __all__ = ["read_litmus"]
 
 MARKS = ("history", "schedule", "transactions")
-"""Keys of which every litmus test has one, and no other file in TOML that is read here."""
+"""Keys that identify a litmus test: each has one of them, and no other TOML file read here has any.
+"""
 WORD = re.compile(r"\w+")
 
 
 def read_litmus(text: str, name: str, path: Path | None = None) -> Litmus | HistoryTest:
-    """The test that a litmus file holds: on a table, or an abstract history. LitmusError for what
-    is wrong with it, NoLitmusTest if it is something else.
+    """Return the test in a litmus file: on tables, or an abstract history.
 
+    Raises
+    ------
+    LitmusError
+        If the test has a mistake.
+    NoLitmusTest
+        If the text is not a litmus test.
+
+    Examples
+    --------
     >>> test = read_litmus('''
     ... title = "Two appends"
     ... schedule = "a.start b a.commit"

@@ -1,9 +1,8 @@
-"""Tables as their logs have them: what a CREATE TABLE would say of each, and whether one that is
-given says so.
+"""Declarations of existing tables, read from their logs, and comparison with given declarations.
 
-Columns, partitions, properties and level are those of the newest version. What no commit check
-looks at (comments, NOT NULL, defaults) is passed over, as in DDL; what the model does not have is
-refused with the reason.
+Columns, partitions, properties and isolation level are those of the newest version. Parts that no
+commit check uses (comments, NOT NULL, defaults) are ignored, as in DDL. Features that the model
+does not support are refused with the reason.
 """
 
 from __future__ import annotations
@@ -44,35 +43,37 @@ MAPPING = "delta.columnMapping."
 GENERATED = "delta.identity."
 LENGTH = "__CHAR_VARCHAR_TYPE_STRING"
 PASSED_OVER = ("comment", LENGTH, "CURRENT_DEFAULT", "EXISTS_DEFAULT", MAPPING, GENERATED)
-"""How the keys begin that a column may have besides its type."""
+"""Prefixes of the keys that a column may have in addition to its type."""
 OF_DELTA = (f"{MAPPING}maxColumnId", *WITH_ROW_TRACKING)
-"""Properties that Delta sets itself; no conflict depends on them, but where a commit changes
-them.
-"""
+"""Properties that Delta sets itself; conflicts depend on them only if a commit changes them."""
 NUMBERS = 7
-"""From this version of writers on a protocol lists its features."""
+"""Writer version from which on a protocol lists its features."""
 
 
 class NotModelled(IsolitmusError):
-    """A table that the model cannot have: what it has that is not modelled."""
+    """Table that the model does not support; the text names the unsupported part."""
 
 
 class LoggedDeclaration(NamedTuple):
-    """A table that a log declares."""
+    """Declaration of a table in its log."""
 
     folder: Path
-    """Where it is."""
+    """Folder of the table."""
     declared: TableDeclaration
-    """Its name, the keys that a litmus file has for it, its level."""
+    """Name, keys of a litmus file, and isolation level."""
     named: bool
-    """Whether somebody said the name; else it is the folder's."""
+    """Whether the name was given; otherwise it is that of the folder."""
 
 
 def read_declared_table(given: str) -> LoggedDeclaration:
-    """The table that ``FOLDER`` or ``NAME=FOLDER`` names, as its log declares it.
+    """Return the declaration of the table ``FOLDER`` or ``NAME=FOLDER`` in its log.
 
-    LogError for a log that is not there or does not read, LitmusError for a table that the model
-    does not have.
+    Raises
+    ------
+    LogError
+        If the log is missing or cannot be read.
+    LitmusError
+        If the model does not support the table.
     """
     name, sign, rest = given.partition("=")
     named = bool(sign and NAME.fullmatch(name)) and not is_there(Path(given))
@@ -114,10 +115,15 @@ def _declared(name: str, metadata: LogMetadata, protocol: LogProtocol) -> TableD
 
 
 def logged_type(column: Mapping[str, Any]) -> Type:
-    """The model's type of a column of a log; NotModelled, with its name and type, if there is none.
+    """Return the model's type of a column in a log; NotModelled, with its name and type, if none
+    exists.
 
-    >>> logged_type({"name": "id", "type": "long"}), logged_type({"name": "x", "type": "decimal(9,2)"})
-    ('BIGINT', 'DECIMAL(9,2)')
+    Examples
+    --------
+    >>> logged_type({"name": "id", "type": "long"})
+    'BIGINT'
+    >>> logged_type({"name": "x", "type": "decimal(9,2)"})
+    'DECIMAL(9,2)'
     """
     name = column["name"]
     kind = (column.get("metadata") or {}).get(LENGTH) or column["type"]
@@ -131,11 +137,11 @@ def logged_type(column: Mapping[str, Any]) -> Type:
 
 
 LOGGED = {"short": "SMALLINT", "byte": "TINYINT", "long": "BIGINT", "integer": "INT"}
-"""What a log calls types otherwise than SQL."""
+"""SQL names of types that a log names differently."""
 
 
 def _spelled(kind: Any) -> str:
-    """A type of a log as SQL has it; what it holds has its types in it."""
+    """Return a type of a log in SQL, including the types of its parts."""
     if isinstance(kind, str):
         return LOGGED.get(kind, kind.upper())
     match kind["type"]:
@@ -150,7 +156,7 @@ def _spelled(kind: Any) -> str:
 
 
 def _column(column: Mapping[str, Any]) -> str:
-    """A column as a CREATE TABLE declares it."""
+    """Return a column definition for CREATE TABLE."""
     name, besides = column["name"], column.get("metadata") or {}
     type_ = logged_type(column)
     for key in besides:
@@ -166,8 +172,8 @@ def _column(column: Mapping[str, Any]) -> str:
 
 
 def declared_properties(given: Mapping[str, str], protocol: LogProtocol) -> dict[str, str]:
-    """The properties that a table would be made with to be as its log has it; NotModelled for one
-    that the model does not know.
+    """Return the properties that create a table as its log has it; NotModelled for an unsupported
+    one.
     """
     found = {}
     for key, value in given.items():
@@ -179,7 +185,7 @@ def declared_properties(given: Mapping[str, str], protocol: LogProtocol) -> dict
 
 
 def _features(protocol: LogProtocol) -> list[str]:
-    """The features of a protocol besides those that every table has."""
+    """Return the features of a protocol, without those that every table has."""
     if protocol.writer >= NUMBERS:
         features = {*protocol.reader_features, *protocol.writer_features}
     else:
@@ -194,9 +200,7 @@ def _features(protocol: LogProtocol) -> list[str]:
 
 
 def refuse_differing(name: str, declared: Schema, logged: Schema, folder: Path) -> None:
-    """LitmusError for a table of a workload (by that name) that is declared otherwise than its log
-    has it.
-    """
+    """Raise LitmusError if a table of the workload `name` is declared differently from its log."""
     for what, ours, theirs in _compared(declared, logged):
         if ours.lower() != theirs.lower():
             raise LitmusError(

@@ -1,6 +1,4 @@
-"""Read matrix files (TOML): tables, layouts of one of them, and statements with places to fill
-in.
-"""
+"""Reader of matrix files (TOML): tables, layouts of one table, and statement templates."""
 
 from __future__ import annotations
 
@@ -22,11 +20,11 @@ __all__ = ["matrix_litmus", "read_matrix"]
 OF_LAYOUT = ("winner", "partitioned_by", "clustered_by", "properties", "rows_per_file")
 PARTITIONS = (0, 1)
 NEW = (100, 200)
-"""The ids that nobody else has: those of a, of the winner."""
+"""Ids of new rows: that of a, and that of the winner."""
 
 
 def read_matrix(text: str, name: str, path: Path | None = None) -> Matrix:
-    """The matrix that a file holds; LitmusError says what is wrong with it."""
+    """Return the matrix in a text; LitmusError describes a problem."""
     label = path.name if path is not None else f"{name}.toml"
     document = Source(label, text).node()
     document.keys(("title", "source", "format", "tables", "layouts", "statements"))
@@ -69,12 +67,17 @@ def read_matrix(text: str, name: str, path: Path | None = None) -> Matrix:
 
 
 def matrix_litmus(matrix: Matrix, place: MatrixPlace) -> Litmus:
-    """The litmus test at a place; LitmusError if these two, in this layout, are not modelled.
+    """Return the litmus test of a case; LitmusError if the case is not modelled.
 
+    Examples
+    --------
     >>> from isolitmus.specs.files.catalogue import matrix
-    >>> test = matrix_litmus(matrix("pairs"), MatrixPlace("delete-partition", "insert", "same partition"))
-    >>> print(test.schedule, *(statement.sql for statement in test.transactions.values()), sep=" / ")
-    a.start winner a.commit / DELETE FROM t WHERE part = 0 / INSERT INTO t VALUES (200, 0, 0)
+    >>> place = MatrixPlace("delete-partition", "insert", "same partition")
+    >>> test = matrix_litmus(matrix("pairs"), place)
+    >>> print(test.schedule)
+    a.start winner a.commit
+    >>> print(*(statement.sql for statement in test.transactions.values()), sep=" / ")
+    DELETE FROM t WHERE part = 0 / INSERT INTO t VALUES (200, 0, 0)
     """
     layout = matrix.layouts[place.layout]
     about = dict(zip(("a", "winner"), (0, layout["winner"]), strict=True))
@@ -110,7 +113,7 @@ def matrix_litmus(matrix: Matrix, place: MatrixPlace) -> Litmus:
 
 
 def _filled(value: Any, places: dict[str, str]) -> Any:
-    """A transaction with its places filled in."""
+    """Return a transaction with its placeholders replaced."""
     match value:
         case str():
             for name, text in places.items():

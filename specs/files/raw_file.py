@@ -1,4 +1,4 @@
-"""Read raw transactions of a litmus file, and the files that their table is said to have."""
+"""Reader of raw transactions in a litmus file, and of the declared files of their table."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ RAW_KEYS = (
     "blind",
     "large",
 )
-"""The keys that make a transaction a raw one."""
+"""Keys that make a transaction a raw one."""
 OTHER_KEYS = ("app", "table", "conf")
 PATH = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.=/-]*")
 VECTOR = re.compile(r"[A-Za-z0-9_]+")
@@ -62,13 +62,11 @@ READS = (
 
 VECTORS = "delta.enableDeletionVectors"
 BACKFILL = ("reads", "adds", "data_change", "operation", "blind", "table", "conf")
-"""What a backfill of row tracking may have: of anything else Delta's check asserts that it is not
-there.
-"""
+"""Keys that a backfill of row tracking may have; Delta's check asserts that it has nothing else."""
 
 
 def read_raw_table(name: str, table: Node) -> Schema:
-    """A table of a litmus test, which may have files that are only said to be there."""
+    """Return the schema of a table, which may have declared files."""
     raws = table.table().keys().isdisjoint(("init", "parquet"))
     schema = read_table(name, table, only_partitions=raws, any_level=True)
     files = table.get("files", list, [])
@@ -87,7 +85,7 @@ def read_raw_table(name: str, table: Node) -> Schema:
 
 
 def read_raw(name: str, given: Node, schemas: Mapping[str, Schema]) -> rw.Raw:
-    """The raw transaction; LitmusError for a key or a value that it cannot have."""
+    """Return the raw transaction; LitmusError for an invalid key or value."""
     given.keys((*RAW_KEYS, *OTHER_KEYS))
     target = read_target(given, schemas)
     schema = schemas[target]
@@ -111,7 +109,10 @@ def read_raw(name: str, given: Node, schemas: Mapping[str, Schema]) -> rw.Raw:
         target,
         tuple(_raw_read(given.at("reads", read), schema, name) for read in reads),
         tuple(_file(given.at("adds", add), schema) for add in given.get("adds", list, [])),
-        tuple(_removal(given.at("removes", path), schema) for path in given.get("removes", list, [])),
+        tuple(
+            _removal(given.at("removes", path), schema)
+            for path in given.get("removes", list, [])
+        ),
         given.get("data_change", bool, default=True),
         read_app(given),
         _metadata(given),
@@ -128,7 +129,7 @@ def read_raw(name: str, given: Node, schemas: Mapping[str, Schema]) -> rw.Raw:
 def refuse_raw_combination(
     statements: Mapping[str, Statement], schemas: Mapping[str, Schema], document: Node
 ) -> None:
-    """Refuse what tables and all their transactions together cannot be."""
+    """Refuse invalid combinations of tables and transactions."""
     raws = {name: s for name, s in statements.items() if isinstance(s, rw.Raw)}
     other = next((name for name in statements if name not in raws), None)
     tracked = {name for name, schema in schemas.items() if TRACKED in schema.properties}
@@ -158,7 +159,7 @@ def refuse_raw_combination(
 
 
 def _counted(files: Iterable[RawFile], node: Node, *, tracked: bool) -> None:
-    """Refuse files of which nobody knows how many rows they have, where Delta must."""
+    """Refuse files with an unknown number of rows where Delta needs it."""
     for file in files:
         found = set(features_of(file=file))
         if tracked:
@@ -167,7 +168,7 @@ def _counted(files: Iterable[RawFile], node: Node, *, tracked: bool) -> None:
 
 
 def read_target(given: Node, schemas: Mapping[str, Schema]) -> str:
-    """The table that a transaction is on; it may be left out if there is one."""
+    """Return the table of a transaction; the key may be missing if there is only one table."""
     default = "" if len(schemas) > 1 else next(iter(schemas))
     target: str = given.get("table", str, default)
     if target not in schemas:
@@ -227,7 +228,7 @@ def _file(file: Node, schema: Schema) -> RawFile:
 
 
 def _partition(of: Node, given: object, schema: Schema) -> Row:
-    """The values of the partition that something is of."""
+    """Return the partition values of a file or read."""
     partition = replace(of, value=given, path=of.under("partition"))
     values = partition.table()
     partition.keys(schema.partitioned_by)
@@ -241,7 +242,7 @@ def _partition(of: Node, given: object, schema: Schema) -> Row:
 
 
 def _typed(partition: Node, value: object, type_: Type) -> Value:
-    """A partition's value: in the log they are texts."""
+    """Return a typed partition value; in the log they are strings."""
     if value == {"null": True}:
         return None
     text = str(value).lower() if isinstance(value, bool) else str(value)
@@ -274,7 +275,7 @@ def _stats(stats: Node, schema: Schema) -> Mapping[str, Any] | None:
 
 
 def _removal(removed: Node, schema: Schema) -> RawFile:
-    """A text is one of the table's own files; a table is taken literally."""
+    """Return a removed file: a string names a file of the table, a TOML table describes one."""
     if not isinstance(removed.value, str):
         return _file(removed, schema)
     own = {file.path: file for file in schema.files}
@@ -284,11 +285,11 @@ def _removal(removed: Node, schema: Schema) -> RawFile:
     return own[removed.value]
 
 
-# What is about no file
+# Actions other than those on files
 
 
 def read_app(given: Node) -> tuple[str, int] | None:
-    """``app = { id = "loader", version = 7 }``."""
+    """Return the value of ``app = { id = "loader", version = 7 }``."""
     if "app" not in given:
         return None
     app = given.inner("app")
@@ -326,7 +327,7 @@ def _protocol(given: Node) -> rw.ProtocolChange | None:
 
 
 def _scanned(statement: Statement) -> tuple[str, ...]:
-    """The tables of which a statement reads files."""
+    """Return the tables whose files a statement reads."""
     match statement:
         case Delete(target=target) | Update(target=target) | Merge(target=target):
             return (target,)
@@ -338,14 +339,14 @@ def _scanned(statement: Statement) -> tuple[str, ...]:
 
 
 def _tracks(raw: rw.Raw) -> bool:
-    """Whether a transaction brings row tracking."""
+    """Return whether a transaction enables row tracking."""
     wanted = () if raw.metadata is None else needed_features(raw.metadata.configuration)
     named = () if raw.protocol is None else raw.protocol.features
     return "rowTracking" in (*wanted, *named)
 
 
 def _said(table: TomlTable) -> str:
-    """A raw transaction in words: its keys as they stand."""
+    """Return a description of a raw transaction: its keys as written."""
 
     def words() -> Iterator[str]:
         for key, value in table.items():

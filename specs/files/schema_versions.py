@@ -1,6 +1,4 @@
-"""The tables as the transactions of a litmus test may find them, whichever have altered columns
-before.
-"""
+"""Possible schemas of the tables of a litmus test, if transactions alter columns."""
 
 from __future__ import annotations
 
@@ -26,13 +24,15 @@ Tables = Mapping[str, Schema]
 
 
 def reachable_tables(syntaxes: Iterable[Syntax], schemas: Tables) -> tuple[Tables, ...]:
-    """The tables as declared; with every column that some transaction adds or gives another name;
-    and with all that transactions alter. What is the same as another is left out.
+    """Return the schemas that transactions may find, without duplicates.
+
+    These are the declared schemas; the schemas with every column that some transaction adds or
+    renames to; and the schemas after all alterations.
     """
     most, last = dict(schemas), dict(schemas)
     for syntax in syntaxes:
         read = None
-        with suppress(SqlError):  # it says so when its turn comes
+        with suppress(SqlError):  # the error is reported when this statement is resolved itself
             read = resolve(syntax, most) if alters_columns(syntax) else None
         if not isinstance(read, Definition):
             continue
@@ -56,7 +56,7 @@ def reachable_tables(syntaxes: Iterable[Syntax], schemas: Tables) -> tuple[Table
 
 
 def only_add_columns(found: Sequence[Tables]) -> bool:
-    """Whether tables only get columns: none goes, or has another name."""
+    """Return whether the alterations only add columns, without dropping or renaming any."""
     return all(
         set(schema.columns) <= set(found[-1][name].columns)
         for tables in found
@@ -65,15 +65,15 @@ def only_add_columns(found: Sequence[Tables]) -> bool:
 
 
 def _after(schema: Schema, change: AddColumns | DropColumn | RenameColumn) -> Schema:
-    """A table's columns once a transaction has altered them."""
+    """Return the schema after a transaction has altered columns."""
     if isinstance(change, AddColumns):
         return replace(schema, columns=(*schema.columns, *change.columns))
     return schema.renamed(change.name, change.other if isinstance(change, RenameColumn) else "")
 
 
 def resolve_late(syntax: Syntax, found: Sequence[Tables]) -> Statement:
-    """The statement on the first of the tables on which it is one; the error is that of the
-    last.
+    """Return the statement on the first schemas on which it resolves; otherwise raise the last
+    error.
     """
     *earlier, last = found
     for tables in earlier:

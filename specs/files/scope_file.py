@@ -1,4 +1,4 @@
-"""Read scope files (TOML): the table of a litmus file and a ``[scope]`` of what may vary."""
+"""Reader of scope files (TOML): tables as in a litmus file, and a ``[scope]`` of what varies."""
 
 from __future__ import annotations
 
@@ -29,12 +29,14 @@ if TYPE_CHECKING:
 __all__ = ["SCOPE", "read_scope", "replace_jobs"]
 
 SCOPE: frozenset[Feature] = frozenset({"a scope"})
-"""What a statement must be able to stand beside to be part of a scope."""
+"""Feature that statements and tables of a scope must be compatible with."""
 
 
 def read_scope(text: str, name: str, path: Path | None = None) -> Scope:
-    """The scope that a file holds; LitmusError says what is wrong with it.
+    """Return the scope in a text; LitmusError describes a problem.
 
+    Examples
+    --------
     >>> from isolitmus.specs import scope
     >>> len(scope("table").inits)
     1
@@ -103,10 +105,13 @@ def read_scope(text: str, name: str, path: Path | None = None) -> Scope:
 
 
 def replace_jobs(scope: Scope, changes: Mapping[str, str | None]) -> Scope:
-    """The scope with other statements for some of its jobs, or without them (None).
+    """Return the scope with other statements for some of its jobs, or without them (None).
 
+    Examples
+    --------
     >>> from isolitmus.specs import scope
-    >>> changed = replace_jobs(scope("orders"), {"report": None, "cleanup": "TRUNCATE TABLE orders"})
+    >>> changes = {"report": None, "cleanup": "TRUNCATE TABLE orders"}
+    >>> changed = replace_jobs(scope("orders"), changes)
     >>> changed.statements[2][0].sql, "report" in changed.jobs.values()
     ('TRUNCATE TABLE orders', False)
     """
@@ -130,9 +135,7 @@ def _job(scope: Scope, job: str, text: str, at: int) -> Statement:
 
 
 def _everywhere(written: object, made: Callable[[int], Statement]) -> tuple[Statement, ...]:
-    """What is ``made`` of a transaction at each place in the log (from 1): the same everywhere,
-    unless it was ``written`` with ``{fresh}``.
-    """
+    """Return the transaction for each commit position (from 1), all equal without ``{fresh}``."""
     if FRESH not in str(written):
         return (made(1),) * LARGEST
     return tuple(map(made, range(1, LARGEST + 1)))
@@ -141,7 +144,9 @@ def _everywhere(written: object, made: Callable[[int], Statement]) -> tuple[Stat
 def _transaction(
     given: Node, schemas: Mapping[str, Schema], form: Format, at: int = 0
 ) -> Statement:
-    """A statement, or in a format that has such a list of them, at a place in the log (from 1)."""
+    """Return a statement, or a list of them if the format allows it, for a commit position (from
+    1).
+    """
     key = given.path.split(".")[1]
 
     def read(text: str) -> Statement:
@@ -156,7 +161,7 @@ def _fresh(text: str, position: int) -> str:
 
 
 def _statements(varied: Node) -> tuple[tuple[str, ...], tuple[Node, ...]]:
-    """The transactions as they are written, and the names of them if they have any."""
+    """Return the names of the transactions, if they have any, and the transactions as written."""
     if not isinstance(varied.value.get("statements"), dict):
         return (), _listed(varied, "statements")
     jobs = varied.inner("statements")
@@ -171,7 +176,7 @@ def _statements(varied: Node) -> tuple[tuple[str, ...], tuple[Node, ...]]:
 
 
 def _listed(varied: Node, key: str) -> tuple[Node, ...]:
-    """The entries of a list: texts, and lists of texts."""
+    """Return the entries of a list: strings, and lists of strings."""
     values = varied.get(key, list, [])
     for value in values:
         if not isinstance(value, str | list):

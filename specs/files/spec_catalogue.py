@@ -1,6 +1,6 @@
-"""The levels and protocols of the package, and those in files of one's own, by name or path.
+"""Levels and protocols by name or path, in the package and in other files.
 
-A short name for Databricks' page, and a release of its runtime, name a protocol, too.
+A short name for the Databricks page, and a release of its runtime, also name a protocol.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     NameOrPath: TypeAlias = str | PathLike[str]
     SpecLike: TypeAlias = Spec | NameOrPath
-    """A spec, its name, or the path of its file."""
+    """Spec, its name, or the path of its file."""
 
 __all__ = [
     "databricks_protocol",
@@ -44,39 +44,43 @@ __all__ = [
 ]
 
 PUBLISHED = "published"
-"""The folder of the levels that are asked only by their names."""
+"""Folder of the levels that are checked only if named."""
 EDITION = re.compile(
-    r"databricks(?P<level>-(?:write-)?serializable)?(?P<edition>-(?:oldest|middle|newest))?(?P<matrix>-(?:rows|files))?"
+    r"databricks(?P<level>-(?:write-)?serializable)?(?P<edition>-(?:oldest|middle|newest))?"
+    r"(?P<matrix>-(?:rows|files))?"
 )
-"""Short names of the protocols that stand for Databricks' page: what is left out is its default, or
-its newest edition; ``-files`` is the matrix without row-level concurrency, which is the one of
-every table that does not have it.
+"""Pattern of short names of the protocols written from the Databricks page. Missing parts stand for
+the default or the newest edition. ``-files`` is the matrix without row-level concurrency, for
+tables that do not have it.
 """
 RELEASE = re.compile(
     r"(?:dbr-?)?(\d+(?:\.\d+)?)(?:\.x)?[- ]?(?:lts)?(-preview)?(-photon)?(?:-scala[\d.]+)?",
     re.IGNORECASE,
 )
-"""A release of Databricks Runtime, also as a cluster has it (``15.4.x-photon-scala2.12``)."""
+"""Pattern of a release of Databricks Runtime, also as in a cluster (``15.4.x-photon-scala2.12``).
+"""
 LATER = (
     "14.3", "15.0", "15.1", "15.2", "15.3", "15.4", "16.0", "16.1", "16.2", "16.3", "16.4",
     "17.0", "17.1", "17.2", "17.3", "18", "18.0",
 )  # fmt: skip
-"""The releases of which the page says the same: 14.3 LTS and later."""
+"""Releases for which the page has the same rules: 14.3 LTS and later."""
 RUNTIMES = {
     "13.3": "13.3", "14.0": "13.3", "14.1": "13.3",
     "14.0-preview": "14.1-preview", "14.1-preview": "14.1-preview", "14.2": "14.2",
 } | dict.fromkeys(LATER, "14.3")  # fmt: skip
-"""The releases that the page tells apart, each with the one in ``specs/runtimes`` that says the
-same; before 14.2 a preview has to be switched on.
+"""Releases that the page distinguishes, each with the equivalent one in ``specs/runtimes``; before
+14.2 a preview has to be switched on.
 """
 
 
 def databricks_protocol(name: str) -> str:
-    """The protocol of a short name for Databricks' page, or of a full one with a release of
-    Databricks Runtime; any other name as it is.
+    """Return the protocol of a short name for the Databricks page, or of a full one with a release.
 
-    UnknownName for a release that the page does not know.
+    Any other name is returned as it is. UnknownName is raised for a release that the page does not
+    know.
 
+    Examples
+    --------
     >>> databricks_protocol("databricks@15.4"), databricks_protocol("databricks-serializable-files")
     ('databricks-write-serializable-newest-rows@14.3', 'databricks-serializable-newest')
     """
@@ -105,14 +109,25 @@ def databricks_protocol(name: str) -> str:
 
 
 def protocol_names(text: str) -> tuple[str, ...]:
-    """The names of the protocols that a text in a file stands for: its own, a short name for
-    Databricks' page, either with a release of Databricks Runtime, or all that a pattern matches,
-    also with a release.
+    """Return the names of the protocols that a text in a file stands for.
 
-    UnknownName for none, and for a release of which a protocol says nothing.
+    Parameters
+    ----------
+    text : str
+        Name of a protocol, short name for the Databricks page, or pattern, each perhaps with a
+        release of Databricks Runtime.
 
-    >>> protocol_names("databricks@15.4"), protocol_names("delta-write-*")
-    (('databricks-write-serializable-newest-rows@14.3',), ('delta-write-serializable', 'delta-write-serializable-repaired'))
+    Raises
+    ------
+    UnknownName
+        If there is no such protocol, or if a protocol has no rules for the release.
+
+    Examples
+    --------
+    >>> protocol_names("databricks@15.4")
+    ('databricks-write-serializable-newest-rows@14.3',)
+    >>> protocol_names("delta-write-*")
+    ('delta-write-serializable', 'delta-write-serializable-repaired')
     """
     known = shipped_files("protocols")
     if text in known:
@@ -129,20 +144,24 @@ def protocol_names(text: str) -> tuple[str, ...]:
 
 
 def levels(log: str = DELTA) -> list[str]:
-    """The names of the levels in the package that are asked of the histories of a format, or of
-    those that share its ``log``, where nobody says which; sorted.
+    """Return the names of the shipped levels that are checked by default for a log, sorted.
 
-    >>> "write-serializable" in levels(), "write-serializable" in levels("locking"), "pl-3" in levels()
-    (True, True, False)
+    Examples
+    --------
+    >>> "write-serializable" in levels(), "write-serializable" in levels("locking")
+    (True, True)
+    >>> "pl-3" in levels()
+    False
     """
     known = shipped_files("levels")
     return [name for name in every_level(log) if known[name].parent.name != PUBLISHED]
 
 
 def every_level(log: str = DELTA) -> list[str]:
-    """The names of the levels in the package that can be asked of such histories: with the further
-    definitions that were published, sorted.
+    """Return the names of all shipped levels for a log, including published definitions, sorted.
 
+    Examples
+    --------
     >>> set(levels()) < set(every_level()), "pl-3" in every_level()
     (True, True)
     """
@@ -151,8 +170,10 @@ def every_level(log: str = DELTA) -> list[str]:
 
 
 def protocols(log: str = DELTA) -> list[str]:
-    """The names of the protocols in the package whose commits are of a log, sorted.
+    """Return the names of the shipped protocols whose format has this log, sorted.
 
+    Examples
+    --------
     >>> "delta-serializable" in protocols(), "locking-read-committed" in protocols()
     (True, False)
     """
@@ -162,8 +183,10 @@ def protocols(log: str = DELTA) -> list[str]:
 
 
 def format_of_file(path: Path) -> str | None:
-    """Whose commits a shipped file is about: what is in a folder called after a format is of that
-    one, what is in none of Delta; a level is then of any.
+    """Return the log of a shipped file, by its folder.
+
+    A folder with the name of a format determines the log. Without one it is Delta's; for a level it
+    is None, as the level applies to any log.
     """
     folder, first, *_ = path.relative_to(HOME).parts
     if first in SHIPPED:
@@ -172,11 +195,15 @@ def format_of_file(path: Path) -> str | None:
 
 
 def related_protocols(*names: str, form: str = DELTA) -> list[str]:
-    """The protocols beside the protocols of these names, in the package's folders, sorted: those of
-    one engine share one. If no name is a protocol's, those beside what a format means where none is
-    named.
+    """Return the protocols in the folders of the named protocols, sorted; those of one engine share
+    one.
 
-    >>> related_protocols("log-serializable") == related_protocols("delta-serializable") != protocols()
+    If no name is a protocol, the default protocols of the format are taken instead.
+
+    Examples
+    --------
+    >>> related = related_protocols("delta-serializable")
+    >>> related_protocols("log-serializable") == related != protocols()
     True
     """
     known = shipped_files("protocols")
@@ -188,10 +215,17 @@ def related_protocols(*names: str, form: str = DELTA) -> list[str]:
 
 
 def level(name: SpecLike) -> Spec:
-    """The level with this name, or the spec in the ``.cat`` file with this path; a spec as it is.
+    """Return the level of a name or a ``.cat`` path; a spec is returned as it is.
 
-    Raises UnknownName with the nearest name, SpecError for a file that does not read.
+    Raises
+    ------
+    UnknownName
+        If there is no such level, with a suggestion.
+    SpecError
+        If the file does not parse.
 
+    Examples
+    --------
     >>> level("write-serializable").axioms[-1].name
     'order-of-writers'
     """
@@ -199,11 +233,18 @@ def level(name: SpecLike) -> Spec:
 
 
 def protocol(name: SpecLike) -> Spec:
-    """The protocol with this name, or the spec in the ``.cat`` file with this path; a spec as it
-    is.
+    """Return the protocol of a name or a ``.cat`` path; a spec is returned as it is.
 
-    SpecError for one that is none: a commit is checked by axioms that are ``empty``.
+    Raises
+    ------
+    UnknownName
+        If there is no such protocol, with a suggestion.
+    SpecError
+        If the spec does not parse or is not a protocol: a commit is checked by ``empty`` axioms
+        only.
 
+    Examples
+    --------
     >>> [axiom.name for axiom in protocol("delta-serializable").axioms][-1]
     'ConcurrentDeleteDeleteException'
     """
@@ -229,20 +270,24 @@ def protocol(name: SpecLike) -> Spec:
 
 
 def spec(name: SpecLike) -> Spec:
-    """The level or protocol with this name, or the spec in the ``.cat`` file with this path; with
-    ``@`` and a runtime behind it, on that; a spec as it is.
+    """Return the level or protocol of a name or a ``.cat`` path, perhaps with ``@`` and a runtime.
 
+    A spec is returned as it is.
+
+    Examples
+    --------
     >>> spec("databricks-serializable-newest-rows@14.2").runtime
     '14.2'
     >>> spec("serialisable")
     Traceback (most recent call last):
-    isolitmus.model.errors.UnknownName: unknown level or protocol 'serialisable'; did you mean 'serializable'?
+    isolitmus.model.errors.UnknownName: unknown level or protocol 'serialisable'; did you mean \
+'serializable'?
     """
     return _find(name, "level or protocol", ("levels", "protocols"))
 
 
 def name_text(name: object) -> str:
-    """A name or path as a text; IsolitmusError for anything else."""
+    """Return a name or path as a string; IsolitmusError for anything else."""
     if not isinstance(name, (str, PathLike)):
         raise IsolitmusError(
             f"{brief(repr(name))} is a {type(name).__name__}; a name such as 'serializable', or a"

@@ -1,11 +1,7 @@
-"""CREATE TABLE of a table that is there: read, and written for Spark.
+"""CREATE TABLE statements: parser of the definition of an existing table, and writer for Spark.
 
-Read the CREATE TABLE of a table that is there, as its owner has it: columns, partitions,
-properties.
-
-What says nothing of commits (comments, a location, NOT NULL, defaults) is passed over.
-
-A declared table as Spark's SQL makes it.
+The parser reads columns, partitions and properties. Parts that do not affect commits (comments, a
+location, NOT NULL, defaults) are ignored.
 """
 
 from __future__ import annotations
@@ -34,31 +30,37 @@ SILENT = (
     exp.PrimaryKeyColumnConstraint,
     exp.CheckColumnConstraint,
 )
-"""What a column may have besides its type: no commit check looks at it."""
+"""Column constraints that no commit check uses."""
 ASIDE_COLUMNS = (exp.PrimaryKey, exp.ForeignKey, exp.Constraint, exp.CheckColumnConstraint)
 ASIDE = (exp.SchemaCommentProperty, exp.LocationProperty, exp.FileFormatProperty)
 
 
 class TableDeclaration(NamedTuple):
-    """What the statement that makes a table says of it."""
+    """Declaration of a table in the statement that creates it."""
 
     name: str
-    """What it is called."""
+    """Name of the table."""
     table: TomlTable
-    """The keys that a litmus file has for it."""
+    """Keys of a litmus file for the table."""
     level: str | None
-    """Its isolation level, if that is said."""
+    """Isolation level, if it is given."""
     format: str = DELTA
-    """Of which format its files are."""
+    """Format of its files."""
     checked: tuple[str, ...] = ()
-    """What every row has to meet, as it is written."""
+    """Constraints on every row, as written."""
 
 
 def read_ddl(text: str, label: str, *, source: bool = False) -> TableDeclaration:
-    """The table that a statement makes; SqlError with the place for what is no such statement. A
-    ``source`` may be of another format than Delta: its properties are passed over.
+    """Return the table that a statement creates; SqlError, with the place, for any other statement.
 
-    >>> found = read_ddl("CREATE TABLE shop.orders (id INT NOT NULL, day DATE) USING delta PARTITIONED BY (day)", "f")
+    A ``source`` may have another format than Delta; its properties are then ignored.
+
+    Examples
+    --------
+    >>> found = read_ddl(
+    ...     "CREATE TABLE shop.orders (id INT NOT NULL, day DATE) USING delta PARTITIONED BY (day)",
+    ...     "f",
+    ... )
     >>> found.name, found.table
     ('orders', {'columns': 'id INT, day DATE', 'partitioned_by': ['day']})
     """
@@ -103,9 +105,7 @@ def _declared(text: str, label: str, *, source: bool) -> TableDeclaration:
 
 
 def _checked(schema: exp.Schema, place: SqlText) -> Iterator[str]:
-    """NOT NULL and CHECK: a row that does not meet them fails its statement, and stops nobody
-    else.
-    """
+    """Yield NOT NULL and CHECK constraints: a violation fails its own statement, and no other."""
     for column in schema.expressions:
         for constraint in getattr(column, "constraints", ()):
             if isinstance(constraint.kind, exp.NotNullColumnConstraint):
@@ -155,8 +155,10 @@ def _key(part: exp.Expr) -> str:
 
 
 def table_ddl(name: str, schema: Schema, format_: str = "delta") -> str:
-    """The statement that makes the table, by a name.
+    """Return the statement that creates the table with this name.
 
+    Examples
+    --------
     >>> from isolitmus.model.schema import Column, Schema
     >>> table_ddl("t", Schema("t", (Column("id", "INT"), Column("day", "INT")), ("day",)))
     'CREATE TABLE t (id INT, day INT) USING delta PARTITIONED BY (day)'

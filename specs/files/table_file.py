@@ -1,9 +1,4 @@
-"""Reader of tables in litmus and scope files, with their indexes.
-
-The tables of litmus and scope files: columns, partitions, what is in them at the start.
-
-Read the indexes of a table, and by which of them a transaction's scans go.
-"""
+"""Reader of tables in litmus and scope files: columns, partitions, initial contents, indexes."""
 
 from __future__ import annotations
 
@@ -34,12 +29,14 @@ if TYPE_CHECKING:
 __all__ = ["HEAP", "read_indexes", "read_plan", "read_scan", "read_table", "read_tables"]
 
 HEAP = "heap"
-"""What a scan goes by that goes by no index: the order in which the rows came."""
+"""Name of a scan without an index: in the order in which the rows were inserted."""
 SUBQUERIES = ("once", "each")
 
 
 def read_indexes(table: Node, columns: Sequence[Column]) -> tuple[Index, ...]:
-    """``index`` of a table: ``{ by_k = "k", by_id = "unique id", latest = "day desc, id" }``."""
+    """Return the indexes in ``index = { by_k = "k", by_id = "unique id", latest = "day desc, id"
+    }``.
+    """
     if "index" not in table:
         return ()
     return tuple(_index(name, given, columns) for name, given in table.inner("index").items())
@@ -78,7 +75,7 @@ def _index(name: str, given: Node, columns: Sequence[Column]) -> Index:
 
 
 def read_plan(given: Node, schemas: Mapping[str, Schema]) -> ClientSettings:
-    """``scan`` and ``subqueries`` of a transaction."""
+    """Return the client settings ``scan`` and ``subqueries`` of a transaction."""
     scan = read_scan(given, schemas)
     subqueries = given.get("subqueries", str, "once")
     if subqueries not in SUBQUERIES:
@@ -87,7 +84,7 @@ def read_plan(given: Node, schemas: Mapping[str, Schema]) -> ClientSettings:
 
 
 def read_scan(given: Node, schemas: Mapping[str, Schema]) -> str | tuple[str, ...]:
-    """``scan``: an index, or a list of one for each scan."""
+    """Return the value of ``scan``: an index, or a list of one for each scan."""
     indexes = [index.name for schema in schemas.values() for index in schema.indexes]
     scan = given.value.get("scan", ())
     names = [scan] if isinstance(scan, str) else scan
@@ -104,11 +101,12 @@ def read_scan(given: Node, schemas: Mapping[str, Schema]) -> str | tuple[str, ..
 
 IDENTITY = re.compile(
     r"(?i)GENERATED\s+(?P<when>ALWAYS|BY\s+DEFAULT)\s+AS\s+IDENTITY(?:\s*\("
-    r"(?:\s*START\s+WITH\s+(?P<start>-?\d{1,9}))?(?:\s*\bINCREMENT\s+BY\s+(?P<step>-?\d{1,9}))?\s*\))?\s*"
+    r"(?:\s*START\s+WITH\s+(?P<start>-?\d{1,9}))?"
+    r"(?:\s*\bINCREMENT\s+BY\s+(?P<step>-?\d{1,9}))?\s*\))?\s*"
 )
 COLUMN_TYPE = re.compile(r"\s*(\S+)\s+(\w+\s*<.*>|\w+(?:\s*\([\d\s,]*\))?)\s*(.*?)\s*", re.DOTALL)
 SWITCHES = ("delta.enabledeletionvectors", "delta.enablechangedatafeed")
-"""The table properties that the model knows, each "true" or "false"."""
+"""Boolean table properties that a Parquet table may have."""
 
 
 def read_tables(
@@ -116,8 +114,23 @@ def read_tables(
     read: Callable[[str, Node], Schema],
     statement: Callable[[str, Mapping[str, Schema], str], Statement] = read_statement,
 ) -> tuple[dict[str, Schema], tuple[tuple[Statement, ...], ...]]:
-    """The tables of a document, each as ``read`` has it, and the ways to fill them all, each a
-    ``statement`` of its text.
+    """Return the tables of a document, and the alternatives for their initial contents.
+
+    Parameters
+    ----------
+    document : Node
+        Document with ``[table]`` or ``[tables]``.
+    read : callable
+        Parser of one table, from its name and node.
+    statement : callable
+        Parser of one SQL statement.
+
+    Returns
+    -------
+    schemas : dict of str to Schema
+        Tables by name.
+    alternatives : tuple of tuple of Statement
+        Init statements of all tables, for each alternative.
     """
     if "table" in document and "tables" in document:
         document.refuse("has [table] and [tables]; one table t or several named ones, not both")
@@ -176,9 +189,20 @@ def read_table(
     indexed: bool = False,
     any_level: bool = False,
 ) -> Schema:
-    """A table as it is declared; ``only_partitions``: every column may be one of partitions;
-    ``indexed``: it may have indexes, and is no table of files; ``any_level``: a run says which
-    isolation levels it can declare.
+    """Return the schema of a declared table.
+
+    Parameters
+    ----------
+    name : str
+        Name of the table.
+    table : Node
+        Its keys.
+    only_partitions : bool
+        Whether every column may be a partition column.
+    indexed : bool
+        Whether the table may have indexes and does not consist of files.
+    any_level : bool
+        Whether any isolation level is accepted here; a run then checks which ones can be declared.
     """
     table.table()
     known = (
@@ -235,13 +259,13 @@ def read_table(
 
 
 def _given(table: Node) -> set[Feature]:
-    """The keys of a table that have something."""
+    """Return the keys of a table with a nonempty value."""
     keys: set[Feature] = {"partitioned_by", "clustered_by", "init", "files", "properties"}
     return {key for key in keys if table.value.get(key)}
 
 
 def _property(properties: Node, key: str, value: object, *, any_level: bool) -> None:
-    """A property of a table that is made as it is declared."""
+    """Check a property of a table that is created as declared."""
     if not isinstance(value, str):
         properties.refuse(f"{properties}: {key} is {show_value(value)}; expected a string")
     if key.startswith(SUPPORTED):
@@ -265,7 +289,7 @@ def _property(properties: Node, key: str, value: object, *, any_level: bool) -> 
 
 
 def _parquet(table: Node, columns: tuple[Column, ...], partitions: tuple[str, ...]) -> Rows:
-    """The rows of a Parquet table that is to be converted; none if it is a Delta table."""
+    """Return the rows of a Parquet table that is to be converted; none for a Delta table."""
     if "parquet" not in table:
         return ()
     keys: set[Feature] = {"parquet", "init", "files", "exists", "clustered_by"}
@@ -286,7 +310,7 @@ def _parquet(table: Node, columns: tuple[Column, ...], partitions: tuple[str, ..
 
 
 def _parts(text: str) -> list[str]:
-    """What stands between the commas that are in no brackets."""
+    """Return the parts of a text between commas outside of brackets."""
     found, depth = [""], 0
     for sign in text:
         depth += (sign in "(<") - (sign in ")>")
@@ -298,7 +322,7 @@ def _parts(text: str) -> list[str]:
 
 
 def _some_columns(table: Node, key: str, names: Sequence[str]) -> tuple[str, ...]:
-    """Some of a table's columns (``names``, in lower case), by name."""
+    """Return some of a table's columns by name; `names` are all its columns in lower case."""
     given = table.strings(key)
     if len({name.lower() for name in given}) < len(given):
         table.refuse(f"{table}.{key} names a column twice")
@@ -320,12 +344,12 @@ def _column(table: Node, text: str, *, base: bool) -> Column:
 
 
 def _identity(table: Node, name: str, type_: str, text: str = "") -> Identity | None:
-    """What follows the type of a column."""
+    """Return the identity that follows the type of a column, if any."""
     if not text:
         return None
     found = IDENTITY.fullmatch(text)
     start, step = (1, 1) if found is None else (int(found[k] or 1) for k in ("start", "step"))
-    # on the way to 0 Delta would take it for the value of an INSERT without rows
+    # A sequence that reaches 0 is excluded: Delta takes 0 for the value of an INSERT without rows.
     if found is None or type_ != "BIGINT" or start * step <= 0:
         table.refuse(
             f"{table}.columns: '{name} {type_} {text.strip()}' is not a column; write NAME TYPE, or"

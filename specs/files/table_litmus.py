@@ -1,10 +1,8 @@
-"""Read the litmus tests that are on tables: their tables, transactions and schedule, and what goes
-with what.
+"""Reader of litmus tests on tables: tables, transactions and schedule, and their combinations.
 
-Everything that a user can get wrong is one LitmusError with the file, the key and what would have
-been right; SQL errors point into the statement. The format is that of docs/interface.md, 2. The
-clock of a file, ``clock = "2026-01-02 10:00:00"``, is what ``current_date()`` says in all of its
-statements.
+Every mistake of a user is one LitmusError with the file, the key and the correct form; SQL errors
+point into the statement. The format is that of docs/interface.md, 2. The clock of a file, ``clock =
+"2026-01-02 10:00:00"``, is the value of ``current_date()`` in all its statements.
 """
 
 from __future__ import annotations
@@ -53,15 +51,19 @@ if TYPE_CHECKING:
 __all__ = ["build_litmus", "set_clock"]
 
 STATED = ("table", "tables", "transactions", "postconditions")
-"""The keys under which there are statements."""
+"""Keys that contain statements."""
 
 
 def set_clock(document: Node) -> Node:
-    r"""The document with the time that it says in the place of ``current_date()`` and
-    ``current_timestamp()``.
+    r"""Return the document with ``current_date()`` and ``current_timestamp()`` replaced by its
+    clock.
 
+    Examples
+    --------
     >>> from isolitmus.specs.files.toml_reader import Source
-    >>> text = 'clock = "2026-01-02 10:00:00"\n[transactions]\na = "DELETE FROM t WHERE day < current_date()"'
+    >>> text = '''clock = "2026-01-02 10:00:00"
+    ... [transactions]
+    ... a = "DELETE FROM t WHERE day < current_date()"'''
     >>> set_clock(Source("f.toml", text).node()).value["transactions"]
     {'a': "DELETE FROM t WHERE day < DATE '2026-01-02'"}
     """
@@ -102,14 +104,14 @@ def _said(value: Any, values: Mapping[str, Value]) -> Any:
 CACHES: frozenset[Feature] = frozenset({"CACHE TABLE"})
 OTHER: frozenset[Feature] = frozenset({"a statement other than CONVERT TO DELTA"})
 ABSENT: frozenset[Feature] = frozenset({"a table that is not there at the start"})
-"""What a transaction has on account of another part of its test."""
+"""Feature that a transaction has because of another part of its test."""
 
 
 def build_litmus(document: Node, name: str, path: Path | None = None) -> Litmus:
-    """The test on tables that a document is."""
+    """Return the test on tables in a document."""
     known = (
-        "title", "source", "tags", "format", "clock", "schedule", "table", "tables", "transactions", "expect",
-        "postconditions",
+        "title", "source", "tags", "format", "clock", "schedule", "table", "tables",
+        "transactions", "expect", "postconditions",
     )  # fmt: skip
     document.keys(known)
     document = set_clock(document)
@@ -147,7 +149,7 @@ def build_litmus(document: Node, name: str, path: Path | None = None) -> Litmus:
 
 
 def _postconditions(document: Node, form: Format) -> dict[str, str]:
-    """Queries that are to give no row at the end, by name."""
+    """Return the queries that must return no row at the end, by name."""
     given = document.inner("postconditions", {})
     if given.value and not form.steps:
         document.refuse(
@@ -183,7 +185,7 @@ def _refuse_unconverted(
     clients: Mapping[str, ClientSettings],
     schemas: Mapping[str, Schema],
 ) -> None:
-    """Refuse what is done to a Parquet table but its conversion."""
+    """Refuse any operation on a Parquet table except its conversion."""
     found = [(name, features_of(s) & OTHER, tables_named(s)) for name, s in transactions.items()]
     for name, client in clients.items():
         caches = [aside.table for aside in client.before if isinstance(aside, CacheTable)]
@@ -202,7 +204,7 @@ def _refuse_versions(
     transactions: Mapping[str, Statement],
     clients: Mapping[str, ClientSettings],
 ) -> None:
-    """Refuse VERSION AS OF {init[n]} where there is no such version of the table."""
+    """Refuse VERSION AS OF {init[n]} if the table has no such version."""
     for statement in init:
         if any(select.version is not None for select in untracked_queries(statement)):
             found = features_of(statement) | {"an init statement"}
@@ -230,7 +232,9 @@ def _refuse_versions(
 def _refuse_caches(
     document: Node, transactions: Mapping[str, Statement], clients: Mapping[str, ClientSettings]
 ) -> None:
-    """Refuse a cache beside what leaves it as it was: its table's newest version is not in it."""
+    """Refuse a cache with statements that do not refresh it: it lacks the newest version of its
+    table.
+    """
     caches = (
         frozenset().union(*(features_of(client=client) for client in clients.values())) & CACHES
     )
@@ -246,7 +250,7 @@ def _refuse_steps(
     clients: Mapping[str, ClientSettings],
     schemas: Mapping[str, Schema],
 ) -> None:
-    """Refuse the steps that a transaction cannot take."""
+    """Refuse steps that a transaction cannot take."""
     unmade = next((name for name, schema in schemas.items() if not schema.exists), None)
     for step in schedule.steps:
         name, statement = step.transaction, transactions[step.transaction]

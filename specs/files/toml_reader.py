@@ -1,4 +1,4 @@
-"""What files in TOML have in common: keys, shapes, rows, and one way to refuse."""
+"""Common parts of TOML readers: keys, types of values, rows, and refusals with a place."""
 
 from __future__ import annotations
 
@@ -43,11 +43,11 @@ VALUES: Mapping[Type, tuple[type, ...]] = {
     "TIMESTAMP": (datetime,),
 }
 DECIMALS = (int, float, str)
-"""How a decimal may be written."""
+"""Python types in which a decimal may be written."""
 
 
 def read_toml(text: str, label: str) -> TomlTable:
-    """The TOML document; a syntax error is a LitmusError with its place."""
+    """Return the TOML document; LitmusError, with the place, for a syntax error."""
     try:
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -79,27 +79,25 @@ def read_toml(text: str, label: str) -> TomlTable:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A file that is read: its name in messages, and what it holds."""
+    """File: its name in messages, and its text."""
 
     label: str
     text: str = ""
 
     def refuse(self, problem: str, where: str = "") -> NoReturn:
-        """Raise a LitmusError; a problem begins with the key that it is about, or that is
-        ``where``.
-        """
+        """Raise a LitmusError about the key `where`, by default the first word of `problem`."""
         if not where:
             where = problem.lstrip("[").split(maxsplit=1)[0].rstrip("]:")
         raise LitmusError(f"{self.place(where)}: {brief(problem)}")
 
     def place(self, where: str) -> str:
-        """The file, and the line of a key such as ``table.columns``."""
+        """Return the file, and the line of a key such as ``table.columns``."""
         line = _line(self.text, where)
         return f"{self.label}:{line}" if line else self.label
 
     def place_of(self, where: str, text: str) -> str:
-        """The file, and the line of a text in the list of a key; of the key if it is not told from
-        it.
+        """Return the file, and the line of a text in the list of a key, or of the key if it is not
+        found.
         """
         first = _line(self.text, where)
         lines = self.text.split("\n")
@@ -109,8 +107,8 @@ class Source:
         return self.place(where)
 
     def offset(self, where: str, text: str) -> int | None:
-        """Where a text of a key begins in the file; None if it does not stand there as it was
-        read.
+        """Return the position of a key's text in the file; None if it is not there in the form it
+        was read.
         """
         line = _line(self.text, where)
         start = sum(map(len, self.text.splitlines(keepends=True)[: max(line - 1, 0)]))
@@ -118,15 +116,16 @@ class Source:
         return None if found < 0 else found
 
     def node(self) -> Node:
-        """The whole document; LitmusError for what is no TOML."""
+        """Return the whole document; LitmusError if it is not TOML."""
         return Node(read_toml(self.text, self.label), "", self)
 
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    r"""A value in a file: where it stands there (its ``path``, such as ``table.columns``) and which
-    file it is.
+    r"""Value in a file, with its ``path`` there, such as ``table.columns``.
 
+    Examples
+    --------
     >>> table = Source("f.toml", "[table]\ncolumns = 'id INT'").node().inner("table")
     >>> table.get("columns", str), str(table)
     ('id INT', 'table')
@@ -147,51 +146,53 @@ class Node:
 
     @property
     def place(self) -> str:
-        """The file and the line."""
+        """File and line."""
         return self.source.place(self.path)
 
     def refuse(self, problem: str, where: str = "") -> NoReturn:
-        """Raise a LitmusError; a problem begins with the key that it is about, or that is
-        ``where``.
-        """
+        """Raise a LitmusError about the key `where`, by default the first word of `problem`."""
         self.source.refuse(problem, where)
 
     # Shapes
 
     def under(self, key: str) -> str:
-        """The path of a key of this table."""
+        """Return the path of a key of this table."""
         return f"{self.path}.{key}" if self.path else key
 
     def at(self, key: str, value: Any = None) -> Node:
-        """What a key has, whatever it is; or a value that stands for it."""
+        """Return the value of a key, of any type, or a value in its place."""
         return Node(self.value.get(key) if value is None else value, self.under(key), self.source)
 
     def inner(self, key: str, default: TomlTable | None = None, *, most: int = ENTRIES) -> Node:
-        """The table that a key has."""
+        """Return the table of a key."""
         return self.at(key, self.get(key, dict, default, most=most))
 
     def items(self) -> Iterator[tuple[str, Node]]:
-        """The keys of this table, each with what it has."""
+        """Yield the keys of this table with their values."""
         return ((key, self.at(key, value)) for key, value in self.value.items())
 
     def nodes(self) -> Iterator[Node]:
-        """What the keys of this table have."""
+        """Yield the values of this table."""
         return (node for _, node in self.items())
 
     def table(self) -> TomlTable:
-        """The value, which has to be a table."""
+        """Return the value, which has to be a table."""
         if not isinstance(self.value, dict):
             self.refuse(f"{self} is {show_value(self.value)}; expected a table")
         return self.value
 
     def keys(self, known: Iterable[str]) -> None:
-        """Refuse a key that is none of these."""
+        """Refuse a key that is not in `known`."""
         for key in self.value:
             if key not in known:
                 self.refuse(f"{self._named} has no key '{key}'{near(key, known)}", self.under(key))
 
     def get(self, key: str, kind: type, default: Any = None, *, most: int = ENTRIES) -> Any:
-        """The value of a key, of a kind; a default if it is left out, where there is one."""
+        """Return the value of a key, which has to be of type `kind`, or the default if the key is
+        missing.
+
+        Lists and tables may have at most `most` entries.
+        """
         value = self.value.get(key, default)
         if value is None and default is None:
             self.refuse(f"{self._named} needs '{key}' ({_words(kind)})")
@@ -202,7 +203,7 @@ class Node:
         return value
 
     def bounded(self, size: int, key: str, most: int, of: str = "entries") -> None:
-        """Refuse what has more of something than is read."""
+        """Refuse a value with more than `most` parts."""
         if size > most:
             self.refuse(f"{self.under(key)} has {size:,} {of}; at most {most:,} are read")
 
@@ -213,8 +214,18 @@ class Node:
         known: Collection[str],
         meant: Callable[[str], tuple[str, ...]] | None = None,
     ) -> tuple[str, ...]:
-        """Names of specs in the catalogue, or paths of theirs; other names stand for those that are
-        ``meant``.
+        """Return the names or paths of specs in the list of a key.
+
+        Parameters
+        ----------
+        key : str
+            Key of the list.
+        what : str
+            Kind of the specs, for messages.
+        known : collection of str
+            Names in the catalogue.
+        meant : callable, optional
+            Function that returns the names for any other text, or raises UnknownName.
         """
         found: dict[str, None] = {}
         for name in self.strings(key):
@@ -232,8 +243,8 @@ class Node:
         known: Collection[str],
         meant: Callable[[str], tuple[str, ...]] | None,
     ) -> tuple[str, ...]:
-        """The names in the catalogue that another name stands for; refused if it stands for
-        nothing.
+        """Return the catalogue names that another name stands for; refuse a name that stands for
+        none.
         """
         if meant is not None:
             try:
@@ -244,7 +255,7 @@ class Node:
         self.refuse(f"{problem}{near(name, known)}")
 
     def strings(self, key: str) -> tuple[str, ...]:
-        """The texts in the list that a key has; none if it is left out."""
+        """Return the strings in the list of a key; none if the key is missing."""
         values = self.get(key, list, [])
         for value in values:
             if not isinstance(value, str):
@@ -252,7 +263,7 @@ class Node:
         return tuple(values)
 
     def entries(self, key: str, known: Iterable[str]) -> Iterator[Node]:
-        """The tables in a list at the root of a document."""
+        """Yield the tables in a list at the root of a document."""
         for k, entry in enumerate(self.get(key, list, [], most=TEXT), 1):
             node = Node(entry, f"{key}[{k}]", self.source)
             if not isinstance(entry, dict):
@@ -267,16 +278,16 @@ class Node:
     # Rows
 
     def rows(self, types: Sequence[Type]) -> Rows:
-        """The rows in a list of lists."""
+        """Return the rows in a list of lists."""
         return self.bag([types])
 
     def bag(self, kinds: Sequence[Sequence[Type]]) -> Rows:
-        """The rows in a list of lists, each of one of some kinds."""
+        """Return the rows in a list of lists, each with the types of one of `kinds`."""
         rows = self.sequence(kinds)
         return sort_rows(rows) if len(set(map(len, rows))) < 2 and len(kinds) == 1 else rows
 
     def sequence(self, kinds: Sequence[Sequence[Type]]) -> Rows:
-        """The same in the order in which they are written."""
+        """Return the rows in a list of lists in the order of the text."""
         rows = self.value
         if not isinstance(rows, list) or not all(isinstance(row, list) for row in rows):
             self.refuse(f"{self} is not a list of rows; write [[1, 0], [2, 1]]")
@@ -317,13 +328,13 @@ class Node:
 
 
 def _python_types(type_: Type) -> tuple[type, ...]:
-    """Of which types a value in a file may be, for one of SQL's."""
+    """Return the Python types of values of an SQL type."""
     return VALUES.get(type_, DECIMALS)
 
 
 def _fitting(row: list[Any], kinds: Sequence[Sequence[Type]]) -> Sequence[Type]:
-    """The kind that a row is of: the first that has as many values, of these types if there are
-    several.
+    """Return the types of a row: the first in `kinds` that has its width, and its types if
+    possible.
     """
     fits = [types for types in kinds if len(types) == len(row)] or list(kinds)
     for types in fits:
@@ -336,19 +347,22 @@ def _fitting(row: list[Any], kinds: Sequence[Sequence[Type]]) -> Sequence[Type]:
 
 
 def read_head(document: Node) -> tuple[str, str, tuple[str, ...]]:
-    """The title of a test, its source and its tags."""
+    """Return the title of a test, its source and its tags."""
     title = document.get("title", str)
     return title, document.get("source", str, ""), document.strings("tags")
 
 
 def show_value(value: object) -> str:
-    """A value as a message shows it."""
+    """Return a value in the form for messages."""
     return brief(repr(value), 80)
 
 
 def _line(text: str, key: str) -> int:
-    r"""The line (from 1) that sets a key, or else the nearest that it is in; 0 if there is none.
+    r"""Return the line (from 1) that sets a key, or of the nearest table around it; 0 if there is
+    none.
 
+    Examples
+    --------
     >>> _line("[table]\ninit = []\ncolumns = 'id'", "table.columns")
     3
     >>> _line("[[D1.evidence]]\nrun = 'a'\n[[D1.evidence]]\nrun = 'b'", "D1.evidence[2].run")

@@ -1,15 +1,9 @@
-"""Reader of the transactions of a litmus file: statements, sequences, DataFrame writes.
+"""Reader of ``[transactions]`` in a litmus file: statements, sequences, DataFrame writes, clients.
 
-Read ``[transactions]`` of a litmus file: a statement each, and what its client does around it.
-
-What a key is for stands in docs/transactions.md, "The keys of a transaction".
-
-Read the format of a file, and transactions as any format has them: a statement, or a sequence of
-them.
-
-Where the text of a transaction's statement becomes a statement, on the tables that it may find.
-
-Read what writes without a statement: a DataFrame write, and a micro-batch of a streaming query.
+A transaction is a statement, in some formats a sequence of statements, a DataFrame write, a
+micro-batch of a streaming query, or a raw transaction. Its statement is resolved on the tables that
+it may find, as other transactions may alter them. The keys are documented in docs/transactions.md,
+"The keys of a transaction".
 """
 
 from __future__ import annotations
@@ -75,7 +69,7 @@ __all__ = [
 
 
 def read_format(document: Node) -> Format:
-    """The format that a file names, Delta if it names none."""
+    """Return the format that a file names; Delta by default."""
     name = document.get("format", str, DELTA)
     try:
         return format_named(name)
@@ -86,9 +80,10 @@ def read_format(document: Node) -> Format:
 def read_sequences(
     document: Node, schemas: Mapping[str, Schema], form: Format
 ) -> tuple[dict[str, Statement], dict[str, ClientSettings]]:
-    """The transactions of a test whose format knows of clients only their sessions: each is a text,
-    a list of texts, or a table with one of these as ``sql`` and a ``session``; where statements are
-    scans, by which indexes they go.
+    """Return the transactions and clients of a test in a format without Spark sessions.
+
+    A transaction is a string, a list of strings, or a table with one of these as ``sql`` and
+    perhaps a ``session``. If statements are scans, it may name their indexes.
     """
     statements: dict[str, Statement] = {}
     clients: dict[str, ClientSettings] = {}
@@ -113,9 +108,7 @@ def read_sequences(
 
 
 def each_transaction(document: Node) -> Iterator[tuple[str, Node]]:
-    """What a file has as ``[transactions]``, by name; refused if that is none, or there are
-    none.
-    """
+    """Yield the entries of ``[transactions]`` by name; refuse invalid names and an empty table."""
     transactions = document.inner("transactions", most=TRANSACTIONS)
     for name, given in transactions.items():
         if not NAME.fullmatch(name):
@@ -132,7 +125,7 @@ def _reader(form: Format, schemas: Mapping[str, Schema], place: str) -> Callable
 def read_sequence(
     value: object, given: Node, form: Format, read: Callable[[str], Statement]
 ) -> Statement:
-    """What ``read`` makes of a text, or of each of a list of texts, which are one transaction."""
+    """Return the transaction of a string, or of a list of strings, parsed by `read`."""
     if isinstance(value, str):
         return read(value)
     if not isinstance(value, list) or not value or not all(isinstance(t, str) for t in value):
@@ -145,7 +138,7 @@ def read_sequence(
 
 
 def refuse_sequence(given: Node, form: Format) -> None:
-    """Refuse a list of statements in a format whose transactions are one each."""
+    """Refuse a list of statements in a format whose transactions have only one."""
     if form.sequences:
         given.refuse(
             f"{given} is a list of statements, and {form.sequences}; write a transaction for each,"
@@ -162,14 +155,15 @@ EXAMPLES: Mapping[Type, Value] = {
     "DOUBLE": 1.0,
     "TIMESTAMP": datetime.fromisoformat("2000-01-01"),
 }
-"""What a statement's parameters are while nobody has read them."""
+"""Values of a statement's parameters as long as their queries have not run."""
 
 
 @dataclass(frozen=True, slots=True)
 class TransactionContext:
-    """What the transactions of a file are read against: the tables that they may find (``reached``,
-    first those that are declared), and their texts as they were parsed. ``alters``: a statement
-    alters columns.
+    """Context in which the transactions of a file are parsed.
+
+    ``reached`` are the schemas that they may find, beginning with the declared ones. ``syntaxes``
+    are the parsed texts. ``alters`` says whether a statement alters columns.
     """
 
     reached: tuple[Tables, ...]
@@ -178,7 +172,7 @@ class TransactionContext:
 
     @property
     def schemas(self) -> Tables:
-        """The tables as they are declared."""
+        """Declared schemas."""
         return self.reached[0]
 
 
@@ -187,8 +181,9 @@ def _raised(problem: str) -> NoReturn:
 
 
 def _resolved(syntax: Syntax, reached: Sequence[Tables]) -> st.Statement:
-    """The statement; what is not modelled in an expression of it stays in it, and leaves a run
-    undecided.
+    """Return the statement; parts of expressions that are not modelled stay in it as opaque.
+
+    They leave a run undetermined.
     """
     try:
         return resolve_late(syntax.typed({}, queried=True), reached)
@@ -207,7 +202,7 @@ def read_sql(
     *,
     parts: Sequence[TextPart] = (),
 ) -> st.Statement:
-    """The statement of an author's text, or of its ``parts``; parameters stand for a value of their
+    """Return the statement of a text, or of its `parts`; parameters stand for a value of their
     type.
     """
     syntax = context.syntaxes.get(name)
@@ -230,12 +225,12 @@ def read_sql(
 
 
 WRITE = ("write", "table", "query", "options")
-"""Those of a DataFrame write."""
+"""Keys of a DataFrame write."""
 STREAM = ("stream", "table", "query")
-"""Those of a micro-batch of a streaming query."""
+"""Keys of a micro-batch of a streaming query."""
 MODES = ("append", "overwrite")
 OUTPUT_MODES = ("append", "complete")
-"""Those of Delta's streaming sink (DeltaDataSource.scala, createSink)."""
+"""Output modes of Delta's streaming sink (DeltaDataSource.scala, createSink)."""
 OPTIONS: Mapping[str, tuple[str, ...]] = {
     "replaceWhere": (),
     "replaceUsing": (),
@@ -243,15 +238,15 @@ OPTIONS: Mapping[str, tuple[str, ...]] = {
     "mergeSchema": ("true", "false"),
     "partitionOverwriteMode": ("static", "dynamic"),
 }
-"""The writer's options, with the values that they take (none: any)."""
+"""Options of the writer, with their accepted values (none: any)."""
 REPLACING = ("replaceWhere", "replaceUsing", "partitionOverwriteMode")
-"""Those that say what an overwrite replaces."""
+"""Options that select what an overwrite replaces."""
 
 
 def read_write(
     name: str, given: Node, context: TransactionContext
 ) -> tuple[st.Statement, ClientSettings]:
-    """The INSERT that does what the write does, and its client."""
+    """Return the INSERT that is equivalent to a DataFrame write or micro-batch, and its client."""
     client = _client(name, given, context.schemas)
     if client.write is not None and client.write.merges:
         return _merged(client, name, given, context), client
@@ -262,7 +257,10 @@ def read_write(
 
 
 def widen_context(given: Node, context: TransactionContext, *, grows: bool) -> TransactionContext:
-    """The context with the columns that a DataFrame write adds; ``grows`` False: others go."""
+    """Return the context with the columns that a DataFrame write adds.
+
+    `grows` says that no other transaction drops or renames columns.
+    """
     schemas = context.schemas
     write = _write(given, schemas)
     if not write.merges:
@@ -292,7 +290,7 @@ def widen_context(given: Node, context: TransactionContext, *, grows: bool) -> T
 
 
 def _client(name: str, given: Node, schemas: Tables) -> ClientSettings:
-    """The client of a write that is no statement."""
+    """Return the client of a write that is not a statement."""
     if "stream" not in given:
         given.keys((*WRITE, *CLIENT))
         client = read_client(given, schemas)
@@ -342,7 +340,7 @@ def _write(given: Node, schemas: Tables) -> DataFrameWrite:
 def _insert(
     client: ClientSettings, name: str, given: Node, context: TransactionContext
 ) -> st.Insert:
-    """The INSERT that does what a DataFrame write does, or a micro-batch."""
+    """Return the INSERT that is equivalent to a DataFrame write, or to a micro-batch."""
     write = client.write
     assert write is not None
     condition = write.options.get("replaceWhere")
@@ -376,7 +374,7 @@ def _insert(
 
 
 def _using(write: DataFrameWrite, given: Node, schema: Schema) -> tuple[int, ...]:
-    """The columns of replaceUsing."""
+    """Return the columns of replaceUsing."""
     text = write.options.get("replaceUsing")
     names = [] if text is None else [name.strip() for name in text.split(",")]
     indexes = [schema.index(name) for name in names]
@@ -390,7 +388,7 @@ def _using(write: DataFrameWrite, given: Node, schema: Schema) -> tuple[int, ...
 
 
 def _more(write: DataFrameWrite, given: Node, context: TransactionContext) -> tuple[Column, ...]:
-    """The columns of a query besides those that the table is declared with."""
+    """Return the columns of a query that the table is not declared with."""
     syntax = context.syntaxes.setdefault(
         f"{given}.query", Syntax(write.query, f"{given.place}, query")
     )
@@ -419,7 +417,7 @@ def _more(write: DataFrameWrite, given: Node, context: TransactionContext) -> tu
 def _merged(
     client: ClientSettings, name: str, given: Node, context: TransactionContext
 ) -> st.Insert:
-    """The INSERT that does what a DataFrame write with mergeSchema does."""
+    """Return the INSERT that is equivalent to a DataFrame write with mergeSchema."""
     write = client.write
     assert write is not None
     more = _more(write, given, context)
@@ -430,15 +428,13 @@ def _merged(
 
 
 SHUFFLING = (exp.Join, exp.Group, exp.Distinct, exp.Order, exp.Subquery, exp.Exists, exp.AggFunc)
-"""What of a query may shuffle rows."""
+"""Parts of a query that may shuffle rows."""
 
 
 def read_transactions(
     document: Node, schemas: Mapping[str, Schema]
 ) -> tuple[dict[str, st.Statement], dict[str, ClientSettings], tuple[Tables, ...]]:
-    """The statements, the clients of those that are written as a table, and the tables as they may
-    find them.
-    """
+    """Return the statements, the clients other than the default, and the reachable schemas."""
     statements: dict[str, st.Statement] = {}
     clients: dict[str, ClientSettings] = {}
     transactions = document.inner("transactions", most=TRANSACTIONS)
@@ -477,7 +473,7 @@ def _context(transactions: Node, schemas: Mapping[str, Schema]) -> TransactionCo
 def _transaction(
     name: str, given: Node, context: TransactionContext
 ) -> tuple[st.Statement, ClientSettings]:
-    """One transaction: a text, or a table, whose keys tell of which kind it is."""
+    """Return one transaction: a string, or a table whose keys determine its kind."""
     if isinstance(given.value, str):
         return read_sql(given.value, name, given, context, {}), ClientSettings()
     if isinstance(given.value, list):
@@ -511,7 +507,7 @@ def _transaction(
 def _refuse_unnamed(
     statements: Mapping[str, st.Statement], clients: Mapping[str, ClientSettings], document: Node
 ) -> None:
-    """Refuse SQL that names a table which a DataFrame write makes: that one is a path."""
+    """Refuse SQL that names a table which a DataFrame write creates: it is only a path."""
     inserts = [s for s in statements.values() if isinstance(s, st.Insert)]
     made = {insert.target.lower() for insert in inserts if insert.options.makes}
     for name, statement in statements.items():
@@ -527,8 +523,8 @@ def _refuse_unnamed(
 
 
 def _shuffles(statement: st.Statement) -> bool:
-    """Whether Spark may write the rows of a statement after a shuffle: a MERGE, OPTIMIZE, and
-    joined or grouped queries.
+    """Return whether Spark may shuffle the rows that a statement writes: a MERGE, OPTIMIZE, or a
+    query with joins or groups.
     """
     if isinstance(statement, st.Insert | st.Delete | st.Update):
         tree = syntax_of(statement).tree()
@@ -542,7 +538,7 @@ def apply_session_confs(
     schedule: Schedule,
     document: Node,
 ) -> dict[str, st.Statement]:
-    """The statements as the confs of their sessions have them do what they do."""
+    """Return the statements as they run with the configuration of their sessions."""
     sessions: dict[str, dict[str, str]] = {}
     done = dict(statements)
     for name in dict.fromkeys(step.transaction for step in schedule.steps):

@@ -36,7 +36,7 @@ __all__ = ["WorkloadTables", "build_workload", "read_workload", "workload_tables
 
 
 class WorkloadTables(NamedTuple):
-    """The tables of a workload, their isolation level, and the formats of tables that are not Delta
+    """Tables of a workload, their isolation level, and the formats of tables that are not Delta
     tables.
     """
 
@@ -114,7 +114,8 @@ def _beside(
         if asked and name.lower() not in known:
             found[name] = there[name]
             continue
-        only = len(schemas) == len(logged) == 1 and not one.named  # folders are called as they like
+        # A folder without a given name may have any name.
+        only = len(schemas) == len(logged) == 1 and not one.named
         of = next(iter(schemas)) if only else known.get(name.lower())
         if of is None:
             document.refuse(
@@ -127,9 +128,7 @@ def _beside(
 
 
 def _declared(document: Node) -> WorkloadTables | None:
-    """Return the declared tables, with the level of their DDL; None if the document declares
-    none.
-    """
+    """Return the declared tables, with the level of their DDL, or None if there are none."""
     ddl = document.value.get("ddl", [])
     texts = [ddl] if isinstance(ddl, str) else ddl
     if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
@@ -201,10 +200,26 @@ KNOWN = ("title", "ddl", "table", "tables", "shared", "distinct", "jobs", "level
 def read_workload(
     text: str, name: str, path: Path | None = None, logged: Sequence[LoggedDeclaration] = ()
 ) -> Workload:
-    """Return the workload of a file; LitmusError or SqlError if it is wrong.
+    """Return the workload in a text.
 
-    ``logged`` are existing tables, which the file need not declare.
+    Parameters
+    ----------
+    text : str
+        Contents of the file.
+    name : str
+        Name of the workload.
+    path : Path, optional
+        Path of the file.
+    logged : sequence of LoggedDeclaration
+        Existing tables, which the file need not declare.
 
+    Raises
+    ------
+    LitmusError, SqlError
+        If the text is wrong.
+
+    Examples
+    --------
     >>> found = read_workload('''
     ... ddl = "CREATE TABLE t (id INT, day DATE) USING delta PARTITIONED BY (day)"
     ... [jobs.cleanup]
@@ -226,8 +241,20 @@ def build_workload(
     sources: Mapping[str, Source] | None = None,
     logged: Sequence[LoggedDeclaration] = (),
 ) -> Workload:
-    """The workload that a document is; ``sources``: the files of jobs that have one each;
-    ``logged``: tables that are there.
+    """Return the workload of a document.
+
+    Parameters
+    ----------
+    document : Node
+        Document with ``[jobs.NAME]``.
+    name : str
+        Name of the workload.
+    path : Path, optional
+        Path of the file.
+    sources : mapping of str to Source, optional
+        File of each job, if each has its own.
+    logged : sequence of LoggedDeclaration
+        Existing tables, which the document need not declare.
     """
     if "jobs" not in document:
         raise NoLitmusTest(f"{document.source.label}: not a workload: it has no [jobs.NAME]")
@@ -247,13 +274,14 @@ def build_workload(
         document.refuse('jobs is empty; write [jobs.NAME] with sql = "…"')
     for job, node in given.items():
         if sources is not None:
-            node = Node(node.value, node.path, sources[job])  # noqa: PLW2901 - the same job
+            node = Node(node.value, node.path, sources[job])  # noqa: PLW2901 - same job
         jobs[job] = reader.job(job, node)
     _refuse_one_name(jobs, given)
     title = document.get("title", str, name)
     return Workload(
         name, title, schemas, jobs, shared, _apart(given, jobs), formats,
-        _distinct(document, jobs, shared), (*left_out, *map(str, reader.instead)), level, document.source.text, path,
+        _distinct(document, jobs, shared), (*left_out, *map(str, reader.instead)), level,
+        document.source.text, path,
     )  # fmt: skip
 
 
@@ -322,7 +350,7 @@ def _apart(given: Node, jobs: Mapping[str, Job]) -> frozenset[tuple[str, str]]:
                 node.refuse(f"{node}.after: unknown job '{job}'{near(job, jobs)}")
         after[name] = set(first)
     before = {name: set(first) for name, first in after.items()}
-    for _ in before:  # all that come before, also by way of others
+    for _ in before:  # transitive closure
         before = {n: f.union(*(before.get(x, set()) for x in f)) for n, f in before.items()}
     for name, first in before.items():
         if name in first:

@@ -53,20 +53,21 @@ TEMPLATE = re.compile(
         for quote, name in (("'", "s"), ('"', "d"), ("", "p"))
     )
 )
-"""A template expression, perhaps in quotes."""
+"""Template expression, perhaps in quotes."""
 LEFT = re.compile(r"\{\{|\{%|\$\{")
 PASSED = re.compile(rf"{BLANK}(SET|RESET|USE|DESCRIBE|DESC|SHOW|ANALYZE|REFRESH)\b", re.IGNORECASE)
 MATTERS = re.compile(r"spark\.databricks\.|partitionOverwriteMode", re.IGNORECASE)
 """Settings that may affect commits."""
 VIEW = re.compile(
-    rf"{BLANK}CREATE\s+(?:OR\s+REPLACE\s+)?TEMP(?:ORARY)?\s+VIEW\s+`?(?P<name>\w+)`?\s+AS\s+(?P<query>.*)",
+    rf"{BLANK}CREATE\s+(?:OR\s+REPLACE\s+)?TEMP(?:ORARY)?\s+VIEW\s+`?(?P<name>\w+)`?\s+AS\s+"
+    r"(?P<query>.*)",
     re.IGNORECASE | re.DOTALL,
 )
 WITH = re.compile(rf"{BLANK}WITH\b", re.IGNORECASE)
 
 
 class JobText(NamedTuple):
-    """The statements of a job, with SET of supported confs, and the session commands that are
+    """Statements of a job, including SET of supported settings, and session commands that are
     ignored.
     """
 
@@ -77,10 +78,15 @@ class JobText(NamedTuple):
 def read_job_text(source: Source) -> JobText:
     """Return the statements of a job's SQL file; SqlError for an unsupported template or setting.
 
+    Examples
+    --------
     >>> from isolitmus.specs.files.toml_reader import Source
     >>> text = "USE shop; CREATE TEMP VIEW s AS SELECT 1 AS id; INSERT INTO t SELECT * FROM s"
-    >>> read_job_text(Source("a.sql", text))
-    JobText(statements=('WITH s AS (SELECT 1 AS id) INSERT INTO t SELECT * FROM s',), passed_over=('USE shop',))
+    >>> found = read_job_text(Source("a.sql", text))
+    >>> found.statements
+    ('WITH s AS (SELECT 1 AS id) INSERT INTO t SELECT * FROM s',)
+    >>> found.passed_over
+    ('USE shop',)
     """
     if left := LEFT.search(source.text):
         word = source.text[left.start() :].partition("\n")[0]
@@ -125,9 +131,11 @@ def _with_views(statement: str, views: dict[str, str]) -> str:
 
 
 def parametrize_templates(text: str) -> str:
-    """Return the text with a parameter for each template expression; all other positions are
-    unchanged.
+    """Return the text with a parameter for each template expression, without moving other
+    characters.
 
+    Examples
+    --------
     >>> parametrize_templates("DELETE FROM t WHERE day = '{{ ds }}' AND id = ${id}")
     'DELETE FROM t WHERE day = :ds        AND id = :id  '
     """
@@ -140,8 +148,10 @@ def parametrize_templates(text: str) -> str:
 
 
 def split_statements(text: str) -> Iterator[str]:
-    r"""The statements of a text, without the semicolons that end them.
+    r"""Yield the statements of a text, without the semicolons that end them.
 
+    Examples
+    --------
     >>> list(split_statements("DELETE FROM t; -- done;\nINSERT INTO t VALUES (';')"))
     ['DELETE FROM t', "-- done;\nINSERT INTO t VALUES (';')"]
     """
@@ -161,6 +171,8 @@ KNOWN = re.compile(r"^\s*--\s*where\b\s*(\S.*?)\s*$", re.MULTILINE | re.IGNORECA
 def workloads() -> list[str]:
     """Return the names of the shipped workloads, sorted.
 
+    Examples
+    --------
     >>> workloads()
     ['shop']
     """
@@ -170,8 +182,17 @@ def workloads() -> list[str]:
 def workload(*names: str, ddl: Path | None = None, tables: Sequence[str] = ()) -> Workload:
     """Return the workload with this name, in this file, or of these SQL files.
 
-    ``tables`` are folders of Delta tables whose logs declare them, each FOLDER or NAME=FOLDER.
+    Parameters
+    ----------
+    *names : str
+        Name of a shipped workload, path of a workload file, or paths of SQL files.
+    ddl : Path, optional
+        File with the CREATE TABLE statements for SQL files.
+    tables : sequence of str
+        Folders of Delta tables whose logs declare them, each FOLDER or NAME=FOLDER.
 
+    Examples
+    --------
     >>> list(workload("shop").jobs)
     ['ingest', 'upsert', 'erase', 'report', 'compact']
     """
@@ -206,6 +227,8 @@ def workload(*names: str, ddl: Path | None = None, tables: Sequence[str] = ()) -
 def as_workload(given: Workload | NameOrPath) -> Workload:
     """Return the workload with this name or in this file; a workload is returned unchanged.
 
+    Examples
+    --------
     >>> as_workload(as_workload("shop")).name
     'shop'
     """

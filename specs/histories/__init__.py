@@ -1,1 +1,1 @@
-"""Histories that other tools record: AWDIT, Plume, dbcop, Cobra, Elle, PostgreSQL."""
+"""Readers of histories that other tools record: AWDIT, Plume, dbcop, Cobra, Elle, PostgreSQL."""

@@ -1,9 +1,8 @@
-"""AWDIT's text: ``r KEY VALUE`` and ``w KEY VALUE``, ``-----`` after a transaction, ``=====`` after
-a session.
+"""Reader of AWDIT's text format: ``r KEY VALUE``, ``w KEY VALUE``, and separators.
 
-The session that is one transaction which writes 0 to every key of the file is the initial
-transaction: it is no part of the history, and a read of 0 found nothing. Where there is none, 0 is
-a value like any other, as AWDIT has it; so is a negative number.
+``-----`` ends a transaction, ``=====`` a session. A session with a single transaction that writes 0
+to every key of the file is the initial transaction: it is not part of the history, and a read of 0
+found nothing. If there is none, 0 is an ordinary value, as in AWDIT; so are negative numbers.
 """
 
 from __future__ import annotations
@@ -30,14 +29,17 @@ class _Line:
 
 
 def read_awdit(text: str, file: str) -> RegisterHistory:
-    r"""The history of a text; RecordingError says which line of the file does not read, and why.
+    r"""Return the history in a text; RecordingError with the line and the reason if it does not
+    parse.
 
+    Examples
+    --------
     >>> history = read_awdit("w 0 0\n=====\nr 0 0\nw 0 1\n-----\nr 0 1\n", "h.txt")
     >>> history, history.value
     (2 transactions in 1 session, 3 operations on 1 key, array([-1,  1,  1]))
-    >>> read_awdit("w 0 1\nx 0 2", "h.txt")
+    >>> read_awdit("w 0 1\nx 0 2", "h.txt")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    isolitmus.model.errors.RecordingError: h.txt:2: 'x 0 2' is not one of 'r KEY VALUE', 'w KEY VALUE', '-----' and '====='
+    isolitmus.model.errors.RecordingError: h.txt:2: 'x 0 2' is not one of 'r KEY VALUE', ...
     """
     sessions = _sessions(text, file)
     initial = _initial(sessions)
@@ -68,7 +70,7 @@ def read_awdit(text: str, file: str) -> RegisterHistory:
 
 
 def _sessions(text: str, file: str) -> list[list[list[_Line]]]:
-    """The lines of each transaction of each session; what is empty is none."""
+    """Return the lines of each transaction of each session, without empty ones."""
     sessions: list[list[list[_Line]]] = [[[]]]
     for number, raw in enumerate(text.split("\n"), 1):
         line = raw.strip()
@@ -93,7 +95,7 @@ def _sessions(text: str, file: str) -> list[list[list[_Line]]]:
 
 
 def _initial(sessions: list[list[list[_Line]]]) -> int | None:
-    """The session that is the initial transaction, if there is one."""
+    """Return the index of the session that is the initial transaction, or None."""
     keys = sorted({line.key for session in sessions for part in session for line in part})
     for number, session in enumerate(sessions):
         if (

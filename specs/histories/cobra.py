@@ -1,10 +1,10 @@
-"""Cobra's logs: a folder with a file ``NAME.log`` for each session, big-endian, numbers of 64 bits.
+"""Reader of Cobra's logs: a folder with a file ``NAME.log`` for each session.
 
-``S`` begins a transaction and ``C`` commits it, each with its number; ``W`` has the number of the
-write, the hash of the key and that of the value; ``R`` the transaction and the number of the write
-that it read, the hash of the key and that of the value. The number of a write is its value here:
-Cobra has each once. What is aborted is in no log; of a transaction that is not committed at the end
-of its log nobody saw the end.
+Records are big-endian with numbers of 64 bits. ``S`` begins a transaction and ``C`` commits it,
+each with its number. ``W`` has the number of the write and the hashes of key and value. ``R`` has
+the transaction and number of the write that it read, and the hashes of key and value. The number of
+a write, which is unique in Cobra, serves as its value. Aborted transactions are in no log; the end
+of a transaction that is not committed at the end of its log is unknown.
 """
 
 from __future__ import annotations
@@ -28,22 +28,35 @@ RECORDS = {
     ord("R"): struct.Struct(">QQQQ"),
 }
 NOTHING = {0xBEBEEBEE, 0xDEADBEEF}
-"""What stands for the initial transaction and its writes, and for no transaction and no write."""
+"""Numbers for the initial transaction and its writes, and for no transaction and no write."""
 
 
 def read_cobra(logs: Iterable[tuple[str, bytes]], folder: str) -> RegisterHistory:
-    r"""The history of a folder's logs, each with the name of its file; RecordingError says which
-    byte of which does not read, and why.
+    r"""Return the history in a folder's logs.
 
+    Parameters
+    ----------
+    logs : iterable of (str, bytes)
+        Name and contents of each log file.
+    folder : str
+        Name of the folder, for messages.
+
+    Raises
+    ------
+    RecordingError
+        If a log does not parse; the message has the file, the byte and the reason.
+
+    Examples
+    --------
     >>> log = b"S" + bytes(8) + b"W" + bytes(7) + b"\1" + bytes(16) + b"C" + bytes(8)
     >>> read_cobra([("T0.log", log)], "h")
     1 transaction in 1 session, 1 operation on 1 key
     """
     recording = Recording()
     writes: dict[int, tuple[int, int]] = {}
-    """Of each write: its number here and the transaction that the log says."""
+    # By write: its number in this history, and its transaction in the log.
     reads: list[tuple[str, int, int]] = []
-    """Of the reads of writes: where, the transaction that it is said to be of, and the write."""
+    # Place of each read, with transaction and number of the write that it read.
     record = 0
     for file, data in logs:
         at, name, begun = 0, -1, -1
@@ -108,7 +121,7 @@ def read_cobra(logs: Iterable[tuple[str, bytes]], folder: str) -> RegisterHistor
 def _resolved(
     recording: Recording, writes: dict[int, tuple[int, int]], reads: list[tuple[str, int, int]]
 ) -> RegisterHistory:
-    """A write may stand in a later log than what read it."""
+    """Return the history with reads resolved, as a write may be in a later log than its reads."""
     values = list(writes)
     unknown: dict[int, int] = {}
     for i, number in enumerate(recording.value):

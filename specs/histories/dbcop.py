@@ -1,23 +1,19 @@
-"""dbcop's histories, in bincode and in JSON.
+"""Reader of dbcop's histories, in bincode and in JSON.
 
-dbcop's bincode: little-endian, numbers and lengths of 64 bits, flags of a byte.
+Bincode is little-endian, with numbers and lengths of 64 bits and flags of one byte. A file has five
+numbers (id, nodes, variables, transactions, events), three texts (description, start, end), and the
+sessions, each a list of transactions. A transaction is a list of events and a success flag. An
+event is a write flag, a variable, a value and a success flag. Every variable is initially 0.
+Failures are aborts: a failed transaction with all its events; failed writes of a successful
+transaction become a transaction of their own after it. A failed read read nothing.
 
-Five numbers (id, nodes, variables, transactions, events), three texts (what it is, start, end),
-then the sessions: a list of lists of transactions; a transaction is a list of events and whether it
-succeeded; an event is whether it writes, a variable, a value and whether it succeeded. Every
-variable holds 0 before anybody writes it.
-
-What failed is aborted: a transaction with all that it did, and of one that succeeded the writes
-that did not, as a transaction of their own after it. A read that failed read nothing.
-
-dbcop's JSON: sessions as a list of lists of transactions, alone or as ``data`` of a table.
-
-A transaction has its ``events`` and whether it is ``committed``; an event is ``{"Read":
-{"variable": V, "version": N}}``, ``{"Write": …}`` or, short, ``["r", V, N]`` and ``["w", V, N]``.
-Earlier releases, whose binary form has the same fields, have ``success`` of a transaction, and
-events ``{"write": true, "variable": V, "value": N, "success": true}``, of which those without
-success did nothing. A read of the version null, and of 0 where nobody writes 0 to that variable,
-found nothing.
+In JSON, sessions are a list of lists of transactions, either alone or as ``data`` of an object. A
+transaction has its ``events`` and a flag ``committed``. An event is ``{"Read": {"variable": V,
+"version": N}}``, ``{"Write": …}`` or, in short, ``["r", V, N]`` and ``["w", V, N]``. Earlier
+releases, whose binary form has the same fields, have ``success`` in transactions, and events
+``{"write": true, "variable": V, "value": N, "success": true}``; events without success had no
+effect. A read of version null found nothing, and so did a read of 0 if no transaction writes 0 to
+that variable.
 """
 
 from __future__ import annotations
@@ -39,28 +35,28 @@ if TYPE_CHECKING:
 __all__ = ["EVENT", "read_dbcop", "read_dbcop_json"]
 
 EVENT = np.dtype([("write", "u1"), ("variable", "<u8"), ("value", "<u8"), ("success", "u1")])
-"""An event, 18 bytes; its flags are 0 or 1."""
+"""Layout of an event, 18 bytes; its flags are 0 or 1."""
 NUMBER = struct.Struct("<Q")
 
 
 @dataclass
 class _Cursor:
-    """Where the reading of a file has come."""
+    """Position of the parser in a file."""
 
     data: bytes
     file: str
     at: int = 0
 
     def number(self, what: str) -> int:
-        """The next 64 bits."""
+        """Return the next 64 bits."""
         self.room(NUMBER.size, what)
         (found,) = NUMBER.unpack_from(self.data, self.at)
         self.at += NUMBER.size
         return int(found)
 
     def count(self, least: int, what: str) -> int:
-        """A length of a list whose elements have so many bytes at least, held against what is
-        left.
+        """Return the length of a list, checked against the bytes left: each element has `least` at
+        least.
         """
         start = self.at
         length = self.number(f"the number of {what}")
@@ -73,19 +69,19 @@ class _Cursor:
         return length
 
     def text(self, what: str) -> None:
-        """A text that says nothing about the history."""
+        """Skip a text that does not affect the history."""
         length = self.count(1, f"bytes of {what}")
         self.at += length
 
     def room(self, size: int, what: str) -> None:
-        """RecordingError unless so many bytes are left."""
+        """Raise RecordingError unless `size` bytes are left."""
         if size > len(self.data) - self.at:
             raise RecordingError(
                 f"{self.file}: the file ends at byte {len(self.data):,}, before it says {what}"
             )
 
     def flag(self, what: str) -> bool:
-        """The next byte, 0 or 1."""
+        """Return the next byte, which must be 0 or 1."""
         self.room(1, what)
         found = self.data[self.at]
         if found > 1:
@@ -97,12 +93,14 @@ class _Cursor:
 
 
 def read_dbcop(data: bytes, file: str) -> RegisterHistory:
-    """The history of a file; RecordingError says which byte or record does not read, and why.
+    """Return the history in a file; RecordingError with the byte or record if it does not parse.
 
+    Examples
+    --------
     >>> read_dbcop(bytes(40), "h.bincode")
     Traceback (most recent call last):
-    isolitmus.model.errors.RecordingError: h.bincode: the file ends at byte 40, before it says the number of bytes of \
-what it is
+    isolitmus.model.errors.RecordingError: h.bincode: the file ends at byte 40, before it says the \
+number of bytes of what it is
     """
     cursor = _Cursor(data, file)
     for what in ("id", "nodes", "variables", "transactions", "events"):
@@ -159,9 +157,20 @@ def _columns(
     succeeded: NDArray[np.bool_],
     lengths: list[int],
 ) -> RegisterHistory:
-    """Twice the number of a transaction stands for what it did, one more for those of its writes
-    that failed.
+    """Return the history of successful and failed parts of transactions.
+
+    Parameters
+    ----------
+    events : ndarray of EVENT, shape (n_events,)
+        All events, transaction by transaction.
+    sessions : ndarray of int64, shape (n_sessions,)
+        Number of transactions of the session.
+    succeeded : ndarray of bool, shape (n_transactions,)
+        Whether the transaction succeeded.
+    lengths : list of int
+        Number of events of each transaction.
     """
+    # Part 2t stands for the events of transaction t, part 2t + 1 for its failed writes.
     count = len(succeeded)
     whole = 2 * np.arange(count)
     owner = np.repeat(np.arange(count), lengths)
@@ -170,7 +179,7 @@ def _columns(
     kept = np.nonzero(good | writes)[0]
     kept = kept[np.argsort(part[kept], kind="stable")]
     parts, counts = np.unique(np.concatenate((whole, part[kept])), return_counts=True)
-    counts -= parts % 2 == 0
+    counts -= parts % 2 == 0  # `whole` counted each transaction once in addition to its events
     variables, key = np.unique(events["variable"], return_inverse=True)
     value = events["value"][kept].astype(np.int64)
     value[value == 0] = INITIAL
@@ -193,15 +202,16 @@ WORDS = {"r": False, "Read": False, "w": True, "Write": True}
 
 
 def read_dbcop_json(value: Any, file: str) -> RegisterHistory:
-    """The history that a value in JSON holds; RecordingError says which part of it does not read,
-    and why.
+    """Return the history in a JSON value; RecordingError with the place if it does not parse.
 
+    Examples
+    --------
     >>> read_dbcop_json([[{"events": [["w", 0, 1], ["r", 1, None]], "committed": True}]], "h.json")
     1 transaction in 1 session, 2 operations on 2 keys
     >>> read_dbcop_json([[{"events": [["w", 0, -1]], "committed": True}]], "h.json")
     Traceback (most recent call last):
-    isolitmus.model.errors.RecordingError: h.json: session 1, transaction 1, event 1: '-1' is not a version of a write; \
-expected a number from 0 to 9223372036854775807
+    isolitmus.model.errors.RecordingError: h.json: session 1, transaction 1, event 1: '-1' is not \
+a version of a write; expected a number from 0 to 9223372036854775807
     """
     if isinstance(value, dict):
         value = value.get("data")

@@ -1,8 +1,8 @@
-"""EDN, as Jepsen writes its histories: the forms of a text, each with its line.
+"""Parser of EDN, in which Jepsen writes its histories: forms of a text with their lines.
 
-A keyword, a text in quotes, a symbol, a number that is not whole and a character are the letters
-that stand in the file (``:ok``, ``"x"``), so that no two of them are one; lists, vectors and sets
-are tuples. What a tag says of a form is dropped.
+A keyword, a quoted text, a symbol, a number that is not an integer, and a character become the
+string in the file (``:ok``, ``"x"``), so that no two of them are equal. Lists and vectors are
+tuples, sets are frozensets. The tag of a form is dropped.
 """
 
 from __future__ import annotations
@@ -33,28 +33,31 @@ WHOLE = re.compile(r"[+-]?[0-9]+N?", re.ASCII)
 NUMBER = re.compile(r"[+-]?[0-9]+(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?M?|[+-]?[0-9]+/[0-9]+", re.ASCII)
 LIKE_NUMBER = re.compile(r"[+-]?[0-9]")
 LONGEST = 1_000
-"""The digits of a number."""
+"""Maximum number of digits of a number."""
 CLOSES = {"[": "]", "(": ")", "{": "}", "#{": "}"}
 WORDS = {"nil": None, "true": True, "false": False}
 
 
 @dataclass(slots=True)
 class _Form:
-    """A form that is not closed yet; of the whole text, none opens it."""
+    """Form that is not closed yet; for the whole text, ``opened`` is empty."""
 
     opened: str
     at: int
     items: list[Any] = field(default_factory=list)
     places: list[int] = field(default_factory=list)
     dropped: int = 0
-    """How many of the next forms are to be left out."""
+    """Number of next forms that are left out."""
     tagged: bool = False
 
 
 def read_edn_forms(text: str, file: str) -> list[tuple[int, Any]]:
-    """The forms of a text with the line where each begins; of a text that is one vector or list,
-    what is in it.
+    """Return the forms of a text with the lines where they begin.
 
+    If the text is a single vector or list, return its elements instead.
+
+    Examples
+    --------
     >>> read_edn_forms('{:f :txn, :value [[:r 3 nil]]} ; read', "h.edn")
     [(1, {':f': ':txn', ':value': ((':r', 3, None),)})]
     >>> read_edn_forms("[1 [2", "h.edn")
@@ -65,8 +68,10 @@ def read_edn_forms(text: str, file: str) -> list[tuple[int, Any]]:
 
 
 def write_edn(form: Any) -> str:
-    """A form as EDN has it.
+    """Return a form in EDN.
 
+    Examples
+    --------
     >>> write_edn({":value": ((":r", 3, None),)})
     '{:value [[:r 3 nil]]}'
     """
@@ -143,7 +148,7 @@ class _Nesting:
             self.refuse(at, f"expected '{CLOSES[form.opened]}', found '{sign}'")
         self.refuse_open(form, at)
         self.stack.pop()
-        if form.opened == "#{":  # a set has no order that a read could have seen
+        if form.opened == "#{":  # a set has no order that a read could observe
             try:
                 return frozenset(form.items), form.at
             except TypeError:
@@ -172,7 +177,7 @@ class _Nesting:
         return word
 
     def refuse_open(self, form: _Form, at: int) -> None:
-        """A tag and ``#_`` are of the form after them."""
+        """Refuse a tag or ``#_`` that no form follows."""
         if form.tagged or form.dropped:
             self.refuse(at, "a form is missing after '#'")
 

@@ -1,14 +1,13 @@
-"""Elle's histories of transactions: what processes invoked, and how it ended; registers, or lists
-and appends to them.
+"""Reader of Elle's histories: invocations and completions of transactions on registers or lists.
 
-``:ok`` is committed, ``:fail`` aborted; after ``:info``, and where nothing follows an invocation,
-nobody saw the end. What those that are not committed read is not known: they have only writes. A
-process is a session; who is not numbered (the nemesis) is none. The order of the file is the order
-in time: the place of its invocation is when a transaction began.
+``:ok`` is committed, ``:fail`` aborted. After ``:info``, or if no completion follows an invocation,
+the end is unknown. Reads of transactions that are not committed are unknown, so only their writes
+are kept. A process is a session; processes without a number (the nemesis) are ignored. The order of
+the file is the order in time: a transaction began at the position of its invocation.
 
-Real time is unknown in two kinds of files. A file may have ends alone, without an invocation; a
-transaction that names no process is then a session of its own. Or indexes begin anew for each
-process: they order each session, and nothing else.
+Real time is unknown in two kinds of files. A file may have only completions; a transaction without
+a process is then a session of its own. Or indexes restart for each process: they order each session
+and nothing else.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ COMPLETIONS = {"ok": COMMITTED, "fail": ABORTED, "info": UNKNOWN}
 
 @dataclass(frozen=True, slots=True)
 class _Access:
-    """One read, write or append of a transaction, as it stands in the file."""
+    """Read, write or append of a transaction, as in the file."""
 
     word: str
     key: int | str
@@ -62,19 +61,32 @@ class _Invocation:
 def read_elle(
     records: Iterable[tuple[int, Any]], file: str, mark: str = ""
 ) -> RegisterHistory | ListHistory:
-    """The history that operations make, each with its line; ``mark``: with what words begin (in EDN
-    ``:``).
+    """Return the history of operations.
 
-    RecordingError says which operation is wrong, and why.
+    Parameters
+    ----------
+    records : iterable of (int, object)
+        Line and parsed form of each operation.
+    file : str
+        Name of the file, for messages.
+    mark : str
+        Prefix of keywords (``:`` in EDN).
 
+    Raises
+    ------
+    RecordingError
+        If an operation is wrong; the message says why.
+
+    Examples
+    --------
     >>> begin = {"type": "invoke", "process": 0, "value": [["w", "x", 2], ["r", "y", None]]}
     >>> end = {"type": "ok", "process": 0, "value": [["w", "x", 2], ["r", "y", None]]}
     >>> read_elle([(1, begin), (2, end)], "h.json")
     1 transaction in 1 session, 2 operations on 2 keys
     >>> read_elle([(1, begin), (2, begin)], "h.json")
     Traceback (most recent call last):
-    isolitmus.model.errors.RecordingError: h.json:2: process 0 invokes a transaction while its last one (line 1) goes on; \
-its end would be right
+    isolitmus.model.errors.RecordingError: h.json:2: process 0 invokes a transaction while its \
+last one (line 1) goes on; its end would be right
     """
     reader = _Operations(file, mark)
     for place, (line, record) in enumerate(records):
@@ -85,7 +97,7 @@ its end would be right
 
 
 class _Operations:
-    """The operations of a file, invocations and what became of them."""
+    """State of the parser: invocations and completions of a file."""
 
     def __init__(self, file: str, mark: str) -> None:
         self.file, self.mark = file, mark
@@ -93,24 +105,20 @@ class _Operations:
         self.going: dict[int | str, _Invocation] = {}
         self.crashed: dict[int | str, int] = {}
         self.first: tuple[bool, int] | None = None
-        """Whether the first transaction was invoked, and its line; if not, the file has ends
-        alone.
-        """
+        # Whether the first transaction was invoked, and its line; if not, there are only ends.
         self.indexes: dict[int, int] = {}
-        """The first line with each index."""
+        # First line with each index.
         self.latest: dict[int | str | None, tuple[int, int]] = {}
-        """The last index of each process, and its line."""
+        # Last index of each process, and its line.
         self.index: tuple[int, int] | None = None
         self.falls: tuple[int, str] | None = None
-        """The line of the first index that is not above the one before it, and what is wrong with
-        it.
-        """
+        # Line of the first index that is not above its predecessor, and the problem.
         self.is_index_repeated = False
         self.kinds: dict[str, int] = {}
-        """The first line with each kind of write."""
+        # First line with each kind of write.
 
     def take(self, place: int, line: int, record: Any) -> None:
-        """The next operation."""
+        """Process the next operation."""
         if not isinstance(record, dict):
             self.refuse(
                 line,
@@ -171,7 +179,7 @@ class _Operations:
             begun.ended = place
 
     def appends(self) -> bool:
-        """Whether these are lists; where nothing is written the reads say it."""
+        """Return whether the history is one of lists; without writes, the reads determine it."""
         for begun in self.going.values():
             begun.steps = [step for step in begun.steps if step.word != "r"]
         if len(self.kinds) > 1:
@@ -185,19 +193,20 @@ class _Operations:
         return any(isinstance(s.value, (list, tuple)) for t in self.done for s in t.steps)
 
     def refuse(self, line: int, why: str) -> NoReturn:
-        """RecordingError about an operation."""
+        """Raise RecordingError about an operation."""
         raise RecordingError(f"{self.file}:{line}: {why}")
 
     def shown(self, value: Any) -> str:
-        """A value as it stands in the file."""
+        """Return a value in the notation of the file."""
         return brief(write_edn(value) if self.mark else json.dumps(value))
 
     def _of(self, record: dict[Any, Any], word: str) -> Any:
         return record.get(self.mark + word)
 
     def timed(self) -> bool:
-        """Whether the order of the file is that of time: whole transactions, and indexes of the
-        whole file.
+        """Return whether the file is in the order of time.
+
+        This requires invocations and completions, and indexes that increase through the whole file.
         """
         if self.falls is not None and not self.is_index_repeated:
             self.refuse(*self.falls)
@@ -277,7 +286,7 @@ class _Operations:
         return _Access(word, key, value)
 
     def _same(self, line: int, begun: _Invocation, steps: list[_Access]) -> list[_Access]:
-        """What became of the steps that were invoked."""
+        """Return the completed steps, which must be those that were invoked."""
         if [_asked(step) for step in steps] != [_asked(step) for step in begun.steps]:
             self.refuse(
                 line,
@@ -288,7 +297,7 @@ class _Operations:
 
 
 def _asked(step: _Access) -> tuple[str, int | str, Any]:
-    """What an invocation says of a step."""
+    """Return the part of a step that its invocation contains."""
     return step.word, step.key, None if step.word == "r" else step.value
 
 

@@ -1,12 +1,8 @@
-"""PostgreSQL's isolation tests: specs, and what isolationtester printed of them.
+"""Reader of PostgreSQL's isolation tests: ``NAME.spec``, and isolationtester's output ``NAME.out``.
 
-PostgreSQL's isolation tests: ``NAME.spec``, and what isolationtester printed of it, ``NAME.out``.
-
-The layout of a spec is that of src/test/isolation/README in PostgreSQL's sources. Which
-permutations there were is read from what was printed: a spec that lists none has all of them.
-
-What isolationtester prints: each permutation, its steps as they are sent and end, the rows of
-queries, errors.
+The layout of a spec is that of src/test/isolation/README in PostgreSQL's sources. The permutations
+are taken from the output: a spec that lists none has all of them. The output has, for each
+permutation, its steps when they are sent and when they end, rows of queries, and errors.
 """
 
 from __future__ import annotations
@@ -42,12 +38,18 @@ IDLE = re.compile(r"\S+: (NOTICE|WARNING):  .*")
 
 
 def read_pg_output(text: str, file: str, spec: IsolationSpec) -> tuple[Permutation, ...]:
-    r"""The permutations that a text reports; RecordingError for a text that is not of this spec. A
-    line in a permutation of which nobody knows what it says is that permutation's ``problem``.
+    r"""Return the permutations in an output; RecordingError if it does not belong to the spec.
 
+    A line of a permutation that is not understood becomes that permutation's ``problem``.
+
+    Examples
+    --------
     >>> from isolitmus.specs.histories.pg_isolation import read_pg_spec
     >>> spec = read_pg_spec("session a\nstep r { SELECT 1; }", "h.spec")
-    >>> said = "Parsed test spec with 1 sessions\n\nstarting permutation: r\nstep r: SELECT 1;\n?\n-\n1\n(1 row)\n"
+    >>> said = (
+    ...     "Parsed test spec with 1 sessions\n\nstarting permutation: r\n"
+    ...     "step r: SELECT 1;\n?\n-\n1\n(1 row)\n"
+    ... )
     >>> read_pg_output(said, "h.out", spec)[0].happenings
     (Happening(step='r', sent=True, ended=True, printed=(Printed(rows=(('1',),)),), error=''),)
     """
@@ -77,7 +79,7 @@ def read_pg_output(text: str, file: str, spec: IsolationSpec) -> tuple[Permutati
 
 
 class _Report:
-    """The lines of one permutation, and where in them the reader is."""
+    """Lines of one permutation, with the position of the parser."""
 
     def __init__(self, spec: IsolationSpec, file: str, lines: list[str], at: int) -> None:
         self.spec, self.file, self.lines, self.at = spec, file, lines, at
@@ -123,7 +125,7 @@ class _Report:
         return Happening(name, True, not line.endswith(WAITING), *self._results())
 
     def _results(self) -> tuple[tuple[Printed, ...], str]:
-        """What is printed up to the next step, and the error."""
+        """Return the rows printed up to the next step, and the error."""
         printed: list[Printed] = []
         error = ""
         while self.at < len(self.lines):
@@ -164,15 +166,18 @@ class _Report:
 
 
 TOKEN = re.compile(
-    r'(?P<blank>\s+|\#[^\n]*)|\{(?P<sql>[^}]*)\}|(?P<word>[A-Za-z0-9_]+)|"(?P<quoted>(?:[^"\n]|"")*)"|(?P<sign>[(),*])'
+    r"(?P<blank>\s+|\#[^\n]*)|\{(?P<sql>[^}]*)\}|(?P<word>[A-Za-z0-9_]+)"
+    r'|"(?P<quoted>(?:[^"\n]|"")*)"|(?P<sign>[(),*])'
 )
 PARTS = ("setup", "teardown", "session", "step", "permutation")
 
 
 def pg_test(path: Path) -> tuple[IsolationSpec, tuple[Permutation, ...]]:
-    """A spec with the permutations that its expected output reports; that is beside it or in
+    """Return a spec with the permutations in its expected output, which is beside it or in
     ``../expected``.
 
+    Examples
+    --------
     >>> from pathlib import Path
     >>> pg_test(Path("nowhere.spec"))
     Traceback (most recent call last):
@@ -191,10 +196,12 @@ def pg_test(path: Path) -> tuple[IsolationSpec, tuple[Permutation, ...]]:
 
 
 def read_pg_spec(text: str, file: str) -> IsolationSpec:
-    r"""The sessions of a spec; RecordingError says which line of the file does not read, and why.
+    r"""Return the spec in a text; RecordingError with the line and the reason if it does not parse.
 
-    >>> spec = read_pg_spec("setup { CREATE TABLE t (i int); }\nsession a\nstep r { SELECT i FROM t; }", "h.spec")
-    >>> spec.steps["r"].sql
+    Examples
+    --------
+    >>> text = "setup { CREATE TABLE t (i int); }\nsession a\nstep r { SELECT i FROM t; }"
+    >>> read_pg_spec(text, "h.spec").steps["r"].sql
     SqlBlock(text='SELECT i FROM t;', line=3)
     >>> read_pg_spec("session a\nstep r SELECT", "h.spec")
     Traceback (most recent call last):
@@ -204,7 +211,7 @@ def read_pg_spec(text: str, file: str) -> IsolationSpec:
 
 
 class _Token(NamedTuple):
-    """A token by its kind (``sql``, ``word``, ``quoted``, ``sign``), its text, and its line."""
+    """Token: its kind (``sql``, ``word``, ``quoted``, ``sign``), its text, and its line."""
 
     kind: str
     text: str
@@ -282,7 +289,7 @@ class _SpecReader:
         return self.tokens[self.at - 1] if self.at <= len(self.tokens) else None
 
     def _part(self) -> _Token | None:
-        """What begins the next part, None at the end."""
+        """Return the word that begins the next part, or None at the end."""
         token = self._next()
         if token is not None and (token.kind, token.text in PARTS) != ("word", True):
             raise self._wrong(token, ", ".join(PARTS[:-1]) + " or permutation")

@@ -1,7 +1,7 @@
-"""Plume's and PolySI's text: ``r(KEY,VALUE,SESSION,TRANSACTION)`` and ``w(…)``, one a line.
+"""Reader of the text format of Plume and PolySI: ``r(KEY,VALUE,SESSION,TRANSACTION)``, ``w(…)``.
 
-Every key holds 0 before anybody writes it. Transaction −1 says that a write was aborted, and not of
-which transaction it was: each is one of its own.
+Each line is one operation. Every key is initially 0. Transaction −1 marks an aborted write of an
+unknown transaction: each such write is a transaction of its own.
 """
 
 from __future__ import annotations
@@ -20,8 +20,11 @@ BELOW = re.compile(r"\( *[0-9]+ *, *-")
 
 
 def read_plume(text: str, file: str) -> RegisterHistory:
-    r"""The history of a text; RecordingError says which line of the file does not read, and why.
+    r"""Return the history in a text; RecordingError with the line and the reason if it does not
+    parse.
 
+    Examples
+    --------
     >>> history = read_plume("r(5,0,0,0)\nw(5,1,0,0)\nr(5,1,1,1)\n", "h.txt")
     >>> history, history.value
     (2 transactions in 2 sessions, 3 operations on 1 key, array([-1,  1,  1]))
@@ -30,7 +33,7 @@ def read_plume(text: str, file: str) -> RegisterHistory:
     names = _names(text)
     numbers = {name: number for number, name in enumerate(names)}
     begun: dict[int, tuple[int, int, int]] = {}
-    """Of each transaction: its number here, its session and its first line."""
+    # By transaction: its number in this history, its session and its first line.
     latest: dict[int, int] = {}
     for number, raw in enumerate(text.split("\n"), 1):
         line = raw.strip()
@@ -78,7 +81,9 @@ def read_plume(text: str, file: str) -> RegisterHistory:
 
 
 def _names(text: str) -> list[int]:
-    """All values, sorted, if some are below 0, for which no column has a number; else none."""
+    """Return all values, sorted, if some are negative and cannot be column numbers; else an empty
+    list.
+    """
     if BELOW.search(text) is None:
         return []
     return sorted({int(found[3]) for found in OPERATION.finditer(text)})

@@ -1,4 +1,4 @@
-"""A recorded history in a file or a folder: its format is found by its content."""
+"""Reader of a recorded history in a file or folder, with detection of its format by content."""
 
 from __future__ import annotations
 
@@ -40,22 +40,25 @@ BEGINNINGS = {
     "plume": re.compile(r"\s*[rw]\("),
     "awdit": re.compile(r"\s*(?:[rw]\s|-|=)"),
     "dbcop": re.compile(
-        r'\s*(?:\[\s*(?:\]\s*\Z|\[)|\{\s*"(?:(?:id|params|info|start|end|data)"\s*:|(?s:.{0,1000}?)"data"\s*:\s*\[))'
+        r'\s*(?:\[\s*(?:\]\s*\Z|\[)|\{\s*"(?:(?:id|params|info|start|end|data)"\s*:'
+        r'|(?s:.{0,1000}?)"data"\s*:\s*\[))'
     ),
     "elle": re.compile(r"[\s,]*[\[({#;]"),
 }
-"""How a text of each format begins; the first one that fits is it."""
+"""Pattern of the beginning of a text in each format; the first match determines the format."""
 GZIP = b"\x1f\x8b"
-"""How what gzip has packed begins."""
+"""First bytes of gzip data."""
 JSON = re.compile(r'\s*\[\s*(?:\{\s*["}]|\])')
 JSON_LINE = re.compile(r'\s*\{\s*"')
-"""How one operation a line begins."""
+"""Beginning of a file with one JSON operation per line."""
 
 
 def recorded_files(path: Path) -> list[Path]:
-    """The histories in a folder that is none itself, by the ends of their names; else the path
+    """Return the histories in a folder, by file extension; a path that is a history is returned
     alone.
 
+    Examples
+    --------
     >>> recorded_files(Path("nowhere.edn"))
     [PosixPath('nowhere.edn')]
     """
@@ -74,16 +77,29 @@ def recorded_history(
     path: str | Path,
     format: str = "auto",  # noqa: A002 - the option's name
 ) -> RegisterHistory | ListHistory:
-    """The history that another tool recorded in a file, or in a folder of its logs.
+    """Return the history that another tool recorded in a file, or in a folder of its logs.
 
-    RecordingError says in one sentence where it does not read and what would have been right.
+    Parameters
+    ----------
+    path : str or Path
+        File or folder.
+    format : str
+        Format of the history; ``auto`` detects it.
 
+    Raises
+    ------
+    RecordingError
+        If it does not parse; the message has the place, the problem and a fix.
+
+    Examples
+    --------
     >>> recorded_history("nowhere.edn")
     Traceback (most recent call last):
     isolitmus.model.errors.RecordingError: cannot read nowhere.edn: No such file or directory
     >>> recorded_history("h.edn", "ele")
     Traceback (most recent call last):
-    isolitmus.model.errors.RecordingError: unknown format 'ele' of recorded histories; did you mean 'elle'?
+    isolitmus.model.errors.RecordingError: unknown format 'ele' of recorded histories; did you \
+mean 'elle'?
     """
     if format not in ("auto", *RECORDED):
         raise RecordingError(
@@ -104,8 +120,10 @@ def recorded_history(
 
 
 def read_recorded(data: bytes, path: Path, form: str = "auto") -> RegisterHistory | ListHistory:
-    r"""The history that the bytes of a file hold.
+    r"""Return the history in the bytes of a file, perhaps compressed by gzip.
 
+    Examples
+    --------
     >>> read_recorded(b"r(5,0,0,0)\nw(5,1,0,0)\n", Path("h.txt"))
     1 transaction in 1 session, 2 operations on 1 key
     """
@@ -143,7 +161,7 @@ def read_recorded(data: bytes, path: Path, form: str = "auto") -> RegisterHistor
 
 
 def _unpacked(data: bytes, file: str) -> bytes:
-    """What gzip has packed; RecordingError if that is damaged, or too large."""
+    """Return data unpacked by gzip; RecordingError if they are damaged or too large."""
     found = bytearray()
     try:
         with gzip.open(BytesIO(data)) as packed:
@@ -164,7 +182,7 @@ def _json(text: str, file: str) -> Any:
 
 
 def _json_lines(text: str, file: str) -> Iterator[tuple[int, Any]]:
-    """The values of a text with one a line, each with its line."""
+    """Yield the values of a text with one JSON value per line, each with its line."""
     for number, line in enumerate(text.split("\n"), 1):
         if line.strip():
             yield number, _json(line, f"{file}:{number}")

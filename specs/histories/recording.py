@@ -1,6 +1,4 @@
-"""What the readers have in common: operations as a file has them, in any order of sessions, become
-columns.
-"""
+"""Common parts of history readers: builder that turns operations in any order into columns."""
 
 from __future__ import annotations
 
@@ -21,19 +19,21 @@ if TYPE_CHECKING:
 __all__ = ["ENDINGS", "GREATEST", "NEVER", "RECORDED", "Recording", "read_natural"]
 
 RECORDED = ("awdit", "cobra", "dbcop", "elle", "plume")
-"""The formats of recorded histories, by the tools that have them."""
+"""Formats of recorded histories, named after their tools."""
 ENDINGS = (".bincode", ".edn", ".json", ".log", ".txt")
-"""How the names of files end that hold one."""
+"""File extensions of recorded histories."""
 
 GREATEST = 2**63 - 1
-"""The greatest number that a column holds."""
+"""Greatest number that a column holds."""
 NEVER = GREATEST
-"""When a transaction ended of which nobody saw the end: later than anything."""
+"""End of a transaction whose end was not observed: later than any other time."""
 
 
 class Recording:
-    """A history while it is read.
+    """Builder of a register history, to which operations are added in any order of sessions.
 
+    Examples
+    --------
     >>> recording = Recording()
     >>> t = recording.begin("s")
     >>> recording.add(t, True, "x", 7, line=1)
@@ -57,7 +57,7 @@ class Recording:
     def begin(
         self, session: Hashable, status: int = COMMITTED, started: int = 0, ended: int = NEVER
     ) -> int:
-        """The next transaction of a session, by its number."""
+        """Add a transaction to a session and return its number."""
         self.session.append(self.sessions.setdefault(session, len(self.sessions)))
         self.status.append(status)
         self.started.append(started)
@@ -65,7 +65,7 @@ class Recording:
         return len(self.session) - 1
 
     def add(self, transaction: int, is_write: bool, key: Hashable, value: int, line: int) -> None:
-        """The next operation of a transaction."""
+        """Add an operation to a transaction."""
         self.transaction.append(transaction)
         self.is_write.append(is_write)
         self.key.append(self.keys.setdefault(key, len(self.keys)))
@@ -73,14 +73,24 @@ class Recording:
         self.line.append(line)
 
     def operations(self) -> NDArray[int64]:
-        """The operations in the order of the columns, each by its place as it was added."""
+        """Return the insertion index of each operation in the order of the columns, as an array of
+        int64.
+        """
         return np.argsort(self._rank()[_column(self.transaction)], kind="stable")
 
     def history(
         self, values: Sequence[object] = (), *, timed: bool = False, unit: str = "line"
     ) -> RegisterHistory:
-        """The columns; ``timed``: with when each transaction began and ended; ``unit``: what its
-        lines are.
+        """Return the history as columns.
+
+        Parameters
+        ----------
+        values : sequence of object
+            Value that each number stands for; empty if a number stands for itself.
+        timed : bool
+            Whether begins and ends of transactions are known.
+        unit : str
+            Unit of the line numbers: ``line`` or ``record``.
         """
         order, operations = self._order(), self.operations()
         counts = np.bincount(_column(self.transaction), minlength=len(order))[order]
@@ -111,11 +121,16 @@ class Recording:
 
 
 def read_natural(digits: str, place: str) -> int:
-    """The number that digits say; RecordingError for one that no column holds.
+    """Return the number that digits denote; RecordingError if no column holds it.
 
+    Examples
+    --------
+    >>> read_natural("0012", "h.txt:1")
+    12
     >>> read_natural("9223372036854775808", "h.txt:1")
     Traceback (most recent call last):
-    isolitmus.model.errors.RecordingError: h.txt:1: '9223372036854775808' is larger than 9223372036854775807
+    isolitmus.model.errors.RecordingError: h.txt:1: '9223372036854775808' is larger than \
+9223372036854775807
     """
     significant = digits.lstrip("0") or "0"
     if len(significant) > len(str(GREATEST)) or (number := int(significant)) > GREATEST:

@@ -1,1 +1,1 @@
-"""The language of specs, a fragment of herd's cat: grammar, parser, printer, mutants."""
+"""Language of specs, a fragment of herd's cat: grammar, parser, printer, mutants."""

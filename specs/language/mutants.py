@@ -1,15 +1,10 @@
-r"""Mutants of specs: every spec that differs by one operator.
+r"""Mutants of specs: all specs that differ by one operator, each parsed back from its own text.
 
-The mutants of a spec: every other spec that one operator of its tree makes, each read back from its
-own text.
-
-A statement is dropped, of an engine with locks a clause; an acyclic, irreflexive or empty axiom
-asks for another of the three (not in a protocol, whose commits are checked by axioms that are
-empty); of ``|``, ``&`` and ``;`` one part is dropped, a bracket among them; ``|`` becomes ``&`` and
-the other way round; what ``\`` takes away stays; ``+ * ? ^-1 ~`` are dropped. A ``let`` is changed
-in all places that use it.
-
-A mutant: a spec that is another one but for a single change of its text.
+A statement is dropped, or a clause of an engine with locks. An acyclic, irreflexive or empty axiom
+becomes another of the three (not in a protocol, whose commits are checked by empty axioms). One
+part of ``|``, ``&`` and ``;`` is dropped, including brackets. ``|`` becomes ``&`` and vice versa.
+The right side of ``\`` is dropped; ``+ * ? ^-1 ~`` are dropped. A ``let`` is changed in all places
+that use it.
 """
 
 from __future__ import annotations
@@ -37,22 +32,22 @@ __all__ = ["Mutant", "is_commit_check", "make_mutants"]
 
 @dataclass(frozen=True, slots=True)
 class Mutant(ReadableRepr):
-    """One change of one statement of a spec."""
+    """Spec that differs from another one by a single change of one statement."""
 
     number: int
-    """Which one of the spec's mutants, from 1."""
+    """Number among the mutants of the spec, from 1."""
     was: str
-    """The statement as it was."""
+    """Original statement."""
     becomes: str
-    """The statement as it is now; empty if it was dropped."""
+    """Changed statement; empty if it was dropped."""
     what: str
-    """The change, in words."""
+    """Change, in words."""
     spec: Spec
-    """The spec with this change."""
+    """Spec with this change."""
 
     @property
     def change(self) -> str:
-        """By what an argument calls it: the new statement, or ``without`` and the old one."""
+        """Name of the change in an argument: the new statement, or ``without`` and the old one."""
         return self.becomes or f"without {self.was}"
 
     def __repr__(self) -> str:
@@ -64,8 +59,10 @@ SWAPPED: dict[BinaryOp, BinaryOp] = {"|": "&", "&": "|"}
 
 
 def make_mutants(spec: Spec) -> tuple[Mutant, ...]:
-    """All of them without repeats, in the order of the text.
+    """Return all mutants without duplicates, in the order of the text.
 
+    Examples
+    --------
     >>> from isolitmus.specs import level
     >>> for mutant in make_mutants(level("read-committed"))[:4]:
     ...     print(mutant)
@@ -86,9 +83,12 @@ def make_mutants(spec: Spec) -> tuple[Mutant, ...]:
 
 
 def is_commit_check(spec: Spec) -> bool:
-    """Whether a spec is a protocol whose axioms are asked at commits; a level, or one that judges
-    what an engine with locks has done, is none.
+    """Return whether a spec is a protocol whose axioms are checked at commits.
 
+    A level, or a spec that judges the runs of an engine with locks, is not.
+
+    Examples
+    --------
     >>> from isolitmus.specs import level, protocol
     >>> is_commit_check(protocol("delta-serializable")), is_commit_check(level("row-once"))
     (True, False)
@@ -103,7 +103,7 @@ def _reread(changed: Spec, number: int) -> Spec:
 
 
 def _meaning(spec: Spec) -> tuple[object, ...]:
-    """What two specs have in common that are one spec, however many lets they are made of."""
+    """Return a normal form that is equal for equal specs, however they are divided into lets."""
     of = spec.definitions
     parts: Iterable[Axiom | Unsaid | Label] = (*spec.axioms, *spec.silences, *spec.labels)
     meaning = (replace(part, expr=_flat(unfold(part.expr, of))) for part in parts)
@@ -112,7 +112,7 @@ def _meaning(spec: Spec) -> tuple[object, ...]:
 
 
 def _flat(expr: CatExpr) -> CatExpr:
-    """The expression with chains of ``|``, ``&`` and ``;`` leaning to the left."""
+    """Return the expression with left-associative chains of ``|``, ``&`` and ``;``."""
     match expr:
         case Binary("\\", left, right):
             return Binary("\\", _flat(left), _flat(right))
@@ -162,9 +162,7 @@ def _changed_specs(spec: Spec) -> Iterator[tuple[str, str, str, Spec]]:
 
 
 def _clauses_hold(spec: Spec, clauses: tuple[Clause, ...]) -> bool:
-    """Whether a format takes these clauses for a protocol of it: it is one still, and lacks
-    nothing.
-    """
+    """Return whether the format accepts these clauses as a complete protocol."""
     of = format_named(spec.format or DELTA).clauses
     if of is None or not (clauses or spec.axioms):
         return False
@@ -180,7 +178,7 @@ def _said(axiom: Axiom) -> str:
 
 
 def _used(spec: Spec) -> list[str]:
-    """The lets that an axiom, a silence or a label is made of."""
+    """Return the lets that some axiom, silence or label uses."""
     parts: Iterable[Axiom | Unsaid | Label] = (*spec.axioms, *spec.silences, *spec.labels)
     exprs = [part.expr for part in parts]
     found: set[str] = set()
@@ -205,7 +203,7 @@ def _changed_axioms(axiom: Axiom, protocol: bool) -> Iterator[tuple[Axiom, str]]
 
 
 def _changes(expr: CatExpr) -> Iterator[tuple[CatExpr, str]]:
-    """Every expression that one operator less, or another one, makes of this."""
+    """Yield every expression with one operator dropped or replaced."""
     match expr:
         case Binary("\\", left, right):
             yield left, f"\\ {_text(right)} dropped"
@@ -236,7 +234,7 @@ def _changed_chains(parts: list[CatExpr], op: BinaryOp) -> Iterator[tuple[CatExp
 
 
 def _parts(expr: CatExpr, op: BinaryOp) -> list[CatExpr]:
-    """What a chain of one operator joins."""
+    """Return the operands of a chain of one operator."""
     if isinstance(expr, Binary) and expr.op == op:
         return [*_parts(expr.left, op), *_parts(expr.right, op)]
     return [expr]

@@ -1,13 +1,9 @@
-"""The parser of specs: a text in the fragment of cat that ``cat.lark`` defines, to a Spec.
+"""Parser of specs: texts in the fragment of herd's cat that ``cat.lark`` defines.
 
-The reader of specs: a text in the fragment of herd's cat that ``cat.lark`` defines, to a Spec.
-
-A name must be defined before it is used, or given by histories, once, and must not be one of the
-base vocabulary; what herd's cat has beyond the fragment is refused by its name. An included file
-may hold everything that a spec holds except that its title is optional; a file that was included
-already is not read again.
-
-The text of a spec and its parse: tokens, places, and what to say where they go wrong.
+A name must be defined once, or given by histories, before it is used, and must not belong to the
+base vocabulary. Features of herd's cat outside the fragment are refused by name. An included file
+may contain everything that a spec contains, but its title is optional; a file is included only
+once. ``SpecText`` holds the text with places for messages.
 """
 
 from __future__ import annotations
@@ -99,10 +95,10 @@ NAMES = {"RELATION", "SET"}
 TESTS = {"ACYCLIC", "IRREFLEXIVE", "EMPTY"}
 OPERANDS = {"RELATION", "SET", "LPAR", "LSQB", "TILDE"}
 WORDS = (
-    "include", "let", "with", "given", "acyclic", "irreflexive", "empty", "silent", "show", "promises", "format",
-    "set", "runtime", "at-most",
+    "include", "let", "with", "given", "acyclic", "irreflexive", "empty", "silent", "show",
+    "promises", "format", "set", "runtime", "at-most",
 )  # fmt: skip
-"""With what statements begin."""
+"""Keywords that begin statements."""
 EXPECTED = (
     ({"STRING"}, "a string in double quotes"),
     ({"SET", "LPAR"}, "an expression"),
@@ -119,14 +115,16 @@ COMMENTS = re.compile(r'"[^"\n]*"|\(\*(?P<comment>.*?)(?P<end>\*\)|\Z)', re.DOTA
 
 @dataclass(frozen=True, slots=True)
 class SpecText:
-    """The text of a spec file and what messages call the file."""
+    """Text of a spec file, and the name of the file in messages."""
 
     file: str
     text: str
 
     def error(self, line: int, column: int, message: str) -> SpecError:
-        """The error at a place (both count from 1), with the line of text and a caret below it.
+        """Return the error at a place (both from 1), with the line of text and a caret below it.
 
+        Examples
+        --------
         >>> print(SpecText("mine.cat", "acyclic wx as s").error(1, 9, "unknown relation 'wx'"))
         mine.cat:1:9: unknown relation 'wx'
           acyclic wx as s
@@ -136,10 +134,15 @@ class SpecText:
         return SpecError(f"{self.file}:{line}:{column}: {message}\n  {shown}\n  {' ' * (at - 1)}^")
 
     def first_comment(self) -> str:
-        """The text of the first comment, on one line: where a spec says what it transcribes.
+        """Return the text of the first comment, on one line: the citation of the spec.
 
-        Raises SpecError for a comment that is never closed or that holds another one.
+        Raises
+        ------
+        SpecError
+            If a comment is never closed or contains another one.
 
+        Examples
+        --------
         >>> SpecText("mine.cat", '"Mine"  (* after  Adya *)').first_comment()
         'after Adya'
         """
@@ -157,7 +160,7 @@ class SpecText:
         return found[0] if found else ""
 
     def parse(self) -> ParseTree:
-        """The tree of ``cat.lark``; SpecError says what stands where what was expected."""
+        """Return the tree of ``cat.lark``; SpecError says what was expected and what was found."""
         from lark.exceptions import UnexpectedCharacters, UnexpectedInput
 
         parser = _parser()
@@ -218,7 +221,7 @@ class SpecText:
 
 
 def _feature(earlier: str, before: str, here: str, after: str) -> str:
-    """What of herd's cat four tokens in a row look like, the third being unexpected."""
+    """Return the feature of herd's cat that four tokens look like, the third being unexpected."""
     if before == "STAR" and here in OPERANDS:
         return "cartesian products"
     if (before == "TILDE" and here in TESTS) or (here == "TILDE" and after in TESTS):
@@ -249,20 +252,34 @@ BINARY: dict[str, BinaryOp] = {
     "intersection": "&",
 }
 LEAVES = 2_000
-"""So many names has an expression at most, lets unfolded."""
+"""Maximum number of names in an expression, lets unfolded."""
 MOST_FILES = 100
-"""So many files a spec includes at most."""
+"""Maximum number of files that a spec includes."""
 LIBRARY = Path(__file__).parent.parent
 UNARY: dict[str, UnaryOp] = {"plus": "+", "star": "*", "reflexive": "?", "inverse": "^-1"}
 
 
 def read(text: str, name: str, path: Path | None = None, *, runtime: str | None = None) -> Spec:
-    """The spec that a text defines.
+    """Return the spec that a text defines.
 
-    ``name`` is what the catalogue calls it; ``path`` the file it came from, if any: includes are
-    looked up beside it first and then in the package. ``runtime``: the one to read it with, instead
-    of that which it names itself. Raises SpecError, with the place.
+    Parameters
+    ----------
+    text : str
+        Text in the fragment of cat.
+    name : str
+        Name in the catalogue.
+    path : Path, optional
+        File of the text; includes are searched beside it first, then in the package.
+    runtime : str, optional
+        Runtime to read it with, instead of the one that it names.
 
+    Raises
+    ------
+    SpecError
+        If the text is wrong, with the place.
+
+    Examples
+    --------
     >>> spec = read('"Mine" (* after Adya *) acyclic wr | ww as order', "mine")
     >>> spec.title, spec.source, str(spec.axioms[0]), sorted(spec.needs)
     ('Mine', 'after Adya', 'acyclic (wr | ww) as order', ['wr', 'ww'])
@@ -307,7 +324,7 @@ def read(text: str, name: str, path: Path | None = None, *, runtime: str | None 
 
 
 class _TextReader:
-    """One text and what it includes, statement by statement."""
+    """Parser of one text and its includes, statement by statement."""
 
     def __init__(self, source: SpecText, path: Path | None, runtime: str | None) -> None:
         self.axioms: list[Axiom] = []
@@ -335,7 +352,7 @@ class _TextReader:
         self._left = TEXT - len(source.text)
 
     def file(self) -> str | None:
-        """Read the current text; its title, if it has one."""
+        """Parse the current text and return its title, if it has one."""
         title: str | None = None
         tree = self._source.parse()
         self._lets = {str(let.children[0]) for let in tree.find_data("let")}
@@ -380,7 +397,7 @@ class _TextReader:
                 self.axioms.append(Axiom(kind, self._whole(children[1], "relation"), str(last)))
 
     def check_clauses(self) -> None:
-        """Refuse what the format makes nothing of; at the word that is wrong."""
+        """Refuse clauses that the format does not support, at the wrong word."""
         form = None if self.format is None else format_named(self.format)
         try:
             if form is not None and form.clauses is not None:
@@ -422,7 +439,7 @@ class _TextReader:
         self._read_in(known[wanted].resolve(), string)
 
     def _read_in(self, path: Path, string: Token) -> None:
-        """Read another file at this place, unless that was done."""
+        """Parse another file at this place, unless it was included before."""
         if path in self._included:
             return
         self._included.add(path)
@@ -453,7 +470,7 @@ class _TextReader:
         self._defined[name.name] = f"{self._source.file}:{token.line}"
 
     def _new(self, token: Token) -> Name:
-        """A name that nothing has yet."""
+        """Return a new name; refuse one that is in use."""
         name = Name(str(token))
         if name.name in BASE or name.name in self._words:
             raise self._error(token, f"'{name}' is a base {name.kind}; define another name")
@@ -506,7 +523,7 @@ class _TextReader:
             )
 
     def _whole(self, node: Node, kind: NameKind) -> CatExpr:
-        """The expression of a statement, if all that reads it can go down to its leaves."""
+        """Return the expression of a statement, within the limits of nesting and size."""
         depth, leaves = self._measured(node)
         if depth > DEEPEST:
             raise self._error(node, f"this is nested more than {DEEPEST} deep, lets unfolded")
@@ -515,7 +532,7 @@ class _TextReader:
         return self._typed(node, kind)
 
     def _measured(self, node: Node) -> tuple[int, int]:
-        """How deep an expression is, and how many names it has, lets unfolded."""
+        """Return the depth of an expression and its number of names, lets unfolded."""
         deepest, leaves, todo = 0, 0, [(node, 1)]
         while todo:
             part, depth = todo.pop()
@@ -568,7 +585,7 @@ class _TextReader:
 
 
 def _words_of(form: str) -> frozenset[str]:
-    """The base names that a spec of a format may use."""
+    """Return the base names that a spec of a format may use."""
     if form == DELTA:
         return frozenset(relations_of(*EVERYWHERE, DELTA) + sets_of(*EVERYWHERE, DELTA))
     everywhere = relations_of(*EVERYWHERE) + sets_of(*EVERYWHERE)
@@ -576,7 +593,9 @@ def _words_of(form: str) -> frozenset[str]:
 
 
 def _suggest(name: str, known: Collection[str]) -> str:
-    """As ``near``, but names of two and three letters count as close if one letter differs."""
+    """Return a suggestion as ``near`` does; a name of two or three letters may differ in one
+    letter.
+    """
     for other in sorted(known):
         if (
             len(other) == len(name) <= 3

@@ -1,5 +1,5 @@
-"""Write a spec as the text that gives it back: expressions with no more brackets than they need,
-lets unfolded into the one file.
+"""Printer of specs: text that parses to the same spec, with minimal parentheses and lets in one
+file.
 """
 
 from __future__ import annotations
@@ -16,13 +16,15 @@ if TYPE_CHECKING:
 __all__ = ["expr_text", "spec_text"]
 
 LOOSE = {"|": 0, ";": 1, "\\": 2, "&": 3}
-"""How tightly an operator binds, the loosest first."""
+"""Precedence of operators, the loosest first."""
 POSTFIX, ATOM = 4, 5
 
 
 def expr_text(expr: CatExpr) -> str:
-    r"""An expression as cat has it.
+    r"""Return an expression in cat.
 
+    Examples
+    --------
     >>> from isolitmus.specs.language.parser import read
     >>> text = "(so | [Reader] ; (wr ; rw)?)+ ; (ww \\ (wr \\ so)) & rw"
     >>> expr_text(read(f'"Mine" empty {text} as mine', "mine").axioms[0].expr)
@@ -32,7 +34,7 @@ def expr_text(expr: CatExpr) -> str:
 
 
 def _text(expr: CatExpr, least: int) -> str:
-    """The expression where what binds more loosely than ``least`` stands in brackets."""
+    """Return the expression, in parentheses if it binds more loosely than `least`."""
     match expr:
         case Name(name):
             return name
@@ -49,9 +51,10 @@ def _text(expr: CatExpr, least: int) -> str:
 
 
 def spec_text(spec: Spec) -> str:
-    """The whole spec in one file, without what else it shows of itself: its runtime's file is a
-    part of it.
+    """Return the whole spec as one file; included files and the file of its runtime are part of it.
 
+    Examples
+    --------
     >>> from isolitmus.specs import level
     >>> from isolitmus.specs.language.parser import read
     >>> mine = level("snapshot-isolation")

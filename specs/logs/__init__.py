@@ -1,1 +1,1 @@
-"""Delta logs and checkpoints, read without Spark."""
+"""Readers of Delta logs and checkpoints, without Spark."""

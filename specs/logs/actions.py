@@ -1,15 +1,13 @@
-"""Actions of a Delta log, from JSON or from a checkpoint, validated.
+"""Actions of a Delta log, parsed from JSON or checkpoints and validated.
 
-The actions of a Delta log, from JSON or from a checkpoint's rows, validated.
+Unknown *fields* are ignored (as Delta's PROTOCOL.md demands of readers). An unknown *action* is an
+error, and so is an unknown feature that readers must support: either may change the meaning of
+other actions.
 
-Unknown *fields* are fine (Delta's PROTOCOL.md: readers ignore them); an unknown *action* is not,
-nor a feature that readers must know and we do not: either may change what the others mean.
-
-Checkpoints of a Delta log: the table's files at one version, where older commits are gone.
-
-Three forms (PROTOCOL.md, "Checkpoints"): one Parquet file; several, whose names say how many; and
-the V2 form, a JSON or Parquet file with ``sidecar`` actions that name further files. Read by
-DuckDB, some thousand rows at a time.
+A checkpoint contains the table's files at one version, for logs whose older commits were deleted.
+There are three forms (PROTOCOL.md, "Checkpoints"): one Parquet file; several, whose names contain
+their number; and the V2 form, a JSON or Parquet file with ``sidecar`` actions that name further
+files. DuckDB reads Parquet files in batches of rows.
 """
 
 from __future__ import annotations
@@ -43,7 +41,7 @@ __all__ = [
 ]
 
 ACTIONS = ("add", "remove", "cdc", "txn", "metaData", "protocol", "commitInfo", "domainMetadata")
-"""What a commit may hold (PROTOCOL.md, "Actions")."""
+"""Actions of a commit (PROTOCOL.md, "Actions")."""
 
 FEATURES = frozenset(
     {
@@ -53,11 +51,12 @@ FEATURES = frozenset(
         *("variantShredding", "variantShredding-preview", "geospatial", "geospatial-dev"),
     }
 )
-"""The features of readers that leave adds and removes what they are (TableFeature.scala). Not here:
-those that send readers elsewhere (redirectReaderWriter) or keep files elsewhere (adaptiveMetadata).
+"""Reader features that do not change the meaning of adds and removes (TableFeature.scala). Not
+included are those that redirect readers (redirectReaderWriter) or keep files elsewhere
+(adaptiveMetadata).
 """
 SPECIAL = frozenset({"__COLLATIONS", "__CHAR_VARCHAR_TYPE_STRING"})
-"""What makes a string column compare in another way: a collation, CHAR's padding."""
+"""Keys of a string column with special comparison: a collation, CHAR's padding."""
 RELIED_ON: dict[str, tuple[type, str]] = {
     "readVersion": (int, "a version"),
     "isBlindAppend": (bool, "true or false"),
@@ -66,21 +65,24 @@ RELIED_ON: dict[str, tuple[type, str]] = {
     "operationParameters": (dict, "an object"),
     "engineInfo": (str, "a string"),
 }
-"""What a commit says of itself that verdicts rest on, its type and that in words."""
+"""Fields of ``commitInfo`` that verdicts depend on, with their type and its name in messages."""
 LOOSE = {"txnId": str, "timestamp": int}
-"""What it says that none rests on: of another type it is not there."""
+"""Fields of ``commitInfo`` that no verdict depends on; with another type they are ignored."""
 KNOWN = {name: kind for name, (kind, _) in RELIED_ON.items()} | LOOSE
 READER, WRITER = 3, 7
-"""The newest versions of the protocol (PROTOCOL.md)."""
+"""Newest versions of the protocol (PROTOCOL.md)."""
 
 
 class NotAnAction(LogError):
-    """A line of a commit that is not one whole JSON object with one action."""
+    """Line of a commit that is not one whole JSON object with one action."""
 
 
 def parse_action(line: str, where: str) -> tuple[str, dict[str, Any]]:
-    """The action on one line, its name and fields; ``where`` is the file and line for an error.
+    """Return the name and fields of the action on one line; `where` is the file and line for an
+    error.
 
+    Examples
+    --------
     >>> parse_action('{"add": {"path": "f"}}', "0.json:1")
     ('add', {'path': 'f'})
     """
@@ -105,7 +107,7 @@ def parse_action(line: str, where: str) -> tuple[str, dict[str, Any]]:
 
 
 def build_commit(version: int, actions: Iterable[tuple[str, str, Mapping[str, Any]]]) -> LogCommit:
-    """The commit with these actions: the place of each, its name and its fields."""
+    """Return the commit with these actions: for each, its place, name and fields."""
     info: Mapping[str, Any] = {}
     adds, removes, applications, domains, changes = [], [], [], [], 0
     metadata = protocol = None
@@ -143,7 +145,7 @@ def build_commit(version: int, actions: Iterable[tuple[str, str, Mapping[str, An
 
 
 def read_file_action(fields: Mapping[str, Any], where: str) -> LogFile:
-    """The file that an ``add`` or ``remove`` names; ``file:///d/f`` is ``/d/f``."""
+    """Return the file that an ``add`` or ``remove`` names; ``file:///d/f`` becomes ``/d/f``."""
     path = fields.get("path")
     if not isinstance(path, str) or not path:
         _wrong(where, "path", path, "a path")
@@ -181,7 +183,7 @@ def read_file_action(fields: Mapping[str, Any], where: str) -> LogFile:
 
 
 def read_metadata_action(fields: Mapping[str, Any], where: str) -> LogMetadata:
-    """The table's metadata."""
+    """Return the table's metadata in a ``metaData`` action."""
     columns = fields.get("partitionColumns") or []
     configuration = fields.get("configuration") or {}
     if not isinstance(columns, list) or not all(isinstance(c, str) for c in columns):
@@ -205,9 +207,12 @@ def read_metadata_action(fields: Mapping[str, Any], where: str) -> LogMetadata:
 
 
 def metadata_fields(metadata: LogMetadata) -> dict[str, Any]:
-    """The fields of which ``read_metadata_action`` makes a table's metadata.
+    """Return the fields from which ``read_metadata_action`` makes these metadata.
 
-    >>> read = read_metadata_action({"partitionColumns": ["day"], "configuration": {"delta.appendOnly": "true"}}, "0.json:1")
+    Examples
+    --------
+    >>> fields = {"partitionColumns": ["day"], "configuration": {"delta.appendOnly": "true"}}
+    >>> read = read_metadata_action(fields, "0.json:1")
     >>> read_metadata_action(metadata_fields(read), "0.json:1") == read
     True
     """
@@ -219,7 +224,7 @@ def metadata_fields(metadata: LogMetadata) -> dict[str, Any]:
 
 
 def read_protocol_action(fields: Mapping[str, Any], where: str) -> LogProtocol:
-    """The protocol, if it is one whose logs we can read."""
+    """Return the protocol; LogError if its logs cannot be read."""
     reader, writer = fields.get("minReaderVersion"), fields.get("minWriterVersion")
     for name, version, newest in (
         ("minReaderVersion", reader, READER),
@@ -241,7 +246,9 @@ def read_protocol_action(fields: Mapping[str, Any], where: str) -> LogProtocol:
 
 
 def _info(fields: Mapping[str, Any], where: str) -> Mapping[str, Any]:
-    """What a commit says of itself; fields that we rely on have the types that Delta gives them."""
+    """Return the known fields of ``commitInfo``; those that verdicts depend on must have Delta's
+    types.
+    """
     for name, (kind, wanted) in RELIED_ON.items():
         value = fields.get(name)
         if value is not None and (
@@ -262,7 +269,7 @@ NAME = re.compile(
     r"(?:\.(?P<part>\d{10})\.(?P<parts>\d{10})|\.(?P<unique>[\w-]+))?\.(?P<kind>parquet|json)"
 )
 ROWS = 10_000
-"""So many rows are in memory at one time."""
+"""Number of rows in memory at a time."""
 WANTED = {
     "add": ("path", "partitionValues", "dataChange", "deletionVector", "stats"),
     "metaData": ("schemaString", "partitionColumns", "configuration"),
@@ -270,20 +277,20 @@ WANTED = {
     "checkpointMetadata": ("version",),
     "sidecar": ("path",),
 }
-"""The actions of a checkpoint that we look at, with their fields."""
+"""Actions of a checkpoint that are used, with their fields."""
 
 State = "LogFile | LogMetadata | LogProtocol"
 
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """A checkpoint by its version and files, all of them there."""
+    """Checkpoint: its version and its files, all of which exist."""
 
     version: int
     files: tuple[Path, ...]
 
     def state(self) -> Iterator[LogFile | LogMetadata | LogProtocol]:
-        """The files, metadata and protocol of the table at this version."""
+        """Yield the files, metadata and protocol of the table at this version."""
         todo = list(self.files)
         while todo:
             path = todo.pop(0)
@@ -306,7 +313,7 @@ class Checkpoint:
 
 
 def find_checkpoints(log: Path, names: Sequence[str]) -> list[Checkpoint]:
-    """The checkpoints whose files are all there, oldest first; of one version the first by name."""
+    """Return the complete checkpoints, oldest first; of one version, the first by name."""
     found: dict[tuple[int, int, str], list[str]] = {}
     for name in sorted(names):
         match = NAME.fullmatch(name)

@@ -1,8 +1,8 @@
-"""The log of a Delta table on a local path, read without Spark: commits in order, one at a time.
+"""Log of a Delta table on a local path, read without Spark, one commit at a time.
 
-What is there is listed once, at the beginning: a table may be written meanwhile, and the versions
-that come later are counted but not read. Where old commits were cleaned up, a checkpoint says which
-files the table had (``specs.logs.actions``), and the log is read from there.
+The folder is listed once, at the beginning: later versions of a table that is being written are
+counted but not read. If old commits were deleted, a checkpoint provides the files of the table
+(``specs.logs.actions``), and the log is read from there.
 """
 
 from __future__ import annotations
@@ -48,44 +48,43 @@ __all__ = [
 ]
 
 REMOTE = re.compile(r"(?!file:)[a-z][a-z0-9+.-]+:/")
-"""An object store's address, as a path has it."""
+"""Address of an object store, as in a path."""
 COMMIT = re.compile(r"\d{20}\.json")
 
 
 @dataclass(frozen=True, slots=True)
 class DeltaLog:
-    """The commits of a table, as they were when it was opened."""
+    """Commits of a table as of the opening of the log."""
 
     table: Path
-    """Its folder."""
+    """Folder of the table."""
     oldest: int
-    """The first version whose commit is there."""
+    """First version whose commit exists."""
     first: int
-    """The first version from which the table's files are known one commit at a time."""
+    """First version from which on the table's files are known commit by commit."""
     last: int
-    """The newest version."""
+    """Newest version."""
     base: Checkpoint | None = None
-    """The checkpoint of version ``first − 1``, which has the files until then; None: ``first`` is
-    0.
-    """
+    """Checkpoint of version ``first − 1`` with the files until then; None if ``first`` is 0."""
 
     def commits(self, since: int | None = None) -> Iterator[LogCommit]:
-        """The commits from ``first`` on, or from another version, in order."""
+        """Yield the commits from ``first`` or `since` on, in order."""
         return map(self.commit, range(self.first if since is None else since, self.last + 1))
 
     def commit(self, version: int) -> LogCommit:
-        """One commit, from ``oldest`` to ``last``; LogError if it does not read."""
+        """Return one commit, from ``oldest`` to ``last``; LogError if it cannot be read."""
         return _commit(self.table, version, newest=version == self.last)
 
     def digest(self, version: int) -> str:
-        """A digest of what the file of a commit holds; LogError if it cannot be read."""
+        """Return a digest of a commit's file; LogError if it cannot be read."""
         with open_file(_place(self.table, version), LogError) as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
 
     def begin(self) -> Iterator[LogFile | LogMetadata | LogProtocol]:
-        """What the table is before ``first``: nothing, or what the checkpoint says.
+        """Yield the state of the table before ``first``: nothing, or the contents of the
+        checkpoint.
 
-        The checkpoint is compared with the commit of its version if that is still there.
+        The checkpoint is compared with the commit of its version if that still exists.
         """
         if self.base is None:
             return
@@ -105,7 +104,7 @@ class DeltaLog:
             self._another(f"lacks {min(adds)[0]}, which that version adds")
 
     def newer(self) -> int:
-        """The number of versions that have come since."""
+        """Return the number of versions committed since the log was opened."""
         versions, _ = _list(self.table)
         return max(versions, default=self.last) - self.last
 
@@ -117,12 +116,12 @@ class DeltaLog:
 
 
 def is_delta_table(path: Path) -> bool:
-    """Whether there is a folder with a folder ``_delta_log``."""
+    """Return whether a folder with a folder ``_delta_log`` exists."""
     return is_folder(path / "_delta_log")
 
 
 def open_log(table: Path) -> DeltaLog:
-    """The log of the table at a path; LogError if it is none, or has a gap."""
+    """Return the log of the table at a path; LogError if there is none, or if it has a gap."""
     if REMOTE.match(str(table)):
         raise LogError(
             f"{table}: tables are read from folders of this machine; only its folder _delta_log is"
@@ -158,19 +157,17 @@ def open_log(table: Path) -> DeltaLog:
 
 
 def latest_version(table: Path) -> int:
-    """The newest version of the table at a path; −1 if there is none."""
+    """Return the newest version of the table at a path; −1 if there is none."""
     return max(_list(table)[0], default=-1) if is_delta_table(table) else -1
 
 
 def has_version(table: Path, version: int) -> bool:
-    """Whether the commit of a version is there."""
+    """Return whether the commit of a version exists."""
     return is_there(_place(table, version))
 
 
 def commits_since(table: Path, version: int = -1) -> tuple[LogCommit, ...]:
-    """The commits after a version that are still there, oldest first; LogError for one that does
-    not read.
-    """
+    """Return the existing commits after a version, oldest first; LogError if one cannot be read."""
     later = [v for v in _list(table)[0] if v > version] if is_delta_table(table) else []
     return tuple(_commit(table, v, newest=v == later[-1]) for v in later)
 
@@ -184,7 +181,7 @@ def _place(table: Path, version: int) -> str:
 
 
 def _list(table: Path) -> tuple[list[int], list[str]]:
-    """The versions with a commit, sorted, and the names of the files that are of checkpoints."""
+    """Return the versions with a commit, sorted, and the names of checkpoint files."""
     versions: list[int] = []
     names: list[str] = []
     try:
@@ -200,8 +197,9 @@ def _list(table: Path) -> tuple[list[int], list[str]]:
 
 
 def _last_checkpoint(table: Path, whole: list[Checkpoint], last: int) -> None:
-    """What the file ``_last_checkpoint`` says is there. One that does not read is no matter: it is
-    a hint, which Delta does without, too.
+    """Check that the checkpoint named in ``_last_checkpoint`` exists.
+
+    A file that does not parse is ignored: it is a hint, which Delta does not need either.
     """
     path = table / "_delta_log" / "_last_checkpoint"
     hint = read_if_there(path, LogError)

@@ -1,1 +1,1 @@
-"""Formats and engines by name."""
+"""Registries of formats and engines."""

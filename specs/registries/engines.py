@@ -1,6 +1,7 @@
-"""The engines by name: those that ship, those of installed packages, and those that a program
-offers.
+"""Registry of engines: built-in ones, those of installed packages, and registered ones.
 
+Examples
+--------
 >>> engines()
 ('delta', 'deltalake', 'deltalake-1.6.3', 'derby', 'model', 'postgres')
 >>> engine_named("deltalake-1.6.6").name, engine_named("deltalake-1.6.3").protocols
@@ -29,8 +30,8 @@ SHIPPED = {
     "derby": "isolitmus.conformance.derby.engine:DERBY",
     "postgres": "isolitmus.conformance.postgres.engine:POSTGRES",
 }
-"""The engines that ship, each by the place of its record."""
+"""Import path of each built-in engine."""
 ALIASES = {"deltalake-1.6.6": "deltalake"}
-"""Other names of those."""
+"""Other names of built-in engines."""
 ENGINES: Registry[Engine] = Registry("engine", SHIPPED, ALIASES)
 engine_named, engines, offer = ENGINES.named, ENGINES.names, ENGINES.offer

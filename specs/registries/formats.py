@@ -1,6 +1,7 @@
-"""The formats by name: those that ship, those of installed packages, and those that a program
-offers.
+"""Registry of formats: built-in ones, those of installed packages, and registered ones.
 
+Examples
+--------
 >>> format_named("delta").log, format_named("delta-rs").log
 ('delta', 'delta')
 >>> format_named("dleta")
@@ -26,6 +27,6 @@ SHIPPED = {
     "delta-rs": "isolitmus.checker.delta.format:DELTA_RS",
     "locking": "isolitmus.checker.locking.format:LOCKING",
 }
-"""The formats that ship, each by the place of its record."""
+"""Import path of each built-in format."""
 FORMATS: Registry[Format] = Registry("format", SHIPPED)
 format_named, formats, offer = FORMATS.named, FORMATS.names, FORMATS.offer

@@ -1,1 +1,1 @@
-"""SQL text to statements; the only home of sqlglot."""
+"""Parsers of SQL text into statements; the only package that uses sqlglot."""

@@ -1,9 +1,4 @@
-"""Binding of parameters to values that a client has read.
-
-The values that a client has read for the parameters of its statement.
-
-A job's statement with values for its parameters, and what its client reads before it.
-"""
+"""Binding of statement parameters to values that a client has read."""
 
 from __future__ import annotations
 
@@ -31,15 +26,17 @@ __all__ = ["TooManyRows", "bind_job_statement", "bind_parameters", "scalar_value
 
 
 class TooManyRows(EvaluationError):
-    """A query that is read for a parameter and gives more than one row."""
+    """Query for a parameter that returns more than one row."""
 
     def __init__(self, sql: str, rows: int) -> None:
         super().__init__(type(self).__name__, f"'{sql}' gives {rows} rows; expected one value")
 
 
 def scalar_value(sql: str, rows: Rows) -> Value:
-    """The value of a query with one column: NULL if it gives no row. TooManyRows for several.
+    """Return the value of a query with one column: NULL without rows; TooManyRows for several rows.
 
+    Examples
+    --------
     >>> scalar_value("SELECT x FROM t", ((5,),)), scalar_value("SELECT x FROM t", ())
     (5, None)
     """
@@ -49,9 +46,12 @@ def scalar_value(sql: str, rows: Rows) -> Value:
 
 
 def bind_parameters(statement: Statement, values: Mapping[str, Value]) -> Statement:
-    """The statement with values for its parameters; what only its client says of it stays.
+    """Return the statement with values for its parameters; options of its client are kept.
 
-    SqlError for one that is outside what isolitmus models with these values.
+    Raises
+    ------
+    SqlError
+        If the statement is not modelled with these values.
     """
     if not values or isinstance(statement, Raw) or statement.origin is None:
         return statement
@@ -66,9 +66,21 @@ def bind_job_statement(
     tables: Mapping[str, Schema],
     read: Callable[[str], Statement],
 ) -> tuple[Statement, dict[str, Read]]:
-    """The statement, in which what its queries give stays a parameter, and these queries by
-    parameter; ``read`` is how a text without parameters is read.
+    """Return a job's statement with values, and the queries of its remaining parameters.
 
+    Parameters
+    ----------
+    one : JobStatement
+        Statement of a job.
+    values : mapping of str to Value
+        Values of parameters; those that a query of the client sets stay parameters.
+    tables : mapping of str to Schema
+        Schemas of the tables.
+    read : callable
+        Parser of a text without parameters.
+
+    Examples
+    --------
     >>> from isolitmus.specs.sql.statements import read_statement
     >>> from isolitmus.specs.files.workload_file import read_workload
     >>> work = read_workload('''

@@ -1,17 +1,14 @@
-"""Confs of a session and properties of a table: which are modelled, with which values.
+"""Spark and Delta settings of a session, and table properties: modelled ones with their values.
 
-The confs of Spark and Delta that a transaction's client may set, with the values that are modelled.
+A setting is passed to the engine as written. A setting that does not affect what a commit reads,
+writes or conflicts with (ASIDE) may have any value; one that does (CONFS) has the values that are
+modelled. Anything else is refused, with the reason if it is known (UNMODELLED_CONFS), because the
+model does not know its effect.
 
-A conf is passed to the engine as it is written. What takes no part in what a commit reads, writes
-or conflicts with (ASIDE) may have any value; what does (CONFS) has those that are modelled;
-anything else is refused, with the reason where one is known (REASONS), for the model would not know
-what it does.
-
-The properties of a table that are modelled, with the values: one list for litmus files and for SQL.
-
-What is here decides no conflict, or the model knows what it decides; what else Delta has
-(DeltaConfig.scala) is refused with the reason (REASONS), and what Delta has not as its own error
-says it. A property of another one's than Delta's says nothing to Delta.
+Table properties have one list for litmus files and for SQL. Those in it do not affect conflicts, or
+the model knows how they do. Other properties of Delta (DeltaConfig.scala) are refused with the
+reason (UNMODELLED_PROPERTIES); a property that Delta does not have is refused as by Delta's own
+error. Properties without the prefix ``delta.`` have no effect.
 """
 
 from __future__ import annotations
@@ -62,7 +59,7 @@ __all__ = [
 ]
 
 SET = re.compile(r"(?i)\s*SET\s+(?P<key>[\w.]+)\s*=\s*(?P<value>[^\s;]+)\s*")
-"""The statement that sets a conf of a session."""
+"""Pattern of the statement that sets a session setting."""
 OVERWRITE_MODE = "spark.sql.sources.partitionOverwriteMode"
 
 DELTA = "spark.databricks.delta."
@@ -74,15 +71,17 @@ ATTEMPTS = f"{DELTA}maxCommitAttempts"
 VACUUM_LOGGING = f"{DELTA}vacuum.logging.enabled"
 AUTO_MERGE = f"{DELTA}schema.autoMerge.enabled"
 EMPTY_TEXTS = "isolitmus.emptyPartitionTexts"
-"""No conf of Spark's, and nobody sets it: ``kept`` for a writer to whom an empty text in a
-partition column is no NULL.
+"""Internal setting, not one of Spark: ``kept`` for a writer that stores an empty string in a
+partition column instead of NULL.
 """
 SWITCH = ("true", "false")
 
 
 def deletion_vectors_conf(verb: str) -> str:
-    """The conf that lets DELETE, UPDATE or MERGE write deletion vectors.
+    """Return the setting that lets DELETE, UPDATE or MERGE write deletion vectors.
 
+    Examples
+    --------
     >>> deletion_vectors_conf("delete")
     'spark.databricks.delta.delete.deletionVectors.persistent'
     """
@@ -96,17 +95,17 @@ CONFS: Mapping[str, tuple[str, ...]] = {
     EMPTY_COMMITS: SWITCH,
     SKIPPING: SWITCH,
     VACUUM_LOGGING: SWITCH,
-    # no statement that is read names a column that its table lacks; of MERGE see
-    # ``apply_session_confs``
+    # No supported statement names a column that its table lacks; for MERGE see
+    # ``apply_session_confs``.
     AUTO_MERGE: SWITCH,
     **{deletion_vectors_conf(verb): SWITCH for verb in ("delete", "update", "merge")},
-    # a second attempt has every winner to check: one more or less of them makes no difference
+    # A second attempt checks every winner: the number of attempts makes no difference.
     ATTEMPTS: ("0", "10000000"),
-    # no two transactions of a test commit at one moment
+    # No two transactions of a test commit at the same time.
     f"{DELTA}commitLock.enabled": SWITCH,
-    # both ways the whole table is read
+    # With either value, the whole table is read.
     f"{DELTA}optimizeMetadataQuery.enabled": SWITCH,
-    # a commit finds only itself by it: no transaction of a test is another one's second attempt
+    # A commit can only find itself: no transaction of a test is another one's second attempt.
     f"{DELTA}commit.idempotencyCheck.enabled": SWITCH,
 }
 JOB_CONFS = (
@@ -114,42 +113,46 @@ JOB_CONFS = (
     SKIPPING,
     *(deletion_vectors_conf(verb) for verb in ("delete", "update", "merge")),
 )
-"""The confs that jobs may set: what is proved of a workload holds with them."""
+"""Settings that jobs may use; proofs about a workload hold with them."""
 
 
 SHUFFLES = "spark.sql.shuffle.partitions"
 ASIDE = (
-    # plans: with one shuffle partition, as here, each gives the same files
+    # Plans: with one shuffle partition, as here, all plans write the same files.
     "spark.sql.adaptive.*", "spark.sql.autoBroadcastJoinThreshold", "spark.sql.broadcastTimeout",
     "spark.sql.cbo.*", "spark.sql.codegen.wholeStage", "spark.sql.join.preferSortMergeJoin",
-    # how files are encoded and results shown
+    # Encoding of files, and display of results.
     "spark.sql.parquet.compression.codec", "spark.sql.parquet.enableVectorizedReader",
-    "spark.sql.inMemoryColumnarStorage.*", "spark.sql.repl.eagerEval.*", "spark.sql.execution.arrow.*",
-    "spark.sql.debug.maxToStringFields",
-    # what a commit says of itself, measures, keeps in memory or writes beside the log
+    "spark.sql.inMemoryColumnarStorage.*", "spark.sql.repl.eagerEval.*",
+    "spark.sql.execution.arrow.*", "spark.sql.debug.maxToStringFields",
+    # Commit information, metrics, memory, and files beside the log.
     *(
         f"{DELTA}{key}"
         for key in (
-            "commitInfo.userMetadata", "history.metricsEnabled", "metrics.alwaysReportSomeZeroMetrics",
-            "snapshotPartitions", "checkpoint.partSize", "writeChecksumFile.enabled", "catalog.update.enabled",
+            "commitInfo.userMetadata", "history.metricsEnabled",
+            "metrics.alwaysReportSomeZeroMetrics", "snapshotPartitions", "checkpoint.partSize",
+            "writeChecksumFile.enabled", "catalog.update.enabled",
             "fileSizeHistogramMetrics.enabled", "vacuum.parallelDelete.*", "optimize.maxThreads",
             "merge.materializeSource.rddStorageLevel*", "deltaLog.minorCompaction.useForReads",
             "collectStats.useMultiThreadedStatsCollection", "collectStats.numFilesPerPartition",
-            "collectStats.fallbackToInterpretedProjection", "import.batchSize.*", "commitStats.force",
-            "commitMetrics.*", "dmlMetricsFromMetadata.enabled", "replaceWhere.dataColumns.metrics.enabled",
-            "insertOverwrite.removeMetrics.enabled", "snapshot.logging.*", "snapshotLoading.maxRetries",
-            "snapshotCache.storageLevel", "maxSnapshotLineageLength", "commit.inconsistentList.maxRetries",
-            "history.maxKeysPerList", "*.threadPoolSize", "checkpointV2.threadpool.size", "checkpointSchema.*",
-            "lastCheckpoint.*", "writeChecksumFile.histogramFollowsProtocol", "versionChecksum.*", "incremental.commit.*",
-            "setTransactionsInCrc.*", "domainMetadatasInCrc.*", "allFilesInCrc.*", "checksumDVMetrics.enabled",
-            "checksumDeletedRecordCountsHistogramMetrics.enabled", "readProtocolAndMetadataFromChecksum.enabled",
+            "collectStats.fallbackToInterpretedProjection", "import.batchSize.*",
+            "commitStats.force", "commitMetrics.*", "dmlMetricsFromMetadata.enabled",
+            "replaceWhere.dataColumns.metrics.enabled", "insertOverwrite.removeMetrics.enabled",
+            "snapshot.logging.*", "snapshotLoading.maxRetries", "snapshotCache.storageLevel",
+            "maxSnapshotLineageLength", "commit.inconsistentList.maxRetries",
+            "history.maxKeysPerList", "*.threadPoolSize", "checkpointV2.threadpool.size",
+            "checkpointSchema.*", "lastCheckpoint.*", "writeChecksumFile.histogramFollowsProtocol",
+            "versionChecksum.*", "incremental.commit.*", "setTransactionsInCrc.*",
+            "domainMetadatasInCrc.*", "allFilesInCrc.*", "checksumDVMetrics.enabled",
+            "checksumDeletedRecordCountsHistogramMetrics.enabled",
+            "readProtocolAndMetadataFromChecksum.enabled",
             "catalog.update.longFieldTruncationThreshold", "deltaLog.getChangeLogFiles.logGaps",
             "internalUdfOptimization.enabled", "deletionVectors.useMetadataRowIndex", "uniform.*",
             "iceberg.maxPending*", "hudi.maxPending*", "streaming.logSizeInMemoryThreshold",
         )
     ),
 )  # fmt: skip
-"""Confs of a session, as patterns, that take no part: of Spark's SQL, and of Delta's own
+"""Patterns of session settings without effect on conflicts: of Spark SQL, and of Delta
 (DeltaSQLConf.scala).
 """
 UNMODELLED_CONFS: Mapping[str, str] = {
@@ -194,9 +197,10 @@ UNMODELLED_CONFS: Mapping[str, str] = {
             "it decides what a change of column mapping writes": "columnMapping.*",
             "it decides what a stream reads, or when it is refused": "streaming.*",
             "it decides what is read of a change data feed": "changeDataFeed.* changelogV2.*",
-            "partitions are derived from conditions by it, and they decide which files a statement reads": (
-                "generatedColumn.partitionFilterOptimization.*"
-            ),
+            (
+                "partitions are derived from conditions by it, and they decide which files a"
+                " statement reads"
+            ): "generatedColumn.partitionFilterOptimization.*",
             "it decides which writes are refused": (
                 "generatedColumn.* checkConstraints.* constraints.* commitValidation.*"
                 " *.throwEnabled schema.* numRecordsValidation.* commandInvariant*"
@@ -230,34 +234,45 @@ UNMODELLED_CONFS: Mapping[str, str] = {
         for key in keys.split()
     },
 }
-"""Why a conf is not modelled, by pattern; the first that fits."""
+"""Reason why a setting is not modelled, by pattern; the first match counts."""
 USUAL = {
     "spark.sql.ansi.enabled": "true",
     "spark.sql.storeAssignmentPolicy": "ansi",
     "spark.sql.session.timeZone": "utc",
     "spark.sql.caseSensitive": "false",
 }
-"""The value that is taken for granted of a conf of Spark's, in lower case."""
+"""Assumed value of a Spark setting, in lower case."""
 
 
 TAILS = {key.removeprefix(DELTA): key for key in (*CONFS, *ASIDE, *USUAL)}
-"""The confs that may be said, by their names without what all of Delta's begin with."""
+"""Accepted settings, by their names without Delta's common prefix."""
 
 
 def conf_problem(key: str, value: str, known: Iterable[str] = CONFS) -> str:
-    """Return why a conf with this value is not modelled; empty if it is, or takes no part.
-    ``known``: those of CONFS that may be said.
+    """Return why a setting with this value is not modelled, or an empty string.
 
+    Parameters
+    ----------
+    key, value : str
+        Name and value of the setting.
+    known : iterable of str
+        Keys of CONFS that are accepted.
+
+    Examples
+    --------
     >>> conf_problem("spark.sql.adaptive.enabled", "true"), conf_problem("team", "eu")
     ('', '')
-    >>> conf_problem("spark.databricks.delta.stats.skiping", "false")
-    "'spark.databricks.delta.stats.skiping' is not modelled; did you mean 'spark.databricks.delta.stats.skipping'?"
-    >>> conf_problem("spark.sql.caseSensitive", "true")
-    "'spark.sql.caseSensitive' is not modelled: names of columns ignore case; known: false"
-    >>> conf_problem("spark.databricks.delta.rowLevelConcurrencyPreview", "true").partition("; ")[2]
+    >>> print(conf_problem("spark.databricks.delta.stats.skiping", "false"))
+    'spark.databricks.delta.stats.skiping' is not modelled; did you mean \
+'spark.databricks.delta.stats.skipping'?
+    >>> print(conf_problem("spark.sql.caseSensitive", "true"))
+    'spark.sql.caseSensitive' is not modelled: names of columns ignore case; known: false
+    >>> key = "spark.databricks.delta.rowLevelConcurrencyPreview"
+    >>> conf_problem(key, "true").partition("; ")[2]
     'name one, as databricks-serializable-newest-rows@14.1-preview'
-    >>> conf_problem("spark.executor.memory", "1g")
-    "'spark.executor.memory' is said when an application starts, and no session can set it; leave it out"
+    >>> print(conf_problem("spark.executor.memory", "1g"))
+    'spark.executor.memory' is said when an application starts, and no session can set it; \
+leave it out
     """
     if key in known:
         return (
@@ -288,14 +303,16 @@ def conf_problem(key: str, value: str, known: Iterable[str] = CONFS) -> str:
 
 
 def is_dynamic_overwrite(confs: Mapping[str, str]) -> bool:
-    """Whether an overwrite replaces only the partitions that it writes to."""
+    """Return whether an overwrite replaces only the partitions that it writes to."""
     return confs.get(OVERWRITE_MODE, "static").lower() == "dynamic"
 
 
 def with_overwrite_mode(statement: Statement, confs: Mapping[str, str]) -> Statement:
-    """The statement as the overwrite mode of its session has it; only an INSERT OVERWRITE depends
-    on it.
+    """Return the statement with the overwrite mode of its session; it affects only INSERT
+    OVERWRITE.
 
+    Examples
+    --------
     >>> from isolitmus.model.schema import Column, Schema
     >>> from isolitmus.specs.sql.statements import read_statement
     >>> t = Schema("t", (Column("id", "INT"), Column("day", "INT")), ("day",))
@@ -310,9 +327,7 @@ def with_overwrite_mode(statement: Statement, confs: Mapping[str, str]) -> State
 
 
 class AllowedValues(NamedTuple):
-    """What a property may be: as a pattern, which ignores case, and in words; and what it is where
-    nobody says it.
-    """
+    """Values of a property: pattern (case-insensitive), description, and default."""
 
     pattern: str
     words: str
@@ -329,7 +344,7 @@ ON = SWITCH_VALUES._replace(usual="true")
 SPAN = re.compile(
     r"(?:interval\s+)?(?P<number>[1-9]\d{0,4})\s+(?P<unit>hour|day|week)s?", re.IGNORECASE
 )
-"""An interval of at least an hour: in a run, which takes seconds, nothing gets as old."""
+"""Interval of at least an hour: a run takes seconds, so nothing in it expires."""
 HOURS = {"hour": 1, "day": 24, "week": 168}
 KEPT, LOGS_KEPT = "delta.deletedFileRetentionDuration", "delta.logRetentionDuration"
 
@@ -340,8 +355,8 @@ def _span(usual: str) -> AllowedValues:
 
 
 LEVELS = ("Serializable", "WriteSerializable", "SnapshotIsolation")
-"""What Delta reads as an isolation level (isolationLevels.scala, fromString); it takes the first
-from a user.
+"""Isolation levels that Delta parses (isolationLevels.scala, fromString); it accepts the first one
+from users.
 """
 MADE = {
     "delta.appendOnly": SWITCH_VALUES,
@@ -369,14 +384,14 @@ MADE = {
     "delta.sampleRetentionDuration": _span("interval 7 days"),
     "delta.setTransactionRetentionDuration": _span("interval 30 days"),
 }
-"""The properties of a table when it is made. An isolation level that Delta does not take is its own
-error.
+"""Properties of a table at its creation. An isolation level that Delta does not accept is refused
+elsewhere.
 """
 SETTABLE = MADE | {
     "delta.checkpointPolicy": _one("classic", "v2", usual="classic"),
     "delta.enableInCommitTimestamps": SWITCH_VALUES,
 }
-"""Those that a statement sets on a table that is there."""
+"""Properties that a statement sets on an existing table."""
 
 UNMODELLED_PROPERTIES: Mapping[str, str] = {
     "delta.autoOptimize": "an automatic compaction is a commit of its own",
@@ -402,7 +417,7 @@ UNMODELLED_PROPERTIES: Mapping[str, str] = {
     "delta.universalFormat.*": "each commit is then converted for another format",
     "delta.writePartitionColumnsToParquet": "files then hold their partition's values",
 }
-"""Why other properties of Delta's are not modelled, by pattern."""
+"""Reason why another property of Delta is not modelled, by pattern."""
 
 LAYOUT: dict[str, str] = {
     "delta.autoOptimize.autoCompact": (
@@ -417,8 +432,9 @@ LAYOUT: dict[str, str] = {
     "delta.targetFileSize": "",
     "delta.tuneFileSizesForRewrites": "",
 }
-"""Properties that say how files are laid out and kept and which releases read them, and what is
-taken for granted of them where only statements and conditions are looked at."""
+"""Properties of file layout, retention and reader versions, with the assumption about each where
+only statements and conditions are considered.
+"""
 
 
 SEVERAL: Mapping[str, str] = {
@@ -429,15 +445,19 @@ SEVERAL: Mapping[str, str] = {
     ("deletionVectors", "columnMapping", "v2Checkpoint", "typeWidening", "vacuumProtocolCheck"),
     "the history is closed by three empty commits with checkpoints",
 )
-"""The features whose removal is, or may be, several commits of Delta's, each with the reason."""
+"""Features whose removal takes, or may take, several commits in Delta, with the reason."""
 UPGRADED = "columns are mapped, files rewritten and a property set"
-"""Why REORG … APPLY (UPGRADE UNIFORM …) is several."""
+"""Reason why REORG … APPLY (UPGRADE UNIFORM …) takes several commits."""
 
 
 def misspelled_property(key: str) -> str:
-    """What is wrong with a property of Delta's in other letters than Delta's, which puts it right,
-    but not everywhere; empty if nothing is.
+    """Return a message if a Delta property is written in another case than Delta's, or an empty
+    string.
 
+    Delta corrects the case, but not everywhere.
+
+    Examples
+    --------
     >>> misspelled_property("delta.appendonly"), misspelled_property("delta.appendOnly")
     ("'delta.appendonly' is written delta.appendOnly", '')
     """
@@ -446,11 +466,13 @@ def misspelled_property(key: str) -> str:
 
 
 def retention_problem(given: Mapping[str, str]) -> str:
-    """Return why Delta refuses the retentions among properties that are said together; empty if it
-    does not.
+    """Return why Delta refuses the retention intervals among these properties, or an empty string.
 
-    >>> retention_problem({"delta.deletedFileRetentionDuration": "interval 60 days"})
-    'delta.logRetentionDuration (interval 30 days) is shorter than delta.deletedFileRetentionDuration (interval 60 days)'
+    Examples
+    --------
+    >>> print(retention_problem({"delta.deletedFileRetentionDuration": "interval 60 days"}))
+    delta.logRetentionDuration (interval 30 days) is shorter than \
+delta.deletedFileRetentionDuration (interval 60 days)
     >>> retention_problem({"delta.logRetentionDuration": "7 days"})
     ''
     """
@@ -467,14 +489,20 @@ def retention_problem(given: Mapping[str, str]) -> str:
 
 
 def unmodelled_property(key: str, value: str, *, made: bool) -> str:
-    """Why a property with this value is not modelled; empty if it is. ``made``: with its table.
+    """Return why a property with this value is not modelled, or an empty string.
 
+    `made` says that the property is set at the creation of its table.
+
+    Examples
+    --------
     >>> unmodelled_property("delta.appendOnly", "yes", made=True)
     "delta.appendOnly is 'yes'; known: 'true' or 'false'"
-    >>> unmodelled_property("delta.apendOnly", "true", made=True)
-    "Delta has no property 'delta.apendOnly' (DELTA_UNKNOWN_CONFIGURATION); did you mean 'delta.appendOnly'?"
-    >>> unmodelled_property("delta.dataSkippingStatsColumns", "id", made=True)
-    "the property 'delta.dataSkippingStatsColumns' is not modelled: statistics decide which files a statement reads"
+    >>> print(unmodelled_property("delta.apendOnly", "true", made=True))
+    Delta has no property 'delta.apendOnly' (DELTA_UNKNOWN_CONFIGURATION); did you mean \
+'delta.appendOnly'?
+    >>> print(unmodelled_property("delta.dataSkippingStatsColumns", "id", made=True))
+    the property 'delta.dataSkippingStatsColumns' is not modelled: statistics decide which files \
+a statement reads
     >>> unmodelled_property("team", "us", made=False)
     ''
     """

@@ -1,12 +1,9 @@
-"""ALTER TABLE, COMMENT ON, RESTORE, CREATE, REPLACE, CLONE and CONVERT, resolved.
+"""Parser of statements that define or restore a table.
 
-Read ALTER TABLE, COMMENT ON and RESTORE: statements that change what a table is.
-
-They are few and small, and sqlglot hides most of them in a Command: each has a pattern of its own.
-What alters columns in another way (positions, types, defaults), and DROP FEATURE of a feature whose
-removal is several commits, is refused by name.
-
-Read CREATE TABLE and REPLACE TABLE in their forms, SHALLOW CLONE and CONVERT: what makes a table.
+These are ALTER TABLE, COMMENT ON, RESTORE, CREATE, REPLACE, SHALLOW CLONE and CONVERT. They are few
+and small, and sqlglot parses most of them only as a Command; therefore each has a pattern of its
+own. Other alterations of columns (positions, types, defaults), and DROP FEATURE of a feature whose
+removal takes several commits, are refused by name.
 """
 
 from __future__ import annotations
@@ -91,12 +88,11 @@ PAIR = re.compile(
     rf"\s*(?:{TEXT}|(\w+(?:\.\w+)*))(?:\s*=\s*|\s+)(?:{TEXT}|(true|false|[+-]?\d+(?:\.\d+)?))\s*",
     re.IGNORECASE,
 )
-"""A property: a name, in quotes or not, and a text, a number, TRUE or FALSE, with or without a =
-between.
+"""Property: a name, perhaps quoted, and a string, a number, TRUE or FALSE, perhaps with = between.
 """
 DECLARED = re.compile(r"\s*`?(\w+)`?\s+(\w+(?:\s*\([\d\s,]*\))?)\s*")
 BETWEEN = re.compile(r",(?![^()]*\))")
-"""The commas between columns."""
+"""Commas between columns."""
 WRITE_ALTER = (
     "write ALTER TABLE table …, COMMENT ON TABLE table IS 'text'"
     " or RESTORE TABLE table TO VERSION AS OF {init[n]}"
@@ -109,8 +105,10 @@ FORMS = (
 
 
 def check_condition(syntax: Syntax) -> exp.Expr:
-    """The condition of ADD CONSTRAINT.
+    """Return the condition of ADD CONSTRAINT.
 
+    Examples
+    --------
     >>> from isolitmus.specs.sql.syntax import Syntax
     >>> check_condition(Syntax("ALTER TABLE t ADD CONSTRAINT few CHECK (id < 9)")).sql()
     'id < 9'
@@ -124,8 +122,10 @@ def check_condition(syntax: Syntax) -> exp.Expr:
 
 
 def property_pairs(body: str) -> list[tuple[str, str]] | None:
-    """The properties between the brackets of TBLPROPERTIES; None if they are none.
+    """Return the properties in the parentheses of TBLPROPERTIES, or None if they do not parse.
 
+    Examples
+    --------
     >>> property_pairs("'delta.enableDeletionVectors' = true, team 'us'")
     [('delta.enableDeletionVectors', 'true'), ('team', 'us')]
     >>> property_pairs("'delta.appendOnly' = perhaps") is None
@@ -144,7 +144,7 @@ def property_pairs(body: str) -> list[tuple[str, str]] | None:
 
 
 class DefinitionReader(QueryReader):
-    """Reads them, on the table that they name."""
+    """Parser of ALTER TABLE, COMMENT ON and RESTORE, on the table that they name."""
 
     @resolves("RESTORE")
     def restore(self) -> df.Restore:
@@ -245,8 +245,9 @@ class DefinitionReader(QueryReader):
         self.outside(f"ALTER TABLE … {rest.split(maxsplit=1)[0].upper()} {OUTSIDE}: {FORMS}")
 
     def unmapped(self, given: Mapping[str, str], *, unset: bool) -> df.RemoveMapping:
-        """The end of column mapping, which is a commit of its own; of another spelling Delta takes
-        no notice.
+        """Return the removal of column mapping, which is a commit of its own.
+
+        Delta ignores other spellings of ``none``, so they are refused.
         """
         if not unset and given[MAPPING_MODE] != "none":
             self.outside(f"'{given[MAPPING_MODE]}' is written none")
@@ -255,7 +256,9 @@ class DefinitionReader(QueryReader):
         return df.RemoveMapping(unset)
 
     def modelled(self, key: str, value: str, *, made: bool = False) -> tuple[str, str]:
-        """A property that says nothing to Delta, or one of those whose meaning the model knows."""
+        """Return a property that has no effect on Delta, or whose effect is modelled; refuse
+        others.
+        """
         if key.startswith(SUPPORTED):
             return self.supported(key, value)
         why = unmodelled_property(key, value, made=made)
@@ -264,7 +267,7 @@ class DefinitionReader(QueryReader):
         return key, value
 
     def supported(self, key: str, value: str) -> tuple[str, str]:
-        """A property that asks for a feature."""
+        """Return a property that requests a feature; refuse an unknown feature."""
         name = key.removeprefix(SUPPORTED)
         if name not in FEATURES:
             self.outside(f"the feature '{name}' is not modelled{near(name, FEATURES)}")
@@ -275,7 +278,7 @@ class DefinitionReader(QueryReader):
         return key, value
 
     def feature(self, name: str, *, history: bool) -> df.DropFeature:
-        """DROP FEATURE, of a feature that the model knows."""
+        """Return DROP FEATURE of a known feature."""
         if name not in FEATURES:
             self.outside(f"the feature '{name}' is not modelled{near(name, FEATURES)}")
         if history and name not in SEVERAL:
@@ -351,14 +354,15 @@ HOW: dict[tuple[str, bool], df.How] = {
 
 
 RESERVED = ("comment", "external", "is_managed_location", "location", "owner", "provider")
-"""The properties that Spark does not let one set in this way (AstBuilder.scala,
-cleanTableProperties).
+"""Properties that Spark does not allow in TBLPROPERTIES (AstBuilder.scala, cleanTableProperties).
 """
 
 
 def select_of(syntax: Syntax) -> exp.Expr:
-    """The query of which a statement makes a table.
+    """Return the query in a CREATE TABLE … AS SELECT.
 
+    Examples
+    --------
     >>> from isolitmus.specs.sql.syntax import Syntax
     >>> select_of(Syntax("CREATE TABLE t USING delta AS SELECT 1 AS id")).sql()
     'SELECT 1 AS id'
@@ -369,7 +373,9 @@ def select_of(syntax: Syntax) -> exp.Expr:
 
 
 class TableCreationReader(DefinitionReader):
-    """Reads them; what else makes a table is refused by name."""
+    """Parser of CREATE, REPLACE, CLONE and CONVERT; other statements that create a table are
+    refused.
+    """
 
     @resolves("CREATE", "REPLACE", "CLONE")
     def making(self) -> df.Replace | df.Create | df.Clone:
@@ -438,7 +444,7 @@ class TableCreationReader(DefinitionReader):
         return df.Clone(self.sql, schema.name, source.name, number, how)
 
     def given(self, body: str | None) -> dict[str, str]:
-        """The properties that a table is made with; features are asked for in this way, too."""
+        """Return the properties of a new table, including requested features."""
         pairs = [] if body is None else property_pairs(bind_text(body, self.syntax.values))
         if pairs is None:
             self.outside("TBLPROPERTIES takes 'key' = 'value', …")
@@ -454,7 +460,7 @@ class TableCreationReader(DefinitionReader):
     def same(
         self, schema: Schema, what: str, said: tuple[str, ...], wanted: tuple[str, ...]
     ) -> None:
-        """Refuse a table that would be another one than is declared."""
+        """Refuse a table that differs from its declaration."""
         if said != wanted:
             self.outside(
                 f"{what} ({', '.join(said)}); a table that is made or replaced is modelled as it is"
@@ -462,7 +468,7 @@ class TableCreationReader(DefinitionReader):
             )
 
     def selected(self, schema: Schema, tree: exp.Expr) -> qu.Query:
-        """The query, whose columns, by name and type, are those of the table."""
+        """Return the query, whose columns must have the names and types of the table's."""
         if not isinstance(tree, exp.Select | exp.Union):
             self.place.refuse(tree, "AS takes a SELECT, which names the columns")
         selects = tree.find_all(exp.Select)

@@ -1,7 +1,7 @@
-"""Read a sqlglot expression into the model's own tree, columns resolved and types checked.
+"""Translation of sqlglot expressions into the model's trees, with name resolution and type checks.
 
-White-listed: a node, or an argument of a node, that is not handled here is refused with its place
-in the author's text. Implicit casts are those of Spark's ANSI mode
+It works by allow-list: a node, or an argument of a node, that is not handled here is refused with
+its place in the text. Implicit casts are those of Spark's ANSI mode
 (``model.sql.types.common_type``).
 """
 
@@ -69,7 +69,7 @@ TIMES: Mapping[type[exp.Expr], ex.Parameter] = {
     exp.CurrentDate: ex.Parameter("current_date()", "DATE"),
     exp.CurrentTimestamp: ex.Parameter("current_timestamp()", "TIMESTAMP"),
 }
-"""What a clock says, once for a statement."""
+"""Functions of the clock, which have one value in a statement."""
 Context = Literal["row", "aggregate", "constant"]
 
 
@@ -80,10 +80,20 @@ def read_expression(
     null: Type = "INT",
     keys: tuple[ex.ColumnRef, ...] = (),
 ) -> ex.Expr:
-    """The expression of a row, of a group (aggregates and its ``keys`` allowed) or of nothing
-    (constants only).
+    """Return the expression of a sqlglot node; SqlError, with the place, if it is not supported.
 
-    ``null`` is the type that a bare NULL takes here. SqlError with the place for all else.
+    Parameters
+    ----------
+    scope : NameScope
+        Names that the expression may use.
+    node : sqlglot expression
+        Node of the syntax tree.
+    context : str
+        ``row``; ``aggregate`` for a group, which allows aggregates and `keys`; or ``constant``.
+    null : str
+        Type of a bare NULL.
+    keys : tuple of ColumnRef
+        Columns of GROUP BY.
     """
     return _ExpressionReader(scope, context, keys).read(node, null)
 
@@ -101,11 +111,11 @@ class _ExpressionReader:
             return self._read(node, null)
         except SqlError as error:
             if error.kind not in ("outside", "type", "opaque") or node.find(exp.Query):
-                raise  # what a nested query reads counts, whatever it gives
+                raise  # reads of a nested query matter even if its value is not modelled
             return self._opaque(node)
 
     def _opaque(self, node: exp.Expr) -> ex.Expr:
-        """What is not modelled, with the columns that it names."""
+        """Return an expression that is not modelled, with the columns that it names."""
         if type(node) in TIMES:
             return TIMES[type(node)]
         named = [
@@ -231,7 +241,9 @@ class _ExpressionReader:
         return operand
 
     def _column(self, node: exp.Expr) -> ex.Expr:
-        """IS NULL of anything but a column is skipped by other rules in Delta: not modelled."""
+        """Return a column for IS NULL; Delta skips files for other operands by rules that are not
+        modelled.
+        """
         operand = self.read(node)
         if not isinstance(operand, ex.ColumnRef) or is_opaque(operand.type):
             problem = "IS NULL is modelled for a column only, of a type that is"
@@ -297,8 +309,9 @@ class _ExpressionReader:
     def _comparable(
         self, node: exp.Expr, parts: Sequence[exp.Expr], values: Sequence[ex.Expr]
     ) -> list[ex.Expr]:
-        """Values in the type in which Spark compares them; of an integer that is written out beside
-        a decimal, its digits count.
+        """Return the values in the type in which Spark compares them.
+
+        An integer literal beside a decimal has a type with just its digits.
         """
         if any(decimal_of(value.type) for value in values):
             values = [
@@ -347,7 +360,7 @@ class _ExpressionReader:
 
 
 def _narrowed(value: ex.Expr, other: ex.Expr) -> ex.Expr:
-    """A constant beside an INT as one, if it is (UnwrapCastInBinaryComparison)."""
+    """Return a BIGINT constant beside an INT as INT if it fits (UnwrapCastInBinaryComparison)."""
     if isinstance(value, ex.Const) and (value.type, other.type) == ("BIGINT", "INT"):
         low, high = RANGES["INT"]
         if isinstance(value.value, int) and low <= value.value <= high:
@@ -356,7 +369,10 @@ def _narrowed(value: ex.Expr, other: ex.Expr) -> ex.Expr:
 
 
 def _result(op: ex.ArithmeticOp, left: Type, right: Type) -> Type | None:
-    """The type of a result of decimals (DecimalPrecisionTypeCoercion.scala)."""
+    """Return the type of a decimal sum, difference or product.
+
+    Source: DecimalPrecisionTypeCoercion.scala.
+    """
     (p, s), (q, t) = (decimal_of(type_) or (1, 0) for type_ in (left, right))
     if op == "*":
         return decimal_type(p + q + 1, s + t)
@@ -364,7 +380,7 @@ def _result(op: ex.ArithmeticOp, left: Type, right: Type) -> Type | None:
 
 
 def _summed(type_: Type) -> Type | None:
-    """The type of a sum."""
+    """Return the type of a sum aggregate, or None."""
     if type_ in INTEGERS:
         return "BIGINT"
     found = decimal_of(type_)

@@ -1,11 +1,8 @@
-"""Constants and functions of SQL, read into expressions.
+"""Translation of SQL constants, casts and scalar functions into expressions.
 
-Read scalar functions, CASE, COALESCE and LIKE, each by the class that sqlglot gives it.
-
-Read the constants of an expression, and what Spark makes of a value where another type is wanted.
-
-Every implicit cast is written into the tree that sqlglot has made (``CAST_OF``), so that whoever
-translates the author's text for an engine with other rules has it, too.
+Functions are recognized by the class that sqlglot gives them. Every implicit cast is recorded in
+sqlglot's tree (``CAST_OF``), so that a translation of the text for an engine with other rules can
+use it.
 """
 
 from __future__ import annotations
@@ -63,9 +60,9 @@ __all__ = [
 ]
 
 CAST_OF = "cast of"
-"""In a node's ``meta``: the types from and to which Spark casts its value where it stands."""
+"""Key in a node's ``meta``: source and target type of the cast that Spark applies to its value."""
 GIVES = "gives"
-"""In a node's ``meta``: the type of a function's value, and of what an explicit CAST is of."""
+"""Key in a node's ``meta``: type of a function's value, or of the operand of an explicit CAST."""
 DIGITS = re.compile("0*([0-9]+)")
 FRACTION = re.compile(r"([0-9]*)\.([0-9]*)")
 SCIENTIFIC = re.compile(r"([0-9]+\.?[0-9]*|\.[0-9]+)[eE][+-]?[0-9]{1,3}")
@@ -74,7 +71,7 @@ MOST_DIGITS = len(str(RANGES["BIGINT"][1]))
 
 
 def read_number(place: SqlText, node: exp.Expr) -> ex.Const:
-    """A number as it is written, its sign with it."""
+    """Return a numeric literal with its sign."""
     digits = node.this if isinstance(node, exp.Neg) else node
     sign = 1 if node is digits else -1
     text = str(digits.this)
@@ -96,7 +93,7 @@ def read_number(place: SqlText, node: exp.Expr) -> ex.Const:
 
 
 def explicit_cast(place: SqlText, node: exp.Cast, operand: ex.Expr) -> ex.Expr:
-    """A CAST, or what is a constant of a type: ``DATE '2026-01-02'``."""
+    """Return a CAST, or a typed constant such as ``DATE '2026-01-02'``."""
     target = type_named(node.to.sql(dialect="databricks"))
     if target is None:
         place.refuse(node, f"the type '{node.to.sql(dialect='databricks')}' is not modelled")
@@ -108,7 +105,7 @@ def explicit_cast(place: SqlText, node: exp.Cast, operand: ex.Expr) -> ex.Expr:
 
 
 def coerce(place: SqlText, node: exp.Expr, value: ex.Expr, target: Type) -> ex.Expr:
-    """The value where another type is wanted: a constant of it, or its CAST."""
+    """Return the value in the type that its context expects: a constant, or a CAST."""
     node.meta.pop(CAST_OF, None)
     if value.type == target or (value.type in INTEGERS and target in INTEGERS):
         return value
@@ -119,9 +116,7 @@ def coerce(place: SqlText, node: exp.Expr, value: ex.Expr, target: Type) -> ex.E
 
 
 def operand_type(node: exp.Expr, value: ex.Expr) -> Type:
-    """The type of an operand beside decimals: an integer that is written out, and is no CAST, has
-    just its digits.
-    """
+    """Return the type of an operand beside decimals: an integer literal has just its digits."""
     bare = node.unnest()
     written = isinstance(bare.this if isinstance(bare, exp.Neg) else bare, exp.Literal)
     if written and isinstance(value, ex.Const) and type(value.value) is int:
@@ -149,7 +144,9 @@ def _cast(place: SqlText, node: exp.Expr, value: ex.Expr, target: Type, *, fold:
 
 
 def _moment(place: SqlText, node: exp.Expr, text: str, target: Type) -> ex.Const:
-    """The date or timestamp of a text: other spellings are not the same everywhere, or none."""
+    """Return the constant of a date or timestamp; other spellings, which engines read differently,
+    are refused.
+    """
     if target == "TIMESTAMP":
         with suppress(EvaluationError, UndeterminedError):
             found = cast_value(text, target)
@@ -164,15 +161,15 @@ def _moment(place: SqlText, node: exp.Expr, text: str, target: Type) -> ex.Const
 
 
 STRUCTURED = (exp.Bracket, exp.Dot, exp.Lambda, exp.Struct, exp.Array, exp.Explode, exp.FromJson)
-"""The nodes of expressions on structures, arrays and maps, besides functions that are called after
-these.
+"""Nodes of expressions on structures, arrays and maps, in addition to functions named after these.
 """
 NAMED_AFTER = re.compile(r"(?:\w+_)?(?:ARRAY|MAP|STRUCT)(?:S|_\w+)?|TRANSFORM|FLATTEN|CARDINALITY")
 RANDOM = {
-    "RAND", "RANDOM", "RANDN", "RANDSTR", "UUID", "SHUFFLE", "UNIFORM", "MONOTONICALLY_INCREASING_ID",
-    "SPARK_PARTITION_ID", "INPUT_FILE_NAME", "INPUT_FILE_BLOCK_START", "INPUT_FILE_BLOCK_LENGTH",
+    "RAND", "RANDOM", "RANDN", "RANDSTR", "UUID", "SHUFFLE", "UNIFORM",
+    "MONOTONICALLY_INCREASING_ID", "SPARK_PARTITION_ID", "INPUT_FILE_NAME",
+    "INPUT_FILE_BLOCK_START", "INPUT_FILE_BLOCK_LENGTH",
 }  # fmt: skip
-"""The functions that do not give the same for the same values."""
+"""Functions that may return different values for equal operands."""
 
 
 CALLED = re.compile(r"\w+(?=\s*\()")
@@ -180,9 +177,11 @@ CALLED = re.compile(r"\w+(?=\s*\()")
 
 @cache
 def is_random(text: str) -> bool:
-    """Whether an expression may give another value for the same values of its columns, or names
-    where a row is stored.
+    """Return whether an expression may change for equal column values, or names where a row is
+    stored.
 
+    Examples
+    --------
     >>> is_random("rand() < 0.5"), is_random("_metadata.file_name = 'a'"), is_random("brand = 'a'")
     (True, True, False)
     """
@@ -196,10 +195,14 @@ def is_random(text: str) -> bool:
 
 @cache
 def is_nondeterministic(text: str) -> bool:
-    """Whether Spark finds an expression not deterministic for certain: it calls such a function,
-    and none of a user.
+    """Return whether Spark certainly considers an expression nondeterministic.
 
-    >>> [is_nondeterministic(text) for text in ("round(id * rand())", "mine(rand())", "_metadata.file_name = 'a'")]
+    This is so if it calls a nondeterministic function and no function of a user.
+
+    Examples
+    --------
+    >>> texts = "round(id * rand())", "mine(rand())", "_metadata.file_name = 'a'"
+    >>> [is_nondeterministic(text) for text in texts]
     [True, False, False]
     """
     tree = _expression(text)
@@ -210,21 +213,25 @@ def is_nondeterministic(text: str) -> bool:
 
 @cache
 def is_complex(text: str) -> bool:
-    """Whether an expression is on structures, arrays or maps, or is not deterministic, by its
-    syntax.
+    """Return whether the syntax shows structures, arrays, maps or nondeterminism.
 
-    >>> [is_complex(text) for text in ("map('a', v)['a'] = 1", "s.t.u = 1 AND uuid() = n", "mine(v) = 1", "LIMIT 3")]
+    Examples
+    --------
+    >>> texts = "map('a', v)['a'] = 1", "s.t.u = 1 AND uuid() = n", "mine(v) = 1", "LIMIT 3"
+    >>> [is_complex(text) for text in texts]
     [True, True, False, True]
     """
     tree = _expression(text)
-    if tree is None:  # a part of a query, so there is one
+    if tree is None:  # a part of a query, hence of a subquery
         return True
     structured = tree.find(*STRUCTURED) is not None
     return structured or is_random(text) or any(map(NAMED_AFTER.fullmatch, _functions(tree)))
 
 
 def _expression(text: str) -> exp.Expr | None:
-    """The tree of an expression; None for the part of a query that is none, such as its LIMIT."""
+    """Return the tree of an expression, or None for a part of a query that is none, such as its
+    LIMIT.
+    """
     try:
         return parse_one(text, DIALECT)
     except SqlglotError:
@@ -232,22 +239,22 @@ def _expression(text: str) -> exp.Expr | None:
 
 
 def _functions(tree: exp.Expr) -> Iterator[str]:
-    """The names of the functions that an expression calls."""
+    """Yield the names of the functions that an expression calls."""
     for node in tree.find_all(exp.Func):
         yield (node.name if isinstance(node, exp.Anonymous) else node.sql_name()).upper()
 
 
 class Signature(NamedTuple):
-    """A function of operands of fixed types."""
+    """Signature of a function with fixed operand types."""
 
     name: str
-    """What ``model.sql.evaluation`` calls it."""
+    """Name in ``model.sql.evaluation``."""
     operands: Mapping[str, Type]
-    """The types of its operands, by what sqlglot calls each."""
+    """Types of its operands, by sqlglot's argument names."""
     gives: Type
-    """The type of its value."""
+    """Type of its value."""
     optional: tuple[str, ...] = ()
-    """The operands that may be left out."""
+    """Operands that may be missing."""
     fixed: tuple[str, ...] = ()
     """Arguments that sqlglot always fills in."""
 
@@ -279,22 +286,20 @@ SIGNATURES: Mapping[type[exp.Expr], Signature] = {
 
 
 SECONDS = {"DAY": 86_400, "HOUR": 3_600, "MINUTE": 60, "SECOND": 1}
-"""How long the units of intervals are, whose days have 24 hours (the session's time zone is
-UTC).
-"""
+"""Length of the units of intervals; days have 24 hours, as the session's time zone is UTC."""
 LONGEST = (2**63 - 1) // 1_000_000
-"""The longest interval that Spark has, in seconds."""
+"""Longest interval in Spark, in seconds."""
 DIGESTS = {"256": "sha256", "0": "sha256"}
-"""The digests that sha2 makes, by its bits; those that DuckDB has as well."""
+"""Digests of sha2 by number of bits, as far as DuckDB has them as well."""
 ATOM = r"(?:[\w ,:;@=/%#!~'\"<>-]|\.|\[\^?(?:a-z|A-Z|0-9|[A-Za-z0-9_.])+\])[*+?]?"
 ALIKE = re.compile(rf"\^?(?:{ATOM}|\((?:{ATOM}|\|)+\)[*+?]?|\|)*\$?", re.ASCII)
-"""Regular expressions that mean the same in Java, in DuckDB and in Python, of texts of one line."""
+"""Regular expressions that mean the same in Java, DuckDB and Python, for texts of one line."""
 
 
 def unify_types(
     place: SqlText, node: exp.Expr, nodes: Sequence[exp.Expr], values: Sequence[ex.Expr]
 ) -> tuple[Type, list[ex.Expr]]:
-    """Values where they meet, in the type that Spark casts them to; refused if there is none."""
+    """Return the common type of values, and the values cast to it; refuse them if there is none."""
     types = [value.type for value in values if not is_untyped_null(value)]
     target = common_type(types) if types else values[0].type
     if target is None:
@@ -312,8 +317,10 @@ def unify_types(
 
 
 def decimal_operand(type_: Type) -> Type:
-    """The decimals that an operand beside decimals is.
+    """Return the decimal type of an operand beside decimals.
 
+    Examples
+    --------
     >>> decimal_operand("INT"), decimal_operand("DECIMAL(5,2)")
     ('DECIMAL(10,0)', 'DECIMAL(5,2)')
     """
@@ -321,18 +328,18 @@ def decimal_operand(type_: Type) -> Type:
 
 
 def is_untyped_null(value: ex.Expr) -> bool:
-    """Whether it is a NULL that takes the type of what it meets."""
+    """Return whether a value is a NULL that takes the type of its context."""
     return isinstance(value, ex.Const) and value.value is None
 
 
 class FunctionReader:
-    """Reads one function, its operands by ``read``."""
+    """Translator of one function; `read` translates its operands."""
 
     def __init__(self, place: SqlText, read: Reading) -> None:
         self.place, self.read = place, read
 
     def function(self, node: exp.Expr, null: Type) -> ex.Expr | None:
-        """The expression; None for what is no function that is read here."""
+        """Return the expression of a function, or None for any other node."""
         found = None if self.place.plain else self._function(node, null)
         if found is not None:
             node.meta[GIVES] = found.type
@@ -391,7 +398,7 @@ class FunctionReader:
         return ex.Call(signature.name, tuple(operands), signature.gives)
 
     def wanted(self, node: exp.Expr, type_: Type) -> ex.Expr:
-        """An operand where a type is wanted: only what Spark casts there by itself."""
+        """Return an operand in the expected type; only implicit casts of Spark are applied."""
         value = self.read(node, type_)
         source = value.type
         casts = type_ == "STRING" or source == "STRING" or {source, type_} <= {"DATE", "TIMESTAMP"}
@@ -439,7 +446,7 @@ class FunctionReader:
         return ex.Call(name, tuple(values), type_)
 
     def divided(self, node: exp.Div) -> ex.Expr:
-        """Numbers are divided as DOUBLE, decimals and integers beside them as decimals."""
+        """Return a quotient: of DOUBLEs, or of decimals if an operand is one and none is DOUBLE."""
         parts = (node.this, node.expression)
         values = list(map(self.number, parts))
         types = {value.type for value in values}
@@ -459,7 +466,7 @@ class FunctionReader:
         return ex.Call("divide", tuple(both), found)
 
     def text(self, node: exp.Expr) -> ex.Expr:
-        """An operand that is a text already: here Spark makes none of a number."""
+        """Return an operand that must be STRING already: Spark applies no implicit cast here."""
         value = self.read(node, "STRING")
         if value.type != "STRING":
             problem = f"'{self.place.written(node)}' is {value.type}; expected STRING here"
@@ -467,9 +474,7 @@ class FunctionReader:
         return value
 
     def within(self, node: exp.Expr) -> ex.Expr:
-        """Whether a text begins with another, which Spark's optimizer has as LIKE, ends with it or
-        has it in it.
-        """
+        """Return startswith (which Spark's optimizer turns into LIKE), endswith or contains."""
         texts = [self.text(part) for part in (node.this, node.expression)]
         if not isinstance(node, exp.StartsWith):
             return ex.Call(type(node).__name__.lower(), tuple(texts), "BOOLEAN")
@@ -479,7 +484,7 @@ class FunctionReader:
         return ex.Call("like", (texts[0], ex.Const(f"{first}%", "STRING")), "BOOLEAN")
 
     def digest(self, node: exp.Expr) -> ex.Expr:
-        """``md5``, ``sha1``, or ``sha2`` with so many bits."""
+        """Return ``md5``, ``sha1``, or ``sha2`` with a number of bits."""
         length = node.args.get("length")
         bits = "256" if length is None else length.name
         plain = {"MD5": "md5", "SHA": "sha1"}
@@ -502,7 +507,7 @@ class FunctionReader:
         return ex.Call("rlike", (subject, pattern), "BOOLEAN")
 
     def date_sum(self, node: exp.Expr, left: ex.Expr, right: ex.Expr) -> ex.Expr:
-        """A date and a number of days."""
+        """Return the sum of a date and a number of days, or their difference."""
         day, days = left, right
         if isinstance(node, exp.Add) and right.type == "DATE":
             day, days = right, left
@@ -520,7 +525,7 @@ class FunctionReader:
         return ex.Call("date_add", (day, days), "DATE")
 
     def moved(self, node: exp.Expr) -> ex.Expr:
-        """A date or a timestamp and an INTERVAL; with one of days a date stays a date."""
+        """Return the sum of a date or timestamp and an INTERVAL; whole days keep a date a date."""
         part, count = node.this, node.expression
         if isinstance(node, exp.Add) and isinstance(part, exp.Interval):
             part, count = count, part

@@ -1,6 +1,4 @@
-"""Resolve OPTIMIZE, REORG and VACUUM, Delta's own verbs: they have a grammar of their own,
-delta.lark.
-"""
+"""Parser of OPTIMIZE, REORG and VACUUM by a grammar of their own, ``delta.lark``."""
 
 from __future__ import annotations
 
@@ -27,9 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["VerbReader", "verb_condition"]
 
 RETENTION = 168
-"""The hours for which VACUUM keeps files if a table says nothing
-(delta.deletedFileRetentionDuration).
-"""
+"""Default retention of files by VACUUM in hours (delta.deletedFileRetentionDuration)."""
 
 
 @cache
@@ -38,8 +34,8 @@ def _grammar() -> Lark:
 
 
 def verb_condition(syntax: Syntax) -> tuple[str, exp.Expr] | None:
-    """The table and the condition of a statement of Delta's own verbs; None if it is none, or has
-    none.
+    """Return the table and the condition of OPTIMIZE or REORG; None for others or without a
+    condition.
     """
     try:
         parts = _parts(_grammar().parse(syntax.text).children[0])
@@ -60,11 +56,11 @@ def _condition(syntax: Syntax, where: Tree[Token]) -> exp.Expr:
 
 
 class VerbReader(QueryReader):
-    """Resolves them, on the table that they name."""
+    """Parser of these statements, on the table that they name."""
 
     @resolves("OPTIMIZE", "REORG", "VACUUM")
     def verb(self) -> st.Optimize | st.Vacuum | df.Definition:
-        """OPTIMIZE, REORG and VACUUM, by the grammar of Delta's own verbs."""
+        """Return an OPTIMIZE, REORG or VACUUM statement."""
         try:
             tree = _grammar().parse(self.text).children[0]
         except LarkError:
@@ -119,6 +115,6 @@ class VerbReader(QueryReader):
 
 
 def _name(part: object) -> str:
-    """The name in a part of Delta's grammar, without the database."""
+    """Return the name in a part of the grammar's tree, without the database."""
     assert isinstance(part, Tree)
     return str(part.children[-1]).strip("`")

@@ -1,14 +1,10 @@
-"""Types of parameters that nobody declares, from the columns that they meet.
+"""Type inference of undeclared parameters, from the columns that they are compared with or put
+into.
 
-The types of parameters that nobody declares: those of the columns that they meet.
-
-``day = :day`` compares the two, ``INSERT INTO t VALUES (:day)`` puts the one into the other.
-``CAST(:day AS DATE)`` says the type of what it takes: a text that is no date makes the statement
-fail, which then writes nothing. In the rows of ``(SELECT :day AS day) AS s`` a parameter is the
-column ``s.day``, and meets what that meets.
-
-What a statement's text says of values by the names of columns: the rows of a nested query, what a
-MERGE's INSERT puts where.
+``day = :day`` compares parameter and column, ``INSERT INTO t VALUES (:day)`` puts one into the
+other. ``CAST(:day AS DATE)`` determines the type: a text that is not a date makes the statement
+fail, and it then writes nothing. In the rows of ``(SELECT :day AS day) AS s`` a parameter is the
+column ``s.day``, and has the type of what that is compared with.
 """
 
 from __future__ import annotations
@@ -32,11 +28,13 @@ __all__ = ["column_contents", "infer_types", "merge_assignments", "single_row"]
 
 
 def column_contents(node: exp.Expr) -> dict[str, list[exp.Expr]]:
-    """By the name of a column, in lower case, what stands in it in the rows of a nested query, or
-    of VALUES.
+    """Return the expressions in each column (in lower case) of a nested query or of VALUES.
 
+    Examples
+    --------
     >>> import sqlglot
-    >>> made = sqlglot.parse_one("SELECT * FROM (SELECT :n AS id, max(x) AS x FROM s)").find(exp.Subquery)
+    >>> query = "SELECT * FROM (SELECT :n AS id, max(x) AS x FROM s)"
+    >>> made = sqlglot.parse_one(query).find(exp.Subquery)
     >>> {name: [one.sql() for one in items] for name, items in column_contents(made).items()}
     {'id': [':n'], 'x': ['MAX(x)']}
     """
@@ -60,9 +58,10 @@ def column_contents(node: exp.Expr) -> dict[str, list[exp.Expr]]:
 
 
 def single_row(node: exp.Expr) -> dict[str, exp.Expr] | None:
-    """The values of a source that is one row, whatever there is, by name; None if it is anything
-    else.
+    """Return the values, by name, of a source that always has exactly one row; None for others.
 
+    Examples
+    --------
     >>> import sqlglot
     >>> made = sqlglot.parse_one("SELECT * FROM (SELECT :n AS id)").find(exp.Subquery)
     >>> single_row(made), single_row(sqlglot.parse_one("SELECT * FROM t").find(exp.Table))
@@ -81,14 +80,18 @@ def _given(node: exp.Expr) -> list[str]:
 def merge_assignments(
     clause: exp.Expr, starred: Iterable[str], source: str
 ) -> list[tuple[str, exp.Expr]]:
-    """By column, what a MERGE's INSERT or UPDATE SET * puts there; ``*`` is the columns ``starred``
-    of the ``source``.
+    """Return the value of each column in a MERGE's INSERT or UPDATE SET.
 
+    `starred` are the columns of `source` that ``*`` stands for.
+
+    Examples
+    --------
     >>> import sqlglot
     >>> merge = "MERGE INTO t USING s ON t.id = s.id WHEN NOT MATCHED THEN INSERT "
     >>> for what in ("*", "(id) VALUES (s.id + 1)"):
     ...     clause = sqlglot.parse_one(merge + what).find(exp.Insert)
-    ...     print([(name, value.sql()) for name, value in merge_assignments(clause, ["id", "x"], "s")])
+    ...     found = merge_assignments(clause, ["id", "x"], "s")
+    ...     print([(name, value.sql()) for name, value in found])
     [('id', 's.id'), ('x', 's.x')]
     [('id', 's.id + 1')]
     """
@@ -102,18 +105,23 @@ COMPARES = (exp.EQ, exp.NEQ, exp.NullSafeEQ, exp.LT, exp.LTE, exp.GT, exp.GTE)
 
 
 def infer_types(statements: Iterable[Syntax], schemas: Mapping[str, Schema]) -> dict[str, Type]:
-    """The types of the parameters that meet columns of one type only.
+    """Return the types of parameters that meet columns of only one type.
 
+    Examples
+    --------
     >>> from isolitmus.model.schema import Column, Schema
     >>> from isolitmus.specs.sql.syntax import Syntax
-    >>> t = Schema("t", (Column("id", "BIGINT"), Column("day", "DATE")))
-    >>> infer_types([Syntax("INSERT INTO t SELECT :n, day FROM t WHERE day >= :first AND id + :k > 0")], {"t": t})
+    >>> tables = {"t": Schema("t", (Column("id", "BIGINT"), Column("day", "DATE")))}
+    >>> insert = "INSERT INTO t SELECT :n, day FROM t WHERE day >= :first AND id + :k > 0"
+    >>> infer_types([Syntax(insert)], tables)
     {'n': 'BIGINT', 'first': 'DATE'}
-    >>> infer_types([Syntax("MERGE INTO t USING (SELECT :n AS id) s ON t.id = s.id WHEN NOT MATCHED THEN INSERT *")], {"t": t})
+    >>> source = "(SELECT :n AS id) s ON t.id = s.id"
+    >>> merge = f"MERGE INTO t USING {source} WHEN NOT MATCHED THEN INSERT *"
+    >>> infer_types([Syntax(merge)], tables)
     {'n': 'BIGINT'}
-    >>> infer_types([Syntax("DELETE FROM t WHERE day < date_sub(CAST(:day AS DATE), 7)")], {"t": t})
+    >>> infer_types([Syntax("DELETE FROM t WHERE day < date_sub(CAST(:day AS DATE), 7)")], tables)
     {'day': 'DATE'}
-    >>> infer_types([Syntax("OPTIMIZE t WHERE day BETWEEN :first AND :last")], {"t": t})
+    >>> infer_types([Syntax("OPTIMIZE t WHERE day BETWEEN :first AND :last")], tables)
     {'first': 'DATE', 'last': 'DATE'}
     """
     met: dict[str, set[Type]] = {}
@@ -135,8 +143,9 @@ def infer_types(statements: Iterable[Syntax], schemas: Mapping[str, Schema]) -> 
 def _conditioned(
     syntax: Syntax, schemas: Mapping[str, Schema]
 ) -> tuple[exp.Expr, dict[str, Schema]]:
-    """Where parameters meet columns, and the tables that these are of; of OPTIMIZE and REORG that
-    is the condition.
+    """Return the tree in which parameters meet columns, and the tables of these columns.
+
+    For OPTIMIZE and REORG, the tree is the condition.
     """
     verb = verb_condition(syntax)
     if verb is None:
@@ -147,7 +156,7 @@ def _conditioned(
 
 
 def _tables(tree: exp.Expr, schemas: Mapping[str, Schema]) -> dict[str, Schema]:
-    """The tables of a statement, by the names that they have there."""
+    """Return the tables of a statement, by their names or aliases in it."""
     known = {name.lower(): schema for name, schema in schemas.items()}
     return {
         node.alias_or_name.lower(): known[node.name.lower()]
@@ -157,7 +166,7 @@ def _tables(tree: exp.Expr, schemas: Mapping[str, Schema]) -> dict[str, Schema]:
 
 
 Contents = dict[str, dict[str, list[exp.Expr]]]
-"""By the name of a nested query or of VALUES and of its column, what stands in it in some row."""
+"""Expressions in a column, by the name of the nested query or VALUES and that of the column."""
 
 
 def _made(tree: exp.Expr) -> Contents:
@@ -166,9 +175,7 @@ def _made(tree: exp.Expr) -> Contents:
 
 
 def _parameters(value: exp.Expr, made: Contents) -> Iterator[str]:
-    """The parameters that a value is, or one of which it is: itself, or as a column of what is
-    made.
-    """
+    """Yield the parameters that a value may be: itself, or a column of a nested query."""
     if isinstance(value, exp.Placeholder):
         yield value.name
     elif isinstance(value, exp.Coalesce | exp.Greatest | exp.Least):
@@ -184,7 +191,7 @@ def _parameters(value: exp.Expr, made: Contents) -> Iterator[str]:
 def _meetings(
     tree: exp.Expr, tables: Mapping[str, Schema], made: Contents
 ) -> Iterator[tuple[exp.Expr, exp.Column]]:
-    """Values, each with a column that it is compared with or put into."""
+    """Yield values, each with a column that it is compared with or put into."""
     for node in tree.walk(bfs=False):
         match node:
             case exp.Between(this=exp.Column() as column):
@@ -214,7 +221,7 @@ def _paired(
 
 
 def _columns(node: exp.Column, tables: Mapping[str, Schema]) -> Iterator[Column]:
-    """The columns that a name may be."""
+    """Yield the columns that a name may denote."""
     for name, schema in tables.items():
         index = schema.index(node.name)
         if index is not None and node.table.lower() in ("", name):
@@ -224,7 +231,7 @@ def _columns(node: exp.Column, tables: Mapping[str, Schema]) -> Iterator[Column]
 def _inserted(
     node: exp.Insert, tables: Mapping[str, Schema]
 ) -> Iterator[tuple[exp.Expr, exp.Column]]:
-    """What comes into a column by its place: of VALUES, of SELECT."""
+    """Yield values of VALUES or SELECT, each with the column at its position."""
     into, source = node.this, node.expression
     listed = into.expressions if isinstance(into, exp.Schema) else None
     table = into.this if isinstance(into, exp.Schema) else into

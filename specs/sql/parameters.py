@@ -1,11 +1,8 @@
-"""Parameters and placeholders in a statement's text.
+"""Parameters and placeholders in the text of a statement.
 
-Parameters of a statement's text (``:name``), and values in their place.
-
-What stands in a statement for something that each engine has its own name for.
-
-``{init[n]}``, after VERSION AS OF, is the version that the n-th init statement made, and
-``delta.`{alias}` `` or ``delta.`{alias[t]}` ``, in a FROM, another path to the files of a table.
+``:name`` is a parameter, and may be replaced by a value. ``{init[n]}``, after VERSION AS OF, is the
+version that the n-th init statement made. ``delta.`{alias}` `` or ``delta.`{alias[t]}` ``, in a
+FROM, is another path to the files of a table. Each engine has its own text for these.
 """
 
 from __future__ import annotations
@@ -38,23 +35,28 @@ __all__ = [
 ]
 
 CLOCKS = ("current_date()", "current_timestamp()")
-"""What is one value in a statement, and nobody declares."""
+"""Functions that have one value in a statement, without declaration."""
 SAME = {"now": "current_timestamp", "curdate": "current_date"}
-"""Other names of the same."""
+"""Other names of these functions."""
 PIECE = re.compile(
-    r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`[^`]*`|--[^\n]*|/\*.*?\*/|(?<![:\w]):(?P<name>[A-Za-z_]\w*)"""
-    r"""|(?<![.\w])(?:(?P<clock>current_date|current_timestamp)\b(?:\s*\(\s*\))?|(?P<other>now|curdate)\s*\(\s*\))""",
+    r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`[^`]*`|--[^\n]*|/\*.*?\*/"""
+    r"|(?<![:\w]):(?P<name>[A-Za-z_]\w*)"
+    r"|(?<![.\w])(?:(?P<clock>current_date|current_timestamp)\b(?:\s*\(\s*\))?"
+    r"|(?P<other>now|curdate)\s*\(\s*\))",
     re.DOTALL | re.IGNORECASE,
 )
-"""What a colon means nothing in, a parameter, or what the clock says."""
+"""Quoted text or comment, in which a colon has no meaning; a parameter; or a function of the clock.
+"""
 SPACES = re.compile(r"\s+")
 BLANK = r"(?:\s|--[^\n]*(?:\n|$)|/\*(?s:.*?)\*/)*"
-"""What may stand before a statement: spaces and comments."""
+"""Blanks and comments before a statement."""
 
 
 def parameters(sql: str) -> tuple[str, ...]:
-    """The names of a statement's parameters, in order.
+    """Return the names of a statement's parameters, in order.
 
+    Examples
+    --------
     >>> parameters("UPDATE t SET x = :seen + 1, s = 'a:b' WHERE id = :key")
     ('seen', 'key')
     """
@@ -62,15 +64,18 @@ def parameters(sql: str) -> tuple[str, ...]:
 
 
 def bind_text(sql: str, values: Mapping[str, Value]) -> str:
-    """The text with literals in the place of its parameters, and of ``current_date()`` if it has a
-    value.
+    """Return the text with values in place of its parameters, and of ``current_date()`` if it has
+    one.
 
+    Examples
+    --------
     >>> bind_text("UPDATE t SET x = :seen - 1, s = ':seen'", {"seen": -2})
     "UPDATE t SET x = (-2) - 1, s = ':seen'"
     >>> from datetime import date
-    >>> bind_text("DELETE FROM t WHERE day < CURRENT_DATE - 7", {"current_date()": date(2026, 1, 2)})
+    >>> today = {"current_date()": date(2026, 1, 2)}
+    >>> bind_text("DELETE FROM t WHERE day < CURRENT_DATE - 7", today)
     "DELETE FROM t WHERE day < DATE '2026-01-02' - 7"
-    >>> bind_text("DELETE FROM t WHERE day < curdate() AND now = 1", {"current_date()": date(2026, 1, 2)})
+    >>> bind_text("DELETE FROM t WHERE day < curdate() AND now = 1", today)
     "DELETE FROM t WHERE day < DATE '2026-01-02' AND now = 1"
     """
 
@@ -84,8 +89,10 @@ def bind_text(sql: str, values: Mapping[str, Value]) -> str:
 
 
 def one_line(sql: str) -> str:
-    r"""The text without comments and line breaks, but for those in its strings.
+    r"""Return the text without comments and line breaks, except for those in its strings.
 
+    Examples
+    --------
     >>> one_line("DELETE FROM t\n  WHERE s = 'a  b'  -- all")
     "DELETE FROM t WHERE s = 'a  b'"
     """
@@ -102,6 +109,8 @@ def one_line(sql: str) -> str:
 def strip_end(sql: str) -> str:
     """Return the text without the semicolons, blanks and comments at its end.
 
+    Examples
+    --------
     >>> strip_end("OPTIMIZE t;  -- all"), strip_end("COMMENT ON TABLE t IS '-- a;';")
     ('OPTIMIZE t', "COMMENT ON TABLE t IS '-- a;'")
     """
@@ -112,8 +121,10 @@ def strip_end(sql: str) -> str:
 
 
 def parameter_places(sql: str) -> dict[str, list[int]]:
-    """Where each parameter stands, positions from 0.
+    """Return the positions of each parameter, from 0.
 
+    Examples
+    --------
     >>> parameter_places("SELECT :a, :b, ':a', :a")
     {'a': [7, 21], 'b': [11]}
     """
@@ -125,7 +136,7 @@ def parameter_places(sql: str) -> dict[str, list[int]]:
 
 
 def spark_literal(value: Value) -> str:
-    """A value as Spark's SQL has it anywhere in an expression: its strings know the backslash."""
+    """Return a value as a Spark literal for any place in an expression; backslashes are escaped."""
     text = literal(value)
     if isinstance(value, str):
         return text.replace("\\", "\\\\")
@@ -133,14 +144,16 @@ def spark_literal(value: Value) -> str:
 
 
 INIT = re.compile(r"\{init\[([1-9][0-9]{0,3})\]\}")
-"""The version of the n-th init statement, where it stands in SQL."""
+"""Version of the n-th init statement in SQL."""
 ALIAS = re.compile(r"\{alias(?:\[(\w+)\])?\}")
 """Another path to the files of a table."""
 
 
 def with_markers(sql: str) -> str:
-    """The text with each ``{init[n]}`` as a SQL literal as long as itself.
+    """Return the text with each ``{init[n]}`` replaced by an SQL literal of the same length.
 
+    Examples
+    --------
     >>> with_markers("SELECT * FROM t VERSION AS OF {init[1]} WHERE id = 1")
     "SELECT * FROM t VERSION AS OF 'init 1'  WHERE id = 1"
     """
@@ -148,9 +161,20 @@ def with_markers(sql: str) -> str:
 
 
 def place_versions(sql: str, versions: Sequence[int], alias: Callable[[str | None], object]) -> str:
-    """The text with an engine's own number in the place of each ``{init[n]}``, and another path to
-    a table (None: to the only one) in the place of each ``{alias}``.
+    """Return the text with an engine's version numbers and paths in place of ``{init[n]}`` and
+    ``{alias}``.
 
+    Parameters
+    ----------
+    sql : str
+        Text of a statement.
+    versions : sequence of int
+        Version of the engine after each init statement.
+    alias : callable
+        Function that returns another path to the files of a table (None: the only table).
+
+    Examples
+    --------
     >>> place_versions("SELECT * FROM t VERSION AS OF {init[1]}", [2], str)
     'SELECT * FROM t VERSION AS OF 2'
     >>> place_versions("SELECT * FROM delta.`{alias[t]}`", [], "/tmp/{}".format)
@@ -161,7 +185,7 @@ def place_versions(sql: str, versions: Sequence[int], alias: Callable[[str | Non
 
 
 def tables_by_path(node: exp.Table, names: Collection[str]) -> str | None:
-    """Which of the tables (names in lower case) a FROM names by another path to its files."""
+    """Return the table, in lower case, that a FROM names by another path to its files, or None."""
     found = ALIAS.fullmatch(node.name)
     if node.db.lower() != "delta" or found is None:
         return None
@@ -171,7 +195,7 @@ def tables_by_path(node: exp.Table, names: Collection[str]) -> str | None:
 
 
 def marked_version(node: exp.Table) -> int | None:
-    """The init statement that a table's VERSION AS OF names."""
+    """Return the number of the init statement in a table's VERSION AS OF, or None."""
     version = node.args["version"]
     text = version.expression.name if version.expression is not None else ""
     if version.name != "VERSION" or version.args.get("kind") != "AS OF":

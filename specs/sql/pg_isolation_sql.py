@@ -1,9 +1,8 @@
-"""The SQL of isolation tests: what is read of it, as little trees; the rest is refused, with its
-words.
+"""Parser of the SQL in PostgreSQL's isolation tests into small trees; other SQL is refused.
 
-Choices. What reads or writes rows is a query or change of what sqlglot parses and ``KNOWN`` lists:
-of anything else nobody here says which rows it reads. A condition on rows is known where it stands
-alone over one table; a query of several tables reads all of each.
+Statements that read or write rows must parse with sqlglot and consist of the nodes in ``KNOWN``; of
+any other one it is unknown which rows it reads. The condition on rows is used if the statement
+reads a single table; a query of several tables reads all rows of each.
 """
 
 from __future__ import annotations
@@ -41,9 +40,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class PgBegin:
-    """BEGIN: the level as it is written, in capitals; ``deferrable`` if the snapshot waits until it
-    is safe.
-    """
+    """BEGIN: isolation level as written, in capitals; ``deferrable`` waits for a safe snapshot."""
 
     level: str
     deferrable: bool
@@ -51,9 +48,7 @@ class PgBegin:
 
 @dataclass(frozen=True, slots=True)
 class PgEnd:
-    """The end of a transaction, or of the one that was ``prepared`` under a name; ``PREPARE`` gives
-    it that name.
-    """
+    """End of a transaction, or of the one ``prepared`` under a name; PREPARE gives it that name."""
 
     verb: str
     prepared: str = ""
@@ -61,18 +56,18 @@ class PgEnd:
 
 @dataclass(frozen=True, slots=True)
 class MadeTable:
-    """CREATE TABLE, or keys that are added to one, which has no ``columns`` then."""
+    """CREATE TABLE, or keys added to an existing table, which then has no ``columns``."""
 
     name: str
-    """What the table is called."""
+    """Name of the table."""
     columns: tuple[tuple[str, str], ...]
-    """With their types for DuckDB."""
+    """Columns with their types in DuckDB."""
     keys: tuple[tuple[str, ...], ...]
-    """The columns of each key."""
+    """Columns of each key."""
     text: str
-    """What its author wrote."""
+    """Text as written."""
     place: str
-    """Where that stands, for messages."""
+    """Place of the text, for messages."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,12 +79,12 @@ class Drops:
 
 @dataclass(frozen=True, slots=True)
 class Idle:
-    """What reads and writes no rows: a setting, an index, VACUUM."""
+    """Statement that reads and writes no rows: a setting, an index, VACUUM."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OfRows:
-    """SELECT, INSERT, UPDATE or DELETE, as sqlglot parses it, and where it stands, for messages."""
+    """SELECT, INSERT, UPDATE or DELETE as parsed by sqlglot, with its place for messages."""
 
     tree: exp.Expr
     text: str
@@ -101,9 +96,7 @@ PgStatement = PgBegin | PgEnd | MadeTable | Drops | Idle | OfRows
 
 @dataclass(frozen=True, slots=True)
 class TableScan:
-    """That a statement reads a table: the node of its name, and the condition on its rows, None for
-    all of them.
-    """
+    """Read of a table by a statement: node of its name, and condition on rows (None for all)."""
 
     table: exp.Table
     condition: exp.Expr | None
@@ -143,23 +136,27 @@ KNOWN = frozenset(
         exp.DataTypeParam,
     )
 )
-"""The kinds of nodes of which is known that DuckDB computes them as PostgreSQL does."""
+"""Kinds of nodes that DuckDB is known to evaluate as PostgreSQL does."""
 ORDERING = (exp.LT, exp.LTE, exp.GT, exp.GTE, exp.Between)
 PARTS = frozenset(
     {"this", "expression", "expressions", "from_", "where", "joins", "order", "alias"}
 )
-"""What statements may consist of."""
+"""Arguments that statements may have."""
 
 
 def pg_statements(block: SqlBlock, file: str) -> tuple[PgStatement, ...]:
-    """The statements of a block; RecordingError for the first that is not read.
+    """Return the statements of a block; RecordingError for the first unsupported one.
 
+    Examples
+    --------
     >>> from isolitmus.model.isolation_spec import SqlBlock
-    >>> pg_statements(SqlBlock("BEGIN ISOLATION LEVEL SERIALIZABLE; SET LOCAL x = 1; COMMIT;", 3), "h.spec")
+    >>> text = "BEGIN ISOLATION LEVEL SERIALIZABLE; SET LOCAL x = 1; COMMIT;"
+    >>> pg_statements(SqlBlock(text, 3), "h.spec")
     (PgBegin(level='SERIALIZABLE', deferrable=False), Idle(), PgEnd(verb='COMMIT', prepared=''))
     >>> pg_statements(SqlBlock("SELECT f(1)", 3), "h.spec")
     Traceback (most recent call last):
-    isolitmus.model.errors.RecordingError: h.spec:3: 'SELECT f(1)' has 'F(1)', of which nobody here says which rows it reads
+    isolitmus.model.errors.RecordingError: h.spec:3: 'SELECT f(1)' has 'F(1)', of which nobody \
+here says which rows it reads
     """
     try:
         tokens = sqlglot.tokenize(block.text, read="postgres")
@@ -176,15 +173,18 @@ def pg_statements(block: SqlBlock, file: str) -> tuple[PgStatement, ...]:
             line = block.line + block.text.count("\n", 0, inside[0].start)
             try:
                 found.append(_statement(text, f"{file}:{line}"))
-            except UNFORESEEN:  # sqlglot's tree of what is cut short
+            except UNFORESEEN:  # sqlglot builds incomplete trees of truncated statements
                 raise _unread(text, f"{file}:{line}") from None
     return tuple(found)
 
 
 def table_scans(tree: exp.Expr) -> Iterator[TableScan]:
-    """The tables that a statement reads, with what it asks of their rows; of a change that which is
-    changed, too.
+    """Yield the tables that a statement reads, with the conditions on their rows.
 
+    The table that an UPDATE or DELETE changes is included.
+
+    Examples
+    --------
     >>> [one] = table_scans(sqlglot.parse_one("UPDATE t SET a = 1 WHERE b = 2"))
     >>> one.condition.sql()
     'b = 2'
@@ -243,7 +243,7 @@ def _unread(text: str, place: str, what: str = "") -> RecordingError:
 
 
 def _plain(tree: exp.Expr, parts: frozenset[str] | set[str]) -> bool:
-    """Whether a node has these parts and no other."""
+    """Return whether a node has no arguments other than these."""
     return all(not value or key in parts for key, value in tree.args.items())
 
 
@@ -254,7 +254,7 @@ def _refuse_unknown(tree: exp.Expr, text: str, place: str) -> None:
         if isinstance(node, ORDERING) and any(
             isinstance(each, exp.Literal) and each.is_string for each in node.args.values()
         ):
-            raise _unread(text, place, node.sql("postgres"))  # by which collation is not said
+            raise _unread(text, place, node.sql("postgres"))  # the collation is unknown
         if isinstance(node, exp.In) and node.args.get("query"):
             raise _unread(text, place, node.sql("postgres"))
         if isinstance(node, exp.Query | exp.DML) and not isinstance(
@@ -294,7 +294,7 @@ def _made(schema: exp.Schema, text: str, place: str) -> MadeTable:
 
 
 def _keys(node: exp.Expr) -> Iterator[tuple[str, ...]]:
-    """The columns of the keys that a constraint of a table says, nothing for another."""
+    """Yield the columns of the keys in a table constraint; none for other constraints."""
     match node:
         case exp.PrimaryKey():
             yield tuple(each.name.lower() for each in node.expressions)

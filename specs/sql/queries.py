@@ -1,8 +1,6 @@
-"""Queries of one table or of several, read into the model's.
+"""Translation of queries on one or several tables into the model's queries.
 
-Read tables, conditions and queries of a SQL statement: what every statement is made of.
-
-Read queries of several tables: joins, SELECT … FROM (SELECT …), FROM VALUES and WITH.
+It covers tables, conditions, subqueries, joins, SELECT … FROM (SELECT …), FROM VALUES and WITH.
 """
 
 from __future__ import annotations
@@ -51,9 +49,7 @@ if TYPE_CHECKING:
 __all__ = ["REFUSED", "JoinReader", "QueryReader", "aggregates"]
 
 VAGUE = ("distinct", "having", "qualify", "limit", "offset")
-"""What may leave out some of the rows that a query gives, each of them a row that it would give
-otherwise.
-"""
+"""Clauses that remove rows from the result of a query, without changing the others."""
 UNMODELLED = "in a query plan is not modelled"
 REFUSED = (
     "open-source Delta refuses a subquery in this condition (DELTA_UNSUPPORTED_SUBQUERY), and for"
@@ -63,10 +59,10 @@ REFUSED = (
 
 
 class QueryReader:
-    """Reads parts of one statement against the schemas of the tables; refuses at the place."""
+    """Translator of the parts of one statement, which refuses unsupported parts at their place."""
 
     handled: tuple[str, ...] = ()
-    """Arguments of queries that are read elsewhere."""
+    """Arguments of queries that a subclass handles."""
 
     def __init__(self, syntax: Syntax, schemas: Mapping[str, Schema]) -> None:
         self.syntax = syntax
@@ -96,7 +92,7 @@ class QueryReader:
     def apart(
         self, found: Collection[Feature], node: exp.Expr | None = None, **words: object
     ) -> None:
-        """Refuse what has two features that are not modelled together."""
+        """Refuse a combination of features that is not modelled."""
         refuse_together(found, lambda problem: self.place.refuse(node, problem), "", **words)
 
     def scope(self, *sides: Side | None) -> NameScope:
@@ -128,7 +124,7 @@ class QueryReader:
     # Queries
 
     def left_open(self, node: exp.Select, where: ex.Expr | None, *handled: str) -> ex.Expr | None:
-        """The WHERE of a query, and that some rows of it, nobody knows which, are left out."""
+        """Return the WHERE of a query, with opaque conditions for clauses that drop some rows."""
         if not self.place.opaque:
             refuse_other_arguments(self.place, node, *handled)
             return where
@@ -141,9 +137,7 @@ class QueryReader:
         return reduce(ex.And, [*vague, *([] if where is None else [where])]) if vague else where
 
     def vague_groups(self, node: exp.Select) -> tuple[ex.Expr, ...] | None:
-        """The items of a query by groups that are not modelled: values of which nothing is
-        known.
-        """
+        """Return the items of a query with an unsupported GROUP BY as opaque values, or None."""
         group = node.args.get("group")
         if group is None or not self.place.opaque:
             return None
@@ -153,7 +147,7 @@ class QueryReader:
         return tuple(ex.Opaque(item.sql(DIALECT), (), "") for item in node.expressions)
 
     def query(self, node: exp.Expr, types: tuple[Type, ...] | None = None) -> qu.Query:
-        """The branches; ``types`` are those of the columns that a result is stored into."""
+        """Return the branches of a query; `types` are those of the columns that receive it."""
         match node:
             case exp.Subquery():
                 refuse_other_arguments(self.place, node, "this", "alias")
@@ -229,7 +223,7 @@ class QueryReader:
         return qu.Select(schema.name, tuple(items), where, grouped, version, keys, alias)
 
     def keys(self, scope: NameScope, node: exp.Expr | None) -> tuple[ex.ColumnRef, ...]:
-        """The columns of a GROUP BY."""
+        """Return the columns of a GROUP BY."""
         if node is None:
             return ()
         refuse_other_arguments(self.place, node, "expressions")
@@ -239,7 +233,7 @@ class QueryReader:
         return tuple(map(scope.resolve, node.expressions))
 
     def source(self, node: exp.Expr | None) -> tuple[Schema, Side]:
-        """The table of a FROM: by its name, or by another path, which ``{alias}`` stands for."""
+        """Return the table of a FROM, given by name or by another path (``{alias}``)."""
         if not isinstance(node, exp.Table) or not _by_path(node):
             return self.table(node, "version")
         name = tables_by_path(node, self.schemas)
@@ -253,7 +247,7 @@ class QueryReader:
         return schema, Side(node.alias or schema.name, schema.columns)
 
     def version(self, node: exp.Table) -> int | None:
-        """The init statement whose version of the table is read, if it is not the snapshot's."""
+        """Return the number of the init statement whose version is read; None for the snapshot."""
         if node.args.get("version") is None:
             return None
         number = marked_version(node)
@@ -264,15 +258,15 @@ class QueryReader:
         return number
 
     def foreseen(self, where: ex.Expr | None, node: exp.Expr | None) -> None:
-        """Refuse a WHERE of a query of which the optimizer makes something that is not modelled."""
+        """Refuse a WHERE of a query that Spark's optimizer rewrites in an unmodelled way."""
         unknown = None if where is None else unmodelled_query_rewrite(where)
         if unknown is not None:
             self.place.refuse(node, f"{unknown}: what Spark makes of that {UNMODELLED}")
 
     def evaluated(self, schema: Schema, where: ex.Expr | None, node: exp.Expr | None) -> None:
-        """Refuse a condition on partition columns with an aggregate that Delta may answer from
-        metadata: it then counts as TRUE in the check of conflicts
-        (widenNonDeterministicPredicates).
+        """Refuse a partition condition with an aggregate that Delta may answer from metadata.
+
+        Such a condition counts as TRUE in the conflict check (widenNonDeterministicPredicates).
         """
         parts = schema.partition_indexes
         for condition in ex.conjuncts(where) if parts else ():
@@ -288,7 +282,7 @@ class QueryReader:
     def subquery(
         self, around: NameScope, kind: Literal["exists", "in", "scalar"], node: exp.Expr
     ) -> ex.Subquery:
-        """A SELECT of one table inside an expression."""
+        """Return a subquery: a SELECT from one table in an expression."""
         if not isinstance(node, exp.Select) or node.args.get("from_") is None:
             self.place.refuse(node, "a subquery is a SELECT … FROM one table")
         refuse_other_arguments(self.place, node, "expressions", "from_", "where")
@@ -334,8 +328,9 @@ class QueryReader:
         *,
         plain: bool = False,
     ) -> tuple[ex.Expr, bool]:
-        """What a subquery selects, and whether that is an aggregate; ``plain``: one value may be
-        none.
+        """Return the selected expression of a subquery, and whether it is an aggregate.
+
+        `plain` allows a scalar subquery without aggregate.
         """
         if kind == "exists":
             return ex.TRUE, False
@@ -350,12 +345,12 @@ class QueryReader:
 
 
 def _by_path(node: exp.Table) -> bool:
-    """Whether a FROM names files, and no table of a database."""
+    """Return whether a FROM names files instead of a table of a database."""
     return bool(node.db) and (node.db.lower() == "delta" or not node.name.isidentifier())
 
 
 def _perhaps(query: qu.Query) -> qu.Query:
-    """The query, of whose rows nobody knows which are left out."""
+    """Return the query with an unknown subset of its rows."""
     said = ex.Opaque("UNION", (), "BOOLEAN")
     return tuple(
         replace(one, where=said if one.where is None else ex.And(said, one.where)) for one in query
@@ -363,7 +358,7 @@ def _perhaps(query: qu.Query) -> qu.Query:
 
 
 def aggregates(item: exp.Expr) -> bool:
-    """Whether there is an aggregate in an item, outside subqueries."""
+    """Return whether an item contains an aggregate outside of subqueries."""
     nodes = item.walk(prune=lambda n: isinstance(n, exp.Subquery))
     return any(isinstance(n, exp.Count | exp.Sum | exp.Min | exp.Max) for n in nodes)
 
@@ -383,25 +378,25 @@ HOW: Mapping[tuple[str, str], qu.JoinKind] = {
     ("LEFT", "ANTI"): "anti",
     ("", "ANTI"): "anti",
 }
-"""The joins, by what sqlglot calls their side and kind."""
+"""Joins by sqlglot's side and kind."""
 OUTER = ("right", "full")
-"""Joins that keep every row of their right side, beside NULLs where it has no partner."""
+"""Joins that keep every row of their right side, with NULLs if it has no match."""
 BESIDE = f"a subquery beside a join {OUTSIDE}"
 
 
 class JoinReader(QueryReader):
-    """Reads a query whose rows come from more than one table by its name."""
+    """Translator of queries whose rows come from several tables or from nested queries."""
 
     handled = ("with_",)
 
     def __init__(self, syntax: Syntax, schemas: Mapping[str, Schema]) -> None:
         super().__init__(syntax, schemas)
         self.named: dict[str, exp.Expr] = {}
-        """The queries that WITH names."""
+        # Queries that WITH defines, by name in lower case.
 
     @resolves(exp.Select, exp.Union)
     def read(self, node: exp.Expr) -> st.Read:
-        """A statement that only reads."""
+        """Return a statement that only reads."""
         return st.Read(self.sql, self.query(node))
 
     def query(self, node: exp.Expr, types: tuple[Type, ...] | None = None) -> qu.Query:
@@ -409,9 +404,7 @@ class JoinReader(QueryReader):
         return super().query(node, types)
 
     def name(self, node: exp.Expr) -> None:
-        """Take note of what a WITH names; each name stands for one query in all of the
-        statement.
-        """
+        """Record the names in a WITH; a name stands for one query in the whole statement."""
         given = node.args.get("with_")
         if given is None:
             return
@@ -438,7 +431,7 @@ class JoinReader(QueryReader):
         return self.join(node, types)
 
     def derived(self, node: exp.Expr) -> bool:
-        """Whether the rows of a FROM are no table's."""
+        """Return whether the rows of a FROM come from a query instead of a table."""
         if not isinstance(node, exp.Table):
             return isinstance(node, exp.Subquery | exp.Values)
         return not node.db and node.name.lower() in self.named
@@ -495,7 +488,7 @@ class JoinReader(QueryReader):
         return tuple(items)
 
     def every(self, star: exp.Expr, node: exp.Select, scope: NameScope) -> list[ex.Expr]:
-        """What ``*`` or ``s.*`` stands for."""
+        """Return the columns that ``*`` or ``s.*`` stands for."""
         if any(part.args.get("using") and part.kind == "" for part in node.args.get("joins") or ()):
             self.place.refuse(star, f"'*' beside USING {OUTSIDE}: name the columns, or write ON")
         wanted = star.table.lower() if isinstance(star, exp.Column) else ""
@@ -508,7 +501,7 @@ class JoinReader(QueryReader):
         ]
 
     def paired(self, node: exp.Join, scope: NameScope, side: Side) -> ex.Expr | None:
-        """The condition of a join."""
+        """Return the condition of a join."""
         if node.args.get("on") is not None:
             return self.condition(scope, node.args["on"])
         names = [name.name for name in node.args.get("using") or ()]
@@ -525,8 +518,10 @@ class JoinReader(QueryReader):
         return reduce(ex.And, equal)
 
     def side(self, node: exp.Expr, *, several: bool = False) -> tuple[qu.Query, Side]:
-        """What a FROM or a JOIN names: a table, a query in parentheses, VALUES, or a name that WITH
-        gives; it may be of ``several`` branches.
+        """Return the query and columns of an item in FROM or JOIN.
+
+        It is a table, a query in parentheses, VALUES, or a name that WITH defines; the latter may
+        have `several` branches.
         """
         if isinstance(node, exp.Values):
             return self.listed(node)
@@ -548,7 +543,7 @@ class JoinReader(QueryReader):
     def given(
         self, node: exp.Expr, name: str, alias: exp.Expr | None, *, several: bool = False
     ) -> tuple[qu.Query, Side]:
-        """A query that is named, its columns perhaps, too."""
+        """Return a named query, perhaps with named columns."""
         query = self.query(node)
         if len(query) > 1 and not several:
             self.place.refuse(node, f"UNION ALL in a source that is joined {OUTSIDE}")
@@ -563,7 +558,7 @@ class JoinReader(QueryReader):
         return query, Side(name, tuple(made))
 
     def names(self, node: exp.Expr, query: qu.Query) -> list[str]:
-        """What the columns of a query are called."""
+        """Return the names of the columns of a query."""
         while isinstance(node, exp.Union | exp.Subquery):
             node = node.this
         names: list[str] = []
@@ -582,7 +577,7 @@ class JoinReader(QueryReader):
         return [name.rpartition(".")[2] for name in names]
 
     def listed(self, node: exp.Values) -> tuple[qu.Query, Side]:
-        """``VALUES (…), (…) AS s(a, b)``; without names they are col1, col2 and so on."""
+        """Return ``VALUES (…), (…) AS s(a, b)``; default column names are col1, col2, …."""
         refuse_other_arguments(self.place, node, "expressions", "alias")
         nodes = [t.expressions if isinstance(t, exp.Tuple) else [t] for t in node.expressions]
         if len(set(map(len, nodes))) > 1:
@@ -607,12 +602,15 @@ class JoinReader(QueryReader):
 
 
 def _narrowed(source: qu.JoinSource, side: int, where: ex.Expr | None) -> qu.JoinSource:
-    """The source with what is said of its table alone, so that only these rows count as read."""
+    """Return the source with the conditions on its table alone, so that only matching rows count as
+    read.
+    """
     branch = source.query[0]
     if not isinstance(branch, qu.Select) or branch.keys or branch.where is not None:
         return source
     if any(isinstance(part, ex.Opaque) for item in branch.items for part in ex.walk(item)):
-        return source  # it may be a window, of other rows than are then left
+        # An opaque item may be a window, which depends on rows that the condition removes.
+        return source
     said = () if source.how in OUTER else ex.conjuncts(source.on)
     if source.how == "inner":
         said += ex.conjuncts(where)

@@ -1,6 +1,7 @@
-"""sqlglot without its warnings, and with one error: that it falls back to a Command is no news for
-whoever reads the tree, and of some texts its parser does not say that they do not parse, but trips
-over them.
+"""Wrapper of sqlglot's parser, without log messages and with a uniform ParseError.
+
+The fallback to a Command, of which sqlglot warns, is visible in the tree. For some texts that do
+not parse, sqlglot raises other exceptions than ParseError.
 """
 
 from __future__ import annotations
@@ -22,20 +23,19 @@ LITERAL = re.compile(
     r"""|(?P<text>'(?:[^'\\]|\\.|'')*'|"(?:[^"\\]|\\.|"")*")""",
     re.DOTALL | re.IGNORECASE,
 )
-"""What has no text literal in it though there are quotes; and a text literal, doubled quotes among
-it.
+"""Comment or quoted name, which contains no string literal; or a string literal, doubled quotes
+included.
 """
 TRIPPED = (AssertionError, AttributeError, LookupError, TypeError)
-"""What parsing ends in besides an error of sqlglot's own."""
+"""Exceptions of sqlglot's parser other than its own errors."""
 
-logging.getLogger("sqlglot").addHandler(
-    logging.NullHandler()
-)  # else Python prints what it warns of
+# Without a handler, Python prints warnings of the library.
+logging.getLogger("sqlglot").addHandler(logging.NullHandler())
 
 
 @contextmanager
 def quiet_logging() -> Iterator[None]:
-    """Nothing of what sqlglot logs is shown meanwhile."""
+    """Suppress log messages of sqlglot for the duration of the block."""
     logger = logging.getLogger("sqlglot")
     level = logger.level
     logger.setLevel(logging.CRITICAL)
@@ -46,9 +46,17 @@ def quiet_logging() -> Iterator[None]:
 
 
 def parse_sql(text: str, dialect: str) -> list[Expr | None]:
-    """The trees of some statements; sqlglot's ParseError for whatever does not parse,
-    RecursionError for what is too deep.
+    """Return the trees of some statements.
 
+    Raises
+    ------
+    ParseError
+        If the text does not parse.
+    RecursionError
+        If it is nested too deeply.
+
+    Examples
+    --------
     >>> parse_sql("SELECT map('a')", "databricks")
     Traceback (most recent call last):
     sqlglot.errors.ParseError: some part of it is of a form that the parser does not know
@@ -59,16 +67,20 @@ def parse_sql(text: str, dialect: str) -> list[Expr | None]:
     try:
         with quiet_logging():
             return sqlglot.parse(_escaped(text) if dialect == "databricks" else text, read=dialect)
-    except ValueError:  # sqlglot takes a function for another one
+    except ValueError:  # wrong arguments of a function that sqlglot knows
         raise ParseError("the arguments of some function") from None
     except TRIPPED:
         raise ParseError("some part of it is of a form that the parser does not know") from None
 
 
 def _escaped(text: str) -> str:
-    r"""The text with a backslash for the first of two quotes in a literal: to Spark 4 they are one
-    quote, to sqlglot two literals side by side. What follows stays where it is.
+    r"""Return the text with a backslash instead of the first of two quotes in a literal.
 
+    Two quotes are one quote in Spark 4, but two adjacent literals in sqlglot. Positions do not
+    change.
+
+    Examples
+    --------
     >>> print(_escaped("SELECT 'it''s', 'a' 'b', '' -- isn''t"))
     SELECT 'it\'s', 'a' 'b', '' -- isn''t
     """
@@ -86,7 +98,7 @@ def _escaped(text: str) -> str:
 
 
 def parse_one(text: str, dialect: str) -> Expr:
-    """The tree of one statement; sqlglot's ParseError for whatever is none."""
+    """Return the tree of one statement; ParseError for anything else."""
     from sqlglot.errors import ParseError
 
     try:

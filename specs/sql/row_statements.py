@@ -1,11 +1,4 @@
-"""INSERT, MERGE, DELETE, UPDATE and TRUNCATE, resolved.
-
-Read INSERT in its forms, and what is stored into a table's columns.
-
-Read MERGE in its clause shapes.
-
-Resolve DELETE, UPDATE and TRUNCATE.
-"""
+"""Translation of INSERT, MERGE, DELETE, UPDATE and TRUNCATE into the model's statements."""
 
 from __future__ import annotations
 
@@ -50,7 +43,7 @@ __all__ = [
 
 
 class StoringReader(JoinReader):
-    """Resolves what is stored into a table's columns."""
+    """Translator of values that are stored into a table's columns."""
 
     def columns(
         self,
@@ -60,7 +53,9 @@ class StoringReader(JoinReader):
         *,
         some: bool = False,
     ) -> tuple[int, ...]:
-        """The columns of a list, which are those that are wanted, or ``some`` of them."""
+        """Return the positions of a column list, which must be those in `wanted`, or `some` of
+        them.
+        """
         order: list[int] = []
         for name in names:
             index = schema.index(name.name)
@@ -82,8 +77,9 @@ class StoringReader(JoinReader):
         return tuple(order)
 
     def stored(self, node: exp.Expr, column: Column, value: ex.Expr) -> ex.Expr:
-        """What a column gets of a value; of a type that is not modelled nothing is known of what
-        Spark makes of it.
+        """Return a value as a column stores it.
+
+        Nothing is known about the cast of a type that is not modelled.
         """
         if isinstance(value, ex.Opaque) or (isinstance(value, ex.Const) and value.value is None):
             return value
@@ -103,7 +99,7 @@ class StoringReader(JoinReader):
             )
         if not self.place.opaque or value.type == column.type:
             return value
-        # formulas know no store assignment: a text in a DATE is that date
+        # Formulas have no store assignment: a string for a DATE column becomes a date here.
         return coerce(self.place, node.copy(), value, column.type)
 
     def sets(
@@ -129,7 +125,7 @@ class StoringReader(JoinReader):
 
 
 class InsertReader(StoringReader):
-    """Resolves INSERT."""
+    """Translator of INSERT."""
 
     @resolves(exp.Insert)
     def insert(self, node: exp.Insert) -> st.Insert:
@@ -145,7 +141,7 @@ class InsertReader(StoringReader):
         fixed = self.fixed(schema, target.args.get("partition"))
         open_ = tuple(i for i in schema.shown if i not in fixed)
         overwrite = bool(node.args.get("overwrite"))
-        some = not overwrite and not fixed  # the others are generated or NULL
+        some = not overwrite and not fixed  # omitted columns are generated or NULL
         order = self.columns(schema, names, open_, some=some) if names else open_
         left = tuple(i for i in open_ if i not in order)
         generated = tuple(i for i in left if schema.columns[i].identity is not None)
@@ -168,7 +164,7 @@ class InsertReader(StoringReader):
         return st.Insert(self.sql, schema.name, placed, overwrite, where, generates=generated)
 
     def identities(self, node: exp.Expr, schema: Schema, order: tuple[int, ...]) -> None:
-        """Refuse values for columns that always have their own."""
+        """Refuse values for columns that are GENERATED ALWAYS."""
         for index in order:
             column = schema.columns[index]
             if column.identity is not None and column.identity.always:
@@ -179,7 +175,7 @@ class InsertReader(StoringReader):
                 )
 
     def replaced(self, side: Side, node: exp.Expr) -> ex.Expr:
-        """The condition of a REPLACE WHERE, which Delta gets as it was written."""
+        """Return the condition of REPLACE WHERE, which Delta gets as written."""
         where = self.condition(self.scope(side), node)
         if normalize(where) != where:
             self.place.refuse(
@@ -189,8 +185,10 @@ class InsertReader(StoringReader):
         return where
 
     def fixed(self, schema: Schema, node: exp.Expr | None) -> dict[int, ex.Expr]:
-        """The partition columns that ``PARTITION (part = 1)`` gives a value; one that is only named
-        has its values from the query, as without PARTITION (Spark's ResolveInsertInto).
+        """Return the values of partition columns in ``PARTITION (part = 1)``.
+
+        A column that is only named gets its values from the query, as without PARTITION (Spark's
+        ResolveInsertInto).
         """
         fixed: dict[int, ex.Expr] = {}
         for part in node.expressions if node is not None else ():
@@ -233,7 +231,7 @@ class InsertReader(StoringReader):
         fixed: Mapping[int, ex.Expr],
         branch: qu.Branch,
     ) -> qu.Branch:
-        """The branch with its items in the order of the table's columns, stored types checked."""
+        """Return the branch with its items in the order of the table's columns, types checked."""
 
         def sort(items: tuple[ex.Expr, ...]) -> tuple[ex.Expr, ...]:
             if len(items) != len(order):
@@ -255,22 +253,22 @@ class InsertReader(StoringReader):
 
 
 def _ordered(query: qu.Query) -> bool:
-    """Whether somebody says in what order the rows of a query come."""
+    """Return whether the order of the rows of a query is determined."""
     branch = query[0]
     one = isinstance(branch, qu.Values) or (branch.grouped and not branch.keys)
     return one and len(query) == 1
 
 
 def complete_row(schema: Schema, values: Mapping[int, ex.Expr]) -> tuple[ex.Expr, ...]:
-    """A row of a table from the values of the columns that are there; NULL where one was
-    dropped.
-    """
+    """Return a row of a table from the values of its columns; NULL for missing ones."""
     return tuple(values.get(i, ex.Const(None, c.type)) for i, c in enumerate(schema.columns))
 
 
 def is_star_clause(syntax: Syntax) -> bool:
-    """Whether a clause of a MERGE takes the columns from its source.
+    """Return whether a clause of a MERGE takes the columns of its source (``*``).
 
+    Examples
+    --------
     >>> from isolitmus.specs.sql.syntax import Syntax
     >>> is_star_clause(Syntax("MERGE INTO t USING s ON t.id = s.id WHEN NOT MATCHED THEN INSERT *"))
     True
@@ -280,7 +278,7 @@ def is_star_clause(syntax: Syntax) -> bool:
 
 
 class MergeReader(StoringReader):
-    """Reads MERGE."""
+    """Translator of MERGE."""
 
     @resolves(exp.Merge)
     def merge(self, node: exp.Merge) -> st.Merge:
@@ -318,8 +316,8 @@ class MergeReader(StoringReader):
     def matched(
         self, schema: Schema, target: Side, source: Side | None, when: exp.Expr
     ) -> st.MatchedClause:
-        """A clause on a target row and the source row that it matches; or none, without a
-        source.
+        """Return a clause on a target row and its matching source row; without `source`, on the
+        target row.
         """
         scope = NameScope(self.place, (target, source), REFUSED)
         condition, then = when.args.get("condition"), when.args["then"]
@@ -371,7 +369,7 @@ class MergeReader(StoringReader):
     def starred(
         self, node: exp.Expr, schema: Schema, source: Side
     ) -> tuple[tuple[int, ex.Expr], ...]:
-        """``*`` in a clause: every target column from the source column of the same name."""
+        """Return ``*`` in a clause: each target column with the source column of the same name."""
         by_name = {
             c.name.lower(): ex.ColumnRef(1, i, c.name, c.type) for i, c in enumerate(source.columns)
         }
@@ -416,11 +414,11 @@ class MergeReader(StoringReader):
 
 
 class RowsReader(StoringReader):
-    """Resolves what changes rows, or takes them out, where they are."""
+    """Translator of DELETE, UPDATE and TRUNCATE."""
 
     @resolves(exp.Delete)
     def delete(self, node: exp.Delete) -> st.Delete:
-        if node.args.get("tables"):  # what sqlglot makes of a word that is not FROM
+        if node.args.get("tables"):  # sqlglot's tree of DELETE with another word than FROM
             self.place.refuse(node.args["tables"][0], "write DELETE FROM table")
         refuse_other_arguments(self.place, node, "this", "where")
         schema, side = self.table(node.this)

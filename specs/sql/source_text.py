@@ -1,11 +1,8 @@
-"""Source texts of SQL: places for errors, names in scope, texts read in place of another.
+"""Source texts of SQL: places for errors, and names in scope of an expression.
 
-The names that an expression may use, and the text that messages about it point into.
-
-A text that is read in the place of what an author wrote: where each part of it stands there.
-
-A statement is read with values for its parameters, and the query of a DataFrame write as an INSERT;
-a message points into the author's own text all the same.
+The parsed text may differ from the text as written: a statement is parsed with values for its
+parameters, and the query of a DataFrame write as an INSERT. Messages point into the text as
+written.
 """
 
 from __future__ import annotations
@@ -47,25 +44,29 @@ __all__ = [
 
 
 class TextPart(NamedTuple):
-    """A part of what is read, and where its author has it."""
+    """Part of a parsed text, with its place in the text as written."""
 
     read: str
-    """As it is read."""
+    """Part as parsed."""
     text: str
-    """The author's."""
+    """Text as written."""
     label: str
-    """What a message calls that text."""
+    """Name of that text in messages."""
     start: int = 0
-    """Its place there."""
+    """Position of the part in that text."""
     copied: bool = True
-    """False: it is not there, something else is."""
+    """Whether the part occurs there verbatim."""
 
 
 def errors_as_written(error: SqlError, parts: Sequence[TextPart]) -> SqlError:
-    """An error of reading the parts, one after another, as one that points at what was written.
+    """Return an error about the concatenated parts as one that points into the text as written.
 
-    >>> parts = [TextPart("INSERT INTO t ", "SELECT x", "query", copied=False), TextPart("SELECT x", "SELECT x", "query")]
-    >>> print(errors_as_written(locate_error("", "INSERT INTO t SELECT x", 21, "unknown column 'x'"), parts))
+    Examples
+    --------
+    >>> query = TextPart("SELECT x", "SELECT x", "query")
+    >>> parts = [TextPart("INSERT INTO t ", "SELECT x", "query", copied=False), query]
+    >>> error = locate_error("", "INSERT INTO t SELECT x", 21, "unknown column 'x'")
+    >>> print(errors_as_written(error, parts))
     query:1:8: unknown column 'x'
         SELECT x
                ^
@@ -83,9 +84,12 @@ def errors_as_written(error: SqlError, parts: Sequence[TextPart]) -> SqlError:
 
 @contextmanager
 def errors_in_file(label: str, file: str, start: int | None) -> Iterator[None]:
-    """Let an error in a text of SQL point into the file in which the text begins there; None: it is
-    not there as it was read.
+    """Let errors in an SQL text point into the file in which it begins at `start`.
 
+    `start` is None if the text does not occur there verbatim.
+
+    Examples
+    --------
     >>> with errors_in_file("jobs.toml", 'sql = "DELETE FROM t"', 7):
     ...     raise locate_error("SQL", "DELETE FROM t", 12, "unknown table 't'")
     Traceback (most recent call last):
@@ -104,7 +108,7 @@ def errors_in_file(label: str, file: str, start: int | None) -> Iterator[None]:
 def locate_error(
     label: str, text: str, start: int, problem: str, kind: SqlProblem = "outside"
 ) -> SqlError:
-    """An error at a place of a text, a position from 0."""
+    """Return an error at a position (from 0) of a text."""
     line = text.count("\n", 0, start) + 1
     column = start - (text.rfind("\n", 0, start) + 1) + 1
     said = f"{label}:{line}:{column}: {problem}{excerpt(text, line, column)}"
@@ -113,27 +117,29 @@ def locate_error(
 
 DIALECT = "databricks"
 NESTED = ("STRUCT", "ARRAY", "MAP", "VARIANT")
-"""How the types begin whose values have fields."""
+"""Prefixes of types whose values have fields."""
 LOOK_BACK, LOOK_AHEAD = 4, 100
-"""So many words before the first place that a node remembers, and from there on, what it was is
-looked for.
+"""Number of words before and after the first known position of a node within which its text is
+searched.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class SqlText:
-    """The author's text, and how its expressions are read."""
+    """SQL text as written, with options for reading its expressions."""
 
     text: str
-    """What was written."""
+    """Text as written."""
     label: str
-    """What a message calls it (``reorder.toml, transaction delete``)."""
+    """Name in messages (``reorder.toml, transaction delete``)."""
     types: Mapping[str, Type] = field(default_factory=dict)
-    """Those of parameters that have no value."""
+    """Types of parameters without value."""
     plain: bool = False
-    """Engines with other rules than Spark's are to compute it: there are no casts and functions."""
+    """Whether engines with other rules than Spark's evaluate it; casts and functions are then
+    refused.
+    """
     opaque: bool = False
-    """What is not modelled is read all the same."""
+    """Whether unsupported expressions are kept as opaque."""
 
     def refuse(self, node: exp.Expr | None, problem: str, kind: SqlProblem = "outside") -> NoReturn:
         """Raise a SqlError that points at the node."""
@@ -141,10 +147,13 @@ class SqlText:
         raise locate_error(self.label, self.text, start, brief(problem), kind)
 
     def written(self, node: exp.Expr) -> str:
-        """What the author wrote for a node: the words of the text that read as it.
+        """Return the text of a node as written: the words that parse to it.
 
-        >>> tree = sqlglot.parse_one("SELECT 1 WHERE id!=1 AND  lower(n)='a'", dialect="databricks")
-        >>> SqlText("SELECT 1 WHERE id!=1 AND  lower(n)='a'", "SQL").written(tree.args["where"].this)
+        Examples
+        --------
+        >>> text = "SELECT 1 WHERE id!=1 AND  lower(n)='a'"
+        >>> tree = sqlglot.parse_one(text, dialect="databricks")
+        >>> SqlText(text, "SQL").written(tree.args["where"].this)
         "id!=1 AND  lower(n)='a'"
         """
         names = list(node.find_all(exp.Identifier)) if isinstance(node, exp.Column) else []
@@ -167,7 +176,7 @@ def _start(node: exp.Expr) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One table (or MERGE source) in scope, under the name that qualifies its columns."""
+    """Table (or MERGE source) in scope, under the name that qualifies its columns."""
 
     name: str
     columns: tuple[Column, ...]
@@ -175,10 +184,10 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class NameScope:
-    """What a column name may mean: the sides in order; side 0 is the target or the only table. The
-    first ``outer`` of them belong to the query around a subquery, and come second.
+    """Names in scope of an expression: sides in order; side 0 is the target or the only table.
 
-    ``subquery`` reads a subquery; where there can be none, it is the sentence that says so.
+    The first ``outer`` sides belong to the enclosing query and have lower priority. ``subquery``
+    translates a subquery, or is the message that refuses it.
     """
 
     place: SqlText
@@ -187,13 +196,11 @@ class NameScope:
     outer: int = 0
 
     def holder(self, node: exp.Expr) -> ex.ColumnRef | None:
-        """The column, of a type that is not modelled, of which a name denotes a field; None if it
-        denotes none.
-        """
+        """Return the column with an opaque type of which a name denotes a field, or None."""
         parts = [part.name.lower() for part in getattr(node, "parts", ())]
         for known in filter(None, self.sides):
             if parts[:-1] == [known.name.lower()] and parts[-1] in _folded(known):
-                return None  # a table's name comes first
+                return None  # a table's name takes precedence
         for s, side in enumerate(self.sides):
             for i, column in enumerate(side.columns if side is not None else ()):
                 opaque = column.type == "" or column.type.startswith(NESTED)
@@ -205,7 +212,7 @@ class NameScope:
         return None
 
     def resolve(self, node: exp.Column) -> ex.ColumnRef:
-        """The column that a name denotes; refused if there is none, or more than one."""
+        """Return the column that a name denotes; refuse an unknown or ambiguous name."""
         if node.args.get("db") or node.args.get("catalog"):
             self.place.refuse(
                 node, f"column '{self.place.written(node)}' is qualified too far; use table.column"
@@ -236,7 +243,7 @@ def _folded(side: Side) -> list[str]:
 
 
 def refuse_other_arguments(place: SqlText, node: exp.Expr, *handled: str) -> None:
-    """Refuse a node that carries an argument which is not handled."""
+    """Refuse a node with an argument that is not in `handled`."""
     for key, value in node.args.items():
         if value and key not in handled:
             shown = value[0] if isinstance(value, list) else value

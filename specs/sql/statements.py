@@ -1,7 +1,7 @@
-"""Resolve a statement (Spark's dialect) into the model's: its names are of tables and columns.
+"""Translation of SQL statements in Spark's dialect into the model's, with name resolution.
 
-The readers say which statements they resolve (``specs.sql.syntax``). Node types and their arguments
-are white-listed: what is outside is refused with its place, never guessed.
+Each reader declares the statements that it translates (``specs.sql.syntax``). It works by
+allow-list: nodes and arguments that are not handled are refused with their place, never guessed.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ KINDS = statement_readers(
     DefinitionReader,
     TableCreationReader,
 )
-"""Who resolves a statement, by the class of its tree or by its first word."""
+"""Reader of each statement, by the class of its tree or by its first word."""
 FIRST = re.compile(rf"{BLANK}(\w+)\b")
 GENERATED: frozenset[Feature] = frozenset(
     {"identity columns", "a statement that cannot write generated values"}
@@ -67,27 +67,44 @@ def read_statement(
     *,
     opaque: bool = False,
 ) -> st.Statement:
-    """The statement of a text, its tables and columns resolved against the schemas (by table name).
+    """Return the statement of a text, resolved against the schemas (by table name).
 
-    ``label`` says in messages where the text stands, ``types`` of which type each of its parameters
-    is: they stay in it (``Parameter``). ``opaque``: so does what is not modelled in an expression
-    (``Opaque``), and ``current_date()`` and ``current_timestamp()`` are parameters of these names.
-    Raises SqlError with line, column and caret.
+    Parameters
+    ----------
+    sql : str
+        Text of the statement.
+    schemas : mapping of str to Schema
+        Schemas of the tables.
+    label : str
+        Name of the text in messages.
+    types : mapping of str to str, optional
+        Types of its parameters, which stay in it (``Parameter``).
+    opaque : bool
+        Whether unsupported expressions are kept (``Opaque``); ``current_date()`` and
+        ``current_timestamp()`` are then parameters with these names.
 
+    Raises
+    ------
+    SqlError
+        If the statement is not supported, with line, column and caret.
+
+    Examples
+    --------
     >>> from isolitmus.model.schema import Column, Schema
-    >>> t = Schema("t", (Column("id", "INT"), Column("part", "INT")), ("part",))
-    >>> read_statement("DELETE FROM t WHERE part = 0", {"t": t}).where.op
+    >>> tables = {"t": Schema("t", (Column("id", "INT"), Column("part", "INT")), ("part",))}
+    >>> read_statement("DELETE FROM t WHERE part = 0", tables).where.op
     '='
-    >>> print(read_statement("DELETE FROM t WHERE part < :p + 1", {"t": t}, types={"p": "INT"}).where)
+    >>> print(read_statement("DELETE FROM t WHERE part < :p + 1", tables, types={"p": "INT"}).where)
     part < (:p + 1)
-    >>> print(read_statement("DELETE FROM t WHERE part = 1 AND mine(id) > 3", {"t": t}, opaque=True).where)
+    >>> delete = "DELETE FROM t WHERE part = 1 AND mine(id) > 3"
+    >>> print(read_statement(delete, tables, opaque=True).where)
     part = 1 AND mine(id) > 3
     """
     return resolve(Syntax(sql, label).typed(types or {}, opaque=opaque, queried=True), schemas)
 
 
 def resolve(syntax: Syntax, schemas: Mapping[str, Schema]) -> st.Statement:
-    """The statement that a syntax is on these tables; SqlError says what it is not."""
+    """Return the statement of a syntax, resolved on these tables; SqlError if unsupported."""
     with well_formed(syntax.text, syntax.label):
         return _resolved(syntax, schemas)
 
@@ -114,17 +131,23 @@ def _first(syntax: Syntax) -> str:
 
 
 def alters_columns(syntax: Syntax) -> bool:
-    """Whether it is a statement that may alter columns.
+    """Return whether a statement may alter columns.
 
-    >>> alters_columns(Syntax("alter table t add columns (z INT)")), alters_columns(Syntax("DELETE FROM t"))
-    (True, False)
+    Examples
+    --------
+    >>> alters_columns(Syntax("alter table t add columns (z INT)"))
+    True
+    >>> alters_columns(Syntax("DELETE FROM t"))
+    False
     """
     return _first(syntax) == "ALTER"
 
 
 def tables_named(statement: st.Statement) -> frozenset[str]:
-    """The tables that a statement names, in lower case.
+    """Return the tables that a statement names, in lower case.
 
+    Examples
+    --------
     >>> from isolitmus.model.schema import Column, Schema
     >>> tables = {name: Schema(name, (Column("id", "INT"),)) for name in ("s", "T")}
     >>> sorted(tables_named(read_statement("INSERT INTO T SELECT id FROM T WHERE id > 1", tables)))
@@ -142,7 +165,7 @@ def tables_named(statement: st.Statement) -> frozenset[str]:
 
 
 def syntax_of(statement: st.Statement) -> Syntax:
-    """What a statement was resolved from."""
+    """Return the syntax that a statement was resolved from."""
     if isinstance(statement, Raw) or statement.origin is None:
         return Syntax(statement.sql)
     assert isinstance(statement.origin.syntax, Syntax)
@@ -150,24 +173,28 @@ def syntax_of(statement: st.Statement) -> Syntax:
 
 
 class RefusedPart(NamedTuple):
-    """A part of a statement that Spark or Delta refuses when it analyses it."""
+    """Part of a statement that Spark or Delta refuses during analysis."""
 
     part: ex.Opaque
     exception: str
-    """The class that is raised."""
+    """Class of the exception."""
     error_class: str
 
     @property
     def problem(self) -> str:
-        """That it is refused, and why."""
+        """Message that it is refused, with the reason."""
         return f"'{self.part}' is refused here, for it is not deterministic ({self.error_class})"
 
 
 def refused_part(statement: st.Statement) -> RefusedPart | None:
-    """The part of an UPDATE or DELETE that Spark refuses, since it is not deterministic
-    (CheckAnalysis.scala), or the condition of a MERGE that Delta does (PreprocessTableMerge.scala);
-    None where there is none, or where a function may be unknown, which fails before.
+    """Return the nondeterministic part of a statement that is refused during analysis, or None.
 
+    Spark refuses it in an UPDATE or DELETE (CheckAnalysis.scala), Delta in a condition of a MERGE
+    (PreprocessTableMerge.scala). The result is None as well if a function may be unknown, which
+    fails earlier.
+
+    Examples
+    --------
     >>> from isolitmus.model.schema import Column, Schema
     >>> t = {"t": Schema("t", (Column("id", "INT"),))}
     >>> for condition in ("id < 7 * rand()", "id < mine(rand())"):
@@ -195,7 +222,7 @@ def refused_part(statement: st.Statement) -> RefusedPart | None:
 
 
 def unbind_statement(statement: st.Statement) -> st.Statement:
-    """A statement that was resolved with examples for its parameters, as it was written."""
+    """Return a statement that was resolved with example values as it was written."""
     if isinstance(statement, Raw) or statement.origin is None:
         return statement
     syntax = syntax_of(statement).bound({})
@@ -205,7 +232,7 @@ def unbind_statement(statement: st.Statement) -> st.Statement:
 def resolve_again(
     statement: st.Statement, syntax: Syntax, schemas: Mapping[str, Schema]
 ) -> st.Statement:
-    """The statement resolved anew; what only its client says of it stays."""
+    """Return the statement resolved again; options of its client are kept."""
     found = resolve(syntax, schemas)
     if isinstance(found, st.Insert) and isinstance(statement, st.Insert):
         return replace(found, options=statement.options)

@@ -1,13 +1,9 @@
-"""The syntax of a statement: its parsed text, in normal form, and which reader resolves it.
+"""Syntax of a statement: text parsed once by sqlglot and normalized, before name resolution.
 
-The syntax of a statement: what its author wrote, parsed once, with names that mean nothing yet.
-
-sqlglot parses. What a name is of, ``specs.sql.statements.resolve`` finds out, as often as tables
-change; the values of parameters (``:name``) come into a copy of the tree.
-
-What is only another way to write something: a parsed tree in the forms that the readers know.
-
-Who resolves which statements: a reader says so beside its method.
+``specs.sql.statements.resolve`` resolves its names, again whenever tables change. Values of
+parameters (``:name``) are put into a copy of the tree. Equivalent notations are reduced to those
+that the readers support (``desugar``). Readers declare the statements that they translate by the
+decorator ``resolves``.
 """
 
 from __future__ import annotations
@@ -56,9 +52,13 @@ __all__ = [
 
 
 def desugar(tree: exp.Expr) -> exp.Expr:
-    """The tree with BETWEEN as two comparisons, CASE x WHEN, IF and NULLIF as CASE WHEN, and SELECT
-    DISTINCT of columns (and of literals beside them) as GROUP BY, in place.
+    """Return the tree with equivalent notations reduced, in place.
 
+    BETWEEN becomes two comparisons; CASE x WHEN, IF and NULLIF become CASE WHEN; and SELECT
+    DISTINCT of columns (and of literals beside them) becomes GROUP BY.
+
+    Examples
+    --------
     >>> import sqlglot
     >>> print(desugar(sqlglot.parse_one("SELECT IF(x BETWEEN 1 AND 2, NULLIF(a, b), 0)")).sql())
     SELECT CASE WHEN (x >= 1 AND x <= 2) THEN CASE WHEN a = b THEN NULL ELSE a END ELSE 0 END
@@ -68,7 +68,7 @@ def desugar(tree: exp.Expr) -> exp.Expr:
     for select in tree.find_all(exp.Select):
         _grouped(select)
     found = list(tree.find_all(exp.Between, exp.Case, exp.If, exp.Nullif, bfs=False))
-    for node in reversed(found):  # what is inside comes first
+    for node in reversed(found):  # inner nodes first
         plain = _plain(node)
         if plain is None:
             continue
@@ -79,7 +79,7 @@ def desugar(tree: exp.Expr) -> exp.Expr:
 
 
 def _grouped(select: exp.Select) -> None:
-    """Make a SELECT DISTINCT of columns a GROUP BY, as Spark does
+    """Turn a SELECT DISTINCT of columns into GROUP BY, as Spark does
     (ReplaceDistinctWithAggregate).
     """
     distinct = select.args.get("distinct")
@@ -124,16 +124,18 @@ VERB = re.compile(
     rf"{BLANK}(?:OPTIMIZE|REORG\s+TABLE|VACUUM)\s+((?:(?!delta\s*\.)[\w`]+\s*\.\s*)+)",
     re.IGNORECASE,
 )
-"""One of Delta's own verbs, and the database of its table."""
+"""OPTIMIZE, REORG or VACUUM, with the database of its table."""
 MISSING = re.compile(r"Required keyword: '\w+' missing for <class .*>")
-"""What sqlglot says, in its own words, of an operator without one of its operands."""
+"""Message of sqlglot about an operator with a missing operand."""
 INCOMPLETE = "this statement is incomplete, or of a form that is not supported"
 UNFORESEEN = (AssertionError, AttributeError, LookupError, TypeError, ValueError)
-"""What reading a tree of another shape than it should have ends in."""
+"""Exceptions that reading a tree of unexpected shape raises."""
 
 
 class _Wanted(NamedTuple):
-    """Arguments of a node of which SQL wants one, where sqlglot takes none; what to say then."""
+    """Arguments of which SQL demands one where sqlglot accepts none, with the message for that
+    case.
+    """
 
     keys: tuple[str, ...]
     problem: str
@@ -154,40 +156,42 @@ EMPTY: Mapping[type[exp.Expr], _Wanted] = {
     ),
 }
 TRANSACT = re.compile(
-    r"\bSELECT\s+TOP\s*\(?\s*\d|\bCOUNT_BIG\s*\(|\[[A-Za-z_]\w*\]|\bWITH\s*\(|\(\s*(?:NOLOCK|HOLDLOCK|UPDLOCK)\s*\)",
+    r"\bSELECT\s+TOP\s*\(?\s*\d|\bCOUNT_BIG\s*\(|\[[A-Za-z_]\w*\]|\bWITH\s*\("
+    r"|\(\s*(?:NOLOCK|HOLDLOCK|UPDLOCK)\s*\)",
     re.IGNORECASE,
 )
-"""What only Transact-SQL writes so, of what is read."""
+"""Notation that only Transact-SQL has, as far as it is supported."""
 PARSED: dict[str, exp.Expr] = {}
-"""Texts that were parsed, with their trees: cases of a matrix or a search say the same few
-statements again and again.
+"""Cache of trees by text; cases of a matrix or a search contain the same few statements repeatedly.
 """
 KEPT, SHORT = 1_000, 1_000
-"""So many texts are kept at most, of so many characters."""
+"""Maximum number of cached texts, and maximum length of a cached text."""
 DEEP = f"is nested more than {DEEPEST} deep"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Syntax:
-    """A statement as it was written.
+    """Statement as written, with its parsed trees.
 
+    Examples
+    --------
     >>> read = Syntax("DELETE FROM t WHERE id = :key")
     >>> read.tree() is read.tree(), read.bound({"key": 7}).tree().sql()
     (True, 'DELETE FROM t WHERE id = 7')
     """
 
     text: str
-    """What its author wrote, without a semicolon and comments at its end."""
+    """Text as written, without a semicolon and comments at its end."""
     label: str = "SQL"
-    """Where that stands, in messages."""
+    """Name of the text in messages."""
     values: Mapping[str, Value] = field(default_factory=dict)
-    """Those of its parameters, as far as somebody has read them."""
+    """Values of its parameters, as far as they are known."""
     types: Mapping[str, Type] = field(default_factory=dict)
-    """Those of the other parameters."""
+    """Types of the other parameters."""
     opaque: bool = False
-    """Whether what is not modelled in an expression is read all the same (``Opaque``)."""
+    """Whether unsupported expressions are kept (``Opaque``)."""
     queried: bool = False
-    """Whether the conditions of DELETE and UPDATE may have subqueries, which Databricks takes and
+    """Whether the conditions of DELETE and UPDATE may have subqueries, which Databricks accepts and
     Delta refuses.
     """
     _trees: Trees = field(default_factory=dict)
@@ -198,8 +202,8 @@ class Syntax:
 
     @property
     def sql(self) -> str:
-        """The text with values for its parameters, and tables by their last names: those of a test
-        are in a database of their own.
+        """Text with values for its parameters, and tables without database: tables of a test are in
+        a database of their own.
         """
         return bind_text(self._unqualified(), self.values)
 
@@ -219,18 +223,19 @@ class Syntax:
         return text
 
     def bound(self, values: Mapping[str, Value]) -> Syntax:
-        """The same with values; nothing is parsed again."""
+        """Return the syntax with values; nothing is parsed again."""
         return replace(self, values=values, _bound={})
 
     def typed(
         self, types: Mapping[str, Type], *, opaque: bool = False, queried: bool = False
     ) -> Syntax:
-        """The same with parameters of these types, which stay what they are."""
+        """Return the syntax with types of parameters, which stay parameters."""
         return replace(self, types=types, opaque=opaque, queried=queried)
 
     def tree(self, start: int = 0, end: int | None = None) -> exp.Expr:
-        """The tree of the text, or of a part of it that is SQL of its own; it is to be copied
-        before it is changed. SqlError for what does not parse.
+        """Return the tree of the text, or of a part of it that is SQL by itself.
+
+        It must be copied before a change. SqlError is raised for text that does not parse.
         """
         if (start, end) not in self._trees:
             blank = re.sub(r"\S", " ", self.text[:start])
@@ -243,20 +248,24 @@ class Syntax:
         return self._bound[start, end]
 
     def tables(self) -> Iterator[exp.Table]:
-        """Where tables are named in what was parsed."""
+        """Yield the nodes that name tables in the parsed trees."""
         for tree in self._trees.values():
             yield from tree.find_all(exp.Table)
 
 
 @contextmanager
 def well_formed(text: str, label: str) -> Iterator[None]:
-    """Refuse a statement whose tree lacks what its reader looks for: sqlglot builds one of
-    statements that are cut short, and of some that mean nothing, too.
+    """Refuse a statement whose tree lacks parts that its reader needs.
 
+    sqlglot builds trees of truncated statements, and of some meaningless ones.
+
+    Examples
+    --------
     >>> with well_formed("MERGE INTO t", "SQL"):
     ...     Syntax("SELECT 1").tree().args["using"]
     Traceback (most recent call last):
-    isolitmus.model.errors.SqlError: SQL:1:1: this statement is incomplete, or of a form that is not supported
+    isolitmus.model.errors.SqlError: SQL:1:1: this statement is incomplete, or of a form that is \
+not supported
         MERGE INTO t
         ^
     """
@@ -267,15 +276,19 @@ def well_formed(text: str, label: str) -> Iterator[None]:
 
 
 def _beginning(text: str) -> int:
-    """Where the first word of a statement stands."""
+    """Return the position of the first word of a statement."""
     found = re.match(BLANK, text)
     return found.end() if found and found.end() < len(text) else 0
 
 
 def to_portable_sql(text: str) -> str:
-    """A statement of Transact-SQL as other engines have it: TOP as LIMIT, COUNT_BIG as COUNT, names
-    without brackets, no table hints; one with OPTION (…) stays as it is.
+    """Return a Transact-SQL statement in portable SQL.
 
+    TOP becomes LIMIT, COUNT_BIG becomes COUNT, names lose their brackets, and table hints are
+    removed. A statement with OPTION (…) is returned as it is.
+
+    Examples
+    --------
     >>> to_portable_sql("SELECT TOP (1) id FROM cases WHERE [worker] IS NULL ORDER BY created")
     'SELECT id FROM cases WHERE `worker` IS NULL ORDER BY created LIMIT 1'
     >>> to_portable_sql("SELECT  id FROM cases")
@@ -291,8 +304,8 @@ def to_portable_sql(text: str) -> str:
 
 
 def _parsed(text: str, of: Syntax) -> exp.Expr:
-    """The tree of a text, a copy of its own for each syntax: whoever reads it notes types at its
-    nodes.
+    """Return the tree of a text, a copy for each syntax, because readers annotate its nodes with
+    types.
     """
     tree = PARSED.get(text)
     if tree is None:
@@ -337,7 +350,7 @@ def _tree(text: str, of: Syntax) -> exp.Expr:
 
 
 def _placed(tree: exp.Expr, text: str) -> exp.Expr:
-    """The tree, its parameters with their places, which sqlglot leaves out."""
+    """Return the normalized tree, with the positions of parameters, which sqlglot omits."""
     starts = parameter_places(text)
     for node in tree.find_all(exp.Placeholder, bfs=False):
         if starts.get(node.name):
@@ -346,7 +359,7 @@ def _placed(tree: exp.Expr, text: str) -> exp.Expr:
 
 
 def _with(tree: exp.Expr, values: Mapping[str, Value]) -> exp.Expr:
-    """A copy of the tree with values for its parameters."""
+    """Return a copy of the tree with values for its parameters."""
     tree = tree.copy()
     for node in list(tree.find_all(exp.Placeholder)):
         if node.name in values:
@@ -384,16 +397,20 @@ Method = TypeVar("Method", bound=Callable[..., Any])
 
 
 class StatementReader(NamedTuple):
-    """Who resolves a kind of statement, and how; that of a tree is handed the tree."""
+    """Reader class and method for a kind of statement; a method for trees receives the tree."""
 
     reader: Callable[..., Any]
     resolve: Callable[..., Statement]
 
 
 def resolves(*heads: Head) -> Callable[[Method], Method]:
-    """Say of a reader's method that it resolves these statements, by the class of their tree or,
-    for what sqlglot hides in a Command or cannot parse, by their first word.
+    """Declare the statements that a reader's method translates.
 
+    They are given by the class of their tree or by their first word, for statements that sqlglot
+    parses only as a Command or not at all.
+
+    Examples
+    --------
     >>> class Reader:
     ...     @resolves("GENERATE")
     ...     def manifest(self): ...
@@ -409,7 +426,7 @@ def resolves(*heads: Head) -> Callable[[Method], Method]:
 
 
 def statement_readers(*readers: type) -> Mapping[Head, StatementReader]:
-    """What all these readers resolve."""
+    """Return the reader of each statement that these classes declare."""
     return {
         head: StatementReader(reader, method)
         for reader in readers

@@ -1,13 +1,13 @@
-"""Stand-ins: tables that hold what a query may give of which only the columns are known.
+"""Uninterpreted sources: tables that stand for queries of which only the columns are known.
 
-``MERGE … USING (SELECT *, row_number() OVER (…) AS rn FROM updates) s``: whatever the window gives,
-what the MERGE reads and writes of its own table depends on the rows that come out, and these may be
-any rows. So the query is replaced by ``(SELECT order_id, …, rn FROM updates_rows WHERE run =
-:run)``, a table of which nothing is known. Each run has rows of its own: its parameters may be
-others, the clock says something else, and of rows that a window finds equal it takes another one.
+``MERGE … USING (SELECT *, row_number() OVER (…) AS rn FROM updates) s``: whatever the window
+returns, reads and writes of the MERGE on its own table depend on the resulting rows, and these may
+be any rows. Therefore the query is replaced by ``(SELECT order_id, …, rn FROM updates_rows WHERE
+run = :run)`` on a table about which nothing is known. Each run has rows of its own, because its
+parameters and the clock may differ, and a window may choose differently among equal rows.
 
-That is more than the query can give. So what is "never" or "always" is so for what it gives as
-well; an example shows the rows that it has to give.
+The table over-approximates the query. "never" and "always" therefore hold for the query as well; an
+example shows the rows that the query has to return.
 """
 
 from __future__ import annotations
@@ -34,29 +34,31 @@ __all__ = ["UninterpretedSource", "find_uninterpreted_sources", "written_tables"
 
 DIALECT = "databricks"
 RUN = "BIGINT"
-"""The type of what tells runs apart."""
+"""Type of the column that distinguishes runs."""
 SURE = ("STRING", "DATE", "TIMESTAMP", "BOOLEAN", "INT", "BIGINT")
-"""Types of expressions that are taken as sqlglot finds them; of numbers with digits Spark has rules
-of its own.
-"""
-PASSING = (exp.Min, exp.Max, exp.First, exp.Last, exp.AnyValue, exp.Lag, exp.Lead, exp.FirstValue, exp.LastValue)  # fmt: skip
-"""What gives a value of its operand's type."""
+"""Types of expressions for which sqlglot is trusted; Spark has its own rules for decimals."""
+PASSING = (
+    exp.Min, exp.Max, exp.First, exp.Last, exp.AnyValue, exp.Lag, exp.Lead, exp.FirstValue,
+    exp.LastValue,
+)  # fmt: skip
+"""Functions whose value has the type of their operand."""
 
 
 @dataclass(frozen=True, slots=True)
 class UninterpretedSource:
-    """A query of a statement, and the table in its place."""
+    """Query of a statement, and the table that replaces it."""
 
     sql: str
-    """The statement with the table in the query's place."""
+    """Statement with the table in place of the query."""
     schema: Schema
-    """The table."""
+    """Schema of the table."""
     types: Mapping[str, Type]
-    """The parameter that says whose rows are read, with its type: any number, for each run."""
+    """Parameter that selects the rows of a run, with its type; any number, different in each run.
+    """
     query: str
-    """What the query was."""
+    """Text of the query."""
     reads: tuple[str, ...] = ()
-    """The tables that it reads, in small letters."""
+    """Tables that the query reads, in lower case."""
 
     def __str__(self) -> str:
         return (
@@ -66,9 +68,13 @@ class UninterpretedSource:
 
 
 def written_tables(texts: Collection[str]) -> frozenset[str]:
-    """The tables that statements write to, in small letters; what does not parse writes to none.
+    """Return the tables that statements write to, in lower case; text that does not parse writes
+    none.
 
-    >>> merge = "WITH s AS (SELECT 1 AS id FROM v) MERGE INTO a.t USING s ON t.id = s.id WHEN MATCHED THEN DELETE"
+    Examples
+    --------
+    >>> source = "WITH s AS (SELECT 1 AS id FROM v)"
+    >>> merge = f"{source} MERGE INTO a.t USING s ON t.id = s.id WHEN MATCHED THEN DELETE"
     >>> sorted(written_tables([merge, "DELETE FROM u"]))
     ['t', 'u']
     """
@@ -83,7 +89,7 @@ def written_tables(texts: Collection[str]) -> frozenset[str]:
 
 
 def _target(tree: exp.Expr) -> str:
-    """The table that a statement writes to."""
+    """Return the table that a statement writes to."""
     into = tree.this.find(exp.Table) if isinstance(tree.this, exp.Expr) else None
     return "" if into is None else into.name
 
@@ -91,12 +97,24 @@ def _target(tree: exp.Expr) -> str:
 def find_uninterpreted_sources(
     text: str, schemas: Mapping[str, Schema], taken: Collection[str] = (), *, dynamic: bool = False
 ) -> Iterator[UninterpretedSource]:
-    """The ways to put a table in the place of a query that a MERGE or an INSERT reads from, those
-    first that leave most of the query as it is. The query does not read the table that the
-    statement writes to, for what is recorded of that depends on it; unless the statement overwrites
-    that table as a whole, and so reads it all. ``taken``: the names of parameters that there are;
-    ``dynamic``: an overwrite replaces only the partitions that it writes to.
+    """Yield replacements of a query that a MERGE or INSERT reads from, the smallest queries first.
 
+    The query must not read the table that the statement writes to, because the recorded reads
+    depend on it, unless the statement overwrites the whole table and thus reads all of it.
+
+    Parameters
+    ----------
+    text : str
+        Text of the statement.
+    schemas : mapping of str to Schema
+        Schemas of the tables.
+    taken : collection of str
+        Names of existing parameters.
+    dynamic : bool
+        Whether an overwrite replaces only the partitions that it writes to.
+
+    Examples
+    --------
     >>> from isolitmus.model.schema import Column, Schema
     >>> tables = {n: Schema(n, (Column("id", "BIGINT"), Column("day", "DATE"))) for n in ("t", "s")}
     >>> sql = "INSERT INTO t SELECT id + mine(id), :day FROM s WHERE day = :day"
@@ -113,7 +131,7 @@ def find_uninterpreted_sources(
     kept = own | named
     stored_by = tree.expression if isinstance(tree, exp.Insert) else None
     places = [*tree.find_all(exp.Select, exp.SetOperation, bfs=False)]
-    for place in reversed(places):  # what is inside comes first
+    for place in reversed(places):  # inner queries first
         read = {table.name.lower() for table in place.find_all(exp.Table)}
         read -= {each.alias.lower() for each in place.find_all(exp.CTE)}
         if not read or read - known.keys() or read & kept:
@@ -133,7 +151,7 @@ def find_uninterpreted_sources(
 
 
 def _of_all(tree: exp.Expr, *, dynamic: bool) -> bool:
-    """Whether a statement overwrites its table as a whole."""
+    """Return whether a statement overwrites its whole table."""
     if not isinstance(tree, exp.Insert) or not tree.args.get("overwrite") or dynamic:
         return False
     into = tree.this.find(exp.Table)
@@ -148,15 +166,13 @@ def _tree(text: str) -> exp.Expr | None:
 
 
 def _of_distinct(query: exp.Expr) -> bool:
-    """Whether a query is a branch of a UNION that leaves out what is there twice, which is to be
-    seen whole.
-    """
+    """Return whether a query is a branch of a UNION without ALL; these are replaced as a whole."""
     above = query.parent
     return isinstance(above, exp.SetOperation) and bool(above.args.get("distinct"))
 
 
 def _path(node: exp.Expr, root: exp.Expr) -> int:
-    """Where a node stands: which one of those of its tree it is."""
+    """Return the index of a node in the traversal of its tree."""
     return next(k for k, each in enumerate(root.walk(bfs=False)) if each is node)
 
 
@@ -165,7 +181,7 @@ def _at(root: exp.Expr, path: int) -> exp.Expr:
 
 
 def _stored(tree: exp.Expr, schemas: Mapping[str, Schema]) -> tuple[Column, ...] | None:
-    """The columns that an INSERT stores its query's into, in their order."""
+    """Return the columns into which an INSERT stores its query's columns, in their order."""
     if not isinstance(tree, exp.Insert):
         return None
     schema = _known(schemas).get(_target(tree).lower())
@@ -187,8 +203,10 @@ def _made(
     stored: tuple[Column, ...] | None,
     taken: Collection[str],
 ) -> tuple[Schema, exp.Select, str] | None:
-    """The table in a query's place, the query of that table, and the parameter that says whose rows
-    it gives; None if a column's type is not known.
+    """Return the table for a query, the query on it, and the parameter that selects the rows of a
+    run.
+
+    Return None if the type of a column is not known.
     """
     items = _items(query, schemas)
     if items is None or (stored is not None and len(stored) != len(items)):
@@ -215,13 +233,13 @@ def _made(
 
 
 def _free(name: str, taken: Collection[str]) -> str:
-    """The name, with a number if it is taken."""
+    """Return the name, with a number if it is taken."""
     names = (name, *(f"{name}_{k}" for k in range(2, len(taken) + 3)))
     return next(one for one in names if one.lower() not in taken)
 
 
 def _constant(value: exp.Expr) -> bool:
-    """Whether a value is the same in every row, and may be said without the query."""
+    """Return whether a value is the same in every row and independent of the query's tables."""
     return not value.find(
         exp.Column,
         exp.Star,
@@ -236,9 +254,7 @@ def _constant(value: exp.Expr) -> bool:
 
 
 def _items(query: exp.Expr, schemas: Mapping[str, Schema]) -> list[exp.Expr] | None:
-    """The columns that a query gives, each with its type as sqlglot finds it; None if it does not
-    find them.
-    """
+    """Return the columns of a query with their types as sqlglot infers them, or None."""
     known: dict[str, object] = {
         name: {column.name: str(column.type) for column in schema.columns}
         for name, schema in schemas.items()
@@ -257,7 +273,7 @@ def _items(query: exp.Expr, schemas: Mapping[str, Schema]) -> list[exp.Expr] | N
 
 
 def _type(value: exp.Expr, query: exp.Expr) -> Type | None:
-    """The type of a column that a query gives, if it is sure."""
+    """Return the type of a column of a query if it is certain, or None."""
     if value.type is None:
         return None
     found = type_named(value.type.sql(DIALECT).replace(" ", ""))

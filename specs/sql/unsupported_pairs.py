@@ -1,11 +1,7 @@
-"""Pairs of features that are not modelled together, and which features a test has.
+"""Pairs of features that are modelled separately but not together, and the features of a test.
 
-Pairs of features that are each modelled, but not together, and why.
-
-``specs.sql.unsupported_pairs`` says which of them a test has. What the readers then say is here,
-and so is the list in docs/statements.md.
-
-Which features a part of a litmus test has: of those that are not modelled beside some other one.
+``features_of`` returns the features of parts of a litmus test that occur in such a pair. The
+messages in ``APART`` are those of the readers, and the list in docs/statements.md.
 """
 
 from __future__ import annotations
@@ -29,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["APART", "Feature", "features_of", "refuse_together"]
 
 Feature = str
-"""What a statement, a client, a table, a schedule … has, in words."""
+"""Feature of a statement, a client, a table, a schedule, …, in words."""
 OUTSIDE = "is outside the SQL that isolitmus models"
 UNMADE = ", and exists = false; leave one of the two out"
 
@@ -222,15 +218,17 @@ APART: Mapping[tuple[Feature, Feature], str] = {
         "identity columns",
     ): " has table {table}, and identity columns are for litmus tests",
 }
-"""What is said after the place of what has both; words in braces are given by whoever asks."""
+"""Message after the place, for each pair; its words in braces are filled in by the caller."""
 
 
 def refuse_together(
     found: Collection[Feature], refuse: Callable[[str], NoReturn], at: str = "", **words: object
 ) -> None:
-    """Refuse what has two features that are not modelled together, ``at`` a place such as
+    """Refuse a combination of two features that is not modelled, at a place such as
     ``transactions.a``.
 
+    Examples
+    --------
     >>> def refuse(problem):
     ...     raise SystemExit(problem)
     >>> refuse_together({"OPTIMIZE", "identity columns"}, refuse)
@@ -244,14 +242,14 @@ def refuse_together(
 
 
 FRESH = (st.Insert, st.Delete, st.Update, st.Merge, st.Truncate, st.Optimize, st.Read)
-"""The statements after which a cached table is its newest version (``model.litmus.CacheTable``)."""
+"""Statements after which a cached table is its newest version (``model.litmus.CacheTable``)."""
 IDEMPOTENT = (st.Insert, st.Delete, st.Update, st.Merge)
-"""The statements that look up whether they have been executed."""
+"""Statements that check whether they have been executed before."""
 MAKING = (df.Replace, df.Create, df.Clone)
 NUMBERED = (
     st.Read, st.Insert, st.Delete, st.Update, st.Truncate, st.Optimize, st.Vacuum, df.Definition,
 )  # fmt: skip
-"""The statements that may be on a table with identity columns."""
+"""Statements that are supported on tables with identity columns."""
 KINDS: Mapping[Feature, tuple[type, ...]] = {
     "OPTIMIZE": (st.Optimize,),
     "REPLACE TABLE": (df.Replace,),
@@ -261,7 +259,7 @@ KINDS: Mapping[Feature, tuple[type, ...]] = {
     "a query, or a table that is made or replaced": (st.Read, *MAKING),
     "a table that is made or replaced": MAKING,
 }
-"""What a statement has for what it is."""
+"""Features of a statement by its class."""
 OTHERS: Mapping[Feature, tuple[type, ...]] = {
     "a statement other than CONVERT TO DELTA": (df.Convert,),
     "a statement other than INSERT, DELETE, UPDATE and MERGE": IDEMPOTENT,
@@ -269,10 +267,10 @@ OTHERS: Mapping[Feature, tuple[type, ...]] = {
     "a statement that fills no cache anew": FRESH,
     "a transaction that is not raw": (Raw,),
 }
-"""What it has for what it is not."""
+"""Features of statements of any other class."""
 CLUSTERS = "delta.feature.clustering"
 TRACKED = "delta.feature.rowTracking"
-"""The property of a table on which rows may be tracked."""
+"""Property of a table that supports row tracking."""
 
 
 def features_of(
@@ -282,8 +280,10 @@ def features_of(
     step: Step | None = None,
     file: RawFile | None = None,
 ) -> frozenset[Feature]:
-    """What a statement, its client, a table, a step of the schedule and a file have, all together.
+    """Return the features of a statement, its client, a table, a step and a file, taken together.
 
+    Examples
+    --------
     >>> from isolitmus.model.schema import Schema
     >>> from isolitmus.specs.sql.statements import read_statement
     >>> from isolitmus.model.schema import Column

@@ -122,8 +122,7 @@ def _out(
 
 
 class ConditionalEdges:
-    """Edges that hold under a literal, in a history with undecided reads, and clauses of the
-    literals.
+    """Edges that hold under a literal, in a history with undecided reads, and their clauses.
 
     ``size`` is the number of transactions, ``variables`` the largest variable number. The clauses
     imply that each undecided read of a counting transaction has a writer that counts.
@@ -159,7 +158,9 @@ class ConditionalEdges:
         return found
 
     def _columns(self) -> None:
-        """Set the columns of writers per key and of possible reads with their literals; 0 is true."""
+        """Set the columns of writers per key and of possible reads with their literals; 0 is
+        true.
+        """
         open_, seen, read = self.open, self.choosing.seen, self.choosing.following
         some = read.reads
         self.read_key = np.append(seen.key[some], open_.key[open_.of])
@@ -224,7 +225,7 @@ class ConditionalEdges:
     def _missed(
         self, row: NDArray[np.int64], writer: NDArray[np.int64]
     ) -> Iterator[tuple[NDArray[np.int64], ...]]:
-        """Yield anti-dependencies from possible readers of a version to these writers of the key."""
+        """Yield anti-dependencies from possible readers of a version to these writers."""
         events, chain = self.choosing.events, self.choosing.following.chain
         reader, version = self.read_by[row], self.read_from[row]
         good = (writer != version) & (writer != reader) & ~self.choosing.knows(writer, version)
@@ -416,8 +417,9 @@ def search_read_from(open_: AmbiguousReads, level: str, budget: Budget) -> Attri
 
 
 def _at_prefix_consistency(open_: AmbiguousReads, budget: Budget) -> AttributedReads | None:
-    """Return reads with writers at prefix consistency; None if there are none or the budget is
-    spent.
+    """Return reads with writers at prefix consistency.
+
+    Returns None if there are none, or if the budget is spent.
     """
     with suppress(Limit):
         choosing = VersionOrderConstraints(open_.seen, Events("prefix-consistency"))
@@ -441,7 +443,9 @@ def _cycles(size: int, edges: EdgeColumns) -> Iterator[tuple[int, ...]]:
 def _needed(
     open_: AmbiguousReads, rows: NDArray[np.int64], steps: Iterable[Precedence]
 ) -> tuple[int, ...]:
-    """Return the literals of the chosen candidates and counting transactions that the steps need."""
+    """Return the literals of the chosen candidates and counting transactions that the steps
+    need.
+    """
     chosen = dict(zip(open_.read[open_.of[rows]].tolist(), (rows + 1).tolist(), strict=True))
     counting = open_.counting()
     found: set[int] = set()

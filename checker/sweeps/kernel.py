@@ -81,8 +81,9 @@ class SerialTables:
         return known
 
     def _any(self, writers: tuple[WriterAt, ...]) -> frozenset[int]:
-        """Return the tables that some order of the writers produces: any last writer after the
-        others.
+        """Return the tables that some order of the writers produces.
+
+        Each writer is tried as the last one, after all orders of the others.
         """
         known = self._anyhow.get(writers)
         if known is None:

@@ -490,7 +490,9 @@ class _ScheduleCount:
 
 
 def _unlike(execution: Execution, executor: ModelExecutor) -> tuple[bool, bool]:
-    """Return whether serial orders fail to produce some version, and the commit order the last one."""
+    """Return whether some version has no serial order, and whether the commit order gives another
+    end.
+    """
     writers = sorted(
         (e for e in execution.events if e.version is not None), key=lambda e: e.commits
     )

@@ -338,7 +338,10 @@ class CompletionSearch:
         self.reads = needs_reads(spec)
 
     def common(self) -> Frame | None:
-        """Return the graph of the pairs common to all completions; None if an outcome is unknown."""
+        """Return the graph of the pairs common to all completions.
+
+        Returns None if an outcome is unknown.
+        """
         return None if self.choices.ends else self._supports(self.first, later=False).certain()
 
     def admitted(self, limit: int, budget: Budget) -> Completion | None:

@@ -205,7 +205,10 @@ def _supposed(reason: Reason) -> Reason:
 
 
 def _uses_orders(history: History, spec: Spec) -> bool:
-    """Return whether the version order matters: for ww, rw, fr, and for wr after predicate reads."""
+    """Return whether the version order matters to the spec.
+
+    It does for ww, rw and fr, and for wr if predicates were read.
+    """
     by_predicate = any(True for _ in history.predicate_reads())
     of_predicates = {"wr", "wr-predicate", "wr-read"} if by_predicate else set()
     return bool(spec.needs & (BY_VERSIONS | of_predicates))

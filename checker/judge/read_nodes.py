@@ -200,7 +200,7 @@ class _ReadPairs:
         self.builder.add(relation, self.place[source], self.place[target], kind, **nouns)
 
     def sees(self, node: _OperationNode) -> bool:
-        """Return whether it is an external read of a written version, in a committed transaction."""
+        """Return whether it is an external read of a written version, by a committed reader."""
         there = node.version.writer == INITIAL or node.version in self.written
         return node.by in self.committed and node.external and there
 

@@ -1,4 +1,4 @@
-rr"""Completions with total orders that binders assume: commit orders, and the prefix each one sees.
+r"""Completions with total orders that binders assume: commit orders, and the prefix each one sees.
 
 Choices. ``co`` orders the committed transactions, the initial one first if it is a node. ``vis``
 leads to each transaction from those in a prefix of that order, which ends before it. With ``ww from
@@ -99,8 +99,7 @@ class LinearCompletion:
 def linear_completions(
     history: ObservedHistory, spec: Spec, *, orders: bool = True
 ) -> Iterator[LinearCompletion]:
-    """Yield every completion with every commit order and choice of prefixes that the spec may
-    assume.
+    """Yield every completion with every commit order and choice of prefixes that the spec may use.
 
     Yields at least one.
 

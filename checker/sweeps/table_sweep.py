@@ -490,8 +490,9 @@ class _ScheduleCount:
 
 
 def _unlike(execution: Execution, executor: ModelExecutor) -> tuple[bool, bool]:
-    """Return whether some version has no serial order, and whether the commit order gives another
-    end.
+    """Return whether some version, and whether the last one, is unexplained.
+
+    The first is by any serial order of the writers, the second by the order of their commits.
     """
     writers = sorted(
         (e for e in execution.events if e.version is not None), key=lambda e: e.commits

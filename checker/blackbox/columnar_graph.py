@@ -254,6 +254,7 @@ def find_cheap_cycles(
             if node == end:
                 break
             for edge in out[begin[node] : begin[node + 1]]:
+                # Edge numbers from `count` on are paid.
                 head, price = target[edge], cost[node] + (edge >= count)
                 if price < cost.get(head, size):
                     cost[head], back[head] = price, edge
@@ -429,6 +430,8 @@ def update_clocks(
     tails, tail_starts = adjacency(len(graph), target)
     source, starts = source[tails], tail_starts.tolist()
     own, everything, wait = chain.tolist(), bool(touched.all()), touched.tolist()
+    # In topological order, a row is the maximum of its predecessors' rows and itself. Only nodes
+    # behind a changed row are recomputed.
     for place, node in enumerate(order.tolist()):
         if budget is not None and not place % STEPS:
             budget.check()

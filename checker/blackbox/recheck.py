@@ -314,6 +314,7 @@ def find_misread(seen: AttributedReads, level: str, events: NDArray[int64]) -> s
         number = event // each
         if number == seen.initial or not counts[number]:
             continue
+        # At its beginning a transaction reads; its writes are kept apart.
         if event % each == 0:
             if last.get(sessions[number], -1) != before[number]:
                 return transaction_name(history, number)
@@ -325,6 +326,7 @@ def find_misread(seen: AttributedReads, level: str, events: NDArray[int64]) -> s
                     own[at] = value[one]
                 elif (own[at] if at in own else there.get(at, INITIAL)) != value[one]:
                     return operation_name(history, one)
+        # At its end they become visible.
         if event % each == each - 1:
             if number not in wrote:
                 return transaction_name(history, number)

@@ -150,6 +150,9 @@ class VersionOrderRules:
                 np.int64
             )
             own = latest == reader[row]
+            # From the last known event of the chain to the last transaction that ended: event
+            # 2t + 1 is the end of t, event 2t only its beginning. With one event per transaction,
+            # the reader itself is excluded.
             ended = latest - own if self.events.each == 1 else (latest - 1) // 2
             writer = self.writers.latest(slot, ended)
             found = writer >= 0
@@ -167,6 +170,7 @@ class VersionOrderRules:
         for row, slot in self.read_from.slots(seen.written_key[there]):
             later, earlier = seen.written_by[there[row]], self.earlier[there[row]]
             first = self._before(clock, slot, later)
+            # Skip what the previous writer of the chain already implies.
             known = np.where(earlier < 0, -1, self._before(clock, slot, earlier))
             found = (first >= 0) & (first != known)
             key, first, later = seen.written_key[there[row[found]]], first[found], later[found]
@@ -183,6 +187,8 @@ class VersionOrderRules:
     ) -> NDArray[np.int64]:
         """Return, per slot of read versions, the latest that precedes ``writer``; −1 if none."""
         each = self.events.each
+        # A writer precedes another once its event `after` precedes the end of the other; at prefix
+        # consistency that event is the end, so an odd number counts and an even one does not.
         after = clock[self.events.end(writer), self.read_from.chain[slot]].astype(np.int64)
         number = (after - (self.events.level == "prefix-consistency")) // each
         return self.read_from.latest(slot, number - (number == writer))
@@ -547,6 +553,7 @@ def solve_order(
                 return None
             true = np.array(solver.get_model() or [0])
             value = np.ones(most + 1, np.int64)
+            # The solver's own auxiliary variables are ignored; unassigned variables count as true.
             true = true[np.abs(true) < len(value)]
             value[np.abs(true)] = np.sign(true)
             taken = np.flatnonzero(np.sign(of) == value[np.abs(of)])
@@ -555,6 +562,7 @@ def solve_order(
             order = topological_order(size, source, target)
             if len(order) == size:
                 return order, value
+            # Learn cycles of each strongly connected component.
             knot = strong_components(size, source, target, place)
             inside = taken[(knot[tails[taken]] >= 0) & (knot[tails[taken]] == knot[heads[taken]])]
             for number in np.unique(knot[tails[inside]]).tolist():

@@ -578,6 +578,7 @@ def _batch(
          for x in range(count)]
         for t in range(n)
     ]  # fmt: skip
+    # Valid members: every transaction does something.
     busy = np.ones(axes, np.bool_)
     for t in range(n):
         does = np.zeros(axes, np.bool_)

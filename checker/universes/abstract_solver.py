@@ -393,11 +393,13 @@ def _histories(gates: Gates, n: int, vary: Variation, *specs: Spec) -> Histories
         between_times(gates, histories, ended)
     if slots is not None:
         between_moments(gates, histories, slots)
+    # Each transaction does something; an aborted one reads nothing and is in no session.
     for t in range(n):
         reads = [s for x in keys for s in sources[t][x].values()]
         gates.add(*writes[t], *reads)
         for other in (*reads, *joined[max(t - 1, 0) : t + 1]):
             gates.add(-aborted[t], -other)
+    # Symmetry breaking: the used keys are the first ones.
     used = [histories.used(x) for x in keys]
     for x in keys[1:]:
         gates.add(-used[x], used[x - 1])

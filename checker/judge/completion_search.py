@@ -91,7 +91,7 @@ class EdgeSupports:
     completion: Completion
     """The judged completion."""
     later: bool
-    """Whether pairs lead to every later version, not only to the next."""
+    """True if pairs lead to every later version, not only to the next."""
     frame: Frame
     """Dependency graph with these pairs."""
     _pairs: dict[tuple[str, int, int], Support] = field(default_factory=dict, init=False)

@@ -39,7 +39,7 @@ __all__ = [
 ]
 
 Grounds = tuple[bool, list[tuple[str, bool]]]
-"""Whether the node is in a set, and the base sets that decide it."""
+"""Membership of a node in a set, and the base sets that decide it."""
 
 
 def find_membership(

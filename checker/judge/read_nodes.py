@@ -133,7 +133,7 @@ class _OperationNode:
 
     @property
     def external(self) -> bool:
-        """Whether it reads a version of another transaction."""
+        """True if it reads a version of another transaction."""
         return self.kind != "Write" and self.version.writer != self.by
 
 

@@ -152,7 +152,7 @@ class _Growth:
 
     @property
     def still(self) -> bool:
-        """Whether it does not grow."""
+        """True if it does not grow."""
         return not (self.before or self.after)
 
     def absorbed(self) -> _Growth:
@@ -323,7 +323,7 @@ class _Pairs(NamedTuple):
 
     @property
     def through(self) -> bool:
-        """Whether a path may lead through the latecomer."""
+        """True if a path may lead through the latecomer."""
         return self.into and self.away
 
 

@@ -45,7 +45,7 @@ class LinearCompletion:
     seen: tuple[int, ...] | None = None
     """Length of the prefix that each of them sees, in that order; None if there is no ``vis``."""
     versions: bool = False
-    """Whether the version orders are assumed as well."""
+    """True if the version orders are assumed as well."""
 
     @property
     def committed(self) -> frozenset[int]:

@@ -53,7 +53,7 @@ class AbstractSweep(TextResult, Tabular):
     keys: int
     """Number of keys."""
     vary: Variation
-    """Whether sessions and aborts vary."""
+    """Variation of sessions and aborts."""
     histories: int
     """Number of histories; if the sweep was ended, of those counted."""
     admitted: dict[str, int]

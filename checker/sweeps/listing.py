@@ -60,7 +60,7 @@ class StopReason(NamedTuple):
     exception: str
     """Exception of the transaction, or the name of the axiom if it has no exception."""
     silent: bool = False
-    """Whether the protocol does not define the outcome; ``exception`` then names its silence."""
+    """True if the protocol does not define the outcome; ``exception`` then names its silence."""
 
 
 class FrameVerdicts(NamedTuple):
@@ -82,7 +82,7 @@ class ExplainedCandidate(NamedTuple):
     unexplained: tuple[int, ...]
     """Versions whose tables no order of the writers until then produces."""
     log_order: bool
-    """Whether the order of the log produces the final tables."""
+    """True if the order of the log produces the final tables."""
 
 
 class DroppedCandidates(NamedTuple):

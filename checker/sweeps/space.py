@@ -64,7 +64,7 @@ class RememberedEffect(NamedTuple):
     overwrote: frozenset[RowAt]
     """Row versions that it overwrote."""
     plain: bool
-    """Whether it overwrote exactly one version of each row.
+    """True if it overwrote exactly one version of each row.
 
     False if it writes a row that was not in its snapshot, or was there twice because two commits
     removed one file.

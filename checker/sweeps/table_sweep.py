@@ -417,9 +417,9 @@ class _JudgedRun(NamedTuple):
     """Outcome of a schedule under a protocol that admits it."""
 
     unexplained: bool
-    """Whether some version is produced by no serial order of the writers."""
+    """True if some version is produced by no serial order of the writers."""
     not_log_order: bool
-    """Whether the commit order does not produce the last version."""
+    """True if the commit order does not produce the last version."""
     forbidden: frozenset[str]
     """Levels that forbid it."""
 

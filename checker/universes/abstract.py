@@ -267,15 +267,15 @@ class Variation:
     """Properties that vary among histories, besides reads and writes."""
 
     sessions: bool
-    """Whether there are sessions of several transactions."""
+    """True if there are sessions of several transactions."""
     aborts: bool
-    """Whether there are aborted transactions."""
+    """True if there are aborted transactions."""
     observed: bool = False
-    """Whether the version orders are observed."""
+    """True if the version orders are observed."""
     times: bool = False
-    """Whether it is known which transactions had ended when another began."""
+    """True if it is known which transactions had ended when another began."""
     moments: bool = False
-    """Whether the order of all operations and ends is known."""
+    """True if the order of all operations and ends is known."""
 
 
 def variation_for(

@@ -349,7 +349,7 @@ class HistoryBatch:
     reading: tuple[tuple[int, ...], ...]
     """Order of the keys in which each transaction reads."""
     more: bool = False
-    """Whether the same histories follow under further version orders."""
+    """True if the same histories follow under further version orders."""
 
     def admits(self, spec: Spec, *, observed: bool = False) -> Bits:
         """Return whether the spec admits each history.

@@ -326,7 +326,7 @@ class _CastWalk:
 
     @property
     def beyond(self) -> bool:
-        """Whether a reader has stopped after its end."""
+        """True if a reader has stopped after its end."""
         return bool(self.walks[-1].beyond) and any(walk.beyond for walk in self.under)
 
     def able(self) -> list[int]:

@@ -1,4 +1,6 @@
-"""What can be asked: the verbs, without a JVM."""
+"""Public operations of the checker: check, compare, explain, run, separate, sweep; none needs a
+JVM.
+"""
 
 from __future__ import annotations
 

@@ -1,13 +1,10 @@
-"""Directed graphs as columns: topological orders, cycles, vector clocks.
+"""Directed graphs as columns: topological order, cycles, paths, vector clocks.
 
-Directed graphs as two columns, sources and targets: a topological order, or a cycle.
+An edge list is two arrays, sources and targets, of shape (n_edges,); an edge's number is its index.
 
-What leads to each node of a graph whose nodes lie in few chains: the latest one of each chain
-(vector clocks).
-
-The nodes of a chain are linked in the order of their numbers, so that a row of a matrix stands for
-all that leads to a node: of each chain the latest one, or -1. A graph is such a matrix, too: the
-latest *direct* predecessor.
+For graphs whose nodes lie in few chains (totally ordered by node number), a graph is a matrix of
+shape (n_nodes, n_chains): row v holds the latest direct predecessor of v in each chain, or -1. A
+vector clock is such a matrix too: the latest node of each chain that reaches v, or -1.
 """
 
 from __future__ import annotations
@@ -42,12 +39,28 @@ __all__ = [
 ]
 
 STARTS = 64
-"""From how many nodes a shortest cycle is looked for."""
+"""Number of start nodes, about, from which `find_cycle` looks for a shortest cycle."""
 
 
 def adjacency(size: int, source: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The edges' numbers in the order of their sources, and where each source's begin.
+    """Return the edge numbers sorted by source, and where the edges of each source begin.
 
+    Parameters
+    ----------
+    size : int
+        Number of nodes.
+    source : ndarray of int64, shape (n_edges,)
+        Source of each edge.
+
+    Returns
+    -------
+    edges : ndarray of int64, shape (n_edges,)
+        Edge numbers in the order of their sources.
+    starts : ndarray of int64, shape (size + 1,)
+        The edges of node v are ``edges[starts[v] : starts[v + 1]]``.
+
+    Examples
+    --------
     >>> [column.tolist() for column in adjacency(3, np.array([2, 0, 2]))]
     [[1, 0, 2], [0, 1, 1, 3]]
     """
@@ -60,8 +73,10 @@ def adjacency(size: int, source: NDArray[np.int64]) -> tuple[NDArray[np.int64], 
 def topological_order(
     size: int, source: NDArray[np.int64], target: NDArray[np.int64]
 ) -> NDArray[np.int64]:
-    """The nodes, each after those that lead to it; those on cycles, and behind them, are left out.
+    """Return the nodes in topological order, without those on cycles and those that cycles reach.
 
+    Examples
+    --------
     >>> topological_order(4, np.array([1, 0, 3, 2]), np.array([0, 2, 2, 3])).tolist()
     [1, 0]
     """
@@ -81,13 +96,19 @@ def topological_order(
 def find_cycle(
     size: int, source: NDArray[np.int64], target: NDArray[np.int64]
 ) -> tuple[int, ...] | None:
-    """The edges, by number, of a cycle that is short; None: there is none.
+    """Return the edge numbers of a short cycle, or None if the graph is acyclic.
 
+    A shortest cycle through each of about `STARTS` start nodes is computed by breadth-first search;
+    the shortest of them is returned. If none of them is on a cycle, any cycle is returned.
+
+    Examples
+    --------
     >>> find_cycle(4, np.array([0, 1, 2, 3, 2]), np.array([1, 2, 3, 0, 1]))
     (1, 4)
     """
     edges = np.arange(len(source))
-    for forward in (True, False):  # what lies before the cycles, then what lies behind them
+    # Drop the nodes before all cycles, then those after all cycles.
+    for forward in (True, False):
         tails, heads = (source, target) if forward else (target, source)
         free = np.zeros(size, bool)
         free[topological_order(size, tails[edges], heads[edges])] = True
@@ -106,21 +127,37 @@ def find_cycle(
 def strong_components(
     size: int, source: NDArray[np.int64], target: NDArray[np.int64], place: NDArray[np.int64]
 ) -> NDArray[np.int64]:
-    """Of each node the number of its strongly connected component, -1 where it is on no cycle.
-    Nodes have places in some order: where few edges lead back in it, it is fast.
+    """Return the number of the strongly connected component of each node; -1 if it is on no cycle.
 
+    Fast if few edges lead backward in the order of ``place``. A node whose only cycle is a
+    self-loop has -1.
+
+    Parameters
+    ----------
+    size : int
+        Number of nodes.
+    source, target : ndarray of int64, shape (n_edges,)
+        Edges.
+    place : ndarray of int64, shape (size,)
+        Position of each node in some order.
+
+    Returns
+    -------
+    ndarray of int64, shape (size,)
+        Component number from 0, or -1.
+
+    Examples
+    --------
     >>> strong_components(4, np.array([0, 1, 1, 3]), np.array([1, 0, 2, 3]), np.arange(4)).tolist()
     [0, 0, -1, -1]
     """
     back = place[source] > place[target]
     spanned = np.bincount(place[target[back]], minlength=size + 1)
     spanned -= np.bincount(place[source[back]], minlength=size + 1)
-    within = (
-        np.cumsum(spanned) > 0
-    )  # the edge to the next place lies in a stretch that some edge leads back over
-    stretch: NDArray[np.int64] = (
-        np.cumsum(~within) - ~within
-    )  # the places of one stretch have one number
+    # A back edge spans the places between its ends. A component lies within one stretch: a maximal
+    # run of places whose gaps are all spanned. Edges between stretches are on no cycle.
+    within = np.cumsum(spanned) > 0
+    stretch: NDArray[np.int64] = np.cumsum(~within) - ~within
     inside = stretch[place[source]] == stretch[place[target]]
     found = np.full(size, -1)
     nodes, ends = np.unique(np.append(source[inside], target[inside]), return_inverse=True)
@@ -144,8 +181,13 @@ def find_path(
     start: int,
     ends: Collection[int],
 ) -> tuple[int, ...] | None:
-    """The edges of a shortest path, of one at least, from a node to one of some others.
+    """Return the edge numbers of a shortest path, of at least one edge, from ``start`` to one of
+    ``ends``.
 
+    Returns None if there is no such path. Breadth-first search.
+
+    Examples
+    --------
     >>> find_path(3, np.array([0, 1, 0]), np.array([1, 2, 2]), 0, {2})
     (2,)
     """
@@ -174,9 +216,27 @@ def find_cheap_cycles(
     paid: tuple[NDArray[np.int64], NDArray[np.int64]],
     most: int,
 ) -> Iterator[NDArray[np.int64]]:
-    """Cycles through some of the paid edges, about so many, each with as few of these as it can
-    have: as their numbers. All edges are of one strongly connected component.
+    """Yield about ``most`` cycles through paid edges, each with as few paid edges as possible.
 
+    0-1 breadth-first search: a free edge costs 0, a paid edge 1. All edges must lie in one strongly
+    connected component.
+
+    Parameters
+    ----------
+    size : int
+        Number of nodes.
+    free, paid : tuple of two ndarrays of int64, shape (n_edges,)
+        Sources and targets of the free and of the paid edges.
+    most : int
+        Approximate number of cycles.
+
+    Yields
+    ------
+    ndarray of int64, shape (n_paid_on_cycle,)
+        Sorted indices of the paid edges on the cycle.
+
+    Examples
+    --------
     >>> edges = (np.array([0]), np.array([1])), (np.array([1, 1, 2]), np.array([0, 2, 0]))
     >>> [cycle.tolist() for cycle in find_cheap_cycles(3, *edges, 9)]
     [[0], [1, 2], [1, 2]]
@@ -194,6 +254,7 @@ def find_cheap_cycles(
             if node == end:
                 break
             for edge in out[begin[node] : begin[node + 1]]:
+                # Edge numbers from `count` on are paid.
                 head, price = target[edge], cost[node] + (edge >= count)
                 if price < cost.get(head, size):
                     cost[head], back[head] = price, edge
@@ -208,7 +269,7 @@ def find_cheap_cycles(
 def _walked(
     source: NDArray[np.int64], target: NDArray[np.int64], edges: NDArray[np.int64]
 ) -> tuple[int, ...]:
-    """A cycle among edges of which each has one before it."""
+    """Return a cycle among edges each of which has a predecessor, by walking backward."""
     into = dict(zip(target[edges].tolist(), edges.tolist(), strict=True))
     seen: dict[int, int] = {}
     walk = [int(edges[0])]
@@ -221,12 +282,24 @@ def _walked(
 
 
 STEPS = 10_000
-"""How many nodes are looked at between two looks at the budget."""
+"""Number of nodes visited between two checks of the budget."""
 
 
 def chain_graph(chain: NDArray[np.int64]) -> NDArray[np.int32]:
-    """The graph that has the chains alone; of each node its chain is given.
+    """Return the graph whose only edges link consecutive nodes of each chain.
 
+    Parameters
+    ----------
+    chain : ndarray of int64, shape (n_nodes,)
+        Chain of each node.
+
+    Returns
+    -------
+    ndarray of int32, shape (n_nodes, n_chains)
+        Latest direct predecessor of each node in each chain; -1 if there is none.
+
+    Examples
+    --------
     >>> chain_graph(np.array([0, 0, 1, 0])).tolist()
     [[-1, -1], [0, -1], [-1, -1], [1, -1]]
     """
@@ -244,7 +317,17 @@ def add_edges(
     source: NDArray[np.int64],
     target: NDArray[np.int64],
 ) -> None:
-    """Add edges to a graph, in place."""
+    """Add edges to ``graph`` in place: per target and source chain the latest source is kept.
+
+    Parameters
+    ----------
+    graph : ndarray of int32, shape (n_nodes, n_chains)
+        Latest direct predecessors; -1 if there is none. Must be contiguous.
+    chain : ndarray of int64, shape (n_nodes,)
+        Chain of each node.
+    source, target : ndarray of int64, shape (n_edges,)
+        Edges to add.
+    """
     width = graph.shape[1]
     np.maximum.at(graph.reshape(-1), target * width + chain[source], source.astype(np.int32))
 
@@ -252,7 +335,20 @@ def add_edges(
 def drop_chain_edges(
     graph: NDArray[np.int32], chain: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The edges of a graph, without those that the predecessor in the chain has, too."""
+    """Return the edges of ``graph``, without those that the predecessor in the chain also has.
+
+    Parameters
+    ----------
+    graph : ndarray of int32, shape (n_nodes, n_chains)
+        Latest direct predecessors; -1 if there is none.
+    chain : ndarray of int64, shape (n_nodes,)
+        Chain of each node.
+
+    Returns
+    -------
+    source, target : ndarray of int64, shape (n_edges,)
+        Edges that are not implied by the previous node of the target's chain.
+    """
     target, column = np.nonzero(graph >= 0)
     source = graph[target, column].astype(np.int64)
     own = graph[np.arange(len(graph)), chain]
@@ -264,9 +360,29 @@ def drop_chain_edges(
 def vector_clocks(
     graph: NDArray[np.int32], chain: NDArray[np.int64], budget: Budget | None = None
 ) -> NDArray[np.int32] | None:
-    """Of each node the latest one of each chain that leads to it, or is it; None: the graph has a
-    cycle. TimeLimit or MemoryLimit if the ``budget`` ends it.
+    """Return the vector clock of each node, or None if the graph has a cycle.
 
+    Parameters
+    ----------
+    graph : ndarray of int32, shape (n_nodes, n_chains)
+        Latest direct predecessors; -1 if there is none.
+    chain : ndarray of int64, shape (n_nodes,)
+        Chain of each node.
+    budget : Budget, optional
+        Limits of time and memory.
+
+    Returns
+    -------
+    ndarray of int32, shape (n_nodes, n_chains), or None
+        Latest node of each chain that reaches the node, or is it; -1 if there is none.
+
+    Raises
+    ------
+    Limit
+        TimeLimit or MemoryLimit if the ``budget`` is spent.
+
+    Examples
+    --------
     >>> graph = chain_graph(np.array([0, 0, 1, 1]))
     >>> add_edges(graph, np.array([0, 0, 1, 1]), np.array([1]), np.array([2]))
     >>> vector_clocks(graph, np.array([0, 0, 1, 1])).tolist()
@@ -284,8 +400,25 @@ def update_clocks(
     touched: NDArray[np.bool_],
     budget: Budget | None = None,
 ) -> NDArray[np.int32] | None:
-    """The clocks of a graph from those that it had before edges were added to it; ``touched`` are
-    the nodes that some of these lead to.
+    """Return the vector clocks after edges were added to ``graph``, or None if it has a cycle.
+
+    Parameters
+    ----------
+    clock : ndarray of int32, shape (n_nodes, n_chains)
+        Vector clocks from before the edges were added.
+    graph : ndarray of int32, shape (n_nodes, n_chains)
+        Latest direct predecessors, with the new edges; -1 if there is none.
+    chain : ndarray of int64, shape (n_nodes,)
+        Chain of each node.
+    touched : ndarray of bool, shape (n_nodes,)
+        Targets of the new edges; rows are recomputed from these on.
+    budget : Budget, optional
+        Limits of time and memory.
+
+    Returns
+    -------
+    ndarray of int32, shape (n_nodes, n_chains), or None
+        New clocks; ``clock`` is not changed.
     """
     source, target = drop_chain_edges(graph, chain)
     order = topological_order(len(graph), source, target)
@@ -297,6 +430,8 @@ def update_clocks(
     tails, tail_starts = adjacency(len(graph), target)
     source, starts = source[tails], tail_starts.tolist()
     own, everything, wait = chain.tolist(), bool(touched.all()), touched.tolist()
+    # In topological order, a row is the maximum of its predecessors' rows and itself. Only nodes
+    # behind a changed row are recomputed.
     for place, node in enumerate(order.tolist()):
         if budget is not None and not place % STEPS:
             budget.check()
@@ -321,6 +456,21 @@ def reaches(
     source: NDArray[np.int64],
     target: NDArray[np.int64],
 ) -> NDArray[np.bool_]:
-    """Of each pair of two different nodes, whether the first leads to the second."""
+    """Return, for each pair of two different nodes, whether the source reaches the target.
+
+    Parameters
+    ----------
+    clock : ndarray of int32, shape (n_nodes, n_chains)
+        Vector clocks.
+    chain : ndarray of int64, shape (n_nodes,)
+        Chain of each node.
+    source, target : ndarray of int64
+        Nodes; shapes broadcast against each other.
+
+    Returns
+    -------
+    ndarray of bool
+        Of the broadcast shape.
+    """
     found: NDArray[np.bool_] = clock[target, chain[source]] >= source
     return found

@@ -1,9 +1,7 @@
-"""Cycles of recorded histories as steps with reasons.
+"""Cycles of recorded histories as steps with reasons, and as violations of a level.
 
-Cycles of edges as steps that say why: what a reader saw, and what the other order of two versions
-would close.
-
-The steps of a cycle of a small part of a history as edges with their reasons.
+The reason of a step is a read and what its reader saw, or the cycle that the opposite order of two
+versions would close.
 """
 
 from __future__ import annotations
@@ -31,7 +29,24 @@ __all__ = ["cycle_violation", "trace_cycle", "trace_version_cycle"]
 def trace_cycle(
     seen: AttributedReads, level: str, edges: EdgeColumns, cycle: Sequence[int]
 ) -> tuple[Precedence, ...]:
-    """The steps of a cycle at a level that has the commit order from axioms."""
+    """Return the steps of a cycle at a level whose axioms give the commit order (`saturate`).
+
+    Parameters
+    ----------
+    seen : AttributedReads
+        Reads with their writers.
+    level : str
+        One of POLYNOMIAL.
+    edges : EdgeColumns
+        Edges in which the cycle was found.
+    cycle : sequence of int
+        Edge numbers of the cycle.
+
+    Returns
+    -------
+    tuple of Precedence
+        A step of kind "co" has the path by which its reader sees its source.
+    """
     return tuple(_step(seen, level, edges, edge) for edge in cycle)
 
 
@@ -73,7 +88,7 @@ def _plain(seen: AttributedReads, edges: EdgeColumns, edge: int) -> Precedence:
 
 
 def trace_version_cycle(choosing: VersionOrderConstraints) -> tuple[Precedence, ...]:
-    """The steps of a cycle among what is known at a level that asks for a version order."""
+    """Return the steps of a cycle among the known edges, at a level with a version order."""
     size = len(choosing.chain)
     edges = concatenate_edges(choosing.stages)
     cycle = find_cycle(size, *choosing.events.of(edges))
@@ -82,7 +97,7 @@ def trace_version_cycle(choosing: VersionOrderConstraints) -> tuple[Precedence, 
 
 
 class _Trace:
-    """Arrows of several rounds by one number, each with what made it certain."""
+    """Edges of all rounds under one numbering, each with the premises that made it certain."""
 
     def __init__(self, choosing: VersionOrderConstraints) -> None:
         self.choosing = choosing
@@ -115,7 +130,7 @@ class _Trace:
         return Precedence(seen.history, plain.source, plain.target, "rw", plain.read, (order,))
 
     def _order(self, first: int, second: int, stage: int) -> Precedence:
-        """Why a version comes before another: what an edge of the opposite would close."""
+        """Return the order of two versions, with the cycle that the opposite order closes."""
         seen, before = self.choosing.seen, int(self.ends[stage - 1])
         size, known = len(self.choosing.chain), (self.source[:before], self.target[:before])
         for other in self._opposite(first, second):
@@ -127,7 +142,7 @@ class _Trace:
         raise AssertionError(f"{first} before {second} follows from nothing")
 
     def _opposite(self, first: int, second: int) -> Iterator[EdgeColumns]:
-        """What the other order of the two would say, an edge each."""
+        """Yield the edges that the opposite order of two versions implies, one at a time."""
         seen = self.choosing.seen
         yield EdgeColumns.of("ww", np.array([second]), np.array([first]))
         own = seen.written_key[seen.written_by == first]
@@ -139,7 +154,7 @@ class _Trace:
 
 
 def cycle_violation(cycle: Sequence[Precedence], names: Names, level: str) -> Violation:
-    """The cycle as a violation, called by the anomaly that it is."""
+    """Return the cycle as a violation, named by the anomaly that it is."""
     edges = tuple(_edge(step, names) for step in cycle)
     return Violation(_name(cycle, edges, names, level), "acyclic", edges)
 
@@ -150,7 +165,7 @@ def _name(cycle: Sequence[Precedence], edges: Sequence[Edge], names: Names, leve
         return anomaly_of(edges) or "no order of versions"
     if len(stale) > 1:
         return DISAGREEMENT
-    # The reader misses what it sees: the rest of the cycle says that it is the later version.
+    # The reader misses a version that it sees; the rest of the cycle makes that the later version.
     (step,) = stale
     assert step.read is not None
     reader, key = names.owner(step.read), int(names.history.key[step.read])

@@ -1,14 +1,12 @@
-"""Events of transactions at a level, and real time.
+"""Events of transactions at a level that asks for a version order, and real-time order.
 
-A transaction's beginning and end, at the levels that ask for a version order (at serializable one
-event).
+A transaction has two events, its beginning and its end; at serializable they are one. A transaction
+begins after the end of each transaction that it sees; it begins before the end of each writer whose
+version it misses. So a level asks for an order of events, and the dependency graphs of Cerone and
+Gotsman (specs/levels: serializable, snapshot-isolation, prefix-consistency, each with the session
+order) are those without a cycle of events.
 
-What sees comes after the end of what it sees; what misses a version begins before its writer ends.
-So an order of events is what a level asks for, and the dependency graphs of Cerone and Gotsman
-(specs/levels: serializable, snapshot-isolation, prefix-consistency, each with the session order)
-are those without a cycle of events.
-
-Real time in recorded histories: who had ended when somebody else began.
+Real time, in recorded histories: a transaction that ended before another began comes before it.
 """
 
 from __future__ import annotations
@@ -33,12 +31,14 @@ TIMED = {
     "strong-snapshot-isolation": "snapshot-isolation",
     "strict-serializable": "serializable",
 }
-"""Levels that ask for real time, too, each with the one that it is without that."""
+"""Levels that also ask for real-time order, each with the level that it is without real time."""
 
 
 @dataclass(frozen=True, slots=True)
 class Events:
-    """The events of transactions at a level, as numbers."""
+    """Numbering of the events of transactions at a level: transaction t has ``each`` events from
+    t·each.
+    """
 
     level: str
 
@@ -49,27 +49,31 @@ class Events:
 
     @property
     def each(self) -> int:
-        """How many a transaction has."""
+        """Number of events of a transaction."""
         return 1 if self.base == "serializable" else 2
 
     def begin(self, transaction: NDArray[np.int64]) -> NDArray[np.int64]:
-        """When it reads."""
+        """Return the events at which transactions read."""
         return transaction * self.each
 
     def end(self, transaction: NDArray[np.int64]) -> NDArray[np.int64]:
-        """When its writes are there."""
+        """Return the events at which the writes of transactions become visible."""
         return transaction * self.each + self.each - 1
 
     def after(self, transaction: NDArray[np.int64]) -> NDArray[np.int64]:
-        """What must come after the end of who wrote a version before: at snapshot isolation all of
-        it.
+        """Return the events before which the writer of an earlier version must have ended.
+
+        At prefix consistency these are the ends of ``transaction``, else (also at snapshot
+        isolation) its beginnings.
         """
         return (
             self.end(transaction) if self.level == "prefix-consistency" else self.begin(transaction)
         )
 
     def of(self, edges: EdgeColumns) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """The events that edges lead from and to."""
+        """Return the source event and the target event of each edge, two arrays of shape
+        (n_edges,).
+        """
         starts = (edges.kind == KINDS.index("rw")) | (edges.kind == KINDS.index("within"))
         source = np.where(starts, self.begin(edges.source), self.end(edges.source))
         target = np.where(starts, self.end(edges.target), self.begin(edges.target))
@@ -78,13 +82,22 @@ class Events:
 
 
 def has_times(history: RegisterHistory) -> bool:
-    """Whether it was recorded when transactions began and ended."""
+    """Return whether the history records when transactions began and ended."""
     return history.started is not None and history.ended is not None
 
 
 def ended_before_start(seen: AttributedReads) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Of each transaction that counts and each session, the last one of it that had ended when that
-    one began; those before it in its session ended, too, or come before it.
+    """Return real-time edges between transactions that count, at most one per transaction and
+    session.
+
+    For each transaction and session, the source is the last transaction of the session that had
+    ended when the transaction began. Transactions before it in its session also ended, or come
+    before it.
+
+    Returns
+    -------
+    source, target : ndarray of int64, shape (n_edges,)
+        Transactions; the source ended before the target began.
     """
     history = seen.history
     assert history.started is not None
@@ -105,8 +118,22 @@ def ended_before_start(seen: AttributedReads) -> tuple[NDArray[np.int64], NDArra
 
 
 def find_time_violation(seen: AttributedReads, moments: NDArray[np.int64], each: int) -> int | None:
-    """A transaction that ended, in time, before another began, and after that in an order of
-    events; None: there is none. ``moments``: of each event its place in the order.
+    """Return a transaction that ended before another one began in time, but after it in the event
+    order.
+
+    Parameters
+    ----------
+    seen : AttributedReads
+        History with times.
+    moments : ndarray of int64, shape (n_events,)
+        Position of each event in the order.
+    each : int
+        Number of events of a transaction.
+
+    Returns
+    -------
+    int or None
+        The transaction that ended first; None if there is none.
     """
     history = seen.history
     assert history.started is not None

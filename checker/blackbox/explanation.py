@@ -1,24 +1,14 @@
-"""Explanations of forbidden histories: a smallest part with a cycle, judged anew.
+"""Explanations of forbidden recorded histories: flaws, or a minimal part with a cycle.
 
-Why a level forbids a recorded history: flaws, or a small part of it with a cycle, step by step.
+A history is shrunk by delta debugging (Zeller and Hildebrandt, Simplifying and isolating
+failure-inducing input, TSE 2002), first by transactions, then by operations. The test is the judge
+itself. A level that forbids a part forbids the whole, if all writes of a key and value are left out
+together with its reads: an order that explains the whole explains the part.
 
-A part of which nothing can be left out (``shrinking``) is asked of the catalogue's level, too, in
-every order of its versions: another reading of another text of the level has to forbid it. Where
-versions have an order that nobody observed there is a cycle for each; so it is where several wrote
-what was read, for each of them.
-
-A forbidden part of a history of which nothing can be left out: what an explanation is about.
-
-What a level forbids of a part it forbids of the whole, if a read goes with any write of its key and
-value: an order that explains the whole explains the part, when the rest is taken out of it. So
-parts are tried by the judge itself (Zeller and Hildebrandt, Simplifying and isolating
-failure-inducing input, TSE 2002): first without transactions, then without operations.
-
-A recorded history as one of versions: what the levels of the catalogue are asked of, in every order
-of versions.
-
-The ways in which reads whose value several wrote may have been: who was read from, as far as it has
-to be supposed.
+The minimal part is translated to a history of versions and checked against the level of the
+catalogue, in every order of its versions: an independent reading of the level has to forbid it. If
+the order of versions was not observed, each possible order gets a cycle; if several transactions
+wrote what was read, so does each possible writer.
 """
 
 from __future__ import annotations
@@ -87,18 +77,18 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Core(ReadableRepr):
-    """Some operations of a history as a history, whose transactions keep their names."""
+    """Some operations of a history as a history; transactions keep their names."""
 
     history: RegisterHistory
-    """The part, with transactions that have an operation."""
+    """The part, with the transactions that have an operation in it."""
     numbers: tuple[int, ...]
-    """Of each transaction its number in the whole, from 1."""
+    """Number in the whole history, from 1, of each transaction."""
     lists: ListHistory | None = None
-    """Where whole lists are looked at, these of the part."""
+    """The lists of the part, if whole lists are used."""
 
     @property
     def judged(self) -> RegisterHistory | ListHistory:
-        """What a level is asked of."""
+        """The history that a level judges."""
         return self.lists or self.history
 
     def __repr__(self) -> str:
@@ -106,13 +96,26 @@ class Core(ReadableRepr):
 
 
 def extract_part(whole: RegisterHistory | ListHistory, kept: NDArray[np.bool_]) -> Core:
-    """These operations, but for reads of a key and value that an operation which is left out wrote;
-    of a list that value is the last, and others are left out of it.
+    """Return the kept operations as a history.
 
+    A read is dropped if a dropped operation wrote its key and value. Of a list only its last
+    element counts for that; other elements that a dropped operation wrote are removed from the
+    list.
+
+    Parameters
+    ----------
+    whole : RegisterHistory or ListHistory
+        Recorded history.
+    kept : ndarray of bool, shape (n_operations,)
+        Operations to keep.
+
+    Examples
+    --------
     >>> from isolitmus.model.blackbox_history import RegisterHistory
     >>> history = RegisterHistory(
     ...     ("x", "y"), ("s", "t"), np.array([0, 1]), np.array([0, 0]), np.array([0, 2, 4]),
-    ...     np.array([True, True, False, True]), np.array([0, 1, 0, 1]), np.array([7, 8, 7, 9]), np.arange(1, 5),
+    ...     np.array([True, True, False, True]), np.array([0, 1, 0, 1]), np.array([7, 8, 7, 9]),
+    ...     np.arange(1, 5),
     ... )
     >>> extract_part(history, np.array([False, True, True, True]))
     T1, T2: 2 transactions in 2 sessions, 2 operations on 2 keys
@@ -151,8 +154,14 @@ def extract_part(whole: RegisterHistory | ListHistory, kept: NDArray[np.bool_]) 
 
 
 def shrink_core(judged: RecordVerdict, budget: Budget) -> Core:
-    """A part that the level forbids, and no longer does without one of its operations; what there
-    is of it once the ``budget`` is spent. Of a history without flaws that is forbidden.
+    """Return a part that the level forbids, minimal under removal of an operation.
+
+    Parameters
+    ----------
+    judged : RecordVerdict
+        Forbidden verdict on a history without flaws.
+    budget : Budget
+        Limits of time and memory. If spent, the part may not be minimal.
     """
     whole, history = judged.lists or judged.history, judged.history
     owner = np.repeat(np.arange(len(history.session)), np.diff(history.first))
@@ -176,7 +185,10 @@ def shrink_core(judged: RecordVerdict, budget: Budget) -> Core:
 def _with_writers(
     history: RegisterHistory, owner: NDArray[np.int64], kept: NDArray[np.bool_]
 ) -> NDArray[np.bool_]:
-    """Operations, and all writes to a key of whoever wrote a value that they read of it."""
+    """Return a mask of the kept operations and of all writes to a key by transactions read from.
+
+    These are the transactions that wrote a value that a kept operation read of the key.
+    """
     code = np.unique(history.value, return_inverse=True)[1]
     key = history.key.astype(np.int64)
     cell = key * (int(code.max(initial=0)) + 1) + code
@@ -187,7 +199,7 @@ def _with_writers(
 
 
 def _named(steps: Iterable[Precedence]) -> tuple[set[int], set[int]]:
-    """The transactions of steps, and of those that they follow from, and the reads of these."""
+    """Return the transactions and the reads of steps and of all their premises."""
     named: set[int] = set()
     reads: set[int] = set()
     seen: set[int] = set()
@@ -205,7 +217,9 @@ def _named(steps: Iterable[Precedence]) -> tuple[set[int], set[int]]:
 
 @dataclass(slots=True)
 class _Shrinking:
-    """The operations that are left."""
+    """State of the delta debugging; ``kept``, of shape (n_operations,), masks the remaining
+    operations.
+    """
 
     history: RegisterHistory | ListHistory
     level: str
@@ -213,8 +227,9 @@ class _Shrinking:
     kept: NDArray[np.bool_]
 
     def leave_out(self, groups: Sequence[NDArray[np.int64]]) -> None:
-        """Groups of operations, until each that is left is needed: halves are tried before single
-        ones.
+        """Remove groups of operations until each one left is needed; larger chunks are tried first.
+
+        ``groups`` are arrays of operation indices.
         """
         left = [*groups]
         size = max(1, len(left) // 2)
@@ -233,28 +248,41 @@ class _Shrinking:
             size = max(1, size // 2)
 
     def forbidden(self, kept: NDArray[np.bool_]) -> bool:
-        """Whether the level forbids a part."""
+        """Return whether the level forbids a part."""
         self.budget.check()
         part = extract_part(self.history, kept).judged
         return judge_recorded(part, self.level, budget=self.budget).verdict == "forbidden"
 
 
 COMPLETIONS = 5000
-"""So many orders of versions are tried."""
+"""Maximal number of version orders that are tried."""
 
 
 def to_version_history(part: Core, seen: AttributedReads, *, timed: bool = False) -> History:
-    """What counts of a part, ``seen`` as it may have been, with the names of the whole; an object
-    is ``k`` and the number of its key. Versions have an order where lists, or sessions and reads,
-    give them one. ``timed``: with when transactions began and ended.
+    """Return the counting transactions of a part as a history of versions.
 
+    Transactions have the names of the whole history; an object is ``k`` and the number of its key.
+    Versions are ordered as far as lists, or else sessions and reads, order them.
+
+    Parameters
+    ----------
+    part : Core
+        Part of a recorded history.
+    seen : AttributedReads
+        Reads of the part with their assumed writers.
+    timed : bool
+        Whether to include the times at which transactions began and ended.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from isolitmus.checker.blackbox.read_from import attribute_reads
     >>> from isolitmus.checker.blackbox.explanation import extract_part
     >>> from isolitmus.model.blackbox_history import RegisterHistory
     >>> history = RegisterHistory(
     ...     ("x",), ("s", "t"), np.array([0, 1]), np.array([0, 0]), np.array([0, 1, 3]),
-    ...     np.array([True, False, True]), np.array([0, 0, 0]), np.array([7, 7, 8]), np.array([1, 2, 3]),
+    ...     np.array([True, False, True]), np.array([0, 0, 0]), np.array([7, 7, 8]),
+    ...     np.array([1, 2, 3]),
     ... )
     >>> part = extract_part(history, np.ones(3, bool))
     >>> to_version_history(part, attribute_reads(part.history))
@@ -289,7 +317,7 @@ def to_version_history(part: Core, seen: AttributedReads, *, timed: bool = False
 def _schedule(
     history: RegisterHistory, numbers: Sequence[int], done: Sequence[int]
 ) -> tuple[Moment, ...]:
-    """When transactions began and ended; who began when another ended had not missed it."""
+    """Return the times of beginnings and ends, sorted; at equal times beginnings come first."""
     assert history.started is not None
     assert history.ended is not None
     moments: list[tuple[int, int, Moment]] = []
@@ -302,8 +330,10 @@ def _schedule(
 def _sees(
     done: Sequence[Transaction], sessions: Iterable[tuple[int, ...]]
 ) -> tuple[tuple[Version, Version], ...]:
-    """The versions of which one comes first by sessions and reads: at each level with an order of
-    versions.
+    """Return the pairs of versions of an object that sessions and reads order.
+
+    They have this order at each level with a version order. Empty if sessions and reads have a
+    cycle.
     """
     graph = DiGraph()
     graph.add_nodes_from(one.number for one in done)
@@ -328,13 +358,29 @@ def _sees(
 
 
 def forbidden_ways(history: History, spec: Spec) -> list[Violation] | None:
-    """Violations of a history, all of it committed, that together leave no order of versions: each
-    supposes the order of the objects of which its cycle says something. None: there are too many
-    orders. A spec that allows one of them is a defect of whoever called the history forbidden.
+    """Return violations of a fully committed history that together exclude every version order.
 
+    Each violation assumes an order of the objects that its cycle mentions.
+
+    Parameters
+    ----------
+    history : History
+        History of versions, all committed.
+    spec : Spec
+        Level that must forbid each order. If it allows one, the caller's verdict is wrong, and an
+        AssertionError is raised.
+
+    Returns
+    -------
+    list of Violation or None
+        None if there are more than COMPLETIONS orders.
+
+    Examples
+    --------
     >>> from isolitmus.specs.files.catalogue import level
     >>> lost = History.parse("r1(x0) r2(x0) w1(x1) w2(x2) w1(y1) w2(y2)")
-    >>> [[str(why) for why in way.supposing] for way in forbidden_ways(lost, level("snapshot-isolation"))]
+    >>> ways = forbidden_ways(lost, level("snapshot-isolation"))
+    >>> [[str(why) for why in way.supposing] for way in ways]
     [['x1 came before x2'], ['x2 came before x1']]
     """
     every = list(islice(completions(history), COMPLETIONS + 1))
@@ -367,7 +413,7 @@ def forbidden_ways(history: History, spec: Spec) -> list[Violation] | None:
 def _open(
     order: Sequence[Version], known: Collection[tuple[Version, Version]]
 ) -> list[list[Version]]:
-    """The stretches of an order of which nobody knows that each comes before the next."""
+    """Return maximal runs of an order whose consecutive versions are not known to be ordered."""
     stretches: list[list[Version]] = [[]]
     for version in order:
         if stretches[-1] and (stretches[-1][-1], version) in known:
@@ -378,19 +424,30 @@ def _open(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Attribution:
-    """Who some reads are supposed to have read from, and why the level forbids that."""
+    """Assumed writers of some reads, and the level's verdict under that assumption."""
 
     seen: AttributedReads
-    """Who wrote what each read saw; some may be left unclear, as it does not matter."""
+    """Reads with their writers; some may stay unclear if they do not matter."""
     supposing: tuple[tuple[int, int], ...]
-    """Reads, by operation, with their writers."""
+    """Pairs of an operation index of a read and its assumed writer."""
     judged: RecordVerdict
-    """What the level says of the reads that are not unclear."""
+    """Verdict on the reads that are not unclear."""
 
 
 def attributions(judged: RecordVerdict, budget: Budget) -> Iterator[Attribution]:
-    """Of a history that a level forbids: each choice of writers is one of these cases, or goes
-    beyond one of them. TimeLimit if the ``budget`` ends it.
+    """Yield cases of assumed writers that the level forbids; each full choice extends one of them.
+
+    Parameters
+    ----------
+    judged : RecordVerdict
+        Forbidden verdict.
+    budget : Budget
+        Limits of time and memory.
+
+    Raises
+    ------
+    Limit
+        TimeLimit or MemoryLimit if the ``budget`` is spent.
     """
     seen = reads_at_level(judged.lists or judged.history, judged.level)
     if judged.flaws or judged.cycle or seen.ambiguous or not len(seen.unclear):
@@ -420,30 +477,40 @@ def _attributions(
 
 
 WITNESS = 40
-"""Of a history with up to so many transactions an order is shown that explains it."""
+"""Maximal number of transactions for which an allowed verdict shows the order."""
 SECONDS = 20.0
-"""How long a small part is looked for."""
+"""Time limit, in seconds, for shrinking, and again for the cases of the part."""
 CASES = 100
-"""So many ways of who was read from are looked at."""
+"""Maximal number of cases of assumed writers."""
 WAYS = 6
-"""So many ways in which a part may have been are shown."""
+"""Maximal number of violations shown."""
 
 
 def explain_record(judged: RecordVerdict, budget: Budget) -> Verdict:
-    """The verdict, with its witness or its violations.
+    """Return the verdict with its witness or its violations.
 
+    Parameters
+    ----------
+    judged : RecordVerdict
+        Verdict to explain.
+    budget : Budget
+        Limits of time and memory, besides SECONDS.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from isolitmus.model.budget import Budget
     >>> from isolitmus.model.blackbox_history import RegisterHistory
     >>> skew = RegisterHistory(
     ...     ("x", "y"), ("s", "t"), np.array([0, 1]), np.array([0, 0]), np.array([0, 2, 4]),
-    ...     np.array([False, True] * 2), np.array([0, 1, 1, 0]), np.array([-1, 1, -1, 2]), np.arange(1, 5),
+    ...     np.array([False, True] * 2), np.array([0, 1, 1, 0]), np.array([-1, 1, -1, 2]),
+    ...     np.arange(1, 5),
     ... )
     >>> explain_record(judge_recorded(skew, "serializable"), Budget())
     forbidden
       not write skew (G2-item):
-        rw  T1 → T2  T1 (session s, line 1) read nothing of x, and T2 (session t, line 4) wrote x = 2
-        rw  T2 → T1  T2 (session t, line 3) read nothing of y, and T1 (session s, line 2) wrote y = 1
+        rw  T1 → T2  T1 (session s, line 1) read nothing of x, and T2 (..., line 4) wrote x = 2
+        rw  T2 → T1  T2 (session t, line 3) read nothing of y, and T1 (..., line 2) wrote y = 1
     """
     match judged.verdict:
         case "allowed":
@@ -460,7 +527,7 @@ def explain_record(judged: RecordVerdict, budget: Budget) -> Verdict:
 
 
 def _flaws(flaws: Sequence[Flaw], names: Names) -> Iterator[Violation]:
-    """Of each kind the first, which says how many there are."""
+    """Yield the first flaw of each kind as a violation that states their number."""
     for kind, name in FLAWS.items():
         found = [flaw for flaw in flaws if flaw.kind == kind]
         if not found:
@@ -484,7 +551,7 @@ def _of_part(part: Core, judged: RecordVerdict, budget: Budget) -> Forbidden:
 
 
 def _of_case(part: Core, case: Attribution) -> list[Violation]:
-    """The ways in which a part may have been, if those wrote what was read who are supposed to."""
+    """Return the violations of a part under the assumed writers of a case."""
     judged, names = case.judged, Names(part.history, part.numbers)
     supposing = tuple(names.supposed(read, writer) for read, writer in case.supposing)
     history, spec = (
@@ -509,7 +576,7 @@ def _of_case(part: Core, case: Attribution) -> list[Violation]:
 
 
 def _no_order(part: Core, judged: RecordVerdict) -> Violation:
-    """The cycle of the judge, or else its clause."""
+    """Return the judge's cycle as a violation, or else its reason."""
     names = Names(part.history, part.numbers)
     if judged.cycle:
         return cycle_violation(judged.cycle, names, judged.level)
@@ -520,7 +587,7 @@ def _no_order(part: Core, judged: RecordVerdict) -> Violation:
 def _translated(
     violation: Violation, names: Names, part: Core, known: Collection[Pair]
 ) -> Violation:
-    """A violation in versions as one in operations and their lines."""
+    """Return a violation over versions as one over operations and their lines."""
     cycle = tuple(
         replace(edge, reason=_reason(edge, names, part, known)) for edge in violation.cycle
     )
@@ -532,7 +599,7 @@ def _translated(
 
 
 def _reason(edge: Edge, names: Names, part: Core, known: Collection[Pair]) -> Reason:
-    """The reason of an edge between transactions, from its versions."""
+    """Return the reason of an edge between transactions, from that of its versions."""
     nouns = edge.reason.nouns
     source, target = names.place(edge.source), names.place(edge.target)
     match edge.kind:

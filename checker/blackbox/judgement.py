@@ -1,4 +1,10 @@
-"""What a level says of a recorded history, of registers or of lists."""
+"""Verdicts of levels on recorded histories, of registers or of lists.
+
+Levels of POLYNOMIAL are decided by saturation; those of ORDERED and TIMED by constraints on the
+version order and, for what these leave open, a SAT solver. Where several transactions wrote a value
+that was read, the writer is searched for, too. Each cycle and each order found is checked again
+(`recheck`).
+"""
 
 from __future__ import annotations
 
@@ -43,35 +49,34 @@ __all__ = [
 POLYNOMIAL = ("read-committed", "read-committed-biswas-enea", "read-atomic", "causal")
 """Levels that are decided in polynomial time."""
 ORDERED = ("prefix-consistency", "snapshot-isolation", "serializable")
-"""Levels that ask for a version order; to decide them is NP-complete. Those of TIMED ask for one,
+"""Levels that ask for a version order; deciding them is NP-complete. Those of TIMED ask for one,
 too.
 """
 SEEING_ORDER = ("read-committed", *ORDERED, *TIMED)
-"""Levels that look at an order of versions that was observed."""
+"""Levels that use an observed version order."""
 
 
 @dataclass(frozen=True, slots=True)
 class RecordVerdict(ReadableRepr):
-    """What a level says of a recorded history, and why."""
+    """Verdict of a level on a recorded history, with its evidence."""
 
     history: RegisterHistory
-    """What was judged; of lists their last elements."""
+    """The judged history; for a history of lists, its last elements."""
     level: str
-    """At which level."""
     verdict: Literal["allowed", "forbidden", "unknown"]
     """Allowed: some order of the transactions explains every read."""
     flaws: tuple[Flaw, ...] = ()
     """Reads that no order explains."""
     cycle: tuple[Precedence, ...] = ()
-    """Where there is none of these: why there is no order, if it was found by following one step
-    with another.
+    """Cycle of edges that all follow from the history; empty if there are flaws, or if none was
+    found by inference alone.
     """
     reason: str = ""
-    """Of an unknown verdict, and of a forbidden one without a cycle, a clause."""
+    """Clause that gives the reason of an unknown verdict, or of a forbidden one without a cycle."""
     order: tuple[int, ...] = ()
-    """Where a version order was asked for and found: the transactions as they committed."""
+    """Transactions in commit order, if a version order was asked for and found."""
     lists: ListHistory | None = None
-    """The whole lists, where they were looked at."""
+    """The whole lists, if they were used."""
 
     def __repr__(self) -> str:
         because = f": {self.reason}" if self.reason else ""
@@ -86,16 +91,38 @@ class RecordVerdict(ReadableRepr):
 def judge_recorded(
     history: RegisterHistory | ListHistory, level: str, *, budget: Budget | None = None
 ) -> RecordVerdict:
-    """What one of POLYNOMIAL, ORDERED or TIMED says of a history; UnknownName for another level, or
-    for one of TIMED where nobody recorded when transactions began and ended. Unknown if the
-    ``budget`` is spent before it is decided, or if several appended an element of a list. Lists are
-    judged with the order of versions that they show, as far as the level looks at it.
+    """Return the verdict of a level on a recorded history.
 
+    Lists are judged with the version order that they show, as far as the level uses it.
+
+    Parameters
+    ----------
+    history : RegisterHistory or ListHistory
+        Recorded history.
+    level : str
+        One of POLYNOMIAL, ORDERED or TIMED.
+    budget : Budget, optional
+        Limits of time and memory (default: none).
+
+    Returns
+    -------
+    RecordVerdict
+        Unknown if the budget is spent before the level is decided. Also unknown if a list shows an
+        element that several transactions appended, unless the level forbids the history anyway.
+
+    Raises
+    ------
+    UnknownName
+        For another level, or for one of TIMED if the history has no times.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from isolitmus.model.blackbox_history import RegisterHistory
     >>> lost = RegisterHistory(  # two read nothing of x, and each wrote it
     ...     ("x",), ("s", "t"), np.array([0, 1]), np.array([0, 0]), np.array([0, 2, 4]),
-    ...     np.array([False, True] * 2), np.zeros(4, int), np.array([-1, 1, -1, 2]), np.arange(1, 5),
+    ...     np.array([False, True] * 2), np.zeros(4, int), np.array([-1, 1, -1, 2]),
+    ...     np.arange(1, 5),
     ... )
     >>> judge_recorded(lost, "causal")
     causal: allowed
@@ -118,8 +145,8 @@ def judge_recorded(
 
 
 def reads_at_level(history: RegisterHistory | ListHistory, level: str) -> AttributedReads:
-    """Who wrote what each read saw; of lists also the order of versions, if the level looks at
-    it.
+    """Return the reads with their writers; for lists also the observed version order if ``level``
+    uses it.
     """
     if not isinstance(history, ListHistory):
         return attribute_reads(history)
@@ -130,8 +157,26 @@ def reads_at_level(history: RegisterHistory | ListHistory, level: str) -> Attrib
 
 
 def find_contradiction(seen: AttributedReads, level: str, budget: Budget) -> RecordVerdict | None:
-    """Why a level forbids what is known of who wrote what each read saw, whatever is unclear; None:
-    it does not. TimeLimit if the ``budget`` ends it.
+    """Return a forbidden verdict that holds whoever wrote what the unclear reads saw.
+
+    Parameters
+    ----------
+    seen : AttributedReads
+        Reads with their writers, as far as these are known.
+    level : str
+        One of POLYNOMIAL, ORDERED or TIMED.
+    budget : Budget
+        Limits of time and memory.
+
+    Returns
+    -------
+    RecordVerdict or None
+        None if the known reads do not contradict the level.
+
+    Raises
+    ------
+    Limit
+        TimeLimit or MemoryLimit if the ``budget`` is spent.
     """
     if seen.flaws:
         return RecordVerdict(seen.history, level, "forbidden", flaws=seen.flaws)
@@ -209,7 +254,7 @@ def _ordered(seen: AttributedReads, level: str, budget: Budget) -> RecordVerdict
 
 
 def _without_writers(seen: AttributedReads, level: str) -> RecordVerdict:
-    """No candidates of the reads whose value several wrote explain the history."""
+    """Return the verdict that no choice of writers of the unclear reads explains the history."""
     many, first = len(seen.unclear), operation_name(seen.history, int(seen.unclear[0]))
     reason = f"none of those who wrote it can have been read from: {first}"
     if many > 1:

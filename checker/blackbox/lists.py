@@ -1,22 +1,15 @@
-"""Recorded lists: their elements, who wrote what each read saw, flaws.
+"""Recorded lists: writers of their elements, the version order that they show, and their flaws.
 
-Recorded lists: who wrote what each read saw, and which versions came in which order.
+Kingsbury and Alvaro, Elle, VLDB 2020, section 3: the lists that were read show the version order.
+A read reads from the transaction that appended its last element. The versions of a key come in the
+order of the longest list; versions that nobody read come after these, in an unknown order. The text
+of a level decides what it makes of that order: the levels of Biswas and Enea ignore it. A
+transaction of unknown outcome is assumed committed if an element of it is in a list that counts.
 
-Kingsbury and Alvaro, Elle, VLDB 2020, section 3: the lists that were read tell the order of the
-versions. A read sees who appended its last element; versions of a key came as the longest list has
-them, and then those that nobody read, in an order of which nothing is known. What a level makes of
-that order its text says: those of Biswas and Enea do not look at it. Of a transaction whose end
-nobody saw it is supposed that it committed if an element of it is in a list that counts.
-
-The elements of recorded lists as columns, each with the append that put it there.
-
-Lists that no order of appends gives, whatever a level promises.
-
-Of a key the committed versions come in one order, at each level of the catalogue (``with ww from
-versions``), and a version is what a transaction left: all of its appends, one right after another.
-So of two lists one begins the other, and nothing stands between the appends of a transaction.
-
-Which list shows that one version came before another, in words.
+At each level of the catalogue the committed versions of a key are totally ordered (``with ww from
+versions``), and a version is all appends of one transaction, contiguously. So of two lists of a key
+one is a prefix of the other, and nothing stands between the appends of a transaction. A list that
+breaks this is a flaw at every level.
 """
 
 from __future__ import annotations
@@ -57,28 +50,28 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Elements:
-    """What the reads of some transactions saw, list by list in the order of each list."""
+    """Elements of all lists that some reads observed, as columns, in the order of each list."""
 
     read: NDArray[np.int64]
-    """Of each element, the read that saw it, by operation."""
+    """Shape (n_elements,): operation index of the read that observed the element."""
     place: NDArray[np.int64]
-    """Of each element, its place in the list, from 0."""
+    """Shape (n_elements,): position of the element in its list, from 0."""
     cell: NDArray[np.int64]
-    """Of each element one number for its key and its value."""
+    """Shape (n_elements,): code of the pair (key, value) of the element."""
     append: NDArray[np.int64]
-    """Of each element, the one operation that appended it and was not aborted; −1: there is none,
-    or several.
+    """Shape (n_elements,): operation index of the only append of the element that did not abort; −1
+    if there is none, or more than one.
     """
     many: NDArray[np.int64]
-    """Of each element, how many operations appended it that were not aborted."""
+    """Shape (n_elements,): number of appends of the element that did not abort."""
     cells: NDArray[np.int64]
-    """Of each operation of the history the number of its key and its value."""
+    """Shape (n_operations,): code of the pair (key, value) of each operation of the history."""
 
     def __len__(self) -> int:
         return len(self.read)
 
     def only(self, which: NDArray[np.bool_]) -> Elements:
-        """These of them."""
+        """Return the elements that the mask ``which``, of shape (n_elements,), selects."""
         return Elements(
             self.read[which],
             self.place[which],
@@ -90,13 +83,28 @@ class Elements:
 
 
 def list_elements(lists: ListHistory, owner: NDArray[np.int64]) -> Elements:
-    """The elements of all lists; ``owner``: of each operation its transaction.
+    """Return the elements of all lists as columns.
 
+    Parameters
+    ----------
+    lists : ListHistory
+        History of appends and reads of lists.
+    owner : ndarray of int64, shape (n_operations,)
+        Transaction of each operation.
+
+    Returns
+    -------
+    Elements
+        One row per element of each list that was read.
+
+    Examples
+    --------
     >>> from isolitmus.model.blackbox_history import ListHistory
     >>> from isolitmus.model.blackbox_history import RegisterHistory
     >>> registers = RegisterHistory(
     ...     ("x",), ("s", "t"), np.array([0, 1]), np.array([0, 0]), np.array([0, 2, 3]),
-    ...     np.array([True, True, False]), np.array([0, 0, 0]), np.array([7, 8, 9]), np.array([1, 1, 2]),
+    ...     np.array([True, True, False]), np.array([0, 0, 0]), np.array([7, 8, 9]),
+    ...     np.array([1, 1, 2]),
     ... )
     >>> lists = ListHistory(registers, np.array([0, 0, 0, 3]), np.array([7, 8, 9]))
     >>> list_elements(lists, np.array([0, 0, 1])).append.tolist()
@@ -131,15 +139,19 @@ WORDS = {
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ListFlaw(Flaw):
-    """A read of a list that no order of appends gives, of a kind of WORDS; ``write``: the append
-    that shows it, or of two lists of which neither begins the other the read of the other one.
+    """Read of a list that no order of appends explains; ``kind`` is a key of WORDS.
+
+    ``write`` is the append that shows the flaw; of two lists of which neither is a prefix of the
+    other, it is the read of the other list.
     """
 
     element: int
-    """The value in the list that it is about."""
+    """Value in the list that the flaw is about."""
 
     def said(self, numbers: Sequence[int] | None = None) -> str:
-        """The flaw in words; ``numbers``: of the transactions of a part in the whole."""
+        """Return the flaw as text; ``numbers`` maps transactions of a part to their numbers in the
+        whole.
+        """
         history = self.history
         return WORDS[self.kind].format(
             read=operation_name(history, self.read, numbers),
@@ -154,10 +166,23 @@ def find_list_flaws(
     owner: NDArray[np.int64],
     before: NDArray[np.int64],
 ) -> Iterator[ListFlaw]:
-    """What is wrong with lists besides their last elements, of each read and kind the first.
+    """Yield the first flaw of each kind of each read, besides flaws of last elements.
 
-    ``elements``: of the reads that count; ``owner``: of each operation its transaction; ``before``:
-    of each append the one before it of its transaction and key, or −1.
+    Parameters
+    ----------
+    lists : ListHistory
+        History of appends and reads of lists.
+    elements : Elements
+        Elements of the reads that count.
+    owner : ndarray of int64, shape (n_operations,)
+        Transaction of each operation.
+    before : ndarray of int64, shape (n_operations,)
+        For each append, the previous append of its transaction to its key; −1 if there is none.
+
+    Yields
+    ------
+    ListFlaw
+        Flaws, each with the element that shows it.
     """
     history = lists.registers
     found: dict[tuple[str, int], ListFlaw] = {}
@@ -196,7 +221,9 @@ def find_list_flaws(
 def _with_writes(
     history: RegisterHistory, elements: Elements, which: NDArray[np.bool_]
 ) -> list[tuple[int, int]]:
-    """Some elements, each with the first append of it, be it aborted, or −1."""
+    """Return the selected elements, each with its first append, aborted or not; −1 if there is
+    none.
+    """
     (at,) = np.nonzero(which)
     (writes,) = np.nonzero(history.is_write)
     writes = writes[np.argsort(elements.cells[writes], kind="stable")]
@@ -212,8 +239,8 @@ def _torn(
     before: NDArray[np.int64],
     ends: NDArray[np.bool_],
 ) -> Iterator[tuple[int, int, str]]:
-    """Elements beside which another append of their transaction should stand and does not, and that
-    append.
+    """Yield elements without the neighbouring append of their transaction, with that append and the
+    kind.
     """
     append, read, cell, cells = elements.append, elements.read, elements.cell, elements.cells
     known = append >= 0
@@ -237,7 +264,7 @@ def _torn(
 
 
 def _repeated(elements: Elements) -> NDArray[np.bool_]:
-    """Elements that are in a list for the second time, and more often than they were appended."""
+    """Return a mask of elements that repeat in a list, more often than they were appended."""
     order = np.lexsort((elements.place, elements.cell, elements.read))
     read, cell = elements.read[order], elements.cell[order]
     here = np.arange(len(order))
@@ -251,13 +278,27 @@ def _repeated(elements: Elements) -> NDArray[np.bool_]:
 
 
 def attribute_lists(lists: ListHistory) -> AttributedReads:
-    """Who wrote what each read of a list saw, and the order of versions that the lists show.
+    """Return the writer of each read of a list, and the version order that the lists show.
 
+    Parameters
+    ----------
+    lists : ListHistory
+        History of appends and reads of lists.
+
+    Returns
+    -------
+    AttributedReads
+        Reads with their writers, flaws of all lists, and the observed version order. Its
+        ``ambiguous`` is not empty if a list shows an element that several transactions appended.
+
+    Examples
+    --------
     >>> from isolitmus.model.blackbox_history import ListHistory
     >>> from isolitmus.model.blackbox_history import RegisterHistory
     >>> registers = RegisterHistory(
-    ...     ("x",), ("s", "t", "u"), np.array([0, 1, 2]), np.array([0, 0, 0]), np.array([0, 1, 2, 3]),
-    ...     np.array([True, True, False]), np.array([0, 0, 0]), np.array([7, 8, 8]), np.array([1, 2, 3]),
+    ...     ("x",), ("s", "t", "u"), np.array([0, 1, 2]), np.array([0, 0, 0]),
+    ...     np.array([0, 1, 2, 3]), np.array([True, True, False]), np.array([0, 0, 0]),
+    ...     np.array([7, 8, 8]), np.array([1, 2, 3]),
     ... )
     >>> seen = attribute_lists(ListHistory(registers, np.array([0, 0, 0, 2]), np.array([7, 8])))
     >>> seen.writer.tolist(), seen.observed.source.tolist(), seen.observed.target.tolist()
@@ -290,7 +331,9 @@ def attribute_lists(lists: ListHistory) -> AttributedReads:
 def _ended(
     status: NDArray[np.int8], owner: NDArray[np.int64], elements: Elements
 ) -> NDArray[np.int8]:
-    """How each transaction ended; unknown is one of which no element is in a list that counts."""
+    """Return the status of each transaction; one with an element in a list that counts is
+    committed.
+    """
     status = status.copy()
     known = elements.append >= 0
     reader, writer = owner[elements.read[known]], owner[elements.append[known]]
@@ -314,8 +357,8 @@ def _ambiguity(lists: ListHistory, elements: Elements) -> str:
 
 
 def _observed(seen: AttributedReads, lists: ListHistory, elements: Elements) -> EdgeColumns:
-    """Who wrote a version comes before who wrote the next one; and the last of whom there was a
-    read before all whom nobody read.
+    """Return version-order edges: writer to next writer of the longest list of each key, and its
+    last writer to each writer of a version that nobody read.
     """
     history, owner, size = lists.registers, seen.owner, seen.initial
     counting = np.zeros(len(history.key), bool)
@@ -330,7 +373,7 @@ def _observed(seen: AttributedReads, lists: ListHistory, elements: Elements) -> 
     last[:-1] = key[1:] != key[:-1]
     (at,) = np.nonzero(~last[:-1] & (writer[1:] != writer[:-1]))
     parts = [EdgeColumns.of("ww", writer[at], writer[at + 1], longest[key[at]])]
-    # Of an element that several appended none of them counts as one that nobody read.
+    # All appends of an element with several appends count as read.
     appends = np.flatnonzero(history.is_write & (history.status[owner] != ABORTED))
     read = appends[np.isin(elements.cells[appends], shown.cell)]
     there = history.key[read].astype(np.int64) * size + owner[read]
@@ -346,8 +389,12 @@ def _observed(seen: AttributedReads, lists: ListHistory, elements: Elements) -> 
 def list_order_reason(
     names: Names, lists: ListHistory, first: int, second: int, key: int
 ) -> Reason | None:
-    """The reason why a transaction's version of a key comes before another's; None: no list shows
-    it.
+    """Return the reason why the version of ``first`` comes before that of ``second``.
+
+    Returns
+    -------
+    Reason or None
+        None if the longest list of ``key`` does not show it.
     """
     read = int(lists.longest()[key])
     if read < 0:

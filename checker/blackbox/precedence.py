@@ -1,10 +1,8 @@
-"""Precedence of transactions with its reasons, and the names of operations.
+"""Precedence edges between transactions with their reasons, and names of operations and
+transactions.
 
-Why one transaction comes before another: the steps that a cycle is made of, and the edges as
-columns.
-
-How operations and transactions of a recorded history are called, and what one did to another in
-words.
+A cycle is a sequence of `Precedence` steps; `EdgeColumns` holds many edges as columns. `Names`
+builds the reasons, in terms of operations of the recorded history.
 """
 
 from __future__ import annotations
@@ -38,8 +36,9 @@ __all__ = [
 
 
 def transaction_name(history: RegisterHistory, number: int) -> str:
-    """A transaction by its number from 1, and its session; the last but one is what was there
-    before.
+    """Return the name of a transaction: its number from 1, and its session.
+
+    The number after the last transaction of the history is the initial transaction.
     """
     if number == len(history.session):
         return "the initial transaction"
@@ -49,8 +48,9 @@ def transaction_name(history: RegisterHistory, number: int) -> str:
 def operation_name(
     history: RegisterHistory, number: int, numbers: Sequence[int] | None = None
 ) -> str:
-    """What an operation did, whose it is (``numbers``: of the transactions of a part in the whole),
-    and where it stands.
+    """Return what an operation did, its transaction, and where it stands in the file.
+
+    ``numbers`` maps transactions of a part of a history to their numbers in the whole.
     """
     owner = _owner(history, number)
     what = "wrote" if history.is_write[number] else "read"
@@ -61,14 +61,14 @@ def operation_name(
 
 
 def value_name(history: RegisterHistory, value: int) -> object:
-    """What a number of a value stands for."""
+    """Return the recorded value that a value code stands for."""
     if value == INITIAL:
         return "nothing"
     return history.values[value] if len(history.values) else value
 
 
 def _key_name(history: RegisterHistory, key: int) -> str:
-    """A key; one that is a number is called a key, too."""
+    """Return the name of a key; a name that begins with a digit gets the prefix "key"."""
     name = history.keys[key]
     return f"key {name}" if name[:1].isdigit() else name
 
@@ -87,8 +87,10 @@ def _place(history: RegisterHistory, owner: int, operation: int) -> str:
 
 
 class Names:
-    """The transactions of a part of a history by the numbers that they have in the whole (default:
-    all of it), and reasons about their operations. ``T0`` is what was there before.
+    """Names of the transactions of a part of a history, and reasons about their operations.
+
+    Transactions have the numbers that they have in the whole history (default: the part is the
+    whole). ``T0`` is the initial transaction.
     """
 
     def __init__(self, history: RegisterHistory, numbers: Sequence[int] | None = None) -> None:
@@ -100,19 +102,19 @@ class Names:
         return f"T{0 if transaction == self.initial else self.numbers[transaction]}"
 
     def place(self, name: str) -> int:
-        """The transaction of a name."""
+        """Return the transaction that has a name."""
         return self.number(int(name[1:]))
 
     def number(self, number: int) -> int:
-        """The transaction that has a number in the whole."""
+        """Return the transaction that has a number in the whole history."""
         return self.numbers.index(number) if number else self.initial
 
     def owner(self, operation: int) -> int:
-        """The transaction of an operation."""
+        """Return the transaction of an operation."""
         return _owner(self.history, operation)
 
     def session(self, first: int, second: int) -> Reason:
-        """One stands before the other in their session."""
+        """Return the reason that one transaction stands before another in their session."""
         if first == self.initial:
             return Reason.of("initial", init="T0", node=self[second])
         history = self.history
@@ -124,7 +126,7 @@ class Names:
         )
 
     def in_time(self, first: int, second: int) -> Reason:
-        """One had ended when the other began."""
+        """Return the reason that one transaction had ended when another began."""
         history = self.history
         return Reason.of(
             "recorded time",
@@ -133,7 +135,7 @@ class Names:
         )
 
     def read_from(self, writer: int, reader: int, key: int, read: int | None = None) -> Reason:
-        """One read what the other left of a key."""
+        """Return the reason that one transaction read the version of a key that another wrote."""
         read = self._read(reader, key, writer) if read is None else read
         if writer == self.initial:
             return Reason.of("recorded nothing", reader=self._by(read), key=self._key(key))
@@ -146,15 +148,16 @@ class Names:
         )
 
     def supposed(self, read: int, writer: int) -> Reason:
-        """A read whose value several wrote is supposed to be of what one of them left."""
+        """Return the assumption that a read with several possible writers read from ``writer``."""
         by, key = self._by(read), int(self.history.key[read])
         if writer == self.initial:
             return Reason.of("recorded unborn", reader=by, key=self._key(key))
         return Reason.of("recorded whose", reader=by, version=self.written(writer, key))
 
     def overwrote(self, first: int, second: int, key: int, *, sees: bool = False) -> Reason:
-        """One overwrote what the other left of a key; ``sees``: by sessions and reads it comes
-        after the other.
+        """Return the reason that ``second`` overwrote the version of a key of ``first``.
+
+        ``sees``: ``second`` comes after ``first`` by sessions and reads.
         """
         write = self._write(second, key)
         if first == self.initial:
@@ -170,7 +173,9 @@ class Names:
         )
 
     def listed(self, kind: str, first: int, second: int, read: int) -> Reason:
-        """A list has what ``first`` left before what ``second`` left, or it without that."""
+        """Return the reason that a list shows the version of ``first`` before that of ``second``,
+        or alone.
+        """
         key = int(self.history.key[read])
         before, write = self._write(first, key), self._write(second, key)
         return Reason.of(
@@ -184,13 +189,15 @@ class Names:
         )
 
     def left(self, writer: int, key: int) -> int:
-        """What a transaction left of a key."""
+        """Return the value of a key that a transaction wrote last."""
         return (
             INITIAL if writer == self.initial else int(self.history.value[self._write(writer, key)])
         )
 
     def missed(self, reader: int, second: int, key: int, first: int) -> Reason:
-        """One read what ``first`` left of a key, which ``second`` overwrote."""
+        """Return the reason that ``reader`` read the version of ``first``, which ``second``
+        overwrote.
+        """
         read, write = self._read(reader, key, first), self._write(second, key)
         kind = "recorded missed all" if first == self.initial else "recorded missed"
         return Reason.of(
@@ -203,8 +210,10 @@ class Names:
         )
 
     def stale(self, source: int, read: int, sees: Sequence[Reason]) -> Reason:
-        """A read of an older version of its key than one that its reader sees, and how it sees
-        that.
+        """Return the reason that a read returned an older version of its key than one that its
+        reader sees.
+
+        ``sees`` are the reasons why the reader sees the newer version.
         """
         key = int(self.history.key[read])
         write = self._write(source, key)
@@ -221,7 +230,7 @@ class Names:
         )
 
     def written(self, writer: int, key: int) -> str:
-        """A version."""
+        """Return the name of a version: key, value and writer."""
         write = self._write(writer, key)
         return f"{self._key(key)} = {_value(self.history, write)} of {self._by(write)}"
 
@@ -232,7 +241,7 @@ class Names:
         return _key_name(self.history, key)
 
     def _by(self, operation: int) -> str:
-        """Whose an operation is, and where it stands."""
+        """Return the name of an operation's transaction, with the position of the operation."""
         owner = self.owner(operation)
         return f"{self[owner]} ({_place(self.history, owner, operation)})"
 
@@ -245,7 +254,7 @@ class Names:
         ][-1]
 
     def _read(self, reader: int, key: int, writer: int) -> int:
-        """The first read of a key that found what a transaction left."""
+        """Return the first read of a key that returned the version of a transaction."""
         history = self.history
         left = self.left(writer, key)
         return next(
@@ -256,27 +265,29 @@ class Names:
 
 
 KINDS = ("so", "wr", "co", "ww", "rw", "within", "rt")
-"""Session order, read from, the commit order by an axiom, version order, anti-dependency; from a
-transaction's beginning to its end; and real time."""
+"""Kinds of edges, by code: session order, read-from, commit order by an axiom, version order,
+anti-dependency, beginning to end of a transaction, and real time.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Precedence(ReadableRepr):
-    """One transaction comes before another, and why."""
+    """Precedence of one transaction over another, with its reason."""
 
     history: RegisterHistory
-    """Where."""
     source: int
-    """The transaction that comes before."""
+    """Transaction that comes before."""
     target: int
-    """The transaction that comes after."""
+    """Transaction that comes after."""
     kind: str
     """One of KINDS."""
     read: int | None = None
-    """The read that it is about; none for the session order, and for an order of versions."""
+    """Operation index of the read that shows it; None for session order and for an inferred version
+    order.
+    """
     because: tuple[Precedence, ...] = ()
-    """Of an axiom's: by which steps the reader sees the source. Of an order of versions that was
-    inferred: the cycle that the other order would close.
+    """Premises. For an axiom: the steps by which the reader sees the source. For an inferred
+    version order: the cycle that the opposite order would close.
     """
 
     def __repr__(self) -> str:
@@ -302,22 +313,22 @@ class Precedence(ReadableRepr):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EdgeColumns:
-    """Pairs of transactions as columns, each with what it is about."""
+    """Edges between transactions, as columns of shape (n_edges,)."""
 
     source: NDArray[np.int64]
-    """Who comes before."""
+    """Shape (n_edges,): transaction that comes before."""
     target: NDArray[np.int64]
-    """Who comes after."""
+    """Shape (n_edges,): transaction that comes after."""
     kind: NDArray[np.int8]
-    """The place in KINDS."""
+    """Shape (n_edges,): index into KINDS."""
     read: NDArray[np.int64]
-    """The read, by operation, or -1."""
+    """Shape (n_edges,): operation index of the read that shows the edge, or -1."""
 
     def __len__(self) -> int:
         return len(self.source)
 
     def only(self, which: NDArray[np.int64] | NDArray[np.bool_]) -> EdgeColumns:
-        """These of them."""
+        """Return the edges that ``which``, indices or a mask, selects."""
         return EdgeColumns(
             self.source[which], self.target[which], self.kind[which], self.read[which]
         )
@@ -330,13 +341,13 @@ class EdgeColumns:
         target: NDArray[np.int64],
         read: NDArray[np.int64] | None = None,
     ) -> EdgeColumns:
-        """Arrows of one kind."""
+        """Return edges of one kind; ``read`` is -1 for all of them if it is not given."""
         kinds = np.full(len(source), KINDS.index(kind), np.int8)
         return cls(source, target, kinds, np.full(len(source), -1) if read is None else read)
 
 
 def concatenate_edges(parts: Sequence[EdgeColumns]) -> EdgeColumns:
-    """The edges of all parts, one part after another."""
+    """Return the edges of all parts, one part after another."""
     return EdgeColumns(
         np.concatenate([part.source for part in parts]),
         np.concatenate([part.target for part in parts]),

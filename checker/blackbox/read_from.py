@@ -1,23 +1,17 @@
-"""The read-from relation of recorded registers, ambiguous reads, writers by key.
+"""Read-from relation (wr) of recorded registers: writers by value, ambiguous reads, writers by key.
 
-Who wrote what each read saw: wr, from values; and what no order of transactions can put right.
+A read with an earlier write of its own transaction to the key is internal: it returns that write,
+or is a flaw. Any other read is external. Its value names the transaction that wrote it last to the
+key, if exactly one did; writes of aborted transactions never count. A transaction of unknown
+outcome is assumed committed if a transaction that counts read from it, else aborted: at each of
+these levels a transaction that nobody reads from can be left out.
 
-Choices. A read that finds an own write before it is internal: it sees that write, or is a flaw. The
-value of any other read names the transaction whose last write of the key it is, where that is one;
-an aborted transaction's never counts. Of a transaction whose end nobody saw it is supposed that it
-committed if one that counts read from it, else that it aborted: at each of these levels a
-transaction that nobody reads from can be left out. Where several wrote the value the read is
-``unclear``: ``undecided`` has who may have been it.
+If several transactions wrote the value, the read is ``unclear``, and `AmbiguousReads` has its
+candidates. A candidate of unknown outcome counts if it is chosen. Its own reads must then have
+writers, too, so they are included; it is excluded if one of them can have none.
 
-Reads whose value several wrote, each with the transactions that may have been the one: wr is
-unknown there.
-
-A transaction whose end nobody saw may be such a writer, and counts if it is the one; its own reads
-must then have writers, too. So they are here as well, and it is out of the question if one of them
-can have none.
-
-Of a key and a chain of transactions, the latest writer up to a bound, or the earliest one that
-something holds of.
+`WriterIndex` finds, for a key and a chain of transactions, the latest writer up to a bound, or the
+first one from which a monotone predicate holds.
 """
 
 from __future__ import annotations
@@ -63,8 +57,10 @@ WORDS = {
 
 @dataclass(frozen=True, slots=True)
 class Flaw(ReadableRepr):
-    """A read that no order of the transactions explains, of a kind of WORDS, and the write that
-    shows it, if there is one.
+    """Read that no order of the transactions explains, and the write that shows it, if there is
+    one.
+
+    ``kind`` is a key of WORDS; ``read`` and ``write`` are operation indices.
     """
 
     history: RegisterHistory
@@ -76,7 +72,9 @@ class Flaw(ReadableRepr):
         return self.said()
 
     def said(self, numbers: Sequence[int] | None = None) -> str:
-        """The flaw in words; ``numbers``: of the transactions of a part in the whole."""
+        """Return the flaw as text; ``numbers`` maps transactions of a part to their numbers in the
+        whole.
+        """
         write = "" if self.write is None else operation_name(self.history, self.write, numbers)
         read = operation_name(self.history, self.read, numbers)
         return WORDS[self.kind].format(read=read, write=write)
@@ -88,54 +86,57 @@ def _nothing() -> EdgeColumns:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AttributedReads:
-    """Reads with their writers, and last writes, of the transactions that count: columns of
-    numbers.
+    """Reads with their writers, and last writes, of the transactions that count, as columns.
 
-    Transactions have the numbers of the history; one more, ``initial``, is before all of them and
+    Transactions have the numbers of the history. One more, ``initial``, precedes all of them and
     wrote INITIAL to every key.
     """
 
     history: RegisterHistory
-    """What was recorded."""
     flaws: tuple[Flaw, ...]
-    """Of transactions that count, in the order of operations."""
+    """Flaws of transactions that count, in the order of operations."""
     unclear: NDArray[np.int64]
-    """The external reads whose value several wrote, by operation."""
-    counts: NDArray[np.bool_]
-    """Of each transaction, whether it counts: as committed."""
-    owner: NDArray[np.int64]
-    """Of each operation, its transaction."""
-    read: NDArray[np.int64]
-    """The external reads with a known writer, by operation."""
-    reader: NDArray[np.int64]
-    """Of each of these reads, its transaction."""
-    key: NDArray[np.int64]
-    """Of each of these reads."""
-    writer: NDArray[np.int64]
-    """Of each of these reads: the transaction that it read from."""
-    written_key: NDArray[np.int64]
-    """Of each last write, in the order of keys, then of transactions."""
-    written_by: NDArray[np.int64]
-    """Of each last write, its transaction."""
-    observed: EdgeColumns = field(default_factory=_nothing)
-    """The order of versions as far as lists show it, each pair with the read that does; of
-    registers nothing.
+    """Shape (n_unclear,): operation indices of external reads whose value several transactions
+    wrote.
     """
+    counts: NDArray[np.bool_]
+    """Shape (n_transactions,): whether the transaction counts as committed."""
+    owner: NDArray[np.int64]
+    """Shape (n_operations,): transaction of each operation."""
+    read: NDArray[np.int64]
+    """Shape (n_reads,): operation indices of the external reads with a known writer."""
+    reader: NDArray[np.int64]
+    """Shape (n_reads,): transaction of each of these reads."""
+    key: NDArray[np.int64]
+    """Shape (n_reads,): key of each of these reads."""
+    writer: NDArray[np.int64]
+    """Shape (n_reads,): transaction that each of these reads read from."""
+    written_key: NDArray[np.int64]
+    """Shape (n_last_writes,): key of each last write, sorted by key, then by transaction."""
+    written_by: NDArray[np.int64]
+    """Shape (n_last_writes,): transaction of each last write."""
+    observed: EdgeColumns = field(default_factory=_nothing)
+    """Version order that lists show, each edge with the read that shows it; empty for registers."""
     lists: ListHistory | None = None
-    """The same history with all that its reads saw, if it is one of lists."""
+    """The same history with whole lists, if it is a history of lists."""
     ambiguous: str = ""
-    """Of lists, a read that shows an element which several appended, in words; empty: there is
-    none.
+    """Text about a list that shows an element which several transactions appended; empty if there
+    is none.
     """
 
     @property
     def initial(self) -> int:
-        """The number of the transaction that was before all."""
+        """Number of the initial transaction."""
         return len(self.counts)
 
     def sessions(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """The session order of what counts, each to the next, and from ``initial`` to the first
-        ones.
+        """Return session-order edges: each counting transaction to the next, ``initial`` to the
+        first ones.
+
+        Returns
+        -------
+        source, target : ndarray of int64, shape (n_counting,)
+            Transactions.
         """
         there = np.flatnonzero(self.counts)
         session = self.history.session[there]
@@ -146,39 +147,52 @@ class AttributedReads:
         return before, there
 
     def chains(self) -> NDArray[np.int64]:
-        """Of each transaction the chain of the session order in which it is; ``initial`` has its
-        own.
+        """Return the chain of each transaction, shape (n_transactions + 1,): its session, or one
+        for ``initial``.
         """
         return np.append(self.history.session, len(self.history.sessions)).astype(np.int64)
 
 
 class LastWrites:
-    """What transactions that may have committed left of each key; a cell is a key and a value."""
+    """Last writes per transaction and key, of transactions that may have committed.
+
+    A cell is the code of a pair (key, value).
+    """
 
     def __init__(self, history: RegisterHistory) -> None:
         keys, size = len(history.keys), len(history.session)
         key = history.key.astype(np.int64)
         code = np.unique(np.append(history.value, INITIAL), return_inverse=True)[1]
         self.owner: NDArray[np.int64] = np.repeat(np.arange(size), np.diff(history.first))
-        """Of each operation, its transaction."""
+        """Shape (n_operations,): transaction of each operation."""
         self.cell: NDArray[np.int64] = code[:-1] * keys + key
-        """Of each operation."""
+        """Shape (n_operations,): cell of each operation."""
         self.before, self.last = last_own_writes(self.owner * keys + key, history.is_write)
-        """Of each operation the own write of its key before it, or -1; and the last writes, by
-        operation.
+        """``before``, shape (n_operations,): previous write of the same transaction to the key, or
+        -1. ``last``: operation indices of the last writes.
         """
         self.external: NDArray[np.int64] = np.flatnonzero(~history.is_write & (self.before < 0))
-        """The reads that see what another transaction left, by operation."""
+        """Operation indices of the external reads: those without an own write before them."""
         final = self.last[history.status[self.owner[self.last]] != ABORTED]
         left = np.append(self.cell[final], code[-1] * keys + np.arange(keys))
         by = np.append(self.owner[final], np.full(keys, size))
         sort = np.argsort(left, kind="stable")
         self.left, self.by = left[sort], by[sort]
-        """Each cell that was left, in order, with who left it."""
+        """Sorted cells of the last writes, and the transaction of each."""
 
     def writers(self, reads: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Where in ``by`` the writers of some reads begin, and how many they are; a reader may be
-        among them.
+        """Return where the writers of each read begin in ``by``, and how many there are.
+
+        Parameters
+        ----------
+        reads : ndarray of int64, shape (n_reads,)
+            Operation indices.
+
+        Returns
+        -------
+        low, many : ndarray of int64, shape (n_reads,)
+            The writers of read i are ``by[low[i] : low[i] + many[i]]``; its reader may be among
+            them.
         """
         low = np.searchsorted(self.left, self.cell[reads], "left")
         return low, np.searchsorted(self.left, self.cell[reads], "right") - low
@@ -187,13 +201,27 @@ class LastWrites:
 def attribute_reads(
     history: RegisterHistory, given: NDArray[np.int64] | None = None
 ) -> AttributedReads:
-    """Who wrote what each read saw; ``given`` says it of reads that are unclear: of each operation
-    a writer, or -1.
+    """Return the writer of each read, found by its value.
 
+    Parameters
+    ----------
+    history : RegisterHistory
+        Recorded history.
+    given : ndarray of int64, shape (n_operations,), optional
+        Writer assumed for each unclear read; -1 to leave it unclear.
+
+    Returns
+    -------
+    AttributedReads
+        Reads with a known writer, flaws, and unclear reads.
+
+    Examples
+    --------
     >>> from isolitmus.model.blackbox_history import RegisterHistory
     >>> history = RegisterHistory(
     ...     ("x",), ("s", "t"), np.array([0, 1]), np.array([0, 0]), np.array([0, 1, 3]),
-    ...     np.array([True, False, False]), np.array([0, 0, 0]), np.array([7, 7, 8]), np.array([1, 2, 3]),
+    ...     np.array([True, False, False]), np.array([0, 0, 0]), np.array([7, 7, 8]),
+    ...     np.array([1, 2, 3]),
     ... )
     >>> seen = attribute_reads(history)
     >>> seen.writer.tolist(), seen.flaws
@@ -247,7 +275,7 @@ def attribute_reads(
 
 
 def _among(cells: LastWrites, reads: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Of each read whether its reader is among those who left what it saw."""
+    """Return, for each read, whether its own transaction is a last writer of its cell."""
     size = int(cells.by.max()) + 1
     wanted = cells.cell[reads] * size + cells.owner[reads]
     return np.isin(wanted, cells.left * size + cells.by)
@@ -256,8 +284,21 @@ def _among(cells: LastWrites, reads: NDArray[np.int64]) -> NDArray[np.bool_]:
 def last_own_writes(
     group: NDArray[np.int64], is_write: NDArray[np.bool_]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Of each operation the last write before it of its group (a transaction and a key), or -1; and
-    the last write of each group.
+    """Return the previous write of its group for each operation, and the last write of each group.
+
+    Parameters
+    ----------
+    group : ndarray of int64, shape (n_operations,)
+        Code of the transaction and the key of each operation.
+    is_write : ndarray of bool, shape (n_operations,)
+        Whether the operation is a write.
+
+    Returns
+    -------
+    before : ndarray of int64, shape (n_operations,)
+        Operation index of the last earlier write of the group; -1 if there is none.
+    last : ndarray of int64, shape (n_groups_with_a_write,)
+        Operation indices of the last writes, in the order of groups.
     """
     order = np.argsort(group, kind="stable")
     group, writes = group[order], is_write[order]
@@ -321,11 +362,20 @@ def _flaw(history: RegisterHistory, owner: NDArray[np.int64], read: int, writes:
 
 
 PORTION = 1_000_000
-"""How many slots are looked at together."""
+"""Number of items, about, that are processed together."""
 
 
 class WriterIndex:
-    """Who wrote each key, chain by chain. A slot is a key and a chain in which it is written."""
+    """Index of the writers of each key, by chain. A slot is a key and a chain in which it is
+    written.
+
+    Parameters
+    ----------
+    key, writer : ndarray of int64, shape (n_writes,)
+        Key and transaction of each write.
+    chain : ndarray of int64, shape (n_transactions + 1,)
+        Chain of each transaction, the initial one included.
+    """
 
     def __init__(
         self, key: NDArray[np.int64], writer: NDArray[np.int64], chain: NDArray[np.int64]
@@ -335,14 +385,14 @@ class WriterIndex:
         order = np.lexsort((writer, slot))
         self.size = len(chain)
         self.row: NDArray[np.int64] = order
-        """All that was given, slot by slot, each in the order of its chain."""
+        """Shape (n_writes,): indices into the given columns, by slot, then by writer."""
         self.writer: NDArray[np.int64] = writer[order]
-        """The same as writers."""
+        """Shape (n_writes,): writers in the order of ``row``."""
         kinds, self.start, self.many = np.unique(slot[order], return_index=True, return_counts=True)
         self.key: NDArray[np.int64] = kinds // width
-        """Of each slot."""
+        """Shape (n_slots,): key of each slot, ascending."""
         self.chain: NDArray[np.int64] = kinds % width
-        """Of each slot."""
+        """Shape (n_slots,): chain of each slot."""
         slots = np.repeat(np.arange(len(kinds)), self.many)
         # Sorted codes of (slot, writer): one binary search finds a bound within a slot.
         self._place = slots * self.size + self.writer
@@ -350,20 +400,32 @@ class WriterIndex:
     def slots(
         self, key: NDArray[np.int64]
     ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-        """Each of some keys with each of its slots: which of the keys, by its place, and the slot;
-        in portions.
+        """Yield each key with each of its slots, in portions.
+
+        Parameters
+        ----------
+        key : ndarray of int64, shape (n_keys,)
+            Keys to look up.
+
+        Yields
+        ------
+        row, slot : ndarray of int64
+            Index into ``key``, and slot; of the same shape.
         """
         low, many = span(self.key, key)
         for rows in portions(many):
             yield np.repeat(rows, many[rows]), ranges(low[rows], many[rows])
 
     def up_to(self, slot: NDArray[np.int64], bound: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Where in ``writer`` those of each slot end whose number is at most the bound."""
+        """Return, per slot, the end in ``writer`` of the writers up to ``bound``.
+
+        ``slot`` and ``bound`` have the same shape, and so has the result.
+        """
         at = np.searchsorted(self._place, slot * self.size + np.maximum(bound, 0), "right")
         return np.where(bound < 0, self.start[slot], at)
 
     def latest(self, slot: NDArray[np.int64], bound: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The latest writer of each slot whose number is at most the bound; -1: there is none."""
+        """Return, per slot, the latest writer up to ``bound``; -1 if there is none."""
         end = self.up_to(slot, bound)
         return np.where(end > self.start[slot], self.writer[end - 1], -1)
 
@@ -373,9 +435,24 @@ class WriterIndex:
         low: NDArray[np.int64],
         holds: Callable[[NDArray[np.int64]], NDArray[np.bool_]],
     ) -> NDArray[np.int64]:
-        """Where in ``writer`` those of each slot begin that something holds of, as it does of all
-        later ones; from ``low`` on. ``holds`` is asked of one writer for each slot that was given,
-        in their order.
+        """Return the first position in ``writer``, per slot, from which a monotone predicate holds.
+
+        Binary search, of all slots at once.
+
+        Parameters
+        ----------
+        slot : ndarray of int64, shape (n,)
+            Slots.
+        low : ndarray of int64, shape (n,)
+            Position in ``writer`` from which to search.
+        holds : callable
+            Maps writers, one per slot in the given order, to an ndarray of bool. If it holds for a
+            writer of a slot, it must hold for all later ones.
+
+        Returns
+        -------
+        ndarray of int64, shape (n,)
+            Position in ``writer``; the end of the slot if the predicate never holds.
         """
         high = self.start[slot] + self.many[slot]
         while (open_ := low < high).any():
@@ -387,14 +464,16 @@ class WriterIndex:
 
 
 def portions(many: NDArray[np.int64]) -> list[NDArray[np.int64]]:
-    """Rows that stand for so many each, one after another, as portions of about PORTION."""
+    """Return the row numbers in portions whose weights ``many`` sum to about PORTION."""
     cuts = np.flatnonzero(np.diff(np.cumsum(many) // PORTION)) + 1
     return np.split(np.arange(len(many)), cuts)
 
 
 def ranges(start: NDArray[np.int64], count: NDArray[np.int64]) -> NDArray[np.int64]:
-    """So many numbers from each start, one range after another.
+    """Return the concatenated ranges of ``count`` consecutive numbers from each ``start``.
 
+    Examples
+    --------
     >>> ranges(np.array([5, 0]), np.array([2, 3])).tolist()
     [5, 6, 0, 1, 2]
     """
@@ -405,55 +484,60 @@ def ranges(start: NDArray[np.int64], count: NDArray[np.int64]) -> NDArray[np.int
 def span(
     column: NDArray[np.int64], wanted: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Where in a sorted column each number begins, and how often it is there."""
+    """Return where each wanted number begins in a sorted column, and how often it occurs."""
     low = np.searchsorted(column, wanted, "left")
     return low, np.searchsorted(column, wanted, "right") - low
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AmbiguousReads:
-    """Reads with their candidates, as columns."""
+    """Reads with several possible writers, and their candidates, as columns."""
 
     seen: AttributedReads
-    """What is decided."""
+    """Reads whose writer is known."""
     given: NDArray[np.int64]
-    """Of each operation the writer that was the only candidate left, or -1."""
+    """Shape (n_operations,): writer that was the only candidate left, or -1."""
     possible: NDArray[np.bool_]
-    """Of each transaction, whether it counts only if it is the writer of a read that does;
-    ``initial`` is the last.
+    """Shape (n_transactions + 1,): whether the transaction counts only if a read that counts reads
+    from it; ``initial`` is the last.
     """
     read: NDArray[np.int64]
-    """The reads, by operation: of transactions that count, and all external ones of possible
-    ones.
+    """Shape (n_reads,): operation indices of the undecided reads of counting transactions, and of
+    all external reads of possible ones.
     """
     of: NDArray[np.int64]
-    """Of each candidate its read, by its place in ``read``, in this order."""
+    """Shape (n_candidates,): index into ``read``, ascending."""
     writer: NDArray[np.int64]
-    """Of each candidate."""
+    """Shape (n_candidates,): transaction of the candidate."""
     left_by: NDArray[np.int64]
-    """The last writes of possible transactions, by operation."""
+    """Operation indices of the last writes of possible transactions."""
 
     @property
     def reader(self) -> NDArray[np.int64]:
-        """Of each read."""
+        """Shape (n_reads,): transaction of each read."""
         return self.seen.owner[self.read]
 
     @property
     def key(self) -> NDArray[np.int64]:
-        """Of each read."""
+        """Shape (n_reads,): key of each read."""
         return self.seen.history.key[self.read].astype(np.int64)
 
     def needed(self) -> NDArray[np.bool_]:
-        """Of each read whether its reader counts, whoever the writers are."""
+        """Return, for each read, whether its reader counts for every choice of writers."""
         return self.seen.counts[self.reader]
 
     def lost(self) -> int | None:
-        """A read that has to have a writer and has no candidate; None: there is none."""
+        """Return a read that needs a writer and has no candidate, by operation; None if there is
+        none.
+        """
         without = self.needed() & (np.bincount(self.of, minlength=len(self.read)) == 0)
         return int(self.read[without][0]) if without.any() else None
 
     def only(self, keep: NDArray[np.bool_]) -> AmbiguousReads:
-        """These candidates, but for possible transactions of which a read is left without any."""
+        """Return the candidates that the mask ``keep`` selects.
+
+        Drops, repeatedly, possible transactions with a read that has no candidate left.
+        """
         of, writer, possible = self.of[keep], self.writer[keep], self.possible.copy()
         while True:
             without = np.bincount(of, minlength=len(self.read)) == 0
@@ -467,7 +551,7 @@ class AmbiguousReads:
         return _reached(replace(self, possible=possible, of=of, writer=writer))
 
     def settled(self) -> AmbiguousReads:
-        """The same once each read that has one candidate has it."""
+        """Return what is left once each needed read with one candidate has that one."""
         one = self.needed() & (np.bincount(self.of, minlength=len(self.read)) == 1)
         rows = one[self.of]
         if not rows.any():
@@ -491,14 +575,16 @@ class AmbiguousReads:
         return _reached(left).settled()
 
     def counting(self) -> NDArray[np.int64]:
-        """Of each transaction the literal that it counts, 0 where that is no question; candidates
-        have theirs from 1.
+        """Return, for each transaction, the literal that it counts; 0 if it certainly does, or does
+        not.
+
+        Candidates have the literals from 1 on, possible transactions those after them.
         """
         literal = np.cumsum(self.possible) + len(self.writer)
         return np.where(self.possible, literal, 0)
 
     def clauses(self) -> list[list[int]]:
-        """What a choice of candidates must have: a read of what counts has one, and that one
+        """Return the clauses of a choice: each read of a counting transaction has a writer that
         counts.
         """
         every, counting = np.arange(len(self.of)) + 1, self.counting()
@@ -513,8 +599,20 @@ class AmbiguousReads:
         return clauses
 
     def latest(self, begin: NDArray[np.int64], end: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Of each read the latest candidate that counts and ended before the reader began, if there
-        is one: reads begin, and candidates end, at these places.
+        """Return, for each read, the latest candidate that counts and ended before the reader
+        began, if any.
+
+        Parameters
+        ----------
+        begin : ndarray of int64, shape (n_reads,)
+            Position in the event order at which each reader begins.
+        end : ndarray of int64, shape (n_candidates,)
+            Position at which each candidate ends.
+
+        Returns
+        -------
+        ndarray of int64
+            Candidate indices, at most one per read.
         """
         before = np.flatnonzero((end < begin[self.of]) & ~self.possible[self.writer])
         best = before[np.lexsort((end[before], self.of[before]))]
@@ -523,8 +621,13 @@ class AmbiguousReads:
         return best[last]
 
     def chosen(self, rows: NDArray[np.int64]) -> AttributedReads:
-        """Who wrote what each read saw if these candidates did, or of several for a read the first
-        of them.
+        """Return the reads with these candidates as writers; of several candidates of a read, the
+        first.
+
+        Parameters
+        ----------
+        rows : ndarray of int64
+            Candidate indices.
         """
         of, one = np.unique(self.of[rows], return_index=True)
         given = self.given.copy()
@@ -533,8 +636,12 @@ class AmbiguousReads:
 
 
 def find_ambiguous_reads(seen: AttributedReads) -> AmbiguousReads:
-    """The reads of a history that are unclear, with all who may have written what they saw.
+    """Return the unclear reads of a history, with all candidates for their writers.
 
+    Reads that can have only one writer are decided in the result.
+
+    Examples
+    --------
     >>> from isolitmus.model.blackbox_history import RegisterHistory
     >>> history = RegisterHistory(
     ...     ("x",), ("s", "t", "u"), np.array([0, 1, 2]), np.array([0, 2, 0]), np.arange(4),
@@ -580,7 +687,7 @@ def find_ambiguous_reads(seen: AttributedReads) -> AmbiguousReads:
 
 
 def _reached(open_: AmbiguousReads) -> AmbiguousReads:
-    """Without the reads and writes of transactions that are no longer possible."""
+    """Return `open_` without the reads and writes of transactions that are no longer possible."""
     stays = open_.needed() | open_.possible[open_.reader]
     place = np.cumsum(stays) - 1
     here = stays[open_.of]

@@ -1,29 +1,17 @@
-"""Read-from by SAT, where several transactions wrote one value.
+"""Read-from relation by SAT, for histories in which several transactions wrote one value.
 
-Levels that ask for a version order, where several wrote a value: a solver says who was read from,
-too.
+Each undecided read has one of its candidates as its writer. At levels that ask for a version order
+(`solve_read_from`), candidates that contradict what is known of the events are pruned first. What
+remains are conditional edges between events (`ConditionalEdges`): each has a literal, of a
+candidate (numbers from 1), of a possible transaction that counts, of an order of two writers, or of
+two of these together. For two writers that count, one variable says which is first. If one of them
+may not count there are two variables, one of which is true if both count. A transaction that may
+have committed has edges, and needs writers for its reads, if it is read from.
 
-Each read that is undecided has one of its candidates; what follows from that, given the order of
-two versions, is an edge that is there if both are so. A transaction that may have committed has
-edges and needs writers for its reads if it is read from.
-
-Levels that ask for a version order: which candidates of an undecided read are out, by what is known
-of the events.
-
-Edges between events that are there if something is so: who was read from, and which of two versions
-came first.
-
-Each has a literal: of a candidate (their numbers from 1), of a possible transaction that counts, of
-an order of two writers, or of two of these together. Of two writers that count one variable says
-who is first; where one of them may not count there are two, of which one is true if both count.
-
-Levels without a version order, where several wrote a value: who was read from is tried until there
-is no cycle.
-
-What explains a history at prefix consistency explains it at the weaker levels; so that is tried for
-a while. Then a solver chooses a candidate for each undecided read. What the level's axioms say of
-that is looked at for cycles (``saturating``), and each one found rules out what it needs: those
-candidates together.
+At levels without a version order (`search_read_from`), prefix consistency is tried first, for a
+while: what explains a history there explains it at the weaker levels. Then a solver chooses a
+candidate for each undecided read. `saturate` gives the edges that the axioms of the level imply;
+each cycle among these excludes the combination of candidates that it needs, until there is none.
 """
 
 from __future__ import annotations
@@ -65,8 +53,23 @@ __all__ = ["ConditionalEdges", "prune_read_from", "search_read_from", "solve_rea
 def prune_read_from(
     open_: AmbiguousReads, choosing: VersionOrderConstraints, budget: Budget
 ) -> tuple[AmbiguousReads, VersionOrderConstraints | None]:
-    """What is left of candidates, and what is known once reads that have one have it, beyond what
-    was known before; None if that has a cycle, or a read has no candidate left.
+    """Return the candidates left by pruning, and the constraints once decided reads are known.
+
+    Parameters
+    ----------
+    open_ : AmbiguousReads
+        Undecided reads with their candidates.
+    choosing : VersionOrderConstraints
+        Constraints before the reads were decided; their edges are kept.
+    budget : Budget
+        Limits of time and memory.
+
+    Returns
+    -------
+    open_ : AmbiguousReads
+        The remaining candidates.
+    choosing : VersionOrderConstraints or None
+        None if there is a cycle, or a read without a candidate.
     """
     while True:
         graph = choosing.graph
@@ -84,7 +87,7 @@ def prune_read_from(
 
 
 def _from_the_start(choosing: VersionOrderConstraints) -> None:
-    """What was there before all comes before possible transactions, too."""
+    """Add edges from the initial transaction to all chains, also those of possible transactions."""
     events, chain = choosing.events, choosing.chain
     _, first = np.unique(chain, return_index=True)
     first = first[chain[first] != chain[-1]]
@@ -95,8 +98,10 @@ def _from_the_start(choosing: VersionOrderConstraints) -> None:
 def _out(
     open_: AmbiguousReads, choosing: VersionOrderConstraints, budget: Budget
 ) -> NDArray[np.bool_]:
-    """The candidates that come after the reader, or before another writer of the key that the
-    reader comes after.
+    """Return a mask of impossible candidates.
+
+    A candidate is impossible if it comes after the reader, or before another writer of the key that
+    the reader comes after.
     """
     events, clock, chain = choosing.events, choosing.clock, choosing.chain
     begin, end = events.begin(open_.reader), events.end(open_.writer)
@@ -117,8 +122,10 @@ def _out(
 
 
 class ConditionalEdges:
-    """The edges of a history with undecided reads that are not known, and the clauses of their
-    literals.
+    """Edges that hold under a literal, in a history with undecided reads, and their clauses.
+
+    ``size`` is the number of transactions, ``variables`` the largest variable number. The clauses
+    imply that each undecided read of a counting transaction has a writer that counts.
     """
 
     def __init__(
@@ -133,10 +140,16 @@ class ConditionalEdges:
         self._orders()
         parts = map(np.concatenate, zip(*self._edges(), strict=True))
         self.tails, self.heads, self.literal = self._joined(*parts)
-        """From which event each edge leads, and to which, and its literal."""
+        """Shape (n_edges,): source event, target event and literal of each edge."""
 
     def guess(self, place: NDArray[np.int64]) -> list[int]:
-        """The literals of orders that events at these places have."""
+        """Return the literals of orders that hold in an event order.
+
+        Parameters
+        ----------
+        place : ndarray of int64, shape (n_events,)
+            Position of each event in the order.
+        """
         end = self.choosing.events.end
         first, second = self.pair // self.size, self.pair % self.size
         guess = place[end(first)] < place[end(second)]
@@ -145,8 +158,8 @@ class ConditionalEdges:
         return found
 
     def _columns(self) -> None:
-        """Who wrote each key, and who may have read each version, with the literal that says so, or
-        0.
+        """Set the columns of writers per key and of possible reads with their literals; 0 is
+        true.
         """
         open_, seen, read = self.open, self.choosing.seen, self.choosing.following
         some = read.reads
@@ -166,8 +179,9 @@ class ConditionalEdges:
         return reaches(self.choosing.clock, self.choosing.chain, tails, heads)
 
     def _orders(self) -> None:
-        """The literals of who is first of two writers, where it is not known and matters: by the
-        number of the pair.
+        """Set the literals of unknown orders of two writers, where they matter, by pair code.
+
+        Pair code of (first, second): ``first * size + second``.
         """
         key, writer, size = self.key, self.writer, self.size
         asked = np.isin(key * size + writer, self.read_key * size + self.read_from)
@@ -211,14 +225,13 @@ class ConditionalEdges:
     def _missed(
         self, row: NDArray[np.int64], writer: NDArray[np.int64]
     ) -> Iterator[tuple[NDArray[np.int64], ...]]:
-        """Who may have read a version misses what comes after it, of these writers of its key."""
+        """Yield anti-dependencies from possible readers of a version to these writers."""
         events, chain = self.choosing.events, self.choosing.following.chain
         reader, version = self.read_by[row], self.read_from[row]
         good = (writer != version) & (writer != reader) & ~self.choosing.knows(writer, version)
         row, writer, reader, version = row[good], writer[good], reader[good], version[good]
         known = self.choosing.knows(version, writer)
-        # Of those that are known to come later the first one of each chain says it of the rest, if
-        # it counts.
+        # Of the known later writers that count, the first one of each chain implies the rest.
         sure = np.flatnonzero(known & (self.counts[writer] == 0))
         width = int(chain.max()) + 1
         sort = sure[np.argsort(writer[sure], kind="stable")]
@@ -248,8 +261,9 @@ class ConditionalEdges:
         one: NDArray[np.int64],
         other: NDArray[np.int64],
     ) -> tuple[NDArray[np.int64], ...]:
-        """Edges that are there if two literals are true, of which 0 always is: those that are not
-        known, and close no cycle, by their number.
+        """Return the unknown edges that hold if two literals are true, as codes; 0 is always true.
+
+        Edges that would close a cycle with known ones become clauses instead.
         """
         new = ~self._leads(tails, heads) & ((one != 0) | (other != 0))
         tails, heads, one, other = tails[new], heads[new], one[new], other[new]
@@ -263,8 +277,9 @@ class ConditionalEdges:
     def _joined(
         self, edge: NDArray[np.int64], one: NDArray[np.int64], other: NDArray[np.int64]
     ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-        """Each edge once: with the literal that it is there for, or a new one that follows from any
-        two it is there for.
+        """Return each edge once, with its literal.
+
+        That is the literal of its only condition, or a new one that any of its conditions implies.
         """
         row = np.unique(np.stack([edge, one, other], axis=1), axis=0)
         edge, at, many = np.unique(row[:, 0], return_index=True, return_counts=True)
@@ -277,7 +292,7 @@ class ConditionalEdges:
         return edge // len(self.choosing.chain), edge % len(self.choosing.chain), literal
 
     def _batches(self, many: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:
-        """Rows, so many at once that not too many of what they stand for are looked at together."""
+        """Yield rows in portions, by the number of items they stand for; check the budget."""
         for rows in portions(many):
             self.budget.check()
             yield rows
@@ -286,8 +301,26 @@ class ConditionalEdges:
 def solve_read_from(
     open_: AmbiguousReads, choosing: VersionOrderConstraints, budget: Budget
 ) -> tuple[AttributedReads, NDArray[np.int64]] | None:
-    """Who wrote what each read saw, and the events in an order that the level admits; None: there
-    are none. What is decided has no cycle.
+    """Return the writer of each read and the events in an order that the level admits.
+
+    Parameters
+    ----------
+    open_ : AmbiguousReads
+        Undecided reads with their candidates.
+    choosing : VersionOrderConstraints
+        Constraints of the decided reads, acyclic.
+    budget : Budget
+        Limits of time and memory.
+
+    Returns
+    -------
+    tuple of AttributedReads and ndarray of int64 of shape (n_events,), or None
+        None if no choice of writers and no order explain the history.
+
+    Raises
+    ------
+    Limit
+        TimeLimit or MemoryLimit if the ``budget`` is spent.
     """
     if open_.lost() is not None:
         return None
@@ -324,13 +357,28 @@ def solve_read_from(
 
 
 SECONDS = 20.0
-"""How long a stronger level is tried."""
+"""Time limit, in seconds, for prefix consistency."""
 STARTS = 32
-"""From how many transactions on cycles a shortest one is looked for, after each choice."""
+"""Number of transactions on cycles, about, from which a shortest cycle is sought per answer."""
 
 
 def search_read_from(open_: AmbiguousReads, level: str, budget: Budget) -> AttributedReads | None:
-    """Who wrote what each read saw, so that the level holds; None: there is no such choice."""
+    """Return a choice of writers with which the level holds, or None if there is none.
+
+    Parameters
+    ----------
+    open_ : AmbiguousReads
+        Undecided reads with their candidates.
+    level : str
+        One of POLYNOMIAL.
+    budget : Budget
+        Limits of time and memory.
+
+    Raises
+    ------
+    Limit
+        TimeLimit or MemoryLimit if the ``budget`` is spent.
+    """
     from pysat.solvers import Solver
 
     if open_.lost() is not None:
@@ -369,8 +417,9 @@ def search_read_from(open_: AmbiguousReads, level: str, budget: Budget) -> Attri
 
 
 def _at_prefix_consistency(open_: AmbiguousReads, budget: Budget) -> AttributedReads | None:
-    """Who wrote what each read saw at this stronger level; None: nobody, or it is not known so
-    soon.
+    """Return reads with writers at prefix consistency.
+
+    Returns None if there are none, or if the budget is spent.
     """
     with suppress(Limit):
         choosing = VersionOrderConstraints(open_.seen, Events("prefix-consistency"))
@@ -380,7 +429,7 @@ def _at_prefix_consistency(open_: AmbiguousReads, budget: Budget) -> AttributedR
 
 
 def _cycles(size: int, edges: EdgeColumns) -> Iterator[tuple[int, ...]]:
-    """Short cycles, as the edges that are on them."""
+    """Yield short cycles, as edge numbers."""
     knot = strong_components(size, edges.source, edges.target, np.arange(size))
     within = np.flatnonzero((knot[edges.source] >= 0) & (knot[edges.source] == knot[edges.target]))
     source, target = edges.source[within], edges.target[within]
@@ -394,8 +443,8 @@ def _cycles(size: int, edges: EdgeColumns) -> Iterator[tuple[int, ...]]:
 def _needed(
     open_: AmbiguousReads, rows: NDArray[np.int64], steps: Iterable[Precedence]
 ) -> tuple[int, ...]:
-    """The literals of candidates, among those that were chosen, without which steps do not
-    follow.
+    """Return the literals of the chosen candidates and counting transactions that the steps
+    need.
     """
     chosen = dict(zip(open_.read[open_.of[rows]].tolist(), (rows + 1).tolist(), strict=True))
     counting = open_.counting()

@@ -1,10 +1,7 @@
-"""Recheck of verdicts on recorded histories: cycles step by step, orders by replaying them.
+"""Recheck of verdicts on recorded histories: cycles step by step, orders by replay.
 
-Whether the steps of a cycle hold: each looked up in the history anew, by the definitions and
-nothing else.
-
-Whether an order of events explains what was read: each is carried out, one after another, by
-values, and nothing else.
+Each step of a cycle is looked up in the history anew, by the definitions and nothing else. An order
+of events is replayed one transaction after another, by values and nothing else.
 """
 
 from __future__ import annotations
@@ -37,7 +34,7 @@ BEFORE_A_MISS = {
     "strict-serializable": {"so", "wr", "ww", "rw", "rt"},
     "strong-snapshot-isolation": {"so", "wr", "ww", "rt"},
 }
-"""After which steps an anti-dependency may follow on a forbidden cycle."""
+"""Kinds of steps after which an anti-dependency may follow on a forbidden cycle, by level."""
 STEPS = {
     "read-committed": {"wr", "ww"},
     "read-committed-biswas-enea": {"so", "wr", "co"},
@@ -45,7 +42,7 @@ STEPS = {
     "causal": {"so", "wr", "co"},
     **{level: {"so", "wr", "ww", "rw"} | kinds for level, kinds in BEFORE_A_MISS.items()},
 }
-"""Of which steps a forbidden cycle may be."""
+"""Kinds of steps of which a forbidden cycle may consist, by level."""
 
 
 def confirm_cycle(
@@ -54,8 +51,18 @@ def confirm_cycle(
     cycle: Sequence[Precedence],
     given: Mapping[int, int] | None = None,
 ) -> bool:
-    """Whether the steps follow each other round a circle that the level forbids, and each one
-    holds. Of reads whose value several wrote, ``given`` says who is supposed to have been the one.
+    """Return whether the steps form a cycle that the level forbids, and each step holds.
+
+    Parameters
+    ----------
+    history : RegisterHistory or ListHistory
+        Recorded history.
+    level : str
+        Level that forbids the cycle.
+    cycle : sequence of Precedence
+        Steps.
+    given : mapping of int to int, optional
+        Assumed writer of reads whose value several transactions wrote, by operation.
     """
     return _Confirming(history, level, given or {}).circle(cycle)
 
@@ -76,11 +83,14 @@ class _Confirming:
         self.held: dict[int, bool] = {}
 
     def of(self, number: int) -> range:
-        """The operations of a transaction."""
+        """Return the operations of a transaction."""
         return range(int(self.history.first[number]), int(self.history.first[number + 1]))
 
     def circle(self, cycle: Sequence[Precedence], supposed: int = 0) -> bool:
-        """The first so many steps are supposed."""
+        """Return whether the steps form a forbidden cycle and all hold.
+
+        The first ``supposed`` steps are assumed.
+        """
         return (
             len(cycle) > 0
             and self.links(cycle)
@@ -88,9 +98,7 @@ class _Confirming:
         )
 
     def links(self, cycle: Sequence[Precedence]) -> bool:
-        """Whether each step begins where the one before ends, and the kinds are those that the
-        level looks at.
-        """
+        """Return whether each step begins where the last one ended, with kinds of the level."""
         before = BEFORE_A_MISS.get(self.level, set())
         return all(
             earlier.target == later.source
@@ -100,7 +108,7 @@ class _Confirming:
         )
 
     def holds(self, step: Precedence) -> bool:
-        """Whether a step is as it says; each is looked at once."""
+        """Return whether a step holds; each step is checked once."""
         if id(step) not in self.held:
             self.held[id(step)] = self._holds(step)
         return self.held[id(step)]
@@ -130,7 +138,7 @@ class _Confirming:
         return number == self.initial or bool(self.history.status[number] != ABORTED)
 
     def had_ended(self, first: int, second: int) -> bool:
-        """Whether a transaction had ended when another began."""
+        """Return whether ``first`` had ended when ``second`` began."""
         started, ended = self.history.started, self.history.ended
         return (
             self.initial not in (first, second)
@@ -140,7 +148,7 @@ class _Confirming:
         )
 
     def left(self, number: int, key: int) -> int | None:
-        """What a transaction left of a key."""
+        """Return the value of a key that a transaction wrote last; None if it did not write it."""
         if number == self.initial:
             return INITIAL
         history = self.history
@@ -150,7 +158,7 @@ class _Confirming:
         return None
 
     def reads(self, reader: int, read: int | None, writer: int) -> bool:
-        """Whether a transaction's read is of what another one left, and not of its own."""
+        """Return whether a read is of another transaction's last write, and not of an own write."""
         if read is None or reader == writer or self.owners[read] != reader:
             return False
         history, key = self.history, int(self.history.key[read])
@@ -167,7 +175,7 @@ class _Confirming:
         )
 
     def alone(self, reader: int, read: int, writer: int) -> bool:
-        """Whether nobody else may have left what a transaction read."""
+        """Return whether no other transaction can have written what a read returned."""
         history, key, value = (
             self.history,
             int(self.history.key[read]),
@@ -204,7 +212,7 @@ class _Confirming:
         )
 
     def misses(self, step: Precedence) -> bool:
-        """A read of a version that comes before what the target wrote, which is somebody else."""
+        """Return whether a read returned a version that precedes the target's, another one."""
         if step.read is None or len(step.because) != 1 or step.source == step.target:
             return False
         (order,) = step.because
@@ -217,8 +225,9 @@ class _Confirming:
         )
 
     def ordered(self, step: Precedence) -> bool:
-        """Two versions of a key of which the other order would close a cycle, by its first step; or
-        a list shows it.
+        """Return whether a list shows the version order, or the first step of the cycle opposes it.
+
+        The rest of that cycle must hold.
         """
         if step.source == step.target:
             return False
@@ -238,9 +247,7 @@ class _Confirming:
         return opposite and self.circle(step.because, supposed=1)
 
     def shown(self, source: int, target: int, read: int) -> bool:
-        """Whether a list has what the one appended, and before that nothing of what the other
-        appended.
-        """
+        """Return whether a list shows an append of ``source`` with none of ``target`` before it."""
         if self.lists is None or not self.there(self.owners[read]):
             return False
         history, key = self.history, self.history.key[read]
@@ -259,20 +266,35 @@ class _Confirming:
 
 
 def find_misread(seen: AttributedReads, level: str, events: NDArray[int64]) -> str:
-    """What the order does not explain, in words; empty: it explains all.
+    """Return the operation or transaction that an order of events does not explain, as text.
 
-    At serializable an event is a transaction, else twice its number is its beginning, and one more
-    its end. A transaction reads what is there when it begins, and its own writes; these are there
-    for others when it ends. At snapshot isolation nobody else has written in between what it
-    writes; sessions go on after what they did before, and at levels that ask for real time
-    everybody after who had ended. What counts of a history is carried out by its values; who wrote
-    them is not asked.
+    At serializable an event is a transaction; else event 2t is the beginning of transaction t and
+    2t + 1 its end. A transaction reads what is visible when it begins, and its own writes. Its
+    writes become visible to others when it ends. At snapshot isolation nobody else has written its
+    keys in between. A transaction begins after its predecessors in the session ended and, at levels
+    of TIMED, after all that had ended in time. Transactions that count are replayed by their
+    values; ``writer`` is not used.
+
+    Parameters
+    ----------
+    seen : AttributedReads
+        History and the transactions that count.
+    level : str
+        One of ORDERED or TIMED.
+    events : ndarray of int64, shape (n_events,)
+        Events in order.
+
+    Returns
+    -------
+    str
+        Empty if the order explains all reads.
     """
     at_level = Events(level)
     each, turns = at_level.each, at_level.base == "snapshot-isolation"
     history = seen.history
     counts, sessions = seen.counts.tolist(), history.session.tolist()
-    before: list[int] = []  # of each transaction, the one in its session that must have ended
+    # Per transaction, its predecessor in the session; -1 if there is none.
+    before: list[int] = []
     latest: dict[int, int] = {}
     for number, status in enumerate(history.status.tolist()):
         if (status == COMMITTED and not counts[number]) or (status == ABORTED and counts[number]):
@@ -283,14 +305,16 @@ def find_misread(seen: AttributedReads, level: str, events: NDArray[int64]) -> s
     first, is_write = history.first.tolist(), history.is_write.tolist()
     key, value = history.key.tolist(), history.value.tolist()
     there: dict[int, int] = {}
-    when: dict[int, int] = {}  # of each key, the last write
+    # Per key, the moment of the last write; per session, the last transaction that ended.
+    when: dict[int, int] = {}
     began: dict[int, int] = {}
-    last: dict[int, int] = {}  # of each session, who ended
+    last: dict[int, int] = {}
     wrote: dict[int, dict[int, int]] = {}
     for moment, event in enumerate(events.tolist()):
         number = event // each
         if number == seen.initial or not counts[number]:
             continue
+        # At its beginning a transaction reads; its writes are kept apart.
         if event % each == 0:
             if last.get(sessions[number], -1) != before[number]:
                 return transaction_name(history, number)
@@ -302,6 +326,7 @@ def find_misread(seen: AttributedReads, level: str, events: NDArray[int64]) -> s
                     own[at] = value[one]
                 elif (own[at] if at in own else there.get(at, INITIAL)) != value[one]:
                     return operation_name(history, one)
+        # At its end they become visible.
         if event % each == each - 1:
             if number not in wrote:
                 return transaction_name(history, number)
@@ -317,8 +342,9 @@ def find_misread(seen: AttributedReads, level: str, events: NDArray[int64]) -> s
 
 
 def find_misattributed_read(seen: AttributedReads) -> str:
-    """A read of what counts that did not see what its writer left, or its own write, in words;
-    empty: there is none.
+    """Return a read that did not return its writer's last write, or its own, as text; else "".
+
+    Only transactions that count are looked at.
     """
     history = seen.history
     writer = dict(zip(seen.read.tolist(), seen.writer.tolist(), strict=True))
@@ -351,8 +377,10 @@ def find_misattributed_read(seen: AttributedReads) -> str:
 
 
 def find_misbuilt_list(seen: AttributedReads, level: str, events: NDArray[int64]) -> str:
-    """A read of a list that does not begin what the appends make, one transaction after another as
-    they end in the order, in words; empty: there is none.
+    """Return a read of a list that is no prefix of what the appends build, as text; else "".
+
+    The transactions that count append one after another, in the order of their ends in ``events``,
+    of shape (n_events,).
     """
     if seen.lists is None:
         return ""

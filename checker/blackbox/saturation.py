@@ -1,14 +1,14 @@
-"""Levels that are decided in polynomial time: what the axioms say of the commit order (co), added
-until it is said.
+"""Saturation: commit-order edges (co) that the axioms imply at levels decided in polynomial time.
 
-Biswas and Enea, On the complexity of checking transactional consistency, OOPSLA 2019, Fig. 2: where
-t3 reads x from t1 and sees t2, which wrote x, too, t2 comes before t1. Seen is, at read committed,
-whom an earlier read of t3 read from; at read atomic, whom t3 read from, and who is before it in its
-session; at causal consistency, what leads to t3 by sessions and reads. None of these looks at co
-itself, so one round says all, and the level holds if co with the session order and wr has no cycle.
+Biswas and Enea, On the complexity of checking transactional consistency, OOPSLA 2019, Fig. 2: if t3
+reads x from t1 and sees t2, which also wrote x, then t2 precedes t1. What t3 sees depends on the
+level. At read committed: the transactions that earlier reads of t3 read from. At read atomic: those
+that t3 read from, and those before it in its session. At causal consistency: all that lead to t3 by
+sessions and reads. None of these depends on co itself, so one round adds all edges. The level holds
+if co, session order and wr together have no cycle.
 
-What is added is linear in reads and sessions: of a session the latest writer of x that is seen is
-enough, as the session order has the rest.
+The number of added edges is linear in reads and sessions: per session, only the latest visible
+writer of x is needed, as the session order implies the rest.
 """
 
 from __future__ import annotations
@@ -31,8 +31,27 @@ __all__ = ["happens_before", "saturate"]
 
 
 def saturate(seen: AttributedReads, level: str, budget: Budget | None = None) -> EdgeColumns:
-    """The edges that must have no cycle, at a level; for a level with a cycle of so and wr, these
-    alone. TimeLimit or MemoryLimit if the ``budget`` ends it.
+    """Return the edges that must have no cycle at a level.
+
+    Parameters
+    ----------
+    seen : AttributedReads
+        Reads with their writers.
+    level : str
+        One of "read-committed", "read-committed-biswas-enea", "read-atomic", "causal".
+    budget : Budget, optional
+        Limits of time and memory (default: none).
+
+    Returns
+    -------
+    EdgeColumns
+        Edges of kinds "so", "wr" and "co". At causal, "so" and "wr" alone if these already have a
+        cycle.
+
+    Raises
+    ------
+    Limit
+        TimeLimit or MemoryLimit if the ``budget`` is spent.
     """
     budget = budget or Budget()
     reads = EdgeColumns.of("wr", seen.writer, seen.reader, seen.read)
@@ -54,7 +73,14 @@ def saturate(seen: AttributedReads, level: str, budget: Budget | None = None) ->
 def happens_before(
     seen: AttributedReads, edges: EdgeColumns, budget: Budget
 ) -> NDArray[np.int32] | None:
-    """The clocks of transactions by some edges; None: these have a cycle."""
+    """Return the vector clocks of transactions by ``edges``, or None if these have a cycle.
+
+    Returns
+    -------
+    ndarray of int32, shape (n_transactions + 1, n_chains), or None
+        Latest transaction of each chain that leads to the transaction, or is it; -1 if there is
+        none.
+    """
     chain = seen.chains()
     graph = chain_graph(chain)
     add_edges(graph, chain, edges.source, edges.target)
@@ -62,13 +88,18 @@ def happens_before(
 
 
 def _after_reads(seen: AttributedReads, *, ordered: bool) -> EdgeColumns:
-    """t2 is read from by t3, which reads x of t1 (``ordered``: later): t2 writes x."""
+    """Return co edges t2 → t1, where t3 reads from t2 and reads x from t1, and t2 also writes x.
+
+    ``ordered``: t3's read of x comes after a read from t2.
+    """
     size = len(seen.counts) + 1
-    # Who sees whom, and by which read first; whose x is read last.
+    # Pairs (t3, t2) with the first read of t3 from t2, and the last read of each reader, key and
+    # writer.
     met, by = _first(seen.reader * size + seen.writer)
     t3, t2, seen_at = met // size, met % size, seen.read[by]
     cells, last = _last(seen)
-    # Of each pair either what t2 wrote is looked up among what t3 read, or the other way round.
+    # For each pair, look up the keys that t2 wrote among those that t3 read, or the reverse,
+    # whichever are fewer.
     wrote = np.argsort(seen.written_by, kind="stable")
     by_writer = seen.written_by[wrote]
     w_low, w_many = span(by_writer, t2)
@@ -103,8 +134,14 @@ def _after_reads(seen: AttributedReads, *, ordered: bool) -> EdgeColumns:
 
 
 def _last(seen: AttributedReads) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The reads that are the last of their reader, key and writer, and their readers and keys as
-    one number.
+    """Return, for each reader, key and writer, the last read, sorted by the code of reader and key.
+
+    Returns
+    -------
+    cell : ndarray of int64
+        Code of reader and key.
+    last : ndarray of int64
+        Index of the read in the columns of ``seen``.
     """
     width = int(seen.key.max(initial=0)) + 1
     cell = seen.reader * width + seen.key
@@ -121,8 +158,10 @@ def _first(number: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int
 
 
 def _in_sessions(seen: AttributedReads, clock: NDArray[np.int32], budget: Budget) -> EdgeColumns:
-    """t2 is, of each session, the latest one that writes x and that the clock of t3 has; those that
-    come before t1 by the clock are left out.
+    """Return co edges t2 → t1 from the latest writer t2 of x in each session that the clock of t3
+    has.
+
+    Edges that the clock already implies are left out.
     """
     chain = seen.chains()
     writers = WriterIndex(seen.written_key, seen.written_by, chain)

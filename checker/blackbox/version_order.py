@@ -1,19 +1,14 @@
-"""Version orders of recorded histories: rules, constraints, and a solver for what is left.
+"""Version orders of recorded histories: inference rules, pruned constraints, and SAT for the rest.
 
-Levels that ask for a version order: of two writers of a key one comes first, and what follows from
-either.
+`VersionOrderRules` infers edges from what is known to precede each event; `VersionOrderConstraints`
+applies them until nothing changes: of two writers of a key one comes first, and an order that would
+close a cycle is excluded. What precedes an event is a prefix of each chain, so one writer per chain
+suffices. A round takes time proportional to chains times the reads and writes whose events have new
+predecessors; it is processed in portions.
 
-Which of two writers is first is known where the other way round would close a cycle; what follows
-is added, until nothing does.
-
-Which of two writers of a key is first, as far as that follows from what leads to each event.
-
-Of each chain one writer says it: what comes before an event is in each chain a beginning of it. So
-a round takes as long as there are reads and writes whose events have something new before them,
-times chains; it goes in portions.
-
-Orders of events for what pruning leaves open: a guess, then a solver that learns the cycles it
-makes.
+`solve_version_order` first tries one order of all events (the guess). If that does not explain the
+history, a SAT solver chooses the order of each undecided pair of writers, and learns clauses from
+the cycles of its answers.
 """
 
 from __future__ import annotations
@@ -60,33 +55,46 @@ __all__ = [
 
 
 class VersionOrderRules:
-    """What follows, at a level, of a history."""
+    """Inference rules of a level for the version order of a history."""
 
     def __init__(self, seen: AttributedReads, events: Events) -> None:
         self.seen, self.events, self.chain = seen, events, seen.chains()
         size = seen.initial + 1
         self.version, of = np.unique(seen.key * size + seen.writer, return_inverse=True)
-        """Each version that was read: its key times the number of transactions, plus its writer."""
+        """Shape (n_read_versions,): code key * (n_transactions + 1) + writer, ascending."""
         one, read = np.unique(of * size + seen.reader, return_index=True)
         self.reads: NDArray[np.int64] = read
-        """One read of each reader of a version, version by version."""
+        """Indices of reads, one per version and reader, grouped by version."""
         self.first, self.many = span(one // size, np.arange(len(self.version)))
-        """Where those of each version begin, and how many they are."""
+        """Shape (n_read_versions,): the reads of version v are ``reads[first[v]:][:many[v]]``."""
         self.key, self.writer = self.version // size, self.version % size
         self.writers = WriterIndex(seen.written_key, seen.written_by, self.chain)
-        """Of all versions."""
+        """Writers of all versions."""
         self.read_from = WriterIndex(self.key, self.writer, self.chain)
-        """Of those that were read."""
+        """Writers of the versions that were read."""
         order = np.lexsort((seen.written_by, self.chain[seen.written_by], seen.written_key))
         key, writer = seen.written_key[order], seen.written_by[order]
         same = (key[1:] == key[:-1]) & (self.chain[writer[1:]] == self.chain[writer[:-1]])
         self.earlier = np.full(len(order), -1)
-        """Of each version the writer before of its key in its chain, or −1."""
+        """Shape (n_last_writes,): previous writer of the key in the same chain; −1 if none."""
         self.earlier[order[1:][same]] = writer[:-1][same]
 
     def edges(self, clock: NDArray[np.int32], changed: NDArray[np.bool_]) -> Iterator[EdgeColumns]:
-        """Orders of versions, and who missed one, in portions; some of it is known already. Looked
-        at is what leads to events that have ``changed``.
+        """Yield inferred version-order edges and anti-dependencies, in portions.
+
+        Some of them are known already.
+
+        Parameters
+        ----------
+        clock : ndarray of int32, shape (n_events, n_chains)
+            Index of the last event of each chain that precedes the event, or is it; -1 if none.
+        changed : ndarray of bool, shape (n_events,)
+            Events whose clock changed since the last round; only these are looked at.
+
+        Yields
+        ------
+        EdgeColumns
+            Edges of kinds "ww" and "rw".
         """
         yield from self._seen(clock, changed)
         yield from self._missed(clock, changed)
@@ -94,8 +102,13 @@ class VersionOrderRules:
             yield from self._in_turn(clock, changed)
 
     def writers_by_key(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Keys and who wrote them, in this order; who was before all among them where it was
-        read.
+        """Return keys and their writers, sorted by key, then by writer.
+
+        The initial transaction is a writer of the keys whose initial version was read.
+
+        Returns
+        -------
+        key, writer : ndarray of int64, shape (n_versions,)
         """
         seen = self.seen
         unborn = self.key[self.writer == seen.initial]
@@ -105,7 +118,7 @@ class VersionOrderRules:
         return key[order], writer[order]
 
     def _seen(self, clock: NDArray[np.int32], changed: NDArray[np.bool_]) -> Iterator[EdgeColumns]:
-        """Who wrote the key and ended before a reader began comes before whom it read from."""
+        """Yield ww edges: a writer that ended before a reader began precedes the one it read."""
         seen = self.seen
         reads = self.reads[changed[self.events.begin(seen.reader[self.reads])]]
         for row, writer in self.ended(clock, seen.key[reads], seen.reader[reads]):
@@ -116,14 +129,30 @@ class VersionOrderRules:
     def ended(
         self, clock: NDArray[np.int32], key: NDArray[np.int64], reader: NDArray[np.int64]
     ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-        """Of each read, of a key by a reader, and each chain the latest writer of the key that
-        ended before the reader began: reads by their places, in order, and writers; in portions.
+        """Yield, per read and chain, the latest writer of the key that the reader sees.
+
+        A reader sees a writer that ended before it began.
+
+        Parameters
+        ----------
+        clock : ndarray of int32, shape (n_events, n_chains)
+            Index of the last event of each chain that precedes the event, or is it; -1 if none.
+        key, reader : ndarray of int64, shape (n_reads,)
+            Key and transaction of each read.
+
+        Yields
+        ------
+        row, writer : ndarray of int64
+            Index of the read, ascending, and writer; in portions.
         """
         for row, slot in self.writers.slots(key):
             latest = clock[self.events.begin(reader[row]), self.writers.chain[slot]].astype(
                 np.int64
             )
             own = latest == reader[row]
+            # From the last known event of the chain to the last transaction that ended: event
+            # 2t + 1 is the end of t, event 2t only its beginning. With one event per transaction,
+            # the reader itself is excluded.
             ended = latest - own if self.events.each == 1 else (latest - 1) // 2
             writer = self.writers.latest(slot, ended)
             found = writer >= 0
@@ -132,14 +161,16 @@ class VersionOrderRules:
     def _missed(
         self, clock: NDArray[np.int32], changed: NDArray[np.bool_]
     ) -> Iterator[EdgeColumns]:
-        """Who read a version began before any version that comes after it was there: of each chain
-        the first of these.
+        """Yield rw edges: a reader of a version began before the writer of any later version ended.
+
+        Of each chain only the latest earlier version that was read is used.
         """
         seen, size = self.seen, self.seen.initial + 1
         (there,) = np.nonzero(changed[self.events.end(seen.written_by)])
         for row, slot in self.read_from.slots(seen.written_key[there]):
             later, earlier = seen.written_by[there[row]], self.earlier[there[row]]
             first = self._before(clock, slot, later)
+            # Skip what the previous writer of the chain already implies.
             known = np.where(earlier < 0, -1, self._before(clock, slot, earlier))
             found = (first >= 0) & (first != known)
             key, first, later = seen.written_key[there[row[found]]], first[found], later[found]
@@ -154,10 +185,10 @@ class VersionOrderRules:
     def _before(
         self, clock: NDArray[np.int32], slot: NDArray[np.int64], writer: NDArray[np.int64]
     ) -> NDArray[np.int64]:
-        """Of each slot of versions that were read the latest one that comes before a writer's; −1:
-        there is none.
-        """
+        """Return, per slot of read versions, the latest that precedes ``writer``; −1 if none."""
         each = self.events.each
+        # A writer precedes another once its event `after` precedes the end of the other; at prefix
+        # consistency that event is the end, so an odd number counts and an even one does not.
         after = clock[self.events.end(writer), self.read_from.chain[slot]].astype(np.int64)
         number = (after - (self.events.level == "prefix-consistency")) // each
         return self.read_from.latest(slot, number - (number == writer))
@@ -165,7 +196,7 @@ class VersionOrderRules:
     def _in_turn(
         self, clock: NDArray[np.int32], changed: NDArray[np.bool_]
     ) -> Iterator[EdgeColumns]:
-        """Who wrote the key and began before another writer ended comes before it."""
+        """Yield ww edges: a writer that began before another one of the key ended precedes it."""
         seen = self.seen
         (there,) = np.nonzero(changed[self.events.end(seen.written_by)])
         for row, slot in self.writers.slots(seen.written_key[there]):
@@ -177,33 +208,33 @@ class VersionOrderRules:
 
 
 BYTES = 500
-"""About as much memory as a pair takes until its order is found."""
+"""Approximate memory, in bytes, of a pair of writers until its order is found."""
 
 
 @dataclass(slots=True, eq=False)
 class Alternatives:
-    """Ways to order two writers of a key: the second half has the pairs of the first half turned
-    round.
+    """Options for the order of two writers of a key, as columns.
 
-    Of each option the reads that saw its first version: they miss its second.
+    The second half of the options has the pairs of the first half reversed. The reads of an option
+    saw its first version, so they miss its second.
     """
 
     first: NDArray[np.int64]
-    """The writer that comes first."""
+    """Shape (n_options,): transaction that comes first."""
     second: NDArray[np.int64]
-    """The writer that comes second."""
+    """Shape (n_options,): transaction that comes second."""
     option: NDArray[np.int64]
-    """Of each read its option."""
+    """Shape (n_misses,): option of each read."""
     reader: NDArray[np.int64]
-    """Of each read its transaction."""
+    """Shape (n_misses,): transaction of each read."""
     read: NDArray[np.int64]
-    """Each read, by operation."""
+    """Shape (n_misses,): operation index of each read."""
 
     def __len__(self) -> int:
         return len(self.first)
 
     def edges(self) -> tuple[EdgeColumns, NDArray[np.int64]]:
-        """What the options say, and the option of each edge."""
+        """Return the edges that the options imply, and the option of each edge."""
         versions = EdgeColumns.of("ww", self.first, self.second)
         misses = EdgeColumns.of("rw", self.reader, self.second[self.option], self.read)
         return concatenate_edges([versions, misses]), np.append(np.arange(len(self)), self.option)
@@ -211,24 +242,24 @@ class Alternatives:
 
 @dataclass(slots=True, eq=False)
 class VersionOrderConstraints:
-    """What is known of the order of events at a level."""
+    """Known edges between the events of a history, at a level."""
 
     seen: AttributedReads
-    """The history."""
+    """Reads with their writers."""
     events: Events
-    """At which level."""
+    """Numbering of the events at the level."""
     stages: list[EdgeColumns] = field(default_factory=list)
-    """What is known: at first sessions, reads and observed orders, then what followed from all
-    before, round by round.
+    """Known edges: first sessions, reads, observed version orders and real time; then, round by
+    round, the edges inferred from all earlier ones.
     """
     chain: NDArray[np.int64] = field(init=False)
-    """Of each event the chain in which it is."""
+    """Shape (n_events,): chain of each event."""
     graph: NDArray[np.int32] = field(init=False)
-    """What is known, as latest predecessors."""
+    """Shape (n_events, n_chains): latest known direct predecessor in each chain; -1 if none."""
     clock: NDArray[np.int32] = field(init=False)
-    """All that is known to lead to each event, as the last round of ``narrow`` found it."""
+    """Shape (n_events, n_chains): vector clocks of the last round of ``narrow``; at first -1."""
     following: VersionOrderRules = field(init=False)
-    """What follows from it."""
+    """Inference rules of the level."""
 
     def __post_init__(self) -> None:
         seen, events = self.seen, self.events
@@ -250,7 +281,13 @@ class VersionOrderConstraints:
         self.following = VersionOrderRules(seen, events)
 
     def narrow(self, budget: Budget) -> bool:
-        """Add what follows until nothing does; whether there is no cycle yet."""
+        """Add inferred edges until nothing changes; return whether the graph is acyclic.
+
+        Raises
+        ------
+        Limit
+            TimeLimit or MemoryLimit if the ``budget`` is spent.
+        """
         size = len(self.chain)
         clock = vector_clocks(self.graph, self.chain, budget)
         while True:
@@ -276,7 +313,13 @@ class VersionOrderConstraints:
             clock = update_clocks(clock, self.graph, self.chain, touched, budget)
 
     def open(self, budget: Budget) -> Alternatives:
-        """The pairs of writers of a key of which ``clock`` does not say who is first."""
+        """Return the pairs of writers of a key whose order ``clock`` does not determine.
+
+        Raises
+        ------
+        Limit
+            TimeLimit or MemoryLimit if the ``budget`` is spent, or does not suffice for the pairs.
+        """
         seen, events, read = self.seen, self.events, self.following
         key, writer = read.writers_by_key()
         every = WriterIndex(key, writer, read.chain)
@@ -309,36 +352,58 @@ class VersionOrderConstraints:
         return Alternatives(writer[first], writer[second], option, seen.reader[at], seen.read[at])
 
     def _first(self, writer: NDArray[np.int64], chain: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Of each chain the last transaction that is known to come before a writer, by number."""
+        """Return the last transaction of ``chain`` that is known to precede the writer."""
         each = self.events.each
         before = self.clock[self.events.after(writer), chain].astype(np.int64)
         return (before + 1) // each - 1
 
     def knows(self, first: NDArray[np.int64], second: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Of each two writers of a key, whether ``clock`` says that the first comes before the
-        second.
+        """Return, for each pair of writers of a key, whether ``clock`` orders first < second.
+
+        Parameters
+        ----------
+        first, second : ndarray of int64, shape (n_pairs,)
+            Transactions.
+
+        Returns
+        -------
+        ndarray of bool, shape (n_pairs,)
         """
         end, after = self.events.end(first), self.events.after(second)
         return reaches(self.clock, self.chain, end, after)
 
 
 CLAUSES = 100_000
-"""So many clauses are given to the solver between two looks at the budget."""
+"""Number of clauses added to the solver between two checks of the budget."""
 MOST = 100_000_000
-"""The most pairs of edges that are looked at before the solver begins; of more it learns what it
-needs.
-"""
+"""Maximal number of pairs of edges examined before solving; with more, clauses are only learned."""
 MANY = 500
-"""Up to so many edges that lie on cycles with each other, each two are looked at together."""
+"""Maximal number of edges of a component in which `_cycles` looks for cycles."""
 CYCLES = 100
-"""The most cycles that are learned from one answer of the solver."""
+"""Maximal number, about, of cycles learned per component from one answer of the solver."""
 
 
 def solve_version_order(
     choosing: VersionOrderConstraints, budget: Budget
 ) -> NDArray[np.int64] | None:
-    """The events in an order that the level admits; None: there is none. TimeLimit if the
-    ``budget`` ends it.
+    """Return the events in an order that the level admits, or None if there is none.
+
+    Parameters
+    ----------
+    choosing : VersionOrderConstraints
+        Constraints after a ``narrow`` that found no cycle.
+    budget : Budget
+        Limits of time and memory.
+
+    Returns
+    -------
+    ndarray of int64, shape (n_events,), or None
+        Events in order.
+
+    Raises
+    ------
+    Limit
+        TimeLimit or MemoryLimit if the ``budget`` is spent.
     """
     known = drop_chain_edges(choosing.graph, choosing.chain)
     size = len(choosing.chain)
@@ -353,8 +418,9 @@ def solve_version_order(
 def _guess(
     choosing: VersionOrderConstraints, known: tuple[NDArray[np.int64], NDArray[np.int64]]
 ) -> NDArray[np.int64]:
-    """An order of events that keeps what is known: one transaction after another, if there is one
-    like that.
+    """Return an order of events that keeps the known edges.
+
+    Each transaction is contiguous in it, if that is possible.
     """
     each, size = choosing.events.each, len(choosing.chain)
     source, target = known[0] // each, known[1] // each
@@ -366,9 +432,10 @@ def _guess(
 
 
 def _explains(choosing: VersionOrderConstraints, place: NDArray[np.int64]) -> bool:
-    """Whether no version is there before those who read an earlier one began; at snapshot
-    isolation, before who wrote it began, either. Events have these places in an order that keeps
-    what is known.
+    """Return whether an order of events, which keeps the known edges, explains all reads.
+
+    No version may be there before a reader of an earlier version began. At snapshot isolation no
+    version may be followed by one whose writer began before it was there.
     """
     events, read = choosing.events, choosing.following
     size = choosing.seen.initial + 1
@@ -397,8 +464,9 @@ def _solved(
     place: NDArray[np.int64],
     budget: Budget,
 ) -> NDArray[np.int64] | None:
-    """By a solver, from what is known: one variable says of two transactions who is first, of all
-    keys that both write.
+    """Return an order of events found by SAT, or None.
+
+    One variable orders two transactions, for all keys that both write.
     """
     clock = vector_clocks(choosing.graph, choosing.chain, budget)
     if clock is None:
@@ -433,9 +501,40 @@ def solve_order(
     clauses: Sequence[list[int]] = (),
     phases: Sequence[int] = (),
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
-    """An order of all that is known and of those edges whose literal is true, and the sign of each
-    variable, by its number, where the clauses hold; None: there is none. ``place`` is a node's in
-    an order of what is known.
+    """Return a topological order of the known edges and of the edges whose literal is true.
+
+    The solver proposes literals; each cycle of a proposal becomes a clause. Literals are signed
+    variable numbers, as in DIMACS.
+
+    Parameters
+    ----------
+    known : tuple of two ndarrays of int64, shape (n_known,)
+        Sources and targets of the known edges.
+    leads : callable
+        Maps arrays of sources and targets to whether known edges lead from one to the other.
+    edges : tuple of two ndarrays of int64, shape (n_edges,)
+        Sources and targets of the conditional edges.
+    of : ndarray of int64, shape (n_edges,)
+        Literal of each conditional edge.
+    place : ndarray of int64, shape (n_nodes,)
+        Position of each node in a topological order of the known edges.
+    budget : Budget
+        Limits of time and memory.
+    clauses : sequence of list of int
+        Clauses that must hold.
+    phases : sequence of int
+        Literals that the solver tries first.
+
+    Returns
+    -------
+    tuple of two ndarrays of int64, or None
+        The nodes in order, shape (n_nodes,), and the sign of each variable by its number, shape
+        (n_variables + 1,). None if there is no such order.
+
+    Raises
+    ------
+    Limit
+        TimeLimit or MemoryLimit if the ``budget`` is spent.
     """
     from pysat.solvers import Solver
 
@@ -456,6 +555,7 @@ def solve_order(
                 return None
             true = np.array(solver.get_model() or [0])
             value = np.ones(most + 1, np.int64)
+            # The solver's own auxiliary variables are ignored; unassigned variables count as true.
             true = true[np.abs(true) < len(value)]
             value[np.abs(true)] = np.sign(true)
             taken = np.flatnonzero(np.sign(of) == value[np.abs(of)])
@@ -464,6 +564,7 @@ def solve_order(
             order = topological_order(size, source, target)
             if len(order) == size:
                 return order, value
+            # Learn cycles of each strongly connected component.
             knot = strong_components(size, source, target, place)
             inside = taken[(knot[tails[taken]] >= 0) & (knot[tails[taken]] == knot[heads[taken]])]
             for number in np.unique(knot[tails[inside]]).tolist():
@@ -487,8 +588,10 @@ def _pairs(
     place: NDArray[np.int64],
     budget: Budget,
 ) -> NDArray[np.int64]:
-    """The literals of which no two can be true: an edge of the one and one of the other are on a
-    cycle. Two such edges overlap in any order that keeps what is known.
+    """Return the pairs of literals of two edges that lie on a cycle, shape (n_pairs, 2).
+
+    The ends of two such edges overlap in any order that keeps the known edges, so only overlapping
+    pairs are examined.
     """
     tails, heads = edges
     low, high = np.minimum(place[tails], place[heads]), np.maximum(place[tails], place[heads])
@@ -514,8 +617,9 @@ def _pairs(
 def _cycles(
     leads: Leads, tails: NDArray[np.int64], heads: NDArray[np.int64]
 ) -> Iterator[NDArray[np.int64]]:
-    """Short cycles through some of the edges, each as the edges that are on it; what is known leads
-    from one to the next.
+    """Yield short cycles through some of the edges, as indices.
+
+    Known edges lead from each edge of a cycle to the next.
     """
     for start in range(0, len(tails), max(1, len(tails) // CYCLES)):
         back = np.full(len(tails), -1)

@@ -1,1 +1,1 @@
-"""The core: a history and a level give a verdict with a witness."""
+"""Judge: the verdict of a level on a history, with a witness."""

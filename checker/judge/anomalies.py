@@ -1,10 +1,10 @@
-"""The name of an anomaly, from the shape of the cycle or the flaw that shows it.
+"""Names of anomalies, from the shape of the cycle or the flaw that shows them.
 
 G0, G1a to G1c, G2 and G-single are Adya's (Weak consistency, MIT 1999; Adya, Liskov, O'Neil, ICDE
-2000), lost update, read skew and write skew Berenson's (A critique of ANSI SQL isolation levels,
-SIGMOD 1995), fractured reads Bailis' (Scalable atomic visibility with RAMP transactions, SIGMOD
-2014), long forks Cerone's (A framework for transactional consistency models with atomic visibility,
-CONCUR 2015), the session guarantees Terry's (PDIS 1994).
+2000); lost update, read skew and write skew are Berenson's (A critique of ANSI SQL isolation
+levels, SIGMOD 1995); fractured reads are Bailis' (Scalable atomic visibility with RAMP
+transactions, SIGMOD 2014); long forks are Cerone's (A framework for transactional consistency
+models with atomic visibility, CONCUR 2015); the session guarantees are Terry's (PDIS 1994).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ GUARANTEES = {
     ("so", "wr"): "monotonic writes broken",
     ("wr", "so", "wr"): "writes follow reads broken",
 }
-"""By how a reader sees who wrote what it misses."""
+"""Broken session guarantees, by the path on which the reader sees the writer that it misses."""
 MISSES = (
     "lost update",
     "non-repeatable read",
@@ -38,7 +38,7 @@ MISSES = (
     "causality violation",
     "read skew (G-single)",
 )
-"""Of one miss, by how a reader comes before whom it misses."""
+"""Anomalies with one anti-dependency, by the path from its target back to the reader."""
 WITHOUT_A_MISS = (
     ({"ww"}, "dirty write (G0)"),
     ({"wr", "ww"}, "circular information flow (G1c)"),
@@ -51,18 +51,21 @@ IN_TIME = (
     "stale read in real time (G-single)",
     "anti-dependency cycle in real time (G2)",
 )
-"""Of a cycle with real time in it, by how many misses it has."""
+"""Anomalies with real time in the cycle, by number of anti-dependencies."""
 DISAGREEMENT = "readers that disagree on an order"
-"""Of several reads of older versions than what their readers see."""
+"""Name for several reads of older versions than those that their readers see."""
 ITEMS = {"version overwritten", "overwritten", "recorded missed", "recorded missed all"}
-"""The kinds of reasons of misses that are of an item, and not of a predicate."""
+"""Kinds of reasons of anti-dependencies of an item, not of a predicate."""
 
 
 def anomaly_names(verdict: Verdict) -> tuple[str, ...]:
-    """The names of what a level forbids, each once; none for what has no name.
+    """Return the names of the anomalies in a verdict, each once; unnamed violations are left out.
 
+    Examples
+    --------
     >>> from isolitmus.model.verdict import Violation
-    >>> anomaly_names(Forbidden((Violation("thin-air read", "flaw", ()), Violation("log-order", "acyclic", ()))))
+    >>> thin, log = Violation("thin-air read", "flaw", ()), Violation("log-order", "acyclic", ())
+    >>> anomaly_names(Forbidden((thin, log)))
     ('thin-air read',)
     """
     if not isinstance(verdict, Forbidden):
@@ -76,14 +79,17 @@ def anomaly_names(verdict: Verdict) -> tuple[str, ...]:
 
 
 def _named(violation: Violation) -> str:
-    if violation.kind == "empty":  # a chain, and no circle
+    # A violation of an emptiness axiom is a path, not a cycle.
+    if violation.kind == "empty":
         return FLAWS["aborted-read"] if violation.axiom == "no-aborted-read" else ""
     return anomaly_of(violation.cycle)
 
 
 def anomaly_of(cycle: Sequence[Edge]) -> str:
-    """The name of a cycle of so, wr, ww, rw and rt; empty for one of other relations.
+    """Return the name of a cycle of so, wr, ww, rw and rt edges; "" if it has other relations.
 
+    Examples
+    --------
     >>> from isolitmus.model.reason import Edge
     >>> from isolitmus.model.reason import Reason
     >>> edge = lambda a, b, kind, of="x": Edge(a, b, kind, Reason.of("recorded missed", key=of))
@@ -116,8 +122,16 @@ def anomaly_of(cycle: Sequence[Edge]) -> str:
 
 
 def missed_anomaly(miss: Edge, way: Sequence[Edge], *, ordered: bool = False) -> str:
-    """The name of a miss (rw) by a reader to which a way of other relations leads from whom it
-    misses; ``ordered``: where the level looks at the order of reads in a transaction alone.
+    """Return the name of a cycle with one anti-dependency.
+
+    Parameters
+    ----------
+    miss : Edge
+        The anti-dependency (rw), from the reader to the writer that it misses.
+    way : sequence of Edge
+        Path of other relations from that writer back to the reader.
+    ordered : bool
+        Whether the level uses only the order of reads in a transaction.
     """
     kinds = tuple(edge.kind for edge in way)
     same = _object(miss) is not None and {_object(miss)} == {_object(edge) for edge in way}
@@ -134,7 +148,7 @@ def missed_anomaly(miss: Edge, way: Sequence[Edge], *, ordered: bool = False) ->
 
 
 def _object(edge: Edge) -> object:
-    """What was read or overwritten, where the reason says it."""
+    """Return the object that was read or overwritten, if the reason names it; else None."""
     nouns = edge.reason.nouns
     version = nouns.get("version", nouns.get("item"))
     return nouns.get("key", getattr(version, "object", getattr(version, "id", None)))

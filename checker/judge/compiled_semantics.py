@@ -1,8 +1,8 @@
-"""The graph reading for counting: a spec compiled once into a function from frames to bool.
+"""Compiled graph semantics: a spec as a function from dependency graphs to bool.
 
-It says the same as ``checker.judge.graph_semantics.admits``, several times faster, by a second
-algebra over the same fold: its values are functions of a frame, so the tree of the spec is walked
-only when compiled.
+It decides the same as ``checker.judge.graph_semantics.admits``, several times faster. A second
+algebra over the same fold has functions of a graph as values, so the syntax tree of the spec is
+walked only once, at compilation.
 """
 
 from __future__ import annotations
@@ -26,11 +26,12 @@ SetReading = Callable[["Frame"], int]
 
 
 def compile_spec(spec: Spec) -> Callable[[Frame], bool]:
-    """Whether a frame has no flaw and satisfies every axiom of the spec, which is silent on nothing
-    in it, as a function to call millions of times.
+    """Return a fast predicate: the graph has no flaw and satisfies every axiom, without a silence.
 
-    The frame must have the names that the spec needs; a KeyError names one that it lacks.
+    The graph must have the names that the spec needs; a KeyError names one that it lacks.
 
+    Examples
+    --------
     >>> from isolitmus.model.frame import Frame
     >>> from isolitmus.specs.language.parser import read
     >>> admits = compile_spec(read('"Mine" acyclic rw as order', "mine"))
@@ -54,7 +55,7 @@ def _test(axiom: Axiom, reading: Reading) -> Callable[[Frame], bool]:
 
 @dataclass(frozen=True, slots=True)
 class _IdentityReading:
-    """``[S]``, kept apart because composing with it only masks rows or columns."""
+    """Relation ``[S]``, kept apart because composition with it only masks rows or columns."""
 
     on: SetReading
 
@@ -64,7 +65,11 @@ class _IdentityReading:
 
 
 class _Compiler:
-    """Relations as functions from a frame to bitset rows, sets as functions to a bitset."""
+    """Algebra of functions of a graph: relations to bitset rows, sets to bitsets.
+
+    Row i has bit j set if the pair (i, j) is in the relation; a set has bit i set if node i is in
+    it.
+    """
 
     def relation(self, name: str) -> Reading:
         return lambda frame: frame.relations[name].rows

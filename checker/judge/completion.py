@@ -1,27 +1,23 @@
-"""Completions of a history and their frames; reads that nothing explains.
+"""Completions of a history with their dependency graphs, and reads that nothing explains (flaws).
 
-Completions: a history with everything resolved that nobody observed, and its frame.
+A history may leave unknown whether a transaction committed, and in which order the committed
+versions of an object came. A completion resolves both, and so has Adya's dependencies (Adya,
+Liskov, O'Neil, Generalized isolation level definitions, ICDE 2000), for items and predicates.
 
-What may be unknown is whether a transaction committed and in which order committed versions of an
-object came. A completion has Adya's dependencies (Adya, Liskov, O'Neil, Generalized isolation level
-definitions, ICDE 2000) for items and predicates.
+A read that no order of transactions explains is a flaw; no level allows a history with one. This is
+the one rule that stands in no level's text, because it defines what a history is. A transaction
+reads a value that somebody wrote, and of its own writes the newest. For Adya, Liskov and O'Neil
+(ICDE 2000, section 4) each history is so, at every level. Biswas and Enea (OOPSLA 2019) assume it.
+Cerone, Bernardi and Gotsman (CONCUR 2015) have it as the axioms INT and EXT of their weakest model,
+Crooks and others (PODC 2017) as the read states of an operation. A version that an aborted
+transaction wrote, or that its writer overwrote, was written: whether it may be read is a matter of
+the levels' texts.
 
-Reads that no order of transactions explains: a history that has one is allowed by no level.
-
-This is the one rule that stands in no level's text, for it is about what a history is. A
-transaction reads what somebody wrote, and of what it wrote itself the newest: for Adya, Liskov and
-O'Neil (ICDE 2000, section 4) each history is so, whatever its levels say; Biswas and Enea (OOPSLA
-2019) suppose it of theirs; Cerone, Bernardi and Gotsman (CONCUR 2015) have it as the axioms INT and
-EXT of their weakest model, Crooks and others (PODC 2017) as the read states of an operation. What
-was aborted, and what its writer overwrote, somebody did write: that is a matter of the levels'
-texts.
-
-Choices. It holds of transactions that committed: one that did not may have read anything. What is
-read after an own write and is something else is an own write missed, whoever wrote what was read,
-as in recorded histories (``checker.blackbox.read_from``). Of a read by predicate only the versions
-that it names count: of the others nobody says whether it saw an own one. Before and after are those
-of one transaction; who read before another wrote, in real time, is a matter of the levels that look
-at time.
+Choices. The rule holds for committed transactions; others may have read anything. A read after an
+own write that returns something else misses that write, whoever wrote what was read, as in recorded
+histories (``checker.blackbox.read_from``). Of a read by predicate only the versions that it names
+count; of others it is unknown whether it saw an own one. Before and after mean the order within one
+transaction; real-time order is a matter of the levels that use time.
 """
 
 from __future__ import annotations
@@ -76,17 +72,19 @@ FLAWS = {
     "duplicate-element": "duplicate element",
     "incompatible-order": "incompatible orders",
 }
-"""By kind of flaw, its name: of recorded lists all of them, of registers the first five, of written
-histories the first, and those about own writes.
+"""Names of flaws by kind. Recorded lists have all of them, registers the first five, written
+histories the first and those about own writes.
 """
 
 
 def find_flaws(history: ObservedHistory) -> Iterator[tuple[str, Transaction, Reason]]:
-    """Of each such read its kind, the transaction that has it, and why nothing explains it; in the
-    order of operations.
+    """Yield kind, reading transaction and reason of each unexplained read, by operation.
 
+    Examples
+    --------
     >>> from isolitmus.model.history import History
-    >>> for kind, _, why in find_flaws(History.parse("r1(z3) r1(x1) w1(x1) r1(x0)")): print(kind, "-", why)
+    >>> history = History.parse("r1(z3) r1(x1) w1(x1) r1(x0)")
+    >>> for kind, _, why in find_flaws(history): print(kind, "-", why)
     thin-air-read - r(z3) of T1 reads z3, but there is no T3
     future-read - r(x1) of T1 reads x1 before its own w(x1)
     lost-own-write - r(x0) of T1 reads x0 after its own w(x1), which it must see
@@ -120,9 +118,10 @@ RELATIONS = relations_of("histories", "items")
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """Which transactions committed, and the committed versions of each object in order.
+    """Assumed outcome of each transaction and version order of each object.
 
-    ``orders[x]`` are the numbers of the writers of x, without the initial one.
+    ``committed`` has the numbers of the committed transactions. ``orders[x]`` has the numbers of
+    the writers of x in version order, without the initial one.
     """
 
     history: ObservedHistory
@@ -130,8 +129,10 @@ class Completion:
     orders: Mapping[str, tuple[int, ...]]
 
     def supposing(self) -> tuple[Reason, ...]:
-        """What this completion supposes of what nobody observed.
+        """Return the assumptions of this completion about what nobody observed.
 
+        Examples
+        --------
         >>> from isolitmus.model.history import History
         >>> [str(*c.supposing()) for c in completions(History.parse("w1(x1) w2(x2)"))]
         ['x1 came before x2', 'x2 came before x1']
@@ -152,9 +153,15 @@ class Completion:
     def frame(
         self, *, reasons: bool = True, reads: bool = False, operations: bool = False
     ) -> Frame:
-        """The frame; ``reasons`` False leaves out why, for counting; ``reads`` True gives it the
-        initial transaction and the reads as nodes, ``operations`` the writes, too: see
-        ``checker.judge.read_nodes``.
+        """Return the dependency graph.
+
+        Parameters
+        ----------
+        reasons : bool
+            Whether edges have reasons; False is faster, for counting.
+        reads, operations : bool
+            Whether the initial transaction and the reads are nodes, and the writes, too: see
+            ``checker.judge.read_nodes``.
         """
         made = _CompletionFrame(self, reasons)
         builder = made.build()
@@ -165,10 +172,17 @@ class Completion:
 
 
 def completions(history: ObservedHistory, *, orders: bool = True) -> Iterator[Completion]:
-    """Every completion of a history, lazily: committed before aborted, orders by their numbers.
+    """Yield every completion of a history: committed before aborted, orders by their numbers.
 
-    ``orders`` False takes the first version order only, for who does not look at it.
+    Parameters
+    ----------
+    history : ObservedHistory
+        History to complete.
+    orders : bool
+        False yields the first version order only, for specs that do not use it.
 
+    Examples
+    --------
     >>> from isolitmus.model.history import History
     >>> history = History.parse("w1(x1) w2(x2) w3(x3) [x1 < x3]")
     >>> [completion.orders["x"] for completion in completions(history)]
@@ -191,12 +205,13 @@ def completions(history: ObservedHistory, *, orders: bool = True) -> Iterator[Co
 def frames(
     history: ObservedHistory, *, reads: bool = False, operations: bool = False
 ) -> Iterator[Frame]:
-    """The frames of all completions: relations so, wr, ww, rw; sets Writer, Reader, Aborted.
+    """Yield the dependency graphs of all completions.
 
-    The nodes are all transactions in the order of their numbers. Relations hold between
-    committed ones, but ``wr`` also leads from aborted ones to those who read from them.
-    With ``reads`` the initial transaction and the reads follow as nodes, and there are rf, po,
-    in and rival; with ``operations`` the writes, too (see ``checker.judge.read_nodes``).
+    Their relations are so, wr, ww, rw, their sets Writer, Reader, Aborted. The nodes are all
+    transactions in the order of their numbers. Relations hold between committed transactions, but
+    ``wr`` also leads from aborted ones to those that read from them. With ``reads`` the initial
+    transaction and the reads follow as nodes, and there are rf, po, in and rival; with
+    ``operations`` the writes, too (see ``checker.judge.read_nodes``).
     """
     return (
         completion.frame(reads=reads, operations=operations) for completion in completions(history)
@@ -204,8 +219,15 @@ def frames(
 
 
 def frame_of(history: History, *, reads: bool = False, operations: bool = False) -> Frame:
-    """The frame, if nothing is unknown; else a HistoryError says what is.
+    """Return the dependency graph of a history in which nothing is unknown.
 
+    Raises
+    ------
+    HistoryError
+        If something is unknown; the message says what.
+
+    Examples
+    --------
     >>> from isolitmus.model.history import History
     >>> skew = History.parse("r1(x0) r1(y0) w1(x1) r2(x0) r2(y0) w2(y2) c1 c2")
     >>> frame = frame_of(skew)
@@ -221,7 +243,7 @@ def frame_of(history: History, *, reads: bool = False, operations: bool = False)
 def _orders(
     objects: Sequence[tuple[str, list[int]]], observed: Mapping[str, set[tuple[int, int]]]
 ) -> Iterator[dict[str, tuple[int, ...]]]:
-    """Every choice of an order for each object, that of the last one changing fastest."""
+    """Yield every choice of an order for each object; that of the last object changes fastest."""
     names = [name for name, _ in objects]
     iterators = [linear_extensions(writers, observed[name]) for name, writers in objects]
     chosen = [next(iterator) for iterator in iterators]
@@ -241,8 +263,12 @@ def _orders(
 def linear_extensions(
     writers: list[int], before: set[tuple[int, int]]
 ) -> Iterator[tuple[int, ...]]:
-    """The linear extensions of a partial order, smallest first; without recursion, for long ones.
+    """Yield the linear extensions of a partial order, smallest first.
 
+    Iterative, so that long orders do not exceed the recursion limit.
+
+    Examples
+    --------
     >>> list(linear_extensions([1, 2, 3], {(1, 3)}))
     [(1, 2, 3), (1, 3, 2), (2, 1, 3)]
     """
@@ -311,7 +337,7 @@ class _CompletionFrame:
         return self.builder
 
     def add(self, relation: str, i: int, j: int, kind: str, /, **nouns: Any) -> None:
-        """A pair by the numbers of its transactions; none with T0, none of one with itself."""
+        """Add a pair by the numbers of its transactions; none with T0, or of one with itself."""
         if INITIAL not in {i, j} and i != j:
             self.builder.add(relation, self.place[i], self.place[j], kind, **nouns)
 
@@ -320,7 +346,7 @@ class _CompletionFrame:
             self.add("so", i, j, "session", first=f"T{i}", second=f"T{j}")
 
     def real_time(self) -> None:
-        """Who had ended when somebody else began."""
+        """Add rt pairs: a transaction that had ended when another began."""
         self.builder.have("rt")
         ended: list[int] = []
         for number, moment in self.history.schedule:
@@ -336,7 +362,7 @@ class _CompletionFrame:
                 )
 
     def depends(self, kind: str, of: str, i: int, j: int, why: str, /, **nouns: Any) -> None:
-        """A dependency, also by what was read: an item, or by predicate."""
+        """Add a dependency, also under its name with what was read: item or predicate."""
         self.add(kind, i, j, why, **nouns)
         self.add(f"{kind}-{of}", i, j, why, **nouns)
 
@@ -349,8 +375,9 @@ class _CompletionFrame:
             )  # fmt: skip
 
     def item(self, transaction: Transaction, version: Version) -> None:
-        """An edge wr from the writer of the version, and rw to the writer of the next one; none if
-        nobody wrote it.
+        """Add wr from the writer of the version, and rw to the writer of the next one.
+
+        A version that nobody wrote gives no pair.
         """
         if version.writer != INITIAL and version not in self.written:
             return
@@ -382,8 +409,10 @@ class _CompletionFrame:
         )  # fmt: skip
 
     def overwriting(self, version: Version) -> tuple[Version, bool] | None:
-        """The version that came next, which is its writer's own if that overwrote it itself; and
-        whether that is supposed. None if there is none, or if the writer aborted.
+        """Return the next version, and whether that it is the next one is assumed.
+
+        If the writer overwrote the version itself, the next one is its own. None if there is no
+        next version, or if the writer aborted.
         """
         name, writer = version.object, version.writer
         if version.part:
@@ -395,13 +424,13 @@ class _CompletionFrame:
         return Version(name, following), self.doubt(name, writer, following)
 
     def following(self, version: Version) -> Version:
-        """The next version of the same writer."""
+        """Return the next version of the same writer."""
         writer = next(t for t in self.history.transactions if t.number == version.writer)
         later = Version(version.object, version.writer, version.part + 1)
         return later if later in writer.written else version.last
 
     def doubt(self, name: str, i: int, j: int) -> bool:
-        """Whether j's version does not follow i's in every completion: this is supposed."""
+        """Return whether it is only assumed that j's version directly follows i's."""
         sure = self.observed.get(name, set())
         others = set(self.orders[name]) - {i, j, INITIAL}
         follows = i == INITIAL or (i, j) in sure
@@ -409,9 +438,7 @@ class _CompletionFrame:
         return not (follows and alone)
 
     def predicate(self, transaction: Transaction, read: PredicateRead) -> None:
-        """Edges wr from the versions up to the one seen, rw to the later ones, that change
-        matches.
-        """
+        """Add pairs of versions that change matches: wr up to the version seen, rw after it."""
         number, predicate = transaction.number, read.predicate
         reader = f"T{number}"
 

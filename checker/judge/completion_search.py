@@ -1,25 +1,16 @@
-"""Search of completions where there are too many to try: a solver proposes, the graph judges.
+"""Search for an admitted completion by SAT, where there are too many to try.
 
-A completion that a spec admits, where there are too many to try: a solver proposes, the graph
-judges.
+A solver proposes a completion, and the graph semantics judges it. The solver's variables say which
+of two versions of an object came first, if that was not observed, and how a transaction ended. The
+*support* of a pair is a set of literals, all true of the completion: each completion that agrees on
+them also has the pair, or one that says the same (see ``later``). What the judge finds broken has a
+support: that of the pairs on the cycle. No completion with the same support is admitted, so the
+solver learns it as a clause. This needs a spec for which more pairs never help (``is_increasing``).
+If any later version may stand for the next one (``takes_later``), the support of a pair is the
+order of two versions; else it also includes the positions of all other versions.
 
-The solver's variables say of two versions of an object, whose order nobody observed, which came
-first, and of a transaction how it ended. What the graph finds broken in a proposal rests on some of
-these alone, its *support*: the pairs behind a cycle, and what each pair is there for. No completion
-with the same support is admitted, so the support is a clause that the solver learns. Whoever would
-lose pairs as others come cannot be judged so: the spec must be ``increasing``. Where any later
-version may stand for the next (``takes_later``), a pair's support is the order of two versions;
-else it is also where every other version stood.
-
-First is proposed an order that what is certain allows: where pairs can be put in any order
+The first proposal is an order that the certain pairs allow. Where pairs can be put in any order
 (read-committed), that is the answer, without a solver.
-
-What the pairs of a completion rest on: which of the things that nobody observed must be as they
-are.
-
-A *support* is a set of literals, as a solver has them, all true of the completion: of two versions,
-which came first; of a transaction, how it ended. Whatever completion agrees on these has the pair,
-too, or one that says the same (see ``later``).
 """
 
 from __future__ import annotations
@@ -60,23 +51,23 @@ __all__ = [
 Support = frozenset[int]
 NOTHING: Support = frozenset()
 ORDERED = ("ww", "rw", "rw-item")
-"""Relations that hang on the order of versions, whatever is read."""
+"""Relations that depend on the order of versions, whatever is read."""
 
 
 @dataclass(frozen=True, slots=True)
 class UnobservedLiterals:
-    """What nobody observed of a history, as numbered literals."""
+    """Literals of the unobserved facts of a history."""
 
     ends: dict[int, int]
-    """By the transactions whose end is unknown: true if it committed."""
+    """Literal of each transaction with an unknown outcome: true if it committed."""
     before: dict[tuple[str, int, int], int]
-    """By an object and two writers, either way round: true if the first one's version came
+    """Literal by object and two writers, in either order: true if the first one's version came
     first.
     """
 
     @classmethod
     def of(cls, history: History, *, orders: bool) -> UnobservedLiterals:
-        """Of a history; ``orders`` False leaves out the order of versions."""
+        """Return the literals of a history; ``orders`` False leaves out the order of versions."""
         unknown = [t.number for t in history.transactions if t.status == "unknown"]
         ends = {number: k for k, number in enumerate(unknown, 1)}
         before: dict[tuple[str, int, int], int] = {}
@@ -86,23 +77,23 @@ class UnobservedLiterals:
         return cls(ends, before)
 
     def came(self, name: str, i: int, j: int) -> Support:
-        """What it rests on that, as is so, i's version of an object came before j's."""
+        """Return the support of the fact that i's version of an object came before j's."""
         literal = self.before.get((name, i, j))
         return NOTHING if literal is None else frozenset([literal])
 
 
 @dataclass
 class EdgeSupports:
-    """The pairs of a completion, and what each rests on."""
+    """Pairs of a completion, each with its support."""
 
     choices: UnobservedLiterals
-    """What there was to choose."""
+    """Literals of the unobserved facts."""
     completion: Completion
-    """What was chosen."""
+    """The judged completion."""
     later: bool
-    """Whether pairs lead to every later version, not to the next alone."""
+    """True if pairs lead to every later version, not only to the next."""
     frame: Frame
-    """The frame, with these pairs."""
+    """Dependency graph with these pairs."""
     _pairs: dict[tuple[str, int, int], Support] = field(default_factory=dict, init=False)
     _ends: list[Support] = field(init=False)
 
@@ -115,19 +106,19 @@ class EdgeSupports:
     def of(
         cls, choices: UnobservedLiterals, completion: Completion, *, later: bool, reads: bool
     ) -> EdgeSupports:
-        """Of a completion; ``later``: see there; ``reads``: its frame has them as nodes."""
+        """Return the supports of a completion; with ``reads``, its graph has the reads as nodes."""
         predicates = any(True for _ in completion.history.predicate_reads())
         frame = completion.frame(reasons=predicates, reads=reads)
         return cls(choices, completion, later, frame)
 
     @cached_property
     def matches(self) -> MatchBits:
-        """What reads by predicate state."""
+        """Matching rows of the reads by predicate."""
         return MatchBits.of(self.completion.history.matches())
 
     @cached_property
     def writers(self) -> Mapping[str, list[int]]:
-        """Who wrote an object, however they ended."""
+        """Writers of each object, committed or not."""
         found: dict[str, list[int]] = defaultdict(list)
         for transaction in self.completion.history.transactions:
             for version in transaction.writes:
@@ -135,8 +126,9 @@ class EdgeSupports:
         return found
 
     def certain(self) -> Frame:
-        """The frame of the pairs that rest on nothing: every completion has them, if all ends are
-        known.
+        """Return the graph of the pairs with empty support.
+
+        Every completion has these pairs, if all outcomes are known.
         """
         return replace(
             self.frame,
@@ -150,8 +142,9 @@ class EdgeSupports:
         )
 
     def broken(self, spec: Spec) -> set[Support]:
-        """What flaws rest on, and ways to break an axiom: of each node a shortest cycle; none if
-        every axiom holds.
+        """Return the supports of flaws and of broken axioms; empty if every axiom holds.
+
+        For a cycle these are the supports of a shortest cycle through each node.
         """
         fold = Fold(BitsetAlgebra(self.frame), spec.definitions)
         place = {name: i for i, name in enumerate(self.frame.nodes)}
@@ -163,7 +156,7 @@ class EdgeSupports:
         }
 
     def _end(self, node: int) -> Support:
-        """How the transaction of a node ended: a literal, if nobody knows."""
+        """Return the literal of the outcome of a node's transaction, if it is unknown."""
         if self.frame.is_operation(node):
             found = self.frame.relations["in"].rows[node]
             return self._end(next(bits(found))) if found else NOTHING
@@ -182,7 +175,7 @@ class EdgeSupports:
         return self._pairs.get((name, i, j), NOTHING) | self._ends[i] | self._ends[j]
 
     def _order(self) -> None:
-        """What hangs on the order of versions, and on what."""
+        """Set the pairs that depend on the order of versions, with their supports."""
         history = self.completion.history
         place = {t.number: i for i, t in enumerate(history.transactions)}
         found: dict[tuple[str, int, int], Support] = {}
@@ -207,8 +200,10 @@ class EdgeSupports:
                 yield "ww", i, j, self._following(name, i, j, later=self.later)
 
     def _item_reads(self) -> Iterator[tuple[str, int, int, Support]]:
-        """What reads of items missed: of one who wrote the object later, the versions before its
-        own.
+        """Yield anti-dependencies of reads of items.
+
+        For a reader that later wrote the object itself, only the versions before its own are
+        missed.
         """
         for transaction in self.completion.history.transactions:
             reader = transaction.number
@@ -234,7 +229,7 @@ class EdgeSupports:
                         yield relation, reader, j, support | self._ended(writer)
 
     def _following(self, name: str, i: int, j: int, *, later: bool) -> Support:
-        """What it rests on that j's version came after i's; unless ``later``, that it came next."""
+        """Return the support of: j's version came after i's; directly, unless ``later``."""
         came = self.choices.came
         support = came(name, i, j)
         if later:
@@ -248,9 +243,7 @@ class EdgeSupports:
         return support.union(*map(self._ended, self.writers[name]))
 
     def _seen(self, reader: int, predicate: str, version: Version) -> Support:
-        """What it rests on that a version, which changed what matches, was in what a reader saw, or
-        after it.
-        """
+        """Return the support of: a reader saw a version that changed its matches, or missed it."""
         name, order = version.object, (INITIAL, *self.completion.orders[version.object])
         last = order[order.index(version.writer) - 1]
         support = self._following(name, last, version.writer, later=False)
@@ -263,7 +256,7 @@ class EdgeSupports:
     def _behind(
         self, expr: CatExpr, i: int, j: int, fold: Fold[Relation, int], spec: Spec
     ) -> Support:
-        """What it rests on that a pair is in the relation of an expression."""
+        """Return the support of a pair in the relation of an expression."""
 
         def has(part: CatExpr, i: int, j: int) -> bool:
             return (i, j) in fold.relation(part)
@@ -298,7 +291,7 @@ class EdgeSupports:
 
 
 def _ways(axiom: Axiom, relation: Relation) -> Iterator[list[tuple[int, int]]]:
-    """The ways to break an axiom, as pairs of its relation."""
+    """Yield the ways in which a relation breaks an axiom, as lists of pairs."""
     match axiom.test:
         case "acyclic":
             core = relation.core()
@@ -311,14 +304,16 @@ def _ways(axiom: Axiom, relation: Relation) -> Iterator[list[tuple[int, int]]]:
 
 
 KNOWN = {"so", "wr", "ww", "rw", "intermediate", *READ_RELATIONS, "Writer", "Reader", "Aborted"}
-"""The names of which it is known what their pairs rest on."""
+"""Names whose pairs have known supports."""
 LEARNT = 1000
-"""The most clauses about one object's order that are learnt from one proposal."""
+"""Maximal number of clauses about the order of one object that are learned from one proposal."""
 
 
 def is_monotone_in_assumptions(spec: Spec) -> bool:
-    """Whether what is broken in a completion is broken in all with the same support.
+    """Return whether an axiom broken in a completion is broken in all with the same support.
 
+    Examples
+    --------
     >>> from isolitmus.specs.files.catalogue import level
     >>> is_monotone_in_assumptions(level("serializable"))
     True
@@ -329,9 +324,10 @@ def is_monotone_in_assumptions(spec: Spec) -> bool:
 
 
 class CompletionSearch:
-    """The completions of one history, as a solver proposes them for a spec that is ``proposable``.
+    """Search for an admitted completion of a history.
 
-    ``orders`` False: the order of versions has no say.
+    The spec must be `is_monotone_in_assumptions`. ``orders`` False: the order of versions does not
+    matter.
     """
 
     def __init__(self, history: History, spec: Spec, *, orders: bool) -> None:
@@ -342,14 +338,19 @@ class CompletionSearch:
         self.reads = needs_reads(spec)
 
     def common(self) -> Frame | None:
-        """The pairs that all completions share, each for what it rests on; None if some end is
-        unknown.
+        """Return the graph of the pairs common to all completions.
+
+        Returns None if an outcome is unknown.
         """
         return None if self.choices.ends else self._supports(self.first, later=False).certain()
 
     def admitted(self, limit: int, budget: Budget) -> Completion | None:
-        """A completion that the spec admits, or None. A Limit once the budget is spent, or so many
-        were proposed.
+        """Return a completion that the spec admits, or None if there is none.
+
+        Raises
+        ------
+        Limit
+            If the budget is spent, or after ``limit`` proposals.
         """
         from pysat.solvers import Solver
 
@@ -382,8 +383,8 @@ class CompletionSearch:
         return EdgeSupports.of(self.choices, completion, later=later, reads=self.reads)
 
     def _guess(self) -> Support:
-        """All committed, and the versions in an order of the transactions that what is certain
-        allows.
+        """Return the literals of: all committed, and versions in a transaction order that the
+        certain pairs allow.
         """
         certain = self._supports(self.first, later=self.later).certain()
         fold = Fold(BitsetAlgebra(certain), self.spec.definitions)
@@ -396,8 +397,9 @@ class CompletionSearch:
         return frozenset(pairs | set(self.choices.ends.values()))
 
     def _later(self, name: str, true: Support) -> dict[int, int]:
-        """For each writer of an object the places of those whose versions come later, as a
-        bitset.
+        """Return, for each writer of an object, the writers of later versions as a bitset.
+
+        Bit k stands for the writer at place k of ``first.orders[name]``.
         """
         order = self.first.orders[name]
         place = {number: k for k, number in enumerate(order)}
@@ -412,7 +414,7 @@ class CompletionSearch:
         return rows
 
     def _tangled(self, name: str, true: Support) -> Iterator[Support]:
-        """Versions that come one after another and back; none if they are in an order."""
+        """Yield the supports of cycles of three versions; none if the order is total."""
         order, rows = self.first.orders[name], self._later(name, true)
         if len({row.bit_count() for row in rows.values()}) == len(order):
             return

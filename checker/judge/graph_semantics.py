@@ -1,12 +1,8 @@
-"""Graph semantics of specs: the verdict on one frame, over bitsets.
+"""Graph semantics of specs: the verdict on one dependency graph, over bitsets.
 
-The graph reading of specs: judge one frame, over bitsets.
-
-A frame is determined, so binders are of no account here: who has a history with unobserved orders
-asks ``checker.judge.history_verdict``. Nodes that a commit loop compares are numbered in the order
-of their commits.
-
-Why a transaction is in a set of a spec, or is not: the base sets that decide it.
+The graph is determined, so binders do not matter here; histories with unobserved orders are judged
+by ``checker.judge.history_verdict``. Nodes that a commit protocol compares are numbered in commit
+order.
 """
 
 from __future__ import annotations
@@ -43,16 +39,18 @@ __all__ = [
 ]
 
 Grounds = tuple[bool, list[tuple[str, bool]]]
-"""Whether the node is in a set, and the base sets that decide it."""
+"""Membership of a node in a set, and the base sets that decide it."""
 
 
 def find_membership(
     expr: CatExpr, node: int, frame: Frame, definitions: Mapping[str, CatExpr]
 ) -> list[tuple[str, bool]]:
-    r"""The base sets, each with whether the node is in it, that make it a member or make it none.
+    r"""Return the base sets that decide whether a node is in a set, each with its membership.
 
-    Of several that would do, as in a union, the first one.
+    If several would suffice, as in a union, the first one is returned.
 
+    Examples
+    --------
     >>> from isolitmus.model.frame import Frame
     >>> frame = Frame(("a",), {}, {"NoData": 0b0, "ChangesData": 0b1})
     >>> quiet = Binary("\\", Name("NoData"), Name("ChangesData"))
@@ -93,12 +91,16 @@ def _union(one: Grounds, other: Grounds) -> Grounds:
 
 
 LOOKS = ("wr", "rw")
-"""What a transaction saw of others, and missed."""
+"""Relations of reads: what a transaction saw of others, and what it missed."""
 
 
 @dataclass(frozen=True, slots=True)
 class BitsetAlgebra:
-    """Relations as bitset rows and sets as bitsets, named as in one frame."""
+    """Algebra over one graph: relations as bitset rows, sets as bitsets.
+
+    Row i has bit j set if the pair (i, j) is in the relation; a set has bit i set if node i is in
+    it.
+    """
 
     frame: Frame
 
@@ -146,13 +148,18 @@ class BitsetAlgebra:
 
 
 def judge(frame: Frame, spec: Spec) -> Verdict:
-    """What a spec says of a frame.
+    """Return the verdict of a spec on a dependency graph.
 
-    ``Allowed`` with an order of the transactions that respects the acyclic axioms, ``Forbidden``
-    with the frame's flaws if it has any, else with one violation for each broken axiom, ``Silent``
-    if none is broken and something is left unsaid, or ``Needs`` the names that the frame does not
-    have.
+    Returns
+    -------
+    Verdict
+        ``Allowed`` with an order of the transactions that respects the acyclic axioms.
+        ``Forbidden`` with the flaws of the graph, if it has any, else with one violation per broken
+        axiom. ``Silent`` if no axiom is broken but the spec does not define something. ``Needs``
+        with the names that the graph lacks.
 
+    Examples
+    --------
     >>> from isolitmus.model.frame import Frame
     >>> from isolitmus.specs.language.parser import read
     >>> missed = Relation.of(2, [(0, 1), (1, 0)])
@@ -181,8 +188,10 @@ def judge(frame: Frame, spec: Spec) -> Verdict:
 
 
 def _witness(frame: Frame, spec: Spec, fold: Fold[Relation, int]) -> Allowed:
-    """An order of the transactions that the acyclic axioms are about; and if axioms forbid single
-    cycles of the others, one for each of these, with what it read and missed.
+    """Return an order of the transactions that the acyclic axioms constrain.
+
+    If axioms forbid single cycles of other transactions, also one order for each of these, with
+    what it read and missed.
     """
     exprs = [axiom.expr for axiom in spec.axioms if axiom.test == "acyclic"]
     orders = [fold.relation(expr) for expr in exprs]
@@ -208,8 +217,9 @@ def _witness(frame: Frame, spec: Spec, fold: Fold[Relation, int]) -> Allowed:
 
 
 def _related(expr: CatExpr, fold: Fold[Relation, int], spec: Spec) -> int:
-    """The nodes that an expression may relate, as far as its text says so: all, unless it begins
-    and ends with ``[S]``.
+    """Return a mask of the nodes that an expression may relate, by its text.
+
+    All nodes, unless it begins and ends with ``[S]``.
     """
     match expr:
         case Name(name) if name in spec.definitions:
@@ -224,21 +234,24 @@ def _related(expr: CatExpr, fold: Fold[Relation, int], spec: Spec) -> int:
 
 
 def missing_names(frame: Frame, spec: Spec) -> tuple[str, ...]:
-    """The names that the spec uses and the frame does not have, sorted."""
+    """Return the names that the spec uses and the graph lacks, sorted."""
     return tuple(sorted(spec.needs - frame.relations.keys() - frame.sets.keys()))
 
 
 def find_violations(frame: Frame, spec: Spec) -> tuple[Violation, ...]:
-    """One violation for each broken axiom, in the order of the text; the frame has every name."""
+    """Return one violation per broken axiom, in the order of the text.
+
+    The graph must have every name that the spec uses.
+    """
     verdict = judge(frame, spec)
     return verdict.violations if isinstance(verdict, Forbidden) else ()
 
 
 def admits(frame: Frame, spec: Spec) -> bool:
-    """Whether the frame has no flaw, every axiom holds and nothing is left unsaid, without a
-    witness: for counting.
+    """Return whether the graph has no flaw and satisfies every axiom, without a silence.
 
-    The frame must have the names that the spec needs; a KeyError names one that it lacks.
+    Builds no witness. The graph must have the names that the spec needs; a KeyError names one that
+    it lacks.
     """
     fold = _fold(frame, spec)
     return not frame.flaws and all(
@@ -247,8 +260,12 @@ def admits(frame: Frame, spec: Spec) -> bool:
 
 
 def label_members(frame: Frame, spec: Spec) -> dict[str, int]:
-    """The members of each set that the spec shows, as bitsets, by the name it is shown as.
+    """Return the members of each set that the spec shows, as bitsets, by displayed name.
 
+    Bit i stands for node i.
+
+    Examples
+    --------
     >>> from isolitmus.model.frame import Frame
     >>> from isolitmus.specs.language.parser import read
     >>> spec = read('"Mine" show ~Blind as checked empty unseen as conflict', "mine")
@@ -263,11 +280,27 @@ def label_members(frame: Frame, spec: Spec) -> dict[str, int]:
 
 
 def first_conflict(frame: Frame, spec: Spec, loser: int) -> tuple[int, str] | None:
-    """The first winner that a commit conflicts with, and the axiom that this breaks, or None.
+    """Return the first winning commit that a commit conflicts with and the broken axiom, or None.
 
-    Only ``empty`` axioms are asked: winners in the order of their numbers, for each the axioms in
-    the order of the text. This is the check that a protocol makes at each commit.
+    This is the check that a protocol makes at each commit. Only ``empty`` axioms are checked:
+    winners in commit order, for each the axioms in the order of the text.
 
+    Parameters
+    ----------
+    frame : Frame
+        Dependency graph with nodes in commit order.
+    spec : Spec
+        Protocol.
+    loser : int
+        Node of the checked commit.
+
+    Returns
+    -------
+    tuple of (int, str), or None
+        Node of the winner and name of the axiom.
+
+    Examples
+    --------
     >>> from isolitmus.model.frame import Frame
     >>> from isolitmus.specs.language.parser import read
     >>> spec = read('"Mine" empty unseen as Conflict', "mine")
@@ -280,11 +313,13 @@ def first_conflict(frame: Frame, spec: Spec, loser: int) -> tuple[int, str] | No
 
 
 def first_silence(frame: Frame, spec: Spec, loser: int) -> tuple[int, str] | None:
-    """The first winner of which, beside a commit, the spec says nothing, and the silence; None if
-    all is said.
+    """Return the first winning commit for which the outcome is undefined, and the silence.
 
-    Asked of a commit that conflicts with nobody: silences excuse from no axiom.
+    None if there is none. Meaningful for a commit without a conflict: silences excuse from no
+    axiom.
 
+    Examples
+    --------
     >>> from isolitmus.model.frame import Frame
     >>> from isolitmus.specs.language.parser import read
     >>> spec = read('"Mine" empty log as Conflict silent unseen as restore', "mine")
@@ -296,9 +331,7 @@ def first_silence(frame: Frame, spec: Spec, loser: int) -> tuple[int, str] | Non
 
 
 def judge_commit(frame: Frame, spec: Spec) -> object:
-    """All that a protocol says of a commit, the last node of a frame: what it is shown as,
-    ``first_conflict`` and ``first_silence``; for comparison.
-    """
+    """Return labels, first conflict and first silence of the last node, for comparison."""
     fold, loser = _fold(frame, spec), len(frame.nodes) - 1
     shown = {label.name for label in spec.labels if fold.members(label.expr) >> loser & 1}
     checks = [axiom for axiom in spec.axioms if axiom.test == "empty"]
@@ -315,9 +348,7 @@ def _first(
     loser: int,
     fold: Fold[Relation, int] | None = None,
 ) -> tuple[int, Axiom] | None:
-    """The first node that some checks have something against beside a later one, and the first of
-    these.
-    """
+    """Return the first node that some checks relate to a later one, and the first such check."""
     fold = fold or _fold(frame, spec)
     found = [(axiom, fold.relation(axiom.expr)) for axiom in checks]
     for winner in range(len(frame.nodes)):
@@ -328,9 +359,13 @@ def _first(
 
 
 def explain_conflict(frame: Frame, spec: Spec, loser: int) -> Violation | None:
-    """The first conflict of a commit with its reasons: what the commit would have violated. If
-    there is none, the first silence, which is of kind ``silent``.
+    """Return the first conflict of a commit as a violation with its reasons.
 
+    If there is none, the first silence, as a violation of kind ``silent``; None if there is none
+    either.
+
+    Examples
+    --------
     >>> from isolitmus.model.frame import Frame
     >>> from isolitmus.specs.language.parser import read
     >>> spec = read('"Mine" empty [~Blind] ; unseen as Conflict', "mine")
@@ -395,7 +430,7 @@ def _broken(
 
 
 def _composed(expr: CatExpr) -> list[CatExpr]:
-    """The parts of ``a ; b ; c``."""
+    """Return the parts of ``a ; b ; c``."""
     if isinstance(expr, Binary) and expr.op == ";":
         return _composed(expr.left) + _composed(expr.right)
     return [expr]
@@ -407,7 +442,7 @@ def _parts(reason: Reason) -> tuple[Reason, ...]:
 
 
 def _standing(parts: list[CatExpr], node: int, frame: Frame, spec: Spec) -> list[Reason]:
-    """Why a node at the end of a chain is in the sets that stand there."""
+    """Return the reasons why a node at the end of a chain is in the sets that stand there."""
     reasons: list[Reason] = []
     for part in parts:
         if not isinstance(part, Bracket):

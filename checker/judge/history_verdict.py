@@ -1,17 +1,16 @@
-"""Judge histories in which something was not observed: by every completion, or those that a solver
-proposes.
+"""Verdict of a spec on a history in which something was not observed, by its completions.
 
-Choices. A read that nothing explains (``checker.judge.completion``), of a transaction that
-committed, is forbidden at once: no completion is without it. How an unknown transaction ended is
-always ours to suppose. The version order is, only if the spec says so (``with ww from versions``);
-else a spec that uses it gets the answer "needs version order". What is supposed is supposed in the
-history's favour: one completion that the spec admits is enough; if of one it is silent, it is
-silent on the history. When none is, the violation shown is one that every completion has, if there
-is one; else one of each of the first completions, with what it supposes.
+Choices. A flaw (``checker.judge.completion``) of a committed transaction forbids the history at
+once: every completion has it. The outcome of an unknown transaction may always be assumed. The
+version order may be assumed only if the spec says so (``with ww from versions``); else a spec that
+uses it gets the answer "needs version order". Assumptions are made in the history's favour: one
+completion that the spec admits is enough. If the spec is silent on one, and admits none, it is
+silent on the history. If none is admitted, the violation shown is one that every completion has, if
+there is one; else one of each of the first completions, with its assumptions.
 
-Up to FEW completions are tried. With more, what they share is judged first; then a solver proposes
-some, if the spec can be asked so (``checker.judge.completion_search``), else they are tried up to a
-limit.
+Up to FEW completions are tried. With more, and if the spec permits it
+(``checker.judge.completion_search``), the pairs common to all are judged first, and then a solver
+proposes completions; else they are tried up to a limit.
 """
 
 from __future__ import annotations
@@ -46,20 +45,35 @@ if TYPE_CHECKING:
 __all__ = ["check_history"]
 
 SHOWN = 3
-"""The most completions of which a violation is shown."""
+"""Maximal number of completions whose violation is shown."""
 FEW = 200
-"""So many completions are tried one after another, whatever the spec."""
+"""Number of completions that are tried one after another, for any spec."""
 
 
 def check_history(
     history: History, spec: Spec, *, limit: int = 100_000, budget: Budget | None = None
 ) -> Verdict:
-    """What a spec says of a history; the witness is an order of the committed transactions.
+    """Return the verdict of a spec on a history.
 
-    ``limit`` is the number of completions to try, or to propose; with more to try the verdict is
-    Unknown, and so it is once the ``budget`` (default: three quarters of the memory that is free)
-    is spent.
+    Parameters
+    ----------
+    history : History
+        History to judge.
+    spec : Spec
+        Level.
+    limit : int
+        Maximal number of completions to try, or to propose; the verdict is Unknown if there are
+        more.
+    budget : Budget, optional
+        Limits (default: three quarters of the free memory); once spent, the verdict is Unknown.
 
+    Returns
+    -------
+    Verdict
+        An allowed verdict has an order of the committed transactions as its witness.
+
+    Examples
+    --------
     >>> from isolitmus.model.history import History
     >>> from isolitmus.specs.files.catalogue import level
     >>> lost = History.parse("r1(x0) r2(x0) w1(x1) w2(x2) c1 c2")
@@ -114,13 +128,13 @@ def check_history(
 
 
 def _certain_flaws(history: History, frame: Frame) -> tuple[Violation, ...]:
-    """The flaws of those who committed for certain."""
+    """Return the flaws of transactions that certainly committed."""
     committed = {t.name for t in history.transactions if t.status == "committed"}
     return tuple(flaw for flaw in frame.flaws if flaw.cycle[0].target in committed)
 
 
 def _frame(completion: Completion | LinearCompletion, spec: Spec, *, reasons: bool = True) -> Frame:
-    """The frame of a completion with the nodes that the spec looks at."""
+    """Return the dependency graph of a completion, with the nodes that the spec uses."""
     operations = needs_operations(spec)
     return completion.frame(reasons=reasons, reads=needs_reads(spec), operations=operations)
 
@@ -128,14 +142,14 @@ def _frame(completion: Completion | LinearCompletion, spec: Spec, *, reasons: bo
 def _possible(
     history: History, spec: Spec, *, orders: bool
 ) -> Iterator[Completion | LinearCompletion]:
-    """Everything that may be supposed of what nobody observed."""
+    """Return an iterator over all completions that the spec may assume."""
     if "co" in spec.bound:
         return linear_completions(history, spec, orders=orders)
     return completions(history, orders=orders)
 
 
 def _proposed(proposing: CompletionSearch, limit: int, budget: Budget) -> Verdict:
-    """The verdict where there are too many completions to try."""
+    """Return the verdict by a solver, where there are too many completions to try."""
     history, spec, orders = proposing.history, proposing.spec, proposing.orders
     common = proposing.common()
     if common is not None and not admits(common, spec):
@@ -151,7 +165,7 @@ def _proposed(proposing: CompletionSearch, limit: int, budget: Budget) -> Verdic
 
 
 def _allowed(completion: Completion | LinearCompletion, spec: Spec) -> Allowed:
-    """What the spec says of a completion that it admits."""
+    """Return the verdict on a completion that the spec admits."""
     verdict = judge(_frame(completion, spec), spec)
     assert isinstance(verdict, Allowed)
     committed = {f"T{number}" for number in completion.committed}
@@ -163,15 +177,13 @@ def _allowed(completion: Completion | LinearCompletion, spec: Spec) -> Allowed:
 
 
 def _some_violations(history: History, spec: Spec, *, orders: bool) -> tuple[Violation, ...]:
-    """What the spec forbids of each of the first completions."""
+    """Return one violation of each of the first completions."""
     some = islice(_possible(history, spec, orders=orders), SHOWN)
     return tuple(_supposing(completion, spec) for completion in some)
 
 
 def _supposing(completion: Completion | LinearCompletion, spec: Spec) -> Violation:
-    """What the spec forbids of one completion; what is supposed stands in front, not at each
-    edge.
-    """
+    """Return a violation of one completion, with the assumptions in front, not at each edge."""
     verdict = judge(_frame(completion, spec), spec)
     assert isinstance(verdict, Forbidden)
     violation = verdict.violations[0]
@@ -180,7 +192,7 @@ def _supposing(completion: Completion | LinearCompletion, spec: Spec) -> Violati
 
 
 def _supposed(reason: Reason) -> Reason:
-    """The reason, which no longer says of itself that it is supposed."""
+    """Return the reason without its mark that it is assumed."""
     if "doubt" in reason.nouns:
         return reason.but(doubt=False)
     if "parts" in reason.nouns:
@@ -193,8 +205,9 @@ def _supposed(reason: Reason) -> Reason:
 
 
 def _uses_orders(history: History, spec: Spec) -> bool:
-    """Whether the version order has a say: in ww, rw and fr, and in wr where predicates were
-    read.
+    """Return whether the version order matters to the spec.
+
+    It does for ww, rw and fr, and for wr if predicates were read.
     """
     by_predicate = any(True for _ in history.predicate_reads())
     of_predicates = {"wr", "wr-predicate", "wr-read"} if by_predicate else set()
@@ -202,7 +215,7 @@ def _uses_orders(history: History, spec: Spec) -> bool:
 
 
 def _meet(a: Frame, b: Frame) -> Frame:
-    """What two frames on the same nodes have in common."""
+    """Return the intersection of two dependency graphs on the same nodes."""
     return replace(
         a,
         relations={name: relation & b.relations[name] for name, relation in a.relations.items()},

@@ -1,8 +1,8 @@
-"""Relations as matrices of Booleans: one algebra for all readings that judge many frames at once.
+"""Matrix semantics of specs: relations as Boolean matrices, to judge many graphs at once.
 
-What a Boolean is, is left open: the literal of a circuit (``checker.solver.circuits``), so that a
-solver looks for the frame; or a bit-sliced integer that holds one bit for each of many frames
-(``BitSlices``), so that one pass over a spec's text judges them all.
+The type of the Booleans is a parameter. Literals of a circuit (``checker.solver.circuits``) let a
+solver search for a graph. Bit-sliced integers (``BitSlices``), with one bit per graph, judge many
+graphs in one pass over the text of a spec.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ __all__ = ["BitSlices", "BooleanMatrix", "Booleans", "Matrices", "axiom_holds", 
 
 B = TypeVar("B")
 BooleanMatrix = list[dict[int, B]]
-"""Row i holds j → the Boolean of the pair (i, j); a pair that is never there is left out."""
+"""Rows as dicts: row i maps j to the Boolean of the pair (i, j); impossible pairs are left out."""
 BooleanVector = list[B]
 
 
 class Booleans(Protocol[B]):
-    """The Booleans that matrices are made of."""
+    """Operations on the Booleans of a matrix."""
 
     @property
     def true(self) -> B: ...
@@ -42,7 +42,7 @@ class Booleans(Protocol[B]):
 
 @dataclass(frozen=True, slots=True)
 class BitSlices:
-    """Booleans of many frames in one integer: bit k belongs to frame k; ``true`` has every bit."""
+    """Booleans of many graphs in one integer: bit k belongs to graph k; ``true`` has all bits."""
 
     true: int
     false: int = 0
@@ -62,8 +62,13 @@ class BitSlices:
 
 @dataclass(frozen=True, slots=True)
 class Matrices(Generic[B]):
-    """The algebra over matrices: base relations and sets by name, and which nodes exist.
+    """Algebra over Boolean matrices.
 
+    ``exists`` says which nodes exist; ``relations`` and ``sets`` have the base names. A set is a
+    list of Booleans, one per node.
+
+    Examples
+    --------
     >>> two = BitSlices(0b11)
     >>> frames = Matrices(two, [0b11, 0b11], {"rw": [{1: 0b11}, {0: 0b01}]}, {})
     >>> from isolitmus.model.spec import Fold
@@ -118,7 +123,7 @@ class Matrices(Generic[B]):
         return product
 
     def plus(self, a: BooleanMatrix[B]) -> BooleanMatrix[B]:
-        """The transitive closure (Warshall; as a circuit it is exact, too)."""
+        """Return the transitive closure (Warshall's algorithm; exact for circuits, too)."""
         both, disj = self.booleans.both, self.booleans.disj
         rows = [dict(row) for row in a]
         for k, via in enumerate(rows):
@@ -163,7 +168,7 @@ class Matrices(Generic[B]):
 def axiom_holds(
     algebra: Matrices[B], axiom: Axiom, fold: Fold[BooleanMatrix[B], BooleanVector[B]]
 ) -> B:
-    """The Boolean of an axiom: in which frames it holds."""
+    """Return the Boolean of an axiom: the graphs in which it holds."""
     relation = fold.relation(axiom.expr)
     booleans = algebra.booleans
     if axiom.test == "acyclic":
@@ -177,8 +182,10 @@ def axiom_holds(
 
 
 def spec_holds(algebra: Matrices[B], spec: Spec) -> B:
-    """The Boolean of a spec: in which frames every axiom holds, and it is silent on nothing.
+    """Return the Boolean of a spec: the graphs in which every axiom holds, without a silence.
 
+    Examples
+    --------
     >>> from isolitmus.specs.language.parser import read
     >>> frames = Matrices(BitSlices(0b11), [0b11], {"rw": [{0: 0b10}]}, {})
     >>> bin(spec_holds(frames, read('"A" empty rw as nothing', "a")))

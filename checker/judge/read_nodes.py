@@ -1,45 +1,43 @@
-"""Reads as nodes, and writes: the frame of a completion with the initial transaction and single
-operations.
+"""Operations as nodes of the dependency graph of a completion: initial transaction, reads, writes.
 
-After the transactions, whose positions stay, comes T0, then one node for each read, transaction by
-transaction in the order of operations: an item read is one node (``T2 r(x0)``), a read by predicate
-one for each object of its version set (``T2 r(P: x0)``), so that what is said of one object is
-never mixed with what is said of another. A transaction that reads its own version reads nothing
-from outside: that is no node. Of a read of what nobody wrote (``checker.judge.completion``) only
-``in`` and ``po`` say anything. T0 is in the set ``Initial``, and no other node beside transactions
-is in a set.
+After the transactions, whose positions stay, comes T0, then one node per read, transaction by
+transaction in the order of operations. An item read is one node (``T2 r(x0)``). A read by predicate
+is one node for each object of its version set (``T2 r(P: x0)``), so that pairs of one object are
+never mixed with those of another. A read of the transaction's own version is no node: it reads
+nothing from outside. A read of a version that nobody wrote (``checker.judge.completion``) is only
+in pairs of ``in`` and ``po``. T0 is in the set ``Initial``; no other node besides transactions is
+in a set.
 
-- ``rf``: from a transaction, or T0, to a read that took its value from it;
-- ``po``: between operations of one transaction, from each to all of its later ones (what one
-  predicate read saw is not ordered);
+- ``rf``: from a transaction, or T0, to a read of its version;
+- ``po``: between operations of one transaction, from each to all later ones (the objects of one
+  predicate read are not ordered);
 - ``in``: from an operation to its transaction;
 - ``rival``: from every other committed transaction, or T0, that writes the object, to the read: not
   from the reader's own, nor from the one that it read from, unless that one overwrote what was
   read;
-- ``so`` also leads from T0 to every committed transaction, ``wr`` to those that read from it, so
-  that who must come before T0 is on a cycle.
+- ``so`` also leads from T0 to every committed transaction, and ``wr`` to those that read from it,
+  so that a transaction that must precede T0 is on a cycle.
 
-A spec that looks at operations one by one has more: each write is a node (``T2 w(x2)``), and each
+A spec that uses single operations has more. Each write is a node (``T2 w(x2)``), and so is each
 read of a transaction's own version, in the order of operations. These are in the sets ``ItemRead``,
 ``PredicateRead``, ``Write``.
 
 - ``fr`` (herd's from-reads): from a read to another transaction, which wrote the next version, by
   the rule of ``rw``; so ``in^-1 ; fr`` is ``rw``;
 - ``wr-read``: from a transaction to a read, by the rule of ``wr``; so ``wr-read ; in`` is ``wr``.
-  Of a read of an item it is ``rf``; a read by predicate depends on all who changed what matches,
-  and they need not have written what it saw last;
-- ``loc`` (herd's): between operations on one object; two reads by predicate are of one predicate,
-  too. A write is of what such a read reads only if that saw what was written, or it changes the
-  matches;
-- ``time``, where the schedule says so: from what came before in time, operations, and transactions
-  as they ended.
+  For an item read it is ``rf``. A read by predicate depends on all writers that changed its
+  matches, and these need not have written the version it saw last;
+- ``loc`` (herd's): between operations on one object; two reads by predicate must also have the same
+  predicate. A write and a predicate read are related only if the read saw that version, or it
+  changes the matches;
+- ``time``, where the schedule says so: from earlier to later operations, and ends of transactions.
 
-Choices. A writer is the rival of a predicate read only if its version changes the matches relative
-to the version seen, the rule of ``ww`` and ``rw`` (see ``model.operations``): it needs no version
+Choices. A writer is a rival of a predicate read only if its version changes the matches relative to
+the version seen, the rule of ``ww`` and ``rw`` (see ``model.operations``); this needs no version
 order. T0 is a rival, too: it wrote every object. Operations of transactions that did not commit are
-nodes, so that all completions of a history have the same; their reads are in no pairs but ``in``,
-``po``, ``loc`` and ``time``, and in none where writes are no nodes. A read of an own version is in
-these alone, too.
+nodes, so that all completions of a history have the same nodes. Their reads are only in pairs of
+``in``, ``po``, ``loc`` and ``time``, and in none if writes are no nodes. A read of an own version
+is only in these, too.
 """
 
 from __future__ import annotations
@@ -68,12 +66,12 @@ READ_BY_READ = ONE_BY_ONE.union(READ_RELATIONS, NODE_SETS)
 
 
 def needs_reads(spec: Spec) -> bool:
-    """Whether a spec looks at the reads one by one, so that its frames need them as nodes."""
+    """Return whether a spec uses single reads, so that graphs need them as nodes."""
     return not spec.needs.isdisjoint(READ_BY_READ)
 
 
 def needs_operations(spec: Spec) -> bool:
-    """Whether it looks at all operations one by one, so that the writes are nodes, too."""
+    """Return whether a spec uses single operations, so that writes are nodes, too."""
     return not spec.needs.isdisjoint(ONE_BY_ONE)
 
 
@@ -84,11 +82,24 @@ def add_reads(
     builder: FrameBuilder,
     following: Callable[[Version], tuple[Version, bool] | None] | None = None,
 ) -> None:
-    """Add T0 and the reads of a completion of a history to the frame of its transactions.
+    """Add T0 and the reads of a completion to the dependency graph of its transactions.
 
-    ``following``, where all operations are to be nodes: the version after one, and whether that is
-    supposed.
+    Parameters
+    ----------
+    history : ObservedHistory
+        History of the completion.
+    committed : frozenset of int
+        Numbers of the committed transactions.
+    orders : mapping of str to tuple of int
+        Writers of each object in version order, without the initial one.
+    builder : FrameBuilder
+        Graph of the transactions.
+    following : callable, optional
+        Given if all operations are to be nodes: maps a version to the next one and whether that is
+        assumed, or to None.
 
+    Examples
+    --------
     >>> from isolitmus.model.history import History
     >>> from isolitmus.checker.judge.completion import completions
     >>> (first,) = completions(History.parse("w1(x1) w1(y1) r2(x1) r2(y0) c1 c2"))
@@ -106,9 +117,7 @@ def add_reads(
 
 @dataclass(frozen=True, slots=True)
 class _OperationNode:
-    """One read or write: which operation of which transaction, of which version, by which
-    predicate.
-    """
+    """Read or write of a version: transaction, place in it, version, kind, and predicate if any."""
 
     by: int
     place: int
@@ -124,7 +133,7 @@ class _OperationNode:
 
     @property
     def external(self) -> bool:
-        """Whether it reads what another transaction wrote."""
+        """True if it reads a version of another transaction."""
         return self.kind != "Write" and self.version.writer != self.by
 
 
@@ -191,14 +200,12 @@ class _ReadPairs:
         self.builder.add(relation, self.place[source], self.place[target], kind, **nouns)
 
     def sees(self, node: _OperationNode) -> bool:
-        """Whether it is a read, of a transaction that committed, of what there was outside of
-        that.
-        """
+        """Return whether it is an external read of a written version, by a committed reader."""
         there = node.version.writer == INITIAL or node.version in self.written
         return node.by in self.committed and node.external and there
 
     def belongs(self, node: _OperationNode) -> None:
-        """To whom it belongs, and what comes after it there."""
+        """Add ``in`` to its transaction and ``po`` to its later operations."""
         number, reader = node.by, f"T{node.by}"
         self.add("in", node, number, "node in", read=node.words, reader=reader)
         for later in self.together[number]:
@@ -231,7 +238,7 @@ class _ReadPairs:
                 )  # fmt: skip
 
     def add_operations(self, following: Callable[[Version], tuple[Version, bool] | None]) -> None:
-        """What is said of operations one by one."""
+        """Add the relations and sets of single operations."""
         self.builder.have(*OPERATION_RELATIONS, sets=OPERATION_SETS)
         for node in self.nodes:
             self.builder.put(node.kind, self.place[node])
@@ -251,7 +258,7 @@ class _ReadPairs:
             self.in_time(moments)
 
     def depends(self, read: _OperationNode) -> None:
-        """``wr-read``."""
+        """Add ``wr-read``."""
         seen, predicate = read.version, read.predicate
         nouns = {"reader": f"T{read.by}", "version": seen, "writer": f"T{seen.writer}"}
         order = (INITIAL, *self.orders.get(seen.object, ()))
@@ -272,8 +279,9 @@ class _ReadPairs:
     def overwritten(
         self, read: _OperationNode, following: Callable[[Version], tuple[Version, bool] | None]
     ) -> None:
-        """``fr``: to the next version's writer; of a read by predicate to those of all later ones
-        that change matches.
+        """Add ``fr`` to the writer of the next version.
+
+        For a read by predicate, to the writers of all later versions that change matches.
         """
         seen, reader = read.version, f"T{read.by}"
         if read.predicate is None:
@@ -297,7 +305,7 @@ class _ReadPairs:
                 )  # fmt: skip
 
     def alike(self, one: _OperationNode, other: _OperationNode) -> bool:
-        """Whether two operations are on one object."""
+        """Return whether two operations are related by ``loc``."""
         if one.version.object != other.version.object:
             return False
         predicates = {node.predicate for node in (one, other)} - {None}
@@ -308,7 +316,7 @@ class _ReadPairs:
         return len(predicates) < 2
 
     def in_time(self, moments: Iterable[tuple[int, int | None]]) -> None:
-        """``time``, between operations, and transactions where they ended."""
+        """Add ``time`` between operations and ends of transactions."""
         self.builder.have(*relations_of("moments"))
         at = defaultdict(list)
         for node in self.nodes:
@@ -328,7 +336,7 @@ class _ReadPairs:
 
 
 def _names(nodes: list[_OperationNode]) -> Iterator[str]:
-    """A name for each operation; the second ``r(x0)`` of T2 is ``T2 r(x0) (2)``."""
+    """Yield a name for each operation; the second ``r(x0)`` of T2 is ``T2 r(x0) (2)``."""
     count: Counter[str] = Counter()
     for node in nodes:
         name = f"T{node.by} {node.words}"

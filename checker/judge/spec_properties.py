@@ -1,16 +1,17 @@
-"""Properties of specs that their texts show, by which searches prune.
+"""Syntactic properties of specs that searches use for pruning. Each is sufficient, not necessary.
 
-Which specs can only lose frames as frames grow, in nodes or in pairs: what a search may prune by.
+* `is_monotone`: more nodes never turn forbidden into allowed.
+* `is_increasing`: more pairs on the same nodes never turn forbidden into allowed.
+* `is_pairwise`: the verdict is that on each two nodes.
+* `takes_later`: ``ww`` and ``rw`` may lead to every later version instead of the next one.
+* `ignores_latecomers`: a last transaction that has seen all others never changes the verdict on
+  these.
 
-Which specs say the same if any later version stands for the next one.
-
-``ww`` and ``rw`` lead to the writer of the next version. Who looks for an order of the versions
-would rather say it of two: "i came before j" alone then puts a pair there, whatever is between. A
-pair to a later version has a path behind it, ``ww+`` or ``rw ; ww*``. So the relation of an
-expression may grow by steps ``ww*`` in front and behind; where these are absorbed, in a closure or
-around a cycle, nothing has changed.
-
-Which specs a latecomer cannot break: a transaction that comes last and has seen all the others.
+For `takes_later`: ``ww`` and ``rw`` lead to the writer of the next version. In a search for a
+version order it is simpler if "i came before j" alone gives a pair, whatever is between. A pair to
+a later version has a path behind it, ``ww+`` or ``rw ; ww*``. So the relation of an expression may
+grow by steps ``ww*`` at its front and back. Where these are absorbed, in a closure or around a
+cycle, nothing changes.
 """
 
 from __future__ import annotations
@@ -31,12 +32,14 @@ __all__ = ["ignores_latecomers", "is_increasing", "is_monotone", "is_pairwise", 
 
 
 def is_monotone(spec: Spec) -> bool:
-    r"""Whether more nodes can never turn forbidden into allowed.
+    r"""Return whether more nodes can never turn forbidden into allowed.
 
-    So it is if more nodes never take away a pair: each difference has on its right only what two
-    nodes decide between themselves (no path through a third node). The premise is that the base
-    relations and sets among old nodes stay as they were. Sufficient, not necessary.
+    This holds if more nodes never remove a pair: the right side of each difference depends only on
+    the two nodes of a pair (no path through a third node). Premise: the base relations and sets
+    among old nodes stay the same. Sufficient, not necessary.
 
+    Examples
+    --------
     >>> from isolitmus.specs.language.parser import read
     >>> is_monotone(read(r'"A" acyclic (wr | rw) \ ([Blind] ; log) as order', "a"))
     True
@@ -47,11 +50,13 @@ def is_monotone(spec: Spec) -> bool:
 
 
 def is_pairwise(spec: Spec) -> bool:
-    """Whether a frame is admitted just if the frame of any two of its nodes is.
+    """Return whether a graph is admitted exactly if the graph of any two of its nodes is.
 
-    So it is if every axiom says of a relation that it is empty, and two nodes decide between
-    themselves what is in it.
+    This holds if every axiom asks that a relation is empty, and its pairs depend only on their two
+    nodes.
 
+    Examples
+    --------
     >>> from isolitmus.specs.files.catalogue import protocol
     >>> is_pairwise(protocol("delta-write-serializable"))
     True
@@ -64,10 +69,12 @@ def is_pairwise(spec: Spec) -> bool:
 
 
 def is_increasing(spec: Spec) -> bool:
-    """Whether more pairs on the same nodes and sets can never turn forbidden into allowed.
+    """Return whether more pairs on the same nodes and sets can never turn forbidden into allowed.
 
-    So it is if no axiom uses a difference of relations.
+    This holds if no axiom uses a difference of relations.
 
+    Examples
+    --------
     >>> from isolitmus.specs.files.catalogue import level
     >>> is_increasing(level("snapshot-isolation"))
     True
@@ -90,7 +97,7 @@ def _positive(expr: CatExpr, definitions: Mapping[str, CatExpr]) -> bool:
 
 
 def _grows(expr: CatExpr, definitions: Mapping[str, CatExpr]) -> bool:
-    """Whether more nodes never take a pair away."""
+    """Return whether more nodes never remove a pair."""
     match expr:
         case _ if expr.kind == "set":
             return True
@@ -107,7 +114,7 @@ def _grows(expr: CatExpr, definitions: Mapping[str, CatExpr]) -> bool:
 
 
 def _local(expr: CatExpr, definitions: Mapping[str, CatExpr]) -> bool:
-    """Whether no third node has a say in what holds between two."""
+    """Return whether a pair depends only on its two nodes."""
     match expr:
         case Name(name):
             return name not in definitions or _local(definitions[name], definitions)
@@ -126,30 +133,30 @@ def _local(expr: CatExpr, definitions: Mapping[str, CatExpr]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Growth:
-    """How the relation r of an expression may grow, and what it absorbs."""
+    """Growth of the relation r of an expression by later versions, and what it absorbs."""
 
     before: bool = False
     """Steps ``ww`` may come in front."""
     after: bool = False
     """Steps ``ww`` may come behind."""
     has: bool = False
-    """``ww`` is a part of r."""
+    """``ww`` is a subset of r."""
     reflexive: bool = False
     """Every node is related to itself."""
     takes_before: bool = False
-    """``ww* ; r`` is a part of r."""
+    """``ww* ; r`` is a subset of r."""
     takes_after: bool = False
-    """``r ; ww*`` is a part of r."""
+    """``r ; ww*`` is a subset of r."""
     writers: bool = False
-    """It is ``[Writer]``, which steps ``ww`` pass: both ends of such a step are writers."""
+    """It is ``[Writer]``, which ``ww`` steps pass: both ends of such a step are writers."""
 
     @property
     def still(self) -> bool:
-        """It does not grow."""
+        """True if it does not grow."""
         return not (self.before or self.after)
 
     def absorbed(self) -> _Growth:
-        """Without the steps that it absorbs."""
+        """Return the growth without the steps that r absorbs."""
         before, after = self.before and not self.takes_before, self.after and not self.takes_after
         return replace(self, before=before, after=after)
 
@@ -158,12 +165,13 @@ STILL = _Growth()
 
 
 def takes_later(spec: Spec) -> bool:
-    """Whether it admits the same frames if ww and rw lead to every later version, not to the next
-    alone.
+    """Return whether it admits the same graphs if ww and rw lead to every later version.
 
-    Sufficient, not necessary. A transaction that read a version and wrote a later one misses those
-    between.
+    Normally they lead to the next version alone. Sufficient, not necessary. A transaction that read
+    a version and wrote a later one misses those between.
 
+    Examples
+    --------
     >>> from isolitmus.specs.files.catalogue import level
     >>> from isolitmus.specs.language.parser import read
     >>> takes_later(level("snapshot-isolation")), takes_later(level("update-serializable"))
@@ -183,12 +191,13 @@ def _same(axiom: Axiom, spec: Spec) -> bool:
             return True
         case "acyclic":
             return growth.still or growth.has
-        case "irreflexive":  # around a cycle, what comes in front also comes behind
+        # Around a cycle, steps in front are also steps behind.
+        case "irreflexive":
             return growth.still or growth.takes_before or growth.takes_after
 
 
 def _growth(expr: CatExpr) -> _Growth | None:
-    """How it grows; None: in a way that is none of these."""
+    """Return the growth of an expression; None if it is not of a known form."""
     match expr:
         case Name("ww"):
             return _Growth(before=True, has=True)
@@ -271,23 +280,25 @@ def _composed(a: _Growth, b: _Growth) -> _Growth | None:
 
 
 INTO = frozenset(("so", "wr", "ww", "rw", "intermediate", "log", "vis"))
-"""The relations that lead to a latecomer, if at all: nothing that it does comes before what others
-do.
-"""
+"""Relations that can lead to a latecomer but not away from it."""
 
 
 def ignores_latecomers(spec: Spec) -> bool:
-    r"""Whether a latecomer never changes what the spec says of the transactions before it.
+    """Return whether a latecomer never changes the verdict on the transactions before it.
 
-    So it is if the pairs of the others stay as they were, and the latecomer is on no cycle that is
-    forbidden, and in no pair of what has to be empty. Sufficient, not necessary: of relations that
-    are not known here each may lead to it and away from it. The premise is that all are committed,
-    and that the order of versions is known.
+    A latecomer comes last and has seen all others. The property holds if the pairs of the others
+    stay the same, and the latecomer is on no forbidden cycle, and in no pair of a relation that
+    must be empty. Sufficient, not necessary: a relation unknown here may lead to the latecomer and
+    away from it. Premise: all are committed, and the order of versions is known.
 
+    Examples
+    --------
     >>> from isolitmus.specs.language.parser import read
     >>> from isolitmus.specs.files.catalogue import level, protocol
-    >>> ignores_latecomers(level("log-serializable")), ignores_latecomers(protocol("delta-serializable"))
-    (True, True)
+    >>> ignores_latecomers(level("log-serializable"))
+    True
+    >>> ignores_latecomers(protocol("delta-serializable"))
+    True
     >>> ignores_latecomers(read(r'"A" acyclic wr ; wr^-1 as order', "a"))
     False
     """
@@ -297,22 +308,22 @@ def ignores_latecomers(spec: Spec) -> bool:
 
 
 class _Pairs(NamedTuple):
-    """Which pairs of a relation a latecomer may be in."""
+    """Pairs of a relation in which a latecomer may be."""
 
     into: bool
-    """It comes second."""
+    """The latecomer may come second."""
     away: bool
-    """It comes first."""
+    """The latecomer may come first."""
     loop: bool
-    """It is both."""
+    """The latecomer may be related to itself."""
     among: bool = True
-    """The others may be in some."""
+    """The others may be related."""
     others: bool = True
-    """Those are the same without it."""
+    """The pairs of the others are the same without it."""
 
     @property
     def through(self) -> bool:
-        """Whether a way may lead through it."""
+        """True if a path may lead through the latecomer."""
         return self.into and self.away
 
 
@@ -327,12 +338,11 @@ def _stays(axiom: Axiom, pairs: _Pairs) -> bool:
 
 
 class _Reach:
-    """Relations as the pairs that a latecomer may be in, sets by whether somebody may be in
-    them.
-    """
+    """Algebra of a latecomer: relations as `_Pairs`, sets by whether any node may be in them."""
 
     def relation(self, name: str) -> _Pairs:
-        if name == "unseen":  # who has seen all has missed nothing
+        # A latecomer has seen all others.
+        if name == "unseen":
             return _Pairs(into=False, away=False, loop=False)
         known = name in INTO
         return _Pairs(into=True, away=not known, loop=not known)

@@ -1,12 +1,12 @@
-r"""Total orders that nobody observed, as binders suppose them: commit orders, and what each
-transaction sees of one.
+r"""Completions with total orders that binders assume: commit orders, and the prefix each one sees.
 
-Choices. ``co`` orders the transactions that committed, the initial one first where it is a node.
-``vis`` leads to each from those in a prefix of that order, which ends before it. With ``ww from
-co`` the versions of each object come in that order, and it agrees with what was observed of theirs;
-else an observed version order is of no account to it. What an axiom obviously asks of an order is
-not tried otherwise: ``acyclic r | co`` that it has r, ``empty r \ vis`` that who comes first by r
-is seen. Where no order has all that, all are tried, so that a reader sees why not.
+Choices. ``co`` orders the committed transactions, the initial one first if it is a node. ``vis``
+leads to each transaction from those in a prefix of that order, which ends before it. With ``ww from
+co`` the versions of each object come in that order, which agrees with the observed version order;
+otherwise an observed version order does not constrain ``co``. Orders that obviously break an axiom
+are skipped: ``acyclic r | co`` requires that co contains r, ``empty r \ vis`` that the source of
+each pair of r is seen. If no order satisfies all of this, all are tried, so that a violation can be
+shown.
 """
 
 from __future__ import annotations
@@ -36,24 +36,24 @@ __all__ = ["LinearCompletion", "linear_completions"]
 
 @dataclass(frozen=True, slots=True)
 class LinearCompletion:
-    """A completion with a commit order, and of how much of that each transaction sees."""
+    """Completion with a commit order, and optionally the prefix that each transaction sees."""
 
     completion: Completion
-    """Which transactions committed, and the version orders."""
+    """Committed transactions and version orders."""
     order: tuple[int, ...]
-    """The committed transactions, by number, as they come in ``co``."""
+    """Numbers of the committed transactions in the order of ``co``."""
     seen: tuple[int, ...] | None = None
-    """How many of these each of them sees, in that order; None: nothing is said of that."""
+    """Length of the prefix that each of them sees, in that order; None if there is no ``vis``."""
     versions: bool = False
-    """Whether the version orders are supposed besides."""
+    """True if the version orders are assumed as well."""
 
     @property
     def committed(self) -> frozenset[int]:
-        """The numbers of those that committed."""
+        """Numbers of the committed transactions."""
         return self.completion.committed
 
     def supposing(self) -> tuple[Reason, ...]:
-        """What is supposed of what nobody observed."""
+        """Return the assumptions about what nobody observed."""
         names = [f"T{number}" for number in self.order]
         found = [
             one
@@ -70,7 +70,7 @@ class LinearCompletion:
     def frame(
         self, *, reasons: bool = True, reads: bool = False, operations: bool = False
     ) -> Frame:
-        """The completion's frame with ``co``, and ``vis`` where each has a prefix."""
+        """Return the graph of the completion with ``co``, and ``vis`` if there are prefixes."""
         frame = self.completion.frame(reasons=reasons, reads=reads, operations=operations)
         place = {t.number: i for i, t in enumerate(self.completion.history.transactions)}
         first = [INITIAL] if frame.beside else []
@@ -99,10 +99,21 @@ class LinearCompletion:
 def linear_completions(
     history: ObservedHistory, spec: Spec, *, orders: bool = True
 ) -> Iterator[LinearCompletion]:
-    """Every completion with every commit order that the spec may suppose, and every choice of
-    prefixes if it binds these; at least one. ``orders`` False: one version order only, for who does
-    not look at it.
+    """Yield every completion with every commit order and choice of prefixes that the spec may use.
 
+    Yields at least one.
+
+    Parameters
+    ----------
+    history : ObservedHistory
+        History to complete.
+    spec : Spec
+        Spec with binders of ``co``, and perhaps ``vis``.
+    orders : bool
+        False uses one version order only, for specs that do not use it.
+
+    Examples
+    --------
     >>> from isolitmus.model.history import History
     >>> from isolitmus.specs.language.parser import read
     >>> spec = read('"A" with co from linearisations of wr empty co as alone', "a")
@@ -151,7 +162,7 @@ def linear_completions(
 
 
 def _asks(spec: Spec, name: str) -> list[CatExpr]:
-    """What an axiom asks a bound relation to have, as far as its form says so."""
+    """Return the relations that an axiom obviously requires a bound relation to contain."""
     bound = {binder.name for binder in spec.binders if binder.source != "versions"}
     found: list[CatExpr] = []
     for axiom in spec.demands:
@@ -165,7 +176,7 @@ def _asks(spec: Spec, name: str) -> list[CatExpr]:
 
 
 def _united(expr: CatExpr) -> list[CatExpr]:
-    """The parts of ``a | b | c``."""
+    """Return the parts of ``a | b | c``."""
     if isinstance(expr, Binary) and expr.op == "|":
         return _united(expr.left) + _united(expr.right)
     return [expr]
@@ -174,7 +185,7 @@ def _united(expr: CatExpr) -> list[CatExpr]:
 def _pairs(
     exprs: list[CatExpr], fold: Fold[Relation, int], completion: Completion
 ) -> set[tuple[int, int]]:
-    """The pairs of committed transactions in these relations, by number."""
+    """Return the pairs of committed transactions in these relations, by number."""
     numbers = [t.number for t in completion.history.transactions]
     n = len(numbers)
     found = (pair for expr in exprs for pair in fold.relation(expr).pairs())

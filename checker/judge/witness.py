@@ -1,6 +1,6 @@
 """Witnesses: shortest cycles, the base edges behind a pair of a relation, serial orders.
 
-Everything here is deterministic: among equally short answers the one with the smaller node numbers.
+All results are deterministic: among equally short answers the one with the smaller node numbers.
 """
 
 from __future__ import annotations
@@ -25,11 +25,21 @@ __all__ = ["Reasons", "joined_reasons", "serial_order", "shortest_cycle", "short
 
 
 def shortest_path(relation: Relation, start: int, end: int, among: int = -1) -> list[int]:
-    """The nodes of a shortest path of at least one step, both ends included; [] if there is none.
+    """Return the nodes of a shortest path of at least one step, both ends included.
 
-    Of the shortest it is the smallest in lexicographic order. ``among`` is the set of nodes, as a
-    bitset, that the path may use (default: all).
+    Of the shortest paths it is the lexicographically smallest; [] if there is none.
 
+    Parameters
+    ----------
+    relation : Relation
+        Edges.
+    start, end : int
+        Nodes; equal ones give a cycle.
+    among : int
+        Bitset of the nodes that the path may use; bit i stands for node i (default: all).
+
+    Examples
+    --------
     >>> shortest_path(Relation.of(4, [(0, 2), (0, 1), (1, 3), (2, 3)]), 0, 3)
     [0, 1, 3]
     """
@@ -52,8 +62,10 @@ def shortest_path(relation: Relation, start: int, end: int, among: int = -1) -> 
 
 
 def shortest_cycle(relation: Relation) -> list[int]:
-    """The nodes of a shortest cycle, its smallest node first; [] if the relation is acyclic.
+    """Return the nodes of a shortest cycle, its smallest node first; [] if the relation is acyclic.
 
+    Examples
+    --------
     >>> shortest_cycle(Relation.of(4, [(0, 1), (1, 2), (2, 0), (3, 2), (2, 3)]))
     [2, 3]
     """
@@ -69,10 +81,12 @@ def shortest_cycle(relation: Relation) -> list[int]:
 
 
 def serial_order(n: int, orders: Sequence[Relation]) -> list[int]:
-    """All nodes in an order that respects the relations, each time the smallest node that can.
+    """Return all nodes in a topological order of the relations, smallest possible node first.
 
-    The relations are acyclic one by one; if their union is not, the first alone is respected.
+    Each relation must be acyclic; if their union is not, only the first one is respected.
 
+    Examples
+    --------
     >>> serial_order(3, [Relation.of(3, [(2, 0)])])
     [1, 2, 0]
     """
@@ -84,16 +98,16 @@ def serial_order(n: int, orders: Sequence[Relation]) -> list[int]:
 
 
 class Reasons:
-    """Why a pair is in the relation of an expression: the base edges that put it there.
+    """Base edges that put a pair into the relation of an expression.
 
-    A union gives the reason of its first operand that has the pair, a composition goes through the
-    smallest node in between, a closure takes a shortest path, a difference gives the reason of its
-    left side, ``[S]`` and the reflexive part of ``r?`` give none. An intersection of two single
+    A union gives the reason of its first operand that has the pair; a composition goes through the
+    smallest node in between; a closure takes a shortest path; a difference gives the reason of its
+    left side. ``[S]`` and the reflexive part of ``r?`` give none. An intersection of two single
     edges is one edge with both names and both reasons (``unseen & adds-meets-reads``); else it
-    gives the shorter of the two. An edge that is followed backwards has ``^-1`` after its name.
+    gives the shorter of the two. An edge that is followed backward has ``^-1`` after its name.
 
-    Where the way from one transaction to another passes through reads, it is one edge: its kind is
-    the way as an expression, ``rival & (wr ; in^-1) ; rf^-1``, its reason what each step adds.
+    A path between transactions that passes through reads is one edge. Its kind is the path as an
+    expression, ``rival & (wr ; in^-1) ; rf^-1``; its reason is made of those of its steps.
     """
 
     def __init__(
@@ -105,10 +119,10 @@ class Reasons:
         self._reads = frozenset(frame.nodes[frame.transactions + 1 :])
 
     def edges(self, expr: CatExpr, i: int, j: int) -> tuple[Edge, ...]:
-        """The edges that lead from i to j, each one's end the next one's start.
+        """Return a path of edges from i to j.
 
-        A pair that no edge is needed for, such as one of ``[S]``, gives a single edge with the
-        expression for its kind.
+        A pair that needs no edge, such as one of ``[S]``, gives a single edge with the expression
+        as its kind.
         """
         found = _through(self._why(expr, i, j), self._reads)
         return found or (Edge(self._frame.nodes[i], self._frame.nodes[j], str(expr), Reason()),)
@@ -156,7 +170,7 @@ def _both(left: tuple[Edge, ...], right: tuple[Edge, ...]) -> tuple[Edge, ...]:
 
 
 def _met(left: tuple[Edge, ...], right: tuple[Edge, ...]) -> tuple[Edge, ...]:
-    """Two ways from or to one read as one edge: both hold of it, so both are told."""
+    """Return two paths from or to one read as one edge with the reasons of both."""
     if not left or not right:
         return left or right
     one, other = _joined(left), _joined(right)
@@ -165,7 +179,7 @@ def _met(left: tuple[Edge, ...], right: tuple[Edge, ...]) -> tuple[Edge, ...]:
 
 
 def _through(edges: tuple[Edge, ...], reads: frozenset[str]) -> tuple[Edge, ...]:
-    """The edges, those one after another joined that meet in a read."""
+    """Return the edges with consecutive ones joined if they meet in a read."""
     ways: list[tuple[Edge, ...]] = []
     for edge in edges:
         if ways and edge.source in reads:
@@ -183,14 +197,16 @@ def _joined(way: tuple[Edge, ...]) -> Edge:
 
 
 def joined_reasons(kind: str, reasons: Iterable[Reason]) -> Reason:
-    """Several reasons as one of a kind, each once; a single one as it is."""
+    """Return several reasons as one of a kind, each once; a single one is returned as it is."""
     parts = tuple(dict.fromkeys(filter(None, reasons)))
     return Reason.of(kind, parts=parts) if len(parts) > 1 else Reason() if not parts else parts[0]
 
 
 def _of_way(way: tuple[Edge, ...]) -> Reason:
-    """The reasons of a way through reads. That a read is in its transaction goes without saying;
-    what a read took instead, the way back from it, is said to be so.
+    """Return the reason of a path through reads.
+
+    The membership of a read in its transaction is left out. A step back along rf is marked: it is
+    what the read saw instead.
     """
     steps = tuple(
         (edge.reason, edge.kind == "rf^-1")
@@ -211,9 +227,7 @@ def _turned(edge: Edge) -> Edge:
 
 
 def _topological(relation: Relation) -> list[int]:
-    """The nodes in an order that respects the relation, smallest first; short of those on
-    cycles.
-    """
+    """Return the nodes in topological order, smallest first, without those on or behind cycles."""
     waiting = [0] * relation.size
     for row in relation.rows:
         for j in bits(row):

@@ -1,1 +1,1 @@
-"""Boolean circuits, specs as circuits, refutations that other programs can check."""
+"""Boolean circuits, specs as circuits, and refutations that other programs can check."""

@@ -1,8 +1,8 @@
-"""The SMT reading of specs: a circuit that says whether symbolic frames satisfy a spec.
+"""Circuit semantics of specs: clauses that say whether symbolic graphs satisfy a spec.
 
-To admit, ``acyclic`` is a rank for each node that every edge raises, here as a total order; to
-forbid, it is a non-empty set of nodes in which each has a successor inside. Both speak only of
-nodes that could be on a cycle at all.
+To admit, ``acyclic`` is encoded as a rank of each node that every edge raises, here a total order.
+To forbid, it is encoded as a non-empty set of nodes each of which has a successor inside. Both are
+restricted to nodes that can be on a cycle.
 """
 
 from __future__ import annotations
@@ -21,8 +21,10 @@ __all__ = ["assert_admitted", "assert_forbidden"]
 
 
 def assert_admitted(gates: Gates, frames: Matrices[int], spec: Spec) -> None:
-    """Add clauses: the frame satisfies every axiom of the spec, which is silent on nothing in it.
+    """Add clauses: the graph satisfies every axiom of the spec, without a silence.
 
+    Examples
+    --------
     >>> from isolitmus.checker.solver.circuits import Gates
     >>> from isolitmus.checker.judge.matrix_semantics import Matrices
     >>> from isolitmus.checker.solver.circuits import Solver
@@ -51,8 +53,9 @@ def assert_admitted(gates: Gates, frames: Matrices[int], spec: Spec) -> None:
 
 
 def assert_forbidden(gates: Gates, frames: Matrices[int], spec: Spec, *, unless: int = -1) -> None:
-    """Add clauses: the frame breaks some axiom of the spec, whatever it is silent on, or ``unless``
-    holds.
+    """Add clauses: the graph breaks some axiom of the spec, or ``unless`` holds.
+
+    Silences of the spec do not matter.
     """
     fold = Fold(frames, spec.definitions)
     broken: list[int] = [unless]
@@ -69,7 +72,7 @@ def assert_forbidden(gates: Gates, frames: Matrices[int], spec: Spec, *, unless:
 
 
 def _knots(relation: BooleanMatrix[int]) -> list[list[int]]:
-    """The groups of nodes among which there could be a cycle (strongly connected components)."""
+    """Return the strongly connected components of possible edges that can contain a cycle."""
     n = len(relation)
     plus = Relation.of(n, [(i, j) for i, row in enumerate(relation) for j in row]).plus()
     knots: list[list[int]] = []
@@ -89,7 +92,7 @@ def _rank(gates: Gates, relation: BooleanMatrix[int], nodes: list[int]) -> None:
 
 
 def _cycle(gates: Gates, relation: BooleanMatrix[int], nodes: list[int]) -> int:
-    """A literal that implies a cycle among these nodes."""
+    """Return a literal that implies a cycle among these nodes."""
     cycle = gates.new()
     inside = {i: gates.new() for i in nodes}
     gates.add(-cycle, *inside.values())

@@ -1,14 +1,11 @@
-"""Boolean circuits as clauses, and Z3 behind them.
-
-Boolean circuits as clauses: what a symbolic search is made of before a solver sees it.
+"""Boolean circuits as clauses, and Z3 as the solver behind them.
 
 A literal is a non-zero integer, negative if negated, as in DIMACS. Gates fold constants and are
-made once: the same conjunction asked for twice is the same literal.
+hashed: the same conjunction asked for twice is the same literal.
 
-Z3 behind clauses: the one place that knows the solver, which has no types.
-
-The circuits are propositional, so Z3's solver for finite domains gets them as DIMACS text, which it
-reads many times faster than it takes terms from Python.
+This is the one module that knows Z3, which has no types. The circuits are propositional, so Z3's
+solver for finite domains gets them as DIMACS text, which it reads many times faster than terms from
+Python.
 """
 
 from __future__ import annotations
@@ -27,8 +24,10 @@ __all__ = ["Gates", "Model", "Solver", "ask_solver"]
 
 
 class Gates:
-    """A growing set of clauses over numbered variables; literal 1 is true.
+    """Growing set of clauses over numbered variables; literal 1 is true.
 
+    Examples
+    --------
     >>> gates = Gates()
     >>> a, b = gates.new(), gates.new()
     >>> gates.conj([a, gates.true]) == a, gates.conj([a, -a]) == gates.false
@@ -46,12 +45,12 @@ class Gates:
         self._made: dict[tuple[int, ...], int] = {}
 
     def new(self) -> int:
-        """A fresh variable."""
+        """Return a fresh variable."""
         self.variables += 1
         return self.variables
 
     def add(self, *clause: int) -> None:
-        """One of these literals holds."""
+        """Add the clause that one of these literals holds."""
         if 1 not in clause:
             self.clauses.append(clause or (self.false,))
 
@@ -59,7 +58,7 @@ class Gates:
         return -a
 
     def both(self, a: int, b: int) -> int:
-        """The conjunction of two literals."""
+        """Return the conjunction of two literals."""
         if a in {b, 1}:
             return b
         if b == 1:
@@ -74,7 +73,7 @@ class Gates:
         return made
 
     def conj(self, literals: Iterable[int]) -> int:
-        """The conjunction of any number of literals."""
+        """Return the conjunction of any number of literals."""
         parts = set(literals)
         parts.discard(1)
         if len(parts) < 2:
@@ -92,18 +91,21 @@ class Gates:
         return made
 
     def disj(self, literals: Iterable[int]) -> int:
-        """The disjunction of any number of literals."""
+        """Return the disjunction of any number of literals."""
         return -self.conj([-literal for literal in literals])
 
     def one_of(self, literals: list[int]) -> None:
-        """Exactly one of these literals holds."""
+        """Add clauses: exactly one of these literals holds."""
         self.add(*literals)
         for k, a in enumerate(literals):
             for b in literals[k + 1 :]:
                 self.add(-a, -b)
 
     def order(self, n: int) -> list[list[int]]:
-        """A total order on n things that the solver may choose: ``order[i][j]``, i before j."""
+        """Return literals of a total order of n things, chosen by the solver.
+
+        ``order[i][j]`` is true if i precedes j.
+        """
         before = [[self.false] * n for _ in range(n)]
         for i in range(n):
             for j in range(i + 1, n):
@@ -117,9 +119,13 @@ class Gates:
         return before
 
     def at_least(self, literals: list[int], most: int) -> list[int]:
-        """``result[c]``: at least c + 1 of the literals hold, for c + 1 up to ``most``; a counter
-        that follows from the literals (Sinz, Towards an optimal CNF encoding, CP 2005).
+        """Return counter literals: ``result[c]`` says that at least c + 1 of the literals hold.
 
+        For c + 1 up to ``most``. The counter is a function of the literals (Sinz, Towards an
+        optimal CNF encoding, CP 2005).
+
+        Examples
+        --------
         >>> gates = Gates()
         >>> gates.at_least([gates.true, gates.false, gates.true], 3)
         [1, 1, -1]
@@ -134,10 +140,14 @@ class Gates:
 
 
 def ask_solver(solver: Any, assumptions: Sequence[Any] = (), budget: Budget | None = None) -> str:
-    """What one of Z3's solvers says: sat, unsat, or unknown, if it has a limit of its own.
+    """Return the answer of a Z3 solver: sat, unsat, or unknown if it has a limit of its own.
 
-    KeyboardInterrupt at a Ctrl-C, which Z3 catches itself and takes for an unknown; a Limit once
-    the budget is spent, also if that happens meanwhile.
+    Raises
+    ------
+    KeyboardInterrupt
+        At a Ctrl-C, which Z3 catches itself and reports as unknown.
+    Limit
+        If the budget is spent, also while the solver runs.
     """
     import z3
 
@@ -150,7 +160,8 @@ def ask_solver(solver: Any, assumptions: Sequence[Any] = (), budget: Budget | No
         if "cancel" in str(problem) or "interrupt" in str(problem):
             raise KeyboardInterrupt from None
         raise
-    finally:  # Z3 gives Python its handler back with signal(), and later waits would not hear a Ctrl-C
+    finally:
+        # Z3 restores Python's handler with signal(), which makes later waits ignore a Ctrl-C.
         signal.siginterrupt(signal.SIGINT, True)
     if said == "unknown" and "interrupt" in solver.reason_unknown():
         raise KeyboardInterrupt
@@ -158,9 +169,7 @@ def ask_solver(solver: Any, assumptions: Sequence[Any] = (), budget: Budget | No
 
 
 class Model:
-    """An assignment of the variables, read when asked; through Z3's C interface, for it is asked
-    often.
-    """
+    """Assignment of the variables, read on demand through Z3's C interface, which is faster."""
 
     def __init__(self, solver: Solver) -> None:
         self._model = solver.z3.model()
@@ -177,10 +186,12 @@ class Model:
 
 
 class Solver:
-    """A solver that keeps up with the clauses of some gates, incrementally.
+    """Incremental solver that follows the clauses of some gates.
 
-    A check raises a Limit once the ``budget`` is spent.
+    A check raises a Limit if the ``budget`` is spent.
 
+    Examples
+    --------
     >>> from isolitmus.checker.solver.circuits import Gates
     >>> gates = Gates()
     >>> a, b = gates.new(), gates.new()
@@ -204,7 +215,7 @@ class Solver:
         self._declarations: dict[int, Any] = {}
 
     def check(self, assumptions: Sequence[int] = ()) -> Model | None:
-        """A model in which the assumptions hold, or None if there is none."""
+        """Return a model in which the assumptions hold, or None if there is none."""
         self._load()
         said = ask_solver(self.z3, [*map(self._literal, assumptions)], self._budget)
         if said == "unknown":
@@ -212,7 +223,7 @@ class Solver:
         return Model(self) if said == "sat" else None
 
     def declaration(self, variable: int) -> Any:
-        """Z3's declaration of a variable."""
+        """Return Z3's declaration of a variable."""
         if variable not in self._declarations:
             self._declarations[variable] = self._literal(variable).decl().ast
         return self._declarations[variable]

@@ -1,9 +1,4 @@
-"""Refutations and certificates: what a solver refuted, for other programs to check.
-
-Questions that a solver found to have no answer, as texts that other programs can see through.
-
-Certificates: what a solver has refuted, written out for programs that are not ours to look at anew.
-"""
+"""Refutations and certificates: unsatisfiable questions as files that other programs can check."""
 
 from __future__ import annotations
 
@@ -24,8 +19,10 @@ __all__ = ["Certificate", "Refutation", "refute_clauses"]
 
 @dataclass(frozen=True, eq=False)
 class Refutation:
-    """A question without an answer, and what that says.
+    """Question without an answer, with its meaning and a proof.
 
+    Examples
+    --------
     >>> from isolitmus.checker.solver.circuits import Gates
     >>> gates = Gates()
     >>> a = gates.new()
@@ -37,28 +34,32 @@ class Refutation:
     """
 
     name: str
-    """Of its files."""
+    """Base name of its files."""
     says: str
-    """What it says that there is no answer."""
+    """Meaning of the fact that there is no answer."""
     form: Literal["cnf", "smt2"]
-    """The language: clauses in DIMACS, with a proof in DRAT, or SMT-LIB."""
+    """Language: clauses in DIMACS with a proof in DRAT, or SMT-LIB."""
     _texts: Callable[[], tuple[str, ...]]
 
     @property
     def text(self) -> str:
-        """The question."""
+        """Text of the question."""
         return self._texts()[0]
 
     @property
     def checked(self) -> str:
-        """A command that looks at it anew."""
+        """Command that checks it independently."""
         if self.form == "cnf":
             return f"drat-trim {self.name}.cnf {self.name}.drat"
         return f"cvc5 --full-saturate-quant {self.name}.smt2"
 
     def files(self) -> Iterator[tuple[str, str]]:
-        """The question and, of clauses, the proof: a name and a text each. Disagreement if a second
-        solver, which is to prove it, finds an answer.
+        """Yield name and text of the question and, for clauses, of the proof.
+
+        Raises
+        ------
+        Disagreement
+            If a second solver, which is to prove it, finds an answer.
         """
         mark = "c" if self.form == "cnf" else ";"
         question, *proof = self._texts()
@@ -70,8 +71,20 @@ class Refutation:
 def refute_clauses(
     name: str, says: str, gates: Gates, apart: Mapping[tuple[int, ...], str] | None = None
 ) -> Refutation:
-    """The clauses of gates as they are now, of which a solver says that no model has them, but for
-    those that are left out by a clause each, ``apart``, with what it is.
+    """Return the refutation of the current clauses of some gates.
+
+    A solver must have found them, with ``apart``, unsatisfiable.
+
+    Parameters
+    ----------
+    name : str
+        Base name of the files.
+    says : str
+        Meaning of the refutation.
+    gates : Gates
+        Circuit with the clauses.
+    apart : mapping of clause to str, optional
+        Additional clauses that exclude known models, each with a description.
     """
     variables, clauses = gates.variables, tuple(gates.clauses)
     return Refutation(
@@ -85,7 +98,7 @@ def _proved(
     clauses: tuple[tuple[int, ...], ...],
     words: Mapping[tuple[int, ...], str],
 ) -> tuple[str, str]:
-    """The clauses in DIMACS and a proof in DRAT, by a solver that is not the one which said so."""
+    """Return the clauses in DIMACS and a proof in DRAT, by a second, independent solver."""
     from pysat.solvers import Solver
 
     with Solver(name="glucose4", bootstrap_with=clauses, with_proof=True) as solver:
@@ -114,23 +127,21 @@ CHECKS = {
 
 @dataclass(frozen=True, slots=True)
 class Certificate:
-    """A claim, the questions by whose having no answer it holds, and what there is to trust
-    besides.
-    """
+    """Claim, the refutations that prove it, and what must be trusted besides."""
 
     name: str
-    """Of its folder."""
+    """Name of its folder."""
     claim: str
-    """What holds, in a sentence."""
+    """Claim, as a sentence."""
     refutations: tuple[Refutation, ...]
-    """The questions."""
+    """Refutations that prove it."""
     trusted: tuple[str, ...]
-    """What no other program sees from the files, a clause each."""
+    """Premises that no other program can check from the files, a clause each."""
     specs: tuple[Spec, ...] = ()
-    """Whose texts the claim is about."""
+    """Specs that the claim is about."""
 
     def files(self) -> Iterator[tuple[str, str]]:
-        """All files of the folder, a name and a text each; README.md says what the others mean."""
+        """Yield name and text of each file of the folder; README.md explains the others."""
         yield "README.md", "\n".join(self._readme()) + "\n"
         for one in self.refutations:
             yield from one.files()

@@ -1,1 +1,1 @@
-"""Every candidate of a scope counted."""
+"""Sweeps: exact counts of all candidates of a scope."""

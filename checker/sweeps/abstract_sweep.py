@@ -1,10 +1,10 @@
-"""The verb ``sweep`` of the abstract universe: how many histories each level admits, exactly.
+"""Sweep of the abstract search space: exact number of histories that each level admits.
 
-Counted are histories of n transactions over k keys, as ``checker.universes.abstract`` has them:
-each transaction does something, and reads and writes each key at most once, reads first.
-Transactions and keys have names: two histories that differ in these alone count as two. Sessions
-are runs of transactions, one after another, and vary if a level looks at them; so does who aborted.
-The order of reads counts if a level looks at it.
+Histories have n transactions over k keys, as in ``checker.universes.abstract``: each transaction
+does something, and reads and writes each key at most once, reads first. Transactions and keys have
+names: two histories that differ only in these count as two. Sessions are runs of consecutive
+transactions. They vary if a level uses them, as does the set of aborted transactions. The order of
+reads counts if a level uses it.
 """
 
 from __future__ import annotations
@@ -41,31 +41,30 @@ if TYPE_CHECKING:
 __all__ = ["MOST", "AbstractSweep", "askable_levels", "sweep_abstract"]
 
 MOST = 5
-"""The most transactions: of six over two keys there are more than anybody counts one by one."""
+"""Maximal number of transactions; with six over two keys there are too many histories to count."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class AbstractSweep(TextResult, Tabular):
-    """How many histories of so many transactions each level admits."""
+    """Numbers of histories that each level admits."""
 
     transactions: int
-    """How many each has."""
+    """Number of transactions of each history."""
     keys: int
-    """How many keys there are."""
+    """Number of keys."""
     vary: Variation
-    """Whether sessions and aborts vary."""
+    """Variation of sessions and aborts."""
     histories: int
-    """How many there are; if it ended before its end, how many were counted."""
+    """Number of histories; if the sweep was ended, of those counted."""
     admitted: dict[str, int]
-    """Of these, what each level admits, by its name."""
+    """Number of these histories that each level admits, by name of the level."""
     seconds: float
-    """What it took."""
     ended: str | None = None
-    """What ended it before all were counted, if something did."""
+    """Reason why the sweep ended before all were counted; None if it did not."""
 
     @property
     def records(self) -> Records:
-        """What each level admits, a row each."""
+        """Number of admitted histories, one row per level."""
         whole = (self.transactions, self.keys, self.histories)
         return Records(
             ("transactions", "keys", "histories", "level", "admitted"),
@@ -73,7 +72,7 @@ class AbstractSweep(TextResult, Tabular):
         )
 
     def to_json(self) -> dict[str, object]:
-        """The counts as docs/interface.md, 6, has them."""
+        """Return the counts in the format of docs/interface.md, 6."""
         return {
             "scope": "abstract",
             "transactions": self.transactions,
@@ -88,8 +87,10 @@ class AbstractSweep(TextResult, Tabular):
 
 
 def askable_levels() -> list[Spec]:
-    """The levels that ship and that histories without a table can be asked for.
+    """Return the shipped levels that apply to histories without a table.
 
+    Examples
+    --------
     >>> "serializable" in [level.name for level in askable_levels()]
     True
     """
@@ -111,13 +112,35 @@ def sweep_abstract(
     budget: Budget | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> AbstractSweep:
-    """Count the histories of so many transactions over so many keys, and those that each level
-    admits.
+    """Count the histories of n transactions over k keys, and those that each level admits.
 
-    ``sessions``, ``aborts``: whether these may vary. Once the ``budget`` is spent, what was counted
-    until then. IsolitmusError for a level that histories cannot be asked for, or more than can be
-    counted.
+    Parameters
+    ----------
+    levels : sequence of SpecLike
+        Specs, names or paths.
+    transactions : int
+        Number of transactions, 1 to MOST.
+    keys : int
+        Number of keys.
+    sessions, aborts : bool
+        Whether these may vary; they do if a level uses them.
+    budget : Budget, optional
+        Limits of time and memory. Once spent, the result has what was counted until then.
+    progress : callable, optional
+        Called with the number of histories counted so far.
 
+    Returns
+    -------
+    AbstractSweep
+        Counts by level.
+
+    Raises
+    ------
+    IsolitmusError
+        For a level that does not apply to such histories, or too many transactions or keys.
+
+    Examples
+    --------
     >>> done = sweep_abstract(["serializable", "snapshot-isolation"], 2, aborts=False)
     >>> done.histories, done.admitted
     (1188, {'serializable': 625, 'snapshot-isolation': 633})

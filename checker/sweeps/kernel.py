@@ -1,18 +1,17 @@
-"""The kernel of sweeps: every candidate of a scope counted, prefixes shared.
+"""Sweep kernel: count all candidates of a scope, with shared prefixes and pruning by protocols.
 
-Every candidate of a scope counted: prefixes shared, what no protocol admits never extended.
+A candidate is a path of commits, each a statement and the version that it read. The effect of a
+commit is memoized by the state it ran on, the relations of two commits by their effects, and the
+verdicts of specs on all of them by these numbers, so that a step is a few look-ups.
 
-A candidate is walked as a path of commits, each a statement and the version that it read. What
-comes of a commit is remembered by the state it ran on, what two commits have with each other by
-their effects, and what specs say of all of them by these numbers, so that a step is a few look-ups.
-Serial orders are executed, on remembered rows, for those candidates only whose conflicts have a
-cycle (or go against the log): in all others the order of the conflicts (or the log) explains every
-version (docs/semantics.md, Theorems 1 and 3). A last commit that has seen all the others is not
-carried out: what is said of them is said of it, too (Theorem 13). Specs are judged on whole
-candidates; a prefix is given up only for protocols under which more commits never help. A protocol
-that is silent on something is two: with its silences as axioms, and without them.
+Serial orders are executed, on memoized rows, only for candidates whose conflicts have a cycle, or
+contradict the log. In all others the order of the conflicts (or the log) explains every version
+(docs/semantics.md, Theorems 1 and 3). A last commit that has seen all the others is not executed:
+every verdict on the others also holds with it (Theorem 13).
 
-Serial orders by memory: every transition between tables is worked out once.
+Specs judge whole candidates. A prefix is pruned only by protocols under which further commits never
+make an inadmissible prefix admissible. A protocol with silences is counted twice: with its silences
+as axioms, and without them.
 """
 
 from __future__ import annotations
@@ -44,21 +43,21 @@ if TYPE_CHECKING:
 __all__ = ["LOG_ORDER", "SOME_ORDER", "Kernel", "SerialTables", "TableSteps", "WriterAt"]
 
 WriterAt = tuple[int, int]
-"""A statement of the scope by its number, and the commit position that it has."""
+"""Number of a statement of the scope, and its commit position."""
 
 
 class TableSteps(Protocol):
-    """Tables by numbers, as states (``Space``) or as rows alone (``RowContents``)."""
+    """Tables by number, as states (``Space``) or as rows alone (``RowContents``)."""
 
     def step(self, tables: int, k: int, position: int, /) -> int | None:
-        """The tables after statement k at a commit position; None if it fails."""
+        """Return the tables after statement k at a commit position; None if it fails."""
 
     def bag(self, tables: int, /) -> int:
-        """The number of the tables as bags of rows."""
+        """Return the number of the tables as bags of rows."""
 
 
 class SerialTables:
-    """What serial orders of writers give, one after another from the tables at the ``start``."""
+    """Memoized results of serial orders of writers from the tables at ``start``."""
 
     def __init__(self, steps: TableSteps, start: int) -> None:
         self.steps = steps
@@ -67,14 +66,14 @@ class SerialTables:
         self._ends: dict[tuple[WriterAt, ...], int | None] = {(): start}
 
     def end(self, order: tuple[WriterAt, ...]) -> int | None:
-        """The tables that writers in this order lead to; None if one of them fails."""
+        """Return the tables after the writers in this order; None if one of them fails."""
         if order not in self._ends:
             before = self.end(order[:-1])
             self._ends[order] = None if before is None else self.steps.step(before, *order[-1])
         return self._ends[order]
 
     def bags(self, writers: tuple[WriterAt, ...]) -> frozenset[int]:
-        """The tables, as bags, that some order of the writers gives."""
+        """Return the tables, as bags, that some order of the writers produces."""
         known = self._bags.get(writers)
         if known is None:
             known = frozenset(self.steps.bag(end) for end in self._any(writers))
@@ -82,7 +81,10 @@ class SerialTables:
         return known
 
     def _any(self, writers: tuple[WriterAt, ...]) -> frozenset[int]:
-        """What some order of the writers leads to: whoever comes last, after the others."""
+        """Return the tables that some order of the writers produces.
+
+        Each writer is tried as the last one, after all orders of the others.
+        """
         known = self._anyhow.get(writers)
         if known is None:
             ends = (
@@ -94,13 +96,14 @@ class SerialTables:
         return known
 
     def gives(self, writers: tuple[WriterAt, ...], tables: int) -> bool:
-        """Whether the writers in this order give some tables."""
+        """Return whether the writers in this order produce the tables, compared as bags of rows."""
         end = self.end(writers)
         return end is not None and self.steps.bag(end) == self.steps.bag(tables)
 
     def explain(self, writers: tuple[WriterAt, ...], versions: Sequence[int]) -> bool:
-        """Whether at every version some order of the writers so far gives the tables: ``writers``
-        by position, ``versions`` the tables at each from 0.
+        """Return whether, at every version, some order of the writers so far produces the tables.
+
+        ``writers`` are sorted by position; ``versions`` are the tables of each version, from 0.
         """
         count = 0
         for version, tables in enumerate(versions):
@@ -114,20 +117,23 @@ class SerialTables:
 SOME_ORDER = read('"Some order" acyclic wr | ww | rw as order', "sweep: some order")
 LOG_ORDER = read('"The order of the log" acyclic wr | ww | rw | log as order', "sweep: log order")
 MOST = 200_000
-"""After a shard with so many states known, or four times as many contents, all is forgotten; counts
-stay. That is about half a gigabyte.
+"""Number of known states, plus a quarter of the known contents, after which a shard ends with
+clearing the memos; counts stay. That is about half a gigabyte.
 """
 
 
 class _View(NamedTuple):
-    """Protocols that record the same commits, by their bits, and what they and the levels say."""
+    """Protocols that record the same commits, as a bit mask, with their judge.
+
+    Bit b of ``protocols`` stands for ``Kernel.protocols[b]``. The judge also has the levels.
+    """
 
     protocols: int
     judge: Judge
 
 
 class _ViewPrefix(NamedTuple):
-    """A prefix as one view has it: its commits, and whether some of them are a fork."""
+    """Prefix in one view: its commits, and whether two of them overwrote one row version."""
 
     view: _View
     commits: tuple[int, ...]
@@ -136,15 +142,31 @@ class _ViewPrefix(NamedTuple):
 
 
 class Kernel:
-    """Counts the candidates of a scope with n writers under protocols and levels, shard by shard.
-    ``check`` is called again and again meanwhile, and may end it. With ``kinds`` what levels forbid
-    is counted by its kind, too.
+    """Counter of the candidates of a scope with n writers under protocols and levels.
 
+    Parameters
+    ----------
+    scope : Scope
+        Statements and initial tables.
+    n : int
+        Number of writers of a candidate.
+    protocols, levels : sequence of Spec
+        Specs to count under.
+    kinds : bool
+        Whether forbidden candidates are also counted by kind.
+
+    Notes
+    -----
+    ``check`` is called before each step and may raise to end the count.
+
+    Examples
+    --------
     >>> from isolitmus.checker.sweeps.tally import make_shards
     >>> from isolitmus.specs import scope, spec
     >>> asked, judged = [spec("delta-serializable")], [spec("log-serializable")]
     >>> kernel = Kernel(scope("two-partitions"), 2, asked, judged)
-    >>> sum(kernel.count(shard).of["delta-serializable"].admitted for shard in make_shards(kernel.scope, 2))
+    >>> counts = [kernel.count(shard) for shard in make_shards(kernel.scope, 2)]
+    >>> sum(tallies.of["delta-serializable"].admitted for tallies in counts)
     94
     """
 
@@ -174,7 +196,7 @@ class Kernel:
         self._begin()
 
     def count(self, shard: Shard) -> Tallies:
-        """The counts of one shard."""
+        """Return the counts of one shard."""
         contents = 0 if self.contents is None else len(self.contents)
         if len(self.space.databases) + contents // 4 > MOST:
             self._begin()
@@ -201,7 +223,8 @@ class Kernel:
                     else:
                         tally.silent += prefix.count
             prefix.forget()
-        for protocol in self.reticent:  # what it does not forbid, but for what it admits
+        # So far ``silent`` counts what the protocol without its silences admits.
+        for protocol in self.reticent:
             tallies.of[protocol.name].silent -= tallies.of[protocol.name].admitted
         return tallies
 
@@ -237,7 +260,7 @@ class Kernel:
                 if self.kinds:
                     tally.sort(level.name, view.judge.kind(prefix, b), prefix.count, first)
 
-    # One step: what may come after a prefix
+    # One step: extensions of a prefix
 
     def _extend(self, lines: list[_ViewPrefix], vocabulary: int) -> None:
         self.check()
@@ -271,7 +294,7 @@ class Kernel:
                 self.choices.pop()
 
     def _last(self, line: _ViewPrefix, vocabulary: int) -> None:
-        """The last step of one view: the same as above, where most candidates are."""
+        """Count the last step of one view: `_extend` inlined, where most candidates are."""
         view, commits, prefix, _ = line
         versions = self.n
         if self.contents is not None and self.ignored:
@@ -318,8 +341,10 @@ class Kernel:
                         self.choices.pop()
 
     def _latecomers(self, line: _ViewPrefix, vocabulary: int, contents: RowContents) -> None:
-        """The last step where the commit has seen all others: specs say of it what they said before
-        it (``ignored``), and an order that explained the others does so with it at their end.
+        """Count last commits that have seen all others, without executing them.
+
+        Specs say of them what they say of the prefix (``ignored``). An order that explains the
+        others also does with the last commit at its end.
         """
         view, _, prefix, _ = line
         position, state = self.n, self.states[-1]
@@ -365,7 +390,7 @@ class Kernel:
             self.choices.pop()
 
     def _options(self, state: int, position: int) -> list[int]:
-        """For each statement what comes of it on a state: a commit, IDLE or FAILS."""
+        """Return, for each statement on a state, its commit number, IDLE or FAILS."""
         known = self.options.get((state, position))
         if known is None:
             found = self.space.options(state, position)
@@ -374,7 +399,7 @@ class Kernel:
         return known
 
     def _fails(self, k: int, version: int, position: int) -> None:
-        """Count all candidates that begin like this."""
+        """Count all candidates with this failing prefix."""
         self.failed += count_continuations(len(self.scope.statements), position, self.n)
         if self.failure is None:
             done = self.space.done[self.space.run(self.states[version], k, position)]
@@ -387,9 +412,7 @@ class Kernel:
             )
 
     def _grown(self, line: _ViewPrefix, number: int, version: int) -> _ViewPrefix | None:
-        """A prefix with one commit more, as one view has it; None if no protocol of it admits
-        that.
-        """
+        """Return a prefix extended by a commit, in one view; None if no protocol admits it."""
         view, commits, prefix, forked = line
         if self.scope.noops == "keep" and self._unrecorded(view, number >> 1):
             number = commit_number(number >> 1, recorded=False)
@@ -419,7 +442,7 @@ class Kernel:
         return _ViewPrefix(view, (*commits, number), longer, forked)
 
     def _unrecorded(self, view: _View, effect: int) -> bool:
-        """Whether a protocol does not record a commit (which is a matter of its sets alone)."""
+        """Return whether a protocol does not record a commit; this depends on its sets alone."""
         protocol = self.protocols[view.protocols.bit_length() - 1]
         done = self.space.done[effect]
         key = protocol.name, done.footing
@@ -457,15 +480,16 @@ class Kernel:
             prefix.unexplained += 1
 
     def _versions(self) -> list[int]:
-        """The tables at each version before the last, as ``orders`` has them."""
+        """Return the tables at each version before the last, as numbers of ``orders``."""
         states = self.states[: self.n]
         return states if self.contents is None else list(map(self.contents.of, states))
 
     def _tables(self, last: int, *, forked: bool) -> int:
-        """The tables after the last effect of a candidate, as ``orders`` has them."""
+        """Return the tables after the last effect of a candidate, as a number of ``orders``."""
         state = self.states[self.n - 1]
         if self.contents is None:
             return self.space.after(state, last)
-        if forked:  # it writes rows that are gone, or are there twice
+        # A forked commit writes rows that are gone, or that are there twice.
+        if forked:
             return self.contents.of(self.space.after(state, last))
         return self.contents.after(self.contents.of(state), last)

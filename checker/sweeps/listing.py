@@ -1,10 +1,9 @@
-"""Every candidate of a scope one by one, with all of its transactions committed, whatever a
-protocol says.
+"""Listing of all candidates of a scope, with all of their transactions committed.
 
-Where the kernel counts what protocols admit and drops all else, nobody is left out here: each
-candidate has its effects, the state at each version, the frame of its commits, and the serial
-orders that give its tables. What comes of a commit, what a frame is to each spec, and which orders
-give which tables are worked out once, by their numbers (``space``, ``pairs``, ``orders``).
+The kernel counts what protocols admit and drops the rest; a listing keeps every candidate, whatever
+protocols say. Each has its effects, the state at each version, the dependency graph of its commits,
+and the serial orders that produce its tables. Effects, verdicts on graphs, and serial orders are
+memoized by number (``space``, ``pairs``, ``orders``).
 """
 
 from __future__ import annotations
@@ -45,86 +44,91 @@ __all__ = [
 ]
 
 DEPENDENCIES = ("wr", "ww", "rw")
-"""The relations of a frame that are listed."""
+"""Relations of a dependency graph that are listed."""
 MOST = 200_000
-"""After a shard with so many states known all is forgotten."""
+"""Number of known states after which a shard ends with clearing the memos."""
 RowCodes = tuple[int, ...]
 
 
 class StopReason(NamedTuple):
-    """How a protocol ends an execution."""
+    """Reason why a protocol ends an execution."""
 
     position: int
-    """Whose commit it is that fails, from 1."""
+    """Commit position, from 1, of the commit that fails."""
     by: int | None
-    """Which earlier commit that is for; None: for none of them alone."""
+    """Position of the earlier commit that it conflicts with; None if it is none of them alone."""
     exception: str
-    """What the transaction gets, or the axiom that has no exception."""
+    """Exception of the transaction, or the name of the axiom if it has no exception."""
     silent: bool = False
-    """The protocol does not say what happens there: ``exception`` names what it is silent on."""
+    """True if the protocol does not define the outcome; ``exception`` then names its silence."""
 
 
 class FrameVerdicts(NamedTuple):
-    """What specs say of a frame."""
+    """Verdicts of specs on a dependency graph."""
 
     levels: tuple[BrokenAxiom | None, ...]
-    """By level; None: it allows the frame."""
+    """Broken axiom by level; None if the level allows the graph."""
     protocols: tuple[StopReason | None, ...]
-    """By protocol; None: it admits the frame."""
+    """Stop reason by protocol; None if the protocol admits the graph."""
     dependencies: tuple[tuple[int, int, str], ...]
-    """From and to whom, by commit position from 1, and the relation."""
+    """Source and target, as commit positions from 1, and relation."""
 
 
 class ExplainedCandidate(NamedTuple):
-    """Which serial orders give the tables of a candidate."""
+    """Serial orders that produce the tables of a candidate."""
 
     orders: tuple[tuple[int, ...], ...]
-    """Those that give the final ones: the writers by commit position from 1."""
+    """Orders that produce the final tables, as commit positions of the writers, from 1."""
     unexplained: tuple[int, ...]
-    """The versions whose tables no order of the writers until then gives."""
+    """Versions whose tables no order of the writers until then produces."""
     log_order: bool
-    """Whether the order of the log gives the final ones."""
+    """True if the order of the log produces the final tables."""
 
 
 class DroppedCandidates(NamedTuple):
-    """Candidates that begin alike and have no history: a statement does nothing there, or fails."""
+    """Candidates with a common prefix and no history: a statement is a no-op there, or fails."""
 
     rank: int
-    """The first of them; they follow one another."""
+    """Rank of the first of them; their ranks are consecutive."""
     candidates: int
-    """How many."""
+    """Number of candidates."""
     position: int
-    """The commit position of the statement."""
+    """Commit position of the statement."""
     exception: str | None
-    """Why it fails; None: it does nothing, which the scope skips."""
+    """Exception of the failure; None if the statement is a no-op, which the scope skips."""
     frame: RowCodes
-    """The commits before it."""
+    """Codes of the commits before it."""
 
 
 class ListedShard(NamedTuple):
-    """The candidates of a shard by columns; those of ``ranks`` have a history, in the order of
-    their ranks.
-    """
+    """Candidates of a shard by columns; those in ``ranks`` have a history, and are sorted."""
 
     first: int
-    """The rank of the shard's first candidate."""
+    """Rank of the first candidate of the shard."""
     ranks: list[int]
-    """Of the candidates that have a history."""
+    """Ranks of the candidates that have a history."""
     effects: list[int]
-    """Of the space, so many for each candidate as it has transactions."""
+    """Effects in the space, n per candidate, for n transactions."""
     states: list[int]
-    """Of the space, one more than that for each."""
+    """States in the space, n + 1 per candidate."""
     frames: list[int]
-    """Numbers to be asked of ``judged``."""
+    """Number of the dependency graph of each candidate, for `Listing.judged`."""
     explained: list[int]
-    """Numbers to be asked of ``explanation``."""
+    """Number of the explanation of each candidate, for `Listing.explanation`."""
     dropped: list[DroppedCandidates]
-    """The others."""
+    """Candidates without a history."""
 
 
 class Listing:
-    """Lists the candidates of a scope shard by shard.
+    """Lister of the candidates of a scope, shard by shard.
 
+    Parameters
+    ----------
+    work : Work
+        Scope, number of writers, protocols and levels. The scope must skip no-ops.
+
+    Examples
+    --------
     >>> from isolitmus.checker.sweeps.tally import make_shards
     >>> from isolitmus.checker.sweeps.table_sweep import sweep_work
     >>> from isolitmus.specs import scope
@@ -148,7 +152,7 @@ class Listing:
         self._begin()
 
     def of(self, shard: Shard) -> ListedShard:
-        """The candidates of one shard."""
+        """Return the candidates of one shard."""
         if len(self.space.databases) > MOST:
             self._begin()
         start = self.space.starts[shard.init]
@@ -160,18 +164,18 @@ class Listing:
         return self._out
 
     def judged(self, frame: int) -> FrameVerdicts:
-        """What specs say of a frame by its number."""
+        """Return the verdicts of the specs on a dependency graph, by its number."""
         known = self._judged.get(frame)
         if known is None:
             known = self._judged[frame] = self._judge(self._rows_of[frame])
         return known
 
     def explanation(self, number: int) -> ExplainedCandidate:
-        """An explanation by its number."""
+        """Return an explanation by its number."""
         return self._explanations[number]
 
     def stopped(self, frame: RowCodes) -> tuple[StopReason | None, ...]:
-        """By protocol how it ends the execution of some commits, if it does."""
+        """Return, by protocol, why it ends the execution of some commits; None if not."""
         return tuple(protocol.ends(frame) for protocol in self._protocols)
 
     def _begin(self) -> None:
@@ -230,7 +234,7 @@ class Listing:
     def _row(
         self, choices: Sequence[tuple[int, int]], effects: Sequence[int], *, forked: bool
     ) -> tuple[int, bool]:
-        """The number of the last commit among some, and whether some of these are a fork."""
+        """Return the code of the last commit, and whether two commits overwrote one version."""
         pairs, last = self._pairs, commit_number(effects[-1])
         version = choices[-1][1]
         own = pairs.alone.get(last)
@@ -303,7 +307,7 @@ class Listing:
 
 
 class _Protocol:
-    """How a protocol ends executions, each prefix asked once."""
+    """A protocol with memoized stop reasons of prefixes."""
 
     def __init__(self, spec: Spec, layout: Layout) -> None:
         self.spec, self.layout = spec, layout
@@ -311,7 +315,7 @@ class _Protocol:
         self.known: dict[RowCodes, StopReason | None] = {(): None}
 
     def ends(self, rows: RowCodes) -> StopReason | None:
-        """None: it admits these commits."""
+        """Return the reason why the protocol stops these commits; None if it admits them."""
         if rows not in self.known:
             self.known[rows] = self._ends(rows)
         return self.known[rows]

@@ -1,20 +1,18 @@
-"""Frames of candidates as numbers, pair by pair, and the verdicts on them.
+"""Dependency graphs of candidates as bit codes, pair by pair, and memoized verdicts on them.
 
-The frame of a candidate as numbers: one for each commit, made of what it has with each earlier one.
+A graph is a sequence of integers, one per commit, that code its sets and its relations to each
+earlier commit (`Layout`). As long as no two commits overwrote one version of a row, each pair
+depends only on two effects and on whether the later commit had seen the earlier one. A ww edge
+leads to the commit that overwrote the very version written, an rw edge from the reader of a version
+to the commit that overwrote it. An rw edge by predicate leads from a read to each change of its
+matches, since the version overwritten is the previous one in the version order; a fork in that
+order would need two commits that overwrote one version. Relations of footprints and versions are
+taken from the graph of the two commits alone. If two commits did overwrite one version, the whole
+graph is built as for a litmus test.
 
-As long as no two commits overwrote one version of a row, every pair of a frame is a matter of two
-effects and of whether the later commit had seen the earlier: ww leads to who overwrote the very
-version written, rw from who read a version to who overwrote it, and by predicate from a read to
-each change of its matches, since the version overwritten is the one before in the version order (a
-fork in it would take two that overwrote one version). What footprints and versions say is asked of
-the frame of the two alone. Where two did overwrite one version, the frame of all is made as for a
-litmus test.
-
-What specs say of frames that are numbers, each frame judged once.
-
-Commits with the same numbers are one path in a tree, so a prefix is judged when the tree grows, not
-when it is met again. Protocols and levels look at different names: a path is first cut down to the
-names of each.
+Equal code sequences are one path in a tree of prefixes (`Judge`), so a prefix is judged when the
+tree grows, not when it is met again. Protocols and levels use different names, so a path is first
+reduced to the names of each.
 """
 
 from __future__ import annotations
@@ -53,14 +51,23 @@ __all__ = [
 ]
 
 OF_ROWS = frozenset(("wr", "ww", "rw"))
-"""The relations that rows decide; all others are asked of a frame of two, without rows."""
+"""Relations that depend on rows; all others are taken from a graph of two commits, without rows."""
 
 
 class Layout:
-    """Where names stand in the numbers: a bit for each set, then, for each earlier commit, a bit
-    that says that the two are a fork, and two for each relation: from the earlier to the later, and
-    back.
+    """Bit layout of the code of a commit.
 
+    From the lowest bit: one bit per set; then, for each earlier commit, one bit that says that the
+    two are a fork (overwrote one row version), and two per relation: from the earlier to the later
+    commit, and back.
+
+    Parameters
+    ----------
+    names : iterable of str
+        Relations (lower case) and sets (upper case) to code.
+
+    Examples
+    --------
     >>> layout = Layout({"rw", "log", "Blind"})
     >>> layout.relations, layout.sets, bin(layout.mask({"rw"}, 3))
     (('log', 'rw'), ('Blind',), '0b11000110000')
@@ -74,7 +81,7 @@ class Layout:
         self.width = 1 + 2 * len(self.relations)
 
     def row(self, of_sets: int, pairs: Iterable[int]) -> int:
-        """The number of a commit."""
+        """Return the code of a commit from its sets and its codes with each earlier commit."""
         row, place = of_sets, self.start
         for pair in pairs:
             row |= pair << place
@@ -82,25 +89,25 @@ class Layout:
         return row
 
     def forks(self, position: int) -> int:
-        """The bits of a commit's number that say that it is in a fork with an earlier one."""
+        """Return the mask of the fork bits in the code of the commit at ``position``."""
         return self.row(0, [1] * (position - 1))
 
     def mask(self, names: Iterable[str], position: int) -> int:
-        """The bits of a commit's number that belong to some names."""
+        """Return the mask of the bits of some names in the code of the commit at ``position``."""
         wanted = frozenset(names)
         of_sets = sum(1 << b for b, name in enumerate(self.sets) if name in wanted)
         pair = sum(0b110 << 2 * b for b, name in enumerate(self.relations) if name in wanted)
         return self.row(of_sets, [pair] * (position - 1))
 
     def rows_of(self, seen: Frame) -> list[int]:
-        """A frame as numbers."""
+        """Return the codes of the nodes of a dependency graph."""
         return [
             self.row(self.members(seen, j), [self.pair(seen, i, j) for i in range(j)])
             for j in range(len(seen.nodes))
         ]
 
     def pair(self, seen: Frame, i: int, j: int) -> int:
-        """The number of two nodes of a frame."""
+        """Return the code of two nodes of a dependency graph."""
         number = 0
         for b, name in enumerate(self.relations):
             rows = seen.relations[name].rows
@@ -108,11 +115,11 @@ class Layout:
         return number
 
     def members(self, seen: Frame, i: int) -> int:
-        """The sets that a node of a frame is in, as a number."""
+        """Return the sets of a node of a graph as a mask; bit b stands for ``sets[b]``."""
         return sum((seen.sets[name] >> i & 1) << b for b, name in enumerate(self.sets))
 
     def frame(self, rows: Sequence[int]) -> Frame:
-        """The frame that has these numbers."""
+        """Return the dependency graph that has these codes."""
         n = len(rows)
         relations = {name: [0] * n for name in self.relations}
         sets = dict.fromkeys(self.sets, 0)
@@ -131,17 +138,17 @@ class Layout:
 
 
 def commit_number(effect: int, *, recorded: bool = True) -> int:
-    """The number of a commit: an effect by its number, and whether it is recorded."""
+    """Return the number of a commit: twice its effect's number, plus 1 if it is not recorded."""
     return 2 * effect + (not recorded)
 
 
 class Pairs:
-    """What the commits of a space's effects have with each other, each pair worked out once.
+    """Codes of single commits and of pairs of commits of a space, each computed once.
 
-    ``alone`` are the numbers of single commits, ``unseen[i].get(j)`` of commit i and a later j that
-    had not seen it, ``seen`` if it had; None: to be asked of ``single`` and ``pair``. The low bits
-    of each number, one for each of ``protocols``, say which admit the two (1 if more than two have
-    a say), the others are of the layout.
+    ``alone[j]`` is the code of commit j; ``unseen[i].get(j)`` that of commit i and a later j that
+    had not seen it, ``seen`` if it had. None: not yet computed by ``single`` or ``pair``. Bit b of
+    a code, below ``shift``, says whether ``protocols[b]`` admits the two; it is 1 for protocols
+    that are not decided by pairs. The bits from ``shift`` on follow the layout.
     """
 
     def __init__(self, space: Space, layout: Layout, protocols: Sequence[Spec]) -> None:
@@ -158,7 +165,7 @@ class Pairs:
         self._ww, self._wr, self._rw = (bits.get(name, 0) for name in ("ww", "wr", "rw"))
 
     def single(self, number: int) -> int:
-        """The number of a commit alone; kept in ``alone``."""
+        """Return the code of a commit alone; it is kept in ``alone``."""
         done, recorded = self._parts(number)
         key = done.footing, recorded
         if key not in self._footings:
@@ -169,7 +176,7 @@ class Pairs:
         return self.alone[number]
 
     def pair(self, first: int, second: int, *, seen: bool) -> int:
-        """What a commit and a later one have with each other; kept in ``seen`` and ``unseen``."""
+        """Return the code of a commit and a later one; it is kept in ``seen`` or ``unseen``."""
         a, a_writes = self._parts(first)
         b, b_writes = self._parts(second)
         rows = 0
@@ -193,7 +200,7 @@ class Pairs:
         return sum((judge is None or judge(made)) << b for b, judge in enumerate(self._judges))
 
     def frame(self, commits: Sequence[int], versions: Sequence[int]) -> Frame:
-        """The frame of commits with these read versions, whatever they overwrote."""
+        """Return the dependency graph of commits with these read versions, by whole effects."""
         events = []
         for number, read_version in zip(commits, versions, strict=True):
             done, recorded = self._parts(number)
@@ -206,7 +213,7 @@ class Pairs:
     def _footing(
         self, a: RememberedEffect, b: RememberedEffect, a_writes: bool, b_writes: bool, seen: bool
     ) -> int:
-        """What the two have with each other but for rows."""
+        """Return the code of two commits without the relations of rows."""
         key = a.footing, b.footing, a_writes, b_writes, seen, _same(a, b)
         if key not in self._footings:
             first = _event(a.bare, 1, a_writes, 0)
@@ -218,7 +225,10 @@ class Pairs:
 
 
 def is_decided_by_pairs(spec: Spec) -> bool:
-    """Whether a protocol is decided two by two, and without rows, so that forks have no say."""
+    """Return whether a protocol is decided pair by pair, and without rows.
+
+    Forks do not matter for such a protocol.
+    """
     return is_pairwise(spec) and spec.needs.isdisjoint(OF_ROWS)
 
 
@@ -228,14 +238,15 @@ def _event(effect: Effect, position: int, recorded: bool, read_version: int) -> 
 
 
 def _same(a: RememberedEffect, b: RememberedEffect) -> Hashable:
-    """Which files the two name in common: for each in which of their sets it is. How many others
-    there are in which sets is of their footings.
+    """Return, for each file that both effects name, the sets of each that it is in.
+
+    The number of other files in these sets is part of their footings.
     """
     return tuple(sorted((sets, b.paths[path]) for path, sets in a.paths.items() if path in b.paths))
 
 
 def _changes(reader: Effect, writer: Effect) -> bool:
-    """Whether a write changes the matches of a predicate that the other read."""
+    """Return whether a write changes the matches of a predicate that the reader read."""
     return any(
         write.table == read.table and read.sees(write.before) != read.sees(write.after)
         for read in reader.reads
@@ -244,19 +255,21 @@ def _changes(reader: Effect, writer: Effect) -> bool:
 
 
 class BrokenAxiom(NamedTuple):
-    """What a spec finds broken."""
+    """Axiom of a spec that a dependency graph breaks."""
 
     axiom: str
-    """Its axiom."""
+    """Name of the axiom."""
     test: str
-    """What that asks for: ``acyclic``, …"""
+    """Test of the axiom, such as ``acyclic``."""
     dependencies: tuple[tuple[int, int, str], ...]
-    """What breaks it: from and to whom, by commit position from 1, and the relation."""
+    """Dependencies that break it: source and target, as commit positions from 1, and relation."""
 
     @property
     def kind(self) -> BrokenKind:
-        """What is broken, whoever breaks it.
+        """Kind of the violation, without the transactions involved.
 
+        Examples
+        --------
         >>> BrokenAxiom("order", "acyclic", ((1, 2, "wr"), (2, 1, "rw"))).kind.relations
         ('rw', 'wr')
         """
@@ -266,7 +279,7 @@ class BrokenAxiom(NamedTuple):
 
 
 def first_broken(frame: Frame, spec: Spec) -> BrokenAxiom:
-    """What a spec that does not admit a frame finds broken first."""
+    """Return the first axiom that breaks, for a spec that does not admit the dependency graph."""
     first = find_violations(frame, spec)[0]
     place = {name: position for position, name in enumerate(frame.nodes, 1)}
     edges = ((place[e.source], place[e.target], e.kind) for e in first.cycle)
@@ -274,7 +287,7 @@ def first_broken(frame: Frame, spec: Spec) -> BrokenAxiom:
 
 
 class _Some:
-    """Specs, and the frames on their names that they judged."""
+    """Specs by number, with their verdicts on graphs reduced to the names that they use."""
 
     def __init__(self, layout: Layout, specs: Mapping[int, Spec]) -> None:
         self.layout = layout
@@ -285,13 +298,13 @@ class _Some:
         self.known: dict[Rows, int] = {}
 
     def cut(self, row: int, position: int) -> int:
-        """A commit's number without the names that these specs do not look at."""
+        """Return the code of a commit without the names that these specs do not use."""
         while len(self.masks) < position:
             self.masks.append(self.layout.mask(self.names, len(self.masks) + 1))
         return row & self.masks[position - 1]
 
     def admitting(self, rows: Rows) -> int:
-        """Which of the specs admit the frame, as bits."""
+        """Return the specs that admit the graph, as a mask; bit b stands for ``specs[b]``."""
         if not self.judges:
             return 0
         known = self.known.get(rows)
@@ -302,11 +315,13 @@ class _Some:
 
 
 class Prefix:
-    """Commits by their numbers: which protocols admit them, and which may admit more after them.
+    """Commits by their codes, with the protocols that admit them, or may admit more after them.
 
-    ``below`` are the prefixes that are one commit longer, by its number and, in the low bits, the
-    protocols that admit each two; None for those that no protocol admits. Who counts has ``count``,
-    ``unexplained``, ``not_log_order``, and in ``first`` the first candidate.
+    ``admitted`` and ``alive`` are these protocols as masks. ``below`` maps the code of a commit,
+    with the mask of the protocols that admit each pair in its low bits, to the prefix extended by
+    it; None if no protocol admits that. ``forbidden`` is a mask of levels, -1 until computed.
+    ``count``, ``unexplained`` and ``not_log_order`` are tallies of candidates, ``first`` the first
+    of them.
     """
 
     __slots__ = (
@@ -332,18 +347,26 @@ class Prefix:
         self.forget()
 
     def forget(self) -> None:
-        """Count anew."""
+        """Reset the tallies."""
         self.count = self.unexplained = self.not_log_order = 0
         self.first: tuple[int, Choices] | None = None
 
 
 class Judge:
-    """Protocols and levels over the frames of one layout.
+    """Verdicts of protocols and levels on the graphs of one layout.
 
-    Specs that are decided two by two (``decides``) are not asked again. A protocol under which more
-    commits can never turn refused into admitted ends with the first prefix that it refuses;
-    prefixes that have lost every protocol are None. ``mine`` are the protocols in question, as
-    bits.
+    Protocols that are decided by pairs are not evaluated again. A protocol under which further
+    commits never turn refused into admitted is dropped at the first prefix that it refuses. A
+    prefix without a protocol left is None.
+
+    Parameters
+    ----------
+    layout : Layout
+        Bit layout of the codes.
+    protocols, levels : sequence of Spec
+        Specs to evaluate.
+    mine : int
+        Mask of the protocols in question; bit b stands for ``protocols[b]``.
     """
 
     def __init__(
@@ -365,7 +388,7 @@ class Judge:
         self.root = Prefix((), (), mine, mine)
 
     def longer(self, prefix: Prefix, key: int) -> Prefix | None:
-        """The prefix with one commit more, by its number; kept in ``below``."""
+        """Return the prefix extended by a commit, by its code; it is kept in ``below``."""
         if key not in prefix.below:
             prefix.below[key] = self._longer(prefix, key >> self.width, key & prefix.alive)
         return prefix.below[key]
@@ -380,15 +403,16 @@ class Judge:
         return Prefix(rows, (*prefix.for_levels, cut), admitted, alive)
 
     def forbidden(self, prefix: Prefix) -> int:
-        """Which levels forbid the commits of a prefix, as bits; kept in ``forbidden``."""
+        """Return the mask of levels that forbid the commits of a prefix; bit b stands for level b.
+
+        The mask is kept in ``forbidden``.
+        """
         if prefix.forbidden < 0:
             prefix.forbidden = self._every_level & ~self._levels.admitting(prefix.for_levels)
         return prefix.forbidden
 
     def kind(self, prefix: Prefix, level: int) -> BrokenKind:
-        """Of what kind the commits of a prefix are that a level, by its number, forbids; kept in
-        ``kinds``.
-        """
+        """Return the kind of violation of a level, by its number; it is kept in ``kinds``."""
         if level not in prefix.kinds:
             frame = self._levels.layout.frame(prefix.for_levels)
             prefix.kinds[level] = first_broken(frame, self._levels.specs[level]).kind

@@ -1,4 +1,4 @@
-"""Shards counted one after another, in this process or in several."""
+"""Runner that counts shards one after another, in this process or in several."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
 __all__ = ["Work", "count_shards", "make_kernel", "work_parts"]
 
 EACH = 200_000
-"""The most candidates of one shard: of a count that is ended, those that are done are known."""
+"""Maximal number of candidates of a shard; if a count is ended, finished shards are kept."""
 LOOK = 0.1
-"""Seconds between two looks at what the work may take, while processes count."""
+"""Seconds between two checks of the budget while processes count."""
 
 
 class Work(NamedTuple):
-    """What is to be counted."""
+    """Specification of a count: scope, number of writers, protocols, levels."""
 
     scope: Scope
     n: int
@@ -39,20 +39,37 @@ class Work(NamedTuple):
 
 
 def make_kernel(work: Work) -> Kernel:
-    """The kernel of some work."""
+    """Return the kernel that counts some work."""
     return Kernel(work.scope, work.n, work.protocols, work.levels)
 
 
 def work_parts(work: Work) -> Shards:
-    """What is counted at a time."""
+    """Return the shards of some work."""
     return make_shards(work.scope, work.n, EACH)
 
 
 def count_shards(
     work: Work, wanted: Iterable[int], processes: int, budget: Budget
 ) -> Iterator[tuple[int, Tallies]]:
-    """The shards of these numbers, each with its tallies as it is done; the processes, if there are
-    several, end with the iteration. A Limit once the budget is spent; Ended if a process is ended.
+    """Yield the numbers of shards with their tallies, as they are done.
+
+    Parameters
+    ----------
+    work : Work
+        What to count.
+    wanted : iterable of int
+        Numbers of shards.
+    processes : int
+        Number of processes; if there are several, they end with the iteration.
+    budget : Budget
+        Limits of time and memory.
+
+    Raises
+    ------
+    Limit
+        If the budget is spent.
+    Ended
+        If a process was ended from outside.
     """
     cut = work_parts(work)
     if processes == 1:
@@ -86,9 +103,13 @@ def count_shards(
 
 
 class Shares:
-    """So much work, in its order, shared by processes: each has a part of it, for what it has found
-    out serves most for what comes next; who is through takes half of what another one has left.
+    """Work, in order, shared by processes; a process that is done takes half of the largest rest.
 
+    Each process has a contiguous part, because what it has memoized is most useful for what comes
+    next.
+
+    Examples
+    --------
     >>> shares = Shares(6, 2)
     >>> [shares.take(0) for _ in range(4)], [shares.take(1) for _ in range(2)]
     ([0, 1, 2, 4], [3, 5])
@@ -102,13 +123,13 @@ class Shares:
         self._here = context.Value("i", 0)
 
     def mine(self) -> int:
-        """A number of its own for each process that asks."""
+        """Return a number for each process that asks, different for each."""
         with self._here.get_lock():
             self._here.value += 1
             return int(self._here.value - 1) % self._processes
 
     def take(self, mine: int) -> int:
-        """What is next for a process, while something is left."""
+        """Return the next item for a process; there must be one left."""
         n = self._processes
         with self._bounds.get_lock():
             bounds: Any = self._bounds.get_obj()
@@ -121,7 +142,7 @@ class Shares:
 
 
 class _Here:
-    """What a process of a pool counts with."""
+    """Globals of a process of the pool."""
 
     kernel: Kernel
     cut: Shards

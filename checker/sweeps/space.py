@@ -1,18 +1,15 @@
-"""The states, effects and rows that a scope reaches, each worked out once.
+"""States, effects and row contents that a scope reaches, each computed once and numbered.
 
-What a scope's statements do from its initial tables, each thing worked out once.
+States and effects are numbered by their contents, so that any later result can be memoized by
+number. The version of a row names its writer (T1, T2, … by commit position), so equal contents are
+equal in every respect. Premise: the read set of a statement is a function of the statement and of
+the rows that it read (docs/semantics.md, 3.1: programs are deterministic).
 
-States and effects are numbered by their contents, so that whatever is asked of them later can be
-remembered by numbers. The version of a row names its writer (T1, T2, … by commit position), so
-equal contents are equal in every respect. Premise: what a statement looks for is a function of
-itself and of the rows that it read (docs/semantics.md, 3.1: programs are deterministic).
-
-What statements do to the rows of tables, whatever files these lie in.
-
-Serial orders ask for rows alone, and so does a commit that has seen all the others. Premises: what
-rows a statement leaves is a matter of the rows that it finds, and so is whether it fails, and
-whether it changes a file at all (of OPTIMIZE that is a matter of files; rows it leaves as they
-are). UPDATE and DELETE do with each row what they would do if it were alone.
+`RowContents` computes the effect of statements on rows alone, whatever files they lie in. Serial
+orders need only rows, and so does a commit that has seen all the others. Premises: the rows that a
+statement leaves are a function of the rows that it finds, and so is whether it fails, and whether
+it changes a file at all. For OPTIMIZE the last depends on files; it leaves rows as they are. UPDATE
+and DELETE treat each row as if it were alone.
 """
 
 from __future__ import annotations
@@ -40,10 +37,10 @@ if TYPE_CHECKING:
 __all__ = ["FAILS", "IDLE", "RememberedEffect", "RowContents", "Space", "transaction_name_at"]
 
 IDLE, FAILS = -1, -2
-"""Instead of an effect: the statement changes no file and the scope skips that; it fails."""
+"""Codes in place of an effect: the statement is a no-op, which the scope skips; it fails."""
 
 RowAt = tuple[str, str, str]
-"""A version of a row: table, identity, writer."""
+"""Version of a row: table, identity, writer."""
 
 OF_STATE = tuple(f.name for f in fields(TableState) if f.name != "files")
 OF_EFFECT = tuple(f.name for f in fields(Effect) if f.name not in ("reads", "footprint"))
@@ -51,36 +48,43 @@ OF_READ = tuple(f.name for f in fields(RowRead) if f.name != "matches")
 
 
 def transaction_name_at(position: int) -> str:
-    """What the transaction at a commit position (from 1) is called."""
+    """Return the name of the transaction at a commit position, from 1."""
     return f"T{position}"
 
 
 class RememberedEffect(NamedTuple):
-    """An effect with what is asked of it often."""
+    """Effect of a statement with precomputed properties."""
 
     effect: Effect
-    """What a statement does in a state."""
+    """Effect of the statement in a state."""
     position: int
-    """The version that it is to make."""
+    """Version that it commits."""
     read: frozenset[RowAt]
-    """The row versions that it read."""
+    """Row versions that it read."""
     overwrote: frozenset[RowAt]
-    """The row versions that it overwrote."""
+    """Row versions that it overwrote."""
     plain: bool
-    """False: that is not one version for each row (it writes what was not in its snapshot, or was
-    there twice because two commits removed one file)."""
+    """True if it overwrote exactly one version of each row.
+
+    False if it writes a row that was not in its snapshot, or was there twice because two commits
+    removed one file.
+    """
     bare: Effect
     """The effect without rows."""
     footing: int
-    """Two of one footing differ at most in the names of the files in ``paths``."""
+    """Class of effects that differ at most in the names of the files in ``paths``."""
     paths: dict[str, int]
-    """The names of its files, of which relations ask only whether they are the same, each with the
-    sets of the effect that it is in, as bits."""
+    """Names of its files, each with the sets of the effect that contain it, as a bit mask.
+
+    Relations depend only on which of these files two effects have in common.
+    """
 
 
 class Space:
-    """The states, effects and bags of rows that a scope reaches. ``starts`` are its initial states.
+    """States, effects and bags of rows that a scope reaches; ``starts`` are the initial states.
 
+    Examples
+    --------
     >>> from isolitmus.specs import scope
     >>> space = Space(scope("two-partitions"))
     >>> start, other = space.starts
@@ -95,7 +99,8 @@ class Space:
         self._files_of: list[Mapping[str, tuple[int, ...]]] = []
         self.done: list[RememberedEffect] = []
         self._files: dict[File, int] = {}
-        self._objects: dict[int, tuple[int, File]] = {}  # to hash each file once
+        # By id, to hash each file object once.
+        self._objects: dict[int, tuple[int, File]] = {}
         self._states: dict[Hashable, int] = {}
         self._effects: dict[Hashable, int] = {}
         self._footings: dict[Hashable, int] = {}
@@ -111,7 +116,7 @@ class Space:
         self.starts = [self.state(database) for database in made]
 
     def state(self, database: Database) -> int:
-        """The number of a state."""
+        """Return the number of a state."""
         said = tuple(getattr(table, name) for table in database.values() for name in OF_STATE)
         files = {name: tuple(map(self._file, table.files)) for name, table in database.items()}
         number = _number(self._states, (said, *files.values()))
@@ -128,12 +133,12 @@ class Space:
         return known[0]
 
     def step(self, state: int, k: int, position: int) -> int | None:
-        """The state after statement k at a commit position; None if it fails."""
+        """Return the state after statement k at a commit position; None if it fails."""
         number = self.run(state, k, position)
         return None if self.done[number].effect.error is not None else self.after(state, number)
 
     def run(self, state: int, k: int, position: int) -> int:
-        """The number of the effect of statement k at a commit position on a state."""
+        """Return the effect of statement k at a commit position on a state, by number."""
         known = self._runs.get((state, k, position))
         if known is None:
             alike = self._inputs(state, k, position)
@@ -151,8 +156,9 @@ class Space:
         return known
 
     def options(self, state: int, position: int) -> list[int]:
-        """What comes of each statement at a commit position on a state: an effect, IDLE or
-        FAILS.
+        """Return the outcome of each statement at a commit position on a state.
+
+        An outcome is the number of an effect, IDLE or FAILS.
         """
         known = self._options.get((state, position))
         if known is None:
@@ -161,7 +167,7 @@ class Space:
         return known
 
     def option(self, state: int, k: int, position: int) -> int:
-        """What comes of statement k at a commit position on a state: an effect, IDLE or FAILS."""
+        """Return the outcome of statement k: the number of an effect, IDLE or FAILS."""
         number = self.run(state, k, position)
         done = self.done[number].effect
         if done.error is not None or done.footprint is None:
@@ -169,7 +175,7 @@ class Space:
         return IDLE if self.scope.noops == "skip" and done.footprint.empty else number
 
     def _inputs(self, state: int, k: int, position: int) -> Hashable:
-        """What the effect of a statement on a state depends on."""
+        """Return a key of all that the effect of a statement on a state depends on."""
         if (k, position) not in self._scans:
             statement = self.scope.statements[k][position - 1]
             self._scans[k, position] = self.form.scans(statement, self.scope.tables)
@@ -190,7 +196,7 @@ class Space:
         return k, position, *left
 
     def after(self, state: int, number: int) -> int:
-        """The state after an effect."""
+        """Return the state after an effect."""
         known = self._after.get((state, number))
         if known is None:
             done = self.done[number]
@@ -201,7 +207,7 @@ class Space:
         return known
 
     def bag(self, state: int) -> int:
-        """The number of a state's tables as bags of rows."""
+        """Return the number of the tables of a state as bags of rows."""
         known = self._bag_of.get(state)
         if known is None:
             key = tuple(table.rows() for table in self.databases[state].values())
@@ -255,15 +261,16 @@ class Space:
 
 
 def _number(numbers: dict[Hashable, int], key: Hashable) -> int:
-    """The number of a thing by its contents, a new one if it has none."""
+    """Return the number of a key, a new one if it has none."""
     try:
         return numbers.setdefault(key, len(numbers))
-    except TypeError:  # something in it cannot be a key, but says what it is
+    except TypeError:
+        # Some part is not hashable; its repr tells it apart.
         return numbers.setdefault(repr(key), len(numbers))
 
 
 def _contents(made: Effect) -> Iterator[Hashable]:
-    """All that an effect is, for comparison; what it looked for is left out (see the premise)."""
+    """Yield the contents of an effect for comparison, without its read set (see the premise)."""
     for name in OF_EFFECT:
         value = getattr(made, name)
         yield str(value) if name == "error" else value
@@ -277,16 +284,18 @@ def _contents(made: Effect) -> Iterator[Hashable]:
 
 
 NOBODY = "T"
-"""Who runs statements on rows."""
+"""Name of the transaction that runs statements on rows."""
 RowNumbers = tuple[int, ...]
-"""RowNumbers by their numbers, sorted; one that is there twice has its number twice."""
+"""Sorted numbers of rows; a duplicate row has its number twice."""
 RowChange = tuple[RowNumbers, RowNumbers] | int
-"""The rows that go and those that come; or IDLE, or FAILS."""
+"""Rows removed and rows added; or IDLE, or FAILS."""
 
 
 class RowContents:
-    """The contents of a scope's tables, by numbers, and what its statements make of them.
+    """Row contents of the tables of a scope, by number, and the effect of statements on them.
 
+    Examples
+    --------
     >>> from isolitmus.specs import scope
     >>> from isolitmus.checker.sweeps.space import Space
     >>> space = Space(scope("two-partitions"))
@@ -316,9 +325,10 @@ class RowContents:
 
     @staticmethod
     def known(space: Space) -> bool:
-        """Whether the premises hold of a scope: INSERT without options, UPDATE, DELETE, MERGE and
-        OPTIMIZE of tables that have what is declared, and no column in which the order of a sum
-        matters.
+        """Return whether the premises hold for a scope.
+
+        They hold for INSERT without options, UPDATE, DELETE, MERGE and OPTIMIZE, on tables as
+        declared, without a column in which the order of a sum matters (DOUBLE).
         """
         scope = space.scope
         kinds = (st.Insert, st.Update, st.Delete, st.Merge, st.Optimize)
@@ -347,7 +357,7 @@ class RowContents:
         return len(self._all)
 
     def of(self, state: int) -> int:
-        """The contents of a state of the space."""
+        """Return the contents of a state of the space."""
         known = self._of.get(state)
         if known is None:
             tables = self.space.databases[state]
@@ -355,11 +365,11 @@ class RowContents:
         return known
 
     def bag(self, contents: int) -> int:
-        """The contents themselves: there is nothing else to them."""
+        """Return the contents themselves, which are bags of rows."""
         return contents
 
     def after(self, contents: int, effect: int) -> int:
-        """The contents after an effect of the space whose rows are all there."""
+        """Return the contents after an effect of the space; all rows it writes must be there."""
         key = contents, effect
         known = self._after.get(key)
         if known is None:
@@ -370,7 +380,7 @@ class RowContents:
         return known
 
     def step(self, contents: int, k: int, position: int) -> int | None:
-        """The contents after statement k at a commit position; None if it fails."""
+        """Return the contents after statement k at a commit position; None if it fails."""
         first = self._first[k][position - 1]
         key = contents, k, first
         if key not in self._steps:
@@ -384,8 +394,9 @@ class RowContents:
         return self._steps[key]
 
     def late(self, state: int, position: int) -> list[int]:
-        """What comes of each statement at a commit position on a state that holds all commits so
-        far: IDLE, FAILS, or 0 where it changes files.
+        """Return the outcome of each statement on a state that contains all commits so far.
+
+        An outcome is IDLE, FAILS, or 0 if the statement changes files.
         """
         contents = self.of(state)
         known = self._late.get((contents, position))
@@ -435,13 +446,13 @@ class RowContents:
         return IDLE if idle else (tuple(gone), tuple(come))
 
     def _reads(self, scans: Scans, row: int) -> bool:
-        """Whether a statement of these scans reads a row that lies in a file of its own."""
+        """Return whether a statement with these scans reads a row in a file of its own."""
         name, values = self._rows[row]
         schema, file = self.space.scope.tables[name], self._file(name, values, 0)
         return any(table == name and filters.files(schema, [file]) for table, filters in scans)
 
     def _carried_out(self, k: int, first: int, rows: RowNumbers) -> RowChange:
-        """What a statement does to these rows, each in a file of its own."""
+        """Return the change of these rows by a statement, with each row in a file of its own."""
         key = k, first, rows
         if key not in self._changes:
             self._changes[key] = self._carry_out(k, first, rows)

@@ -1,9 +1,7 @@
-"""The verb ``sweep``, of candidates of a scope or of schedules.
+"""Sweep: exact counts of all candidates of a scope, or of all schedules, by protocol and level.
 
-The verb ``sweep``: every candidate of a scope, counted exactly under protocols and levels.
-
-Sweeps where candidates are schedules: each carried out under each protocol, and judged by each
-level.
+Candidates of most formats are paths of commits and are counted by the kernel. Where candidates are
+schedules, each is executed under each protocol and judged by each level.
 """
 
 from __future__ import annotations
@@ -62,51 +60,46 @@ __all__ = [
 ]
 
 LIMIT = 20_000_000
-"""The most candidates that are swept unless more are asked for."""
+"""Maximal number of candidates of a sweep, by default."""
 FEW = 100_000
-"""So many candidates are counted before other processes would have started."""
+"""Number of candidates below which a sweep uses one process."""
 SAMPLE = 3.0
-"""Seconds for which a part of a sweep is counted, to say how long all of it would take."""
+"""Seconds spent on a part of a sweep to estimate the time of all of it."""
 PACE = 5
-"""The most transactions of that part: one shard of more may take minutes."""
+"""Maximal number of transactions of that part; a shard of more may take minutes."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Sweep(TextResult, Tabular):
-    """The counts of a scope's candidates with so many transactions."""
+    """Counts of the candidates of a scope with n transactions."""
 
     scope: str
-    """The name of the scope."""
+    """Name of the scope."""
     transactions: int
-    """How many each candidate has."""
+    """Number of transactions of each candidate."""
     candidates: int
-    """How many there are."""
+    """Number of candidates."""
     protocols: dict[str, Tally]
-    """The counts, by protocol."""
+    """Counts by protocol."""
     smallest: dict[tuple[str, str], Litmus]
-    """The smallest that a protocol admits and a level forbids, by both their names."""
+    """Smallest candidate that a protocol admits and a level forbids, by the names of both."""
     seconds: float
-    """What it took."""
     failed: int = 0
-    """Those with a statement that fails at run time after commits that some protocol admits; none
-    is admitted.
+    """Number of candidates with a statement that fails at run time after commits that some protocol
+    admits; none of them is admitted.
     """
     failure: FailedStatement | None = None
     """The first such statement."""
     counted: int = 0
-    """How many were counted."""
+    """Number of candidates counted."""
     ended: str | None = None
-    """What ended it before all were counted, if something did: then the counts are those of the
-    counted ones.
-    """
+    """Reason why the sweep ended early; counts are then of the counted candidates. None if not."""
     at_most: tuple[str, ...] = ()
-    """The protocols that admit at most what is counted (``at-most``)."""
+    """Protocols whose admitted count is an upper bound (``at-most``)."""
 
     @property
     def records(self) -> Records:
-        """What each protocol admits, and how much of that each level forbids: a row for both their
-        names.
-        """
+        """Admitted and forbidden counts, one row per protocol and level."""
         whole = (self.scope, self.transactions, self.candidates, self.counted)
         rows = (
             (*whole, name, of.admitted, of.silent, of.unexplained, of.not_log_order, level, number,
@@ -115,13 +108,13 @@ class Sweep(TextResult, Tabular):
             for level, number in of.forbidden.items()
         )  # fmt: skip
         return Records(
-            ("scope", "transactions", "candidates", "counted", "protocol", "admitted", "silent", "unexplained",
-             "not_log_order", "level", "forbidden", "for_conflicts_alone"),
+            ("scope", "transactions", "candidates", "counted", "protocol", "admitted", "silent",
+             "unexplained", "not_log_order", "level", "forbidden", "for_conflicts_alone"),
             tuple(rows),
         )  # fmt: skip
 
     def to_json(self) -> dict[str, object]:
-        """The counts as docs/interface.md, 6, has them."""
+        """Return the counts in the format of docs/interface.md, 6."""
         return {
             "scope": self.scope,
             "transactions": self.transactions,
@@ -150,7 +143,7 @@ class Sweep(TextResult, Tabular):
         }
 
     def _file(self, protocol: str, level: str) -> str:
-        """The file of the smallest."""
+        """Return the smallest candidate as the text of a litmus file."""
         from isolitmus.checker.universes.recheck import with_expectations
 
         return with_expectations(self.smallest[protocol, level], protocol, level).text
@@ -167,16 +160,41 @@ def sweep(
     budget: Budget | None = None,
     progress: Progress | None = None,
 ) -> Sweep:
-    """Count every candidate of the scope with so many ``transactions``, all of them writers; where
-    candidates are schedules, readers among them.
+    """Count all candidates of a scope with n transactions.
 
-    The scope, ``protocols`` and ``levels`` may be names or paths of files; by default they are the
-    scope's own, else Delta's two levels and what they promise. With more ``cores`` in so many
-    processes, which import the program's main module anew. Once the ``budget`` (default: three
-    quarters of the memory that is free) is spent, what was counted until then. IsolitmusError if
-    there are more than ``limit`` candidates, with how many there are and about how long they would
-    take.
+    All transactions are writers; where candidates are schedules, there are also readers.
 
+    Parameters
+    ----------
+    scope : Scope, name or path
+        Statements and initial tables.
+    transactions : int
+        Number of transactions of each candidate.
+    protocols, levels : sequence of specs, names or paths, optional
+        Default: those of the scope, else Delta's two levels and their promises.
+    limit : int
+        Maximal number of candidates.
+    cores : int
+        Number of processes, which import the main module of the program anew.
+    budget : Budget, optional
+        Limits of time and memory (default: three quarters of the free memory). Once spent, the
+        result has what was counted until then.
+    progress : callable, optional
+        Called with the number of candidates counted so far.
+
+    Returns
+    -------
+    Sweep
+        Counts, and the smallest example of each pair of protocol and level.
+
+    Raises
+    ------
+    IsolitmusError
+        If there are more than ``limit`` candidates; the message has their number and a time
+        estimate.
+
+    Examples
+    --------
     >>> done = sweep("two-partitions", 2)
     >>> done.candidates, done.protocols["delta-serializable"].forbidden["log-serializable"]
     (196, 0)
@@ -189,8 +207,8 @@ def sweep(
     if format_named(scope.format).carry_out is not None:
         counts, smallest, beyond, ended = sweep_schedules(work, budget or Budget(), progress)
         return Sweep(
-            scope.title, transactions, candidates_in(scope, transactions) - beyond, counts.of, dict(smallest),
-            monotonic() - start, counted=counts.candidates, ended=ended,
+            scope.title, transactions, candidates_in(scope, transactions) - beyond, counts.of,
+            dict(smallest), monotonic() - start, counted=counts.candidates, ended=ended,
         )  # fmt: skip
     total, ended = nothing(work), None
     try:
@@ -201,8 +219,12 @@ def sweep(
 
 
 def tally_sweep(work: Work, budget: Budget | None = None) -> Tallies:
-    """What a sweep counts, without its first examples as litmus tests. A Limit once the budget is
-    spent.
+    """Return the counts of a sweep, without its smallest candidates as litmus tests.
+
+    Raises
+    ------
+    Limit
+        If the budget is spent.
     """
     total = nothing(work)
     tally(work, total, budget or Budget())
@@ -210,14 +232,17 @@ def tally_sweep(work: Work, budget: Budget | None = None) -> Tallies:
 
 
 def nothing(work: Work) -> Tallies:
-    """The tallies of a sweep before anything is counted."""
+    """Return the tallies of a sweep before anything is counted."""
     return Tallies.none([p.name for p in work.protocols], [s.name for s in work.levels])
 
 
 def tally(
     work: Work, total: Tallies, budget: Budget, cores: int = 1, progress: Progress | None = None
 ) -> None:
-    """Add what a sweep counts; if it is Ended, what was counted until then is there."""
+    """Add the counts of a sweep to ``total``.
+
+    If Ended is raised, ``total`` has what was counted until then.
+    """
     cut = work_parts(work)
     processes = 1 if cut.candidates < FEW else min(cores, len(cut))
     for _, tallies in count_shards(work, range(len(cut)), processes, budget):
@@ -236,8 +261,12 @@ def sweep_work(
     limit: int = LIMIT,
     cores: int = 1,
 ) -> Work:
-    """What a sweep counts. IsolitmusError for what it cannot, or for more than ``limit``
-    candidates.
+    """Return the specification of a sweep; parameters as in `sweep`.
+
+    Raises
+    ------
+    IsolitmusError
+        If the sweep does not support it, or for more than ``limit`` candidates.
     """
     if not 1 <= transactions <= LARGEST:
         raise IsolitmusError(
@@ -283,8 +312,10 @@ def sweep_work(
 
 
 def candidates_in(scope: Scope, transactions: int) -> int:
-    """How many candidates of a scope have so many transactions.
+    """Return the number of candidates of a scope with n transactions.
 
+    Examples
+    --------
     >>> from isolitmus.specs import scope
     >>> candidates_in(scope("table"), 3), candidates_in(scope("scans"), 2)
     (10368, 225)
@@ -295,8 +326,9 @@ def candidates_in(scope: Scope, transactions: int) -> int:
 
 
 def _estimate(work: Work) -> float:
-    """How many seconds a sweep would take about on one core, from a part of it once that is warm;
-    of one with many transactions, at the pace of some fewer.
+    """Return the estimated seconds of a sweep on one core.
+
+    A part of it is counted, once memos are warm; at most PACE transactions are used for the pace.
     """
     few = work._replace(n=min(work.n, PACE))
     cut = make_shards(few.scope, few.n, LIMIT // 1000)
@@ -321,9 +353,7 @@ def _estimate(work: Work) -> float:
 
 
 def finish_sweep(work: Work, total: Tallies, seconds: float, ended: str | None = None) -> Sweep:
-    """A sweep with its counts, the first of what each level forbids as litmus tests, judged
-    anew.
-    """
+    """Return a sweep with its counts and its smallest candidates as litmus tests, judged again."""
     smallest = {
         (name, level): example(work, found, name, level)
         for name, tally in total.of.items()
@@ -345,7 +375,7 @@ def finish_sweep(work: Work, total: Tallies, seconds: float, ended: str | None =
 
 
 def example(work: Work, found: First, protocol: str, level: str) -> Litmus:
-    """What a sweep has found first of what the one admits and the other forbids, judged anew."""
+    """Return the first candidate that a protocol admits and a level forbids, judged again."""
     specs = {spec.name: spec for spec in (*work.protocols, *work.levels)}
     init, _, choices = found
     made = candidate(work.scope, work.scope.inits[init], choices, ())
@@ -356,10 +386,20 @@ def example(work: Work, found: First, protocol: str, level: str) -> Litmus:
 def sweep_schedules(
     work: Work, budget: Budget, progress: Callable[[int], None] | None
 ) -> tuple[Tallies, Mapping[tuple[str, str], Litmus], int, str | None]:
-    """Count every schedule of a scope with so many transactions, readers among them: the tallies,
-    the first of what each protocol admits and each level forbids, judged anew, how many are none
-    since a reader stops after its end, and what ended it before all were counted, if something did.
-    A protocol admits those in which all commit.
+    """Count all schedules of a scope with n transactions, readers among them.
+
+    A protocol admits the schedules in which all transactions commit.
+
+    Returns
+    -------
+    tallies : Tallies
+        Counts by protocol.
+    smallest : mapping of (str, str) to Litmus
+        First schedule that a protocol admits and a level forbids, judged again.
+    beyond : int
+        Number of schedules that are invalid since a reader stops after its end.
+    ended : str or None
+        Reason why the sweep ended early.
     """
     count = _ScheduleCount(work.protocols, work.levels)
     ended = None
@@ -374,18 +414,18 @@ def sweep_schedules(
 
 
 class _JudgedRun(NamedTuple):
-    """What a schedule comes to under a protocol that admits it."""
+    """Outcome of a schedule under a protocol that admits it."""
 
     unexplained: bool
-    """Whether no serial order of the writers gives some version."""
+    """True if some version is produced by no serial order of the writers."""
     not_log_order: bool
-    """Whether that of their commits does not give the last."""
+    """True if the commit order does not produce the last version."""
     forbidden: frozenset[str]
-    """The levels that forbid it."""
+    """Levels that forbid it."""
 
 
 class _ScheduleCount:
-    """The counts so far, and the first of what each protocol admits and each level forbids."""
+    """Counts so far, and the first schedule that each protocol admits and each level forbids."""
 
     def __init__(self, protocols: Sequence[Spec], levels: Sequence[Spec]) -> None:
         self.protocols, self.levels = protocols, levels
@@ -396,7 +436,7 @@ class _ScheduleCount:
         self.first: dict[tuple[str, str], tuple[ScheduledCandidate, Spec, Spec]] = {}
 
     def all_of(self, cast: Cast, check: Callable[[], None]) -> None:
-        """Count all schedules of some transactions."""
+        """Count all schedules of a cast."""
         executors: dict[tuple[str, ...], ModelExecutor] = {}
 
         def judge(litmus: Litmus, executions: Sequence[Execution]) -> tuple[_JudgedRun | None, ...]:
@@ -419,7 +459,7 @@ class _ScheduleCount:
     def judged(
         self, protocol: Spec, execution: Execution, executor: ModelExecutor
     ) -> _JudgedRun | None:
-        """What comes out under a protocol; None if that does not admit it."""
+        """Return the outcome under a protocol; None if the protocol does not admit it."""
         if any(event.aborted for event in execution.events):
             return None
         seen = format_named(execution.format).frame(execution.events, reasons=False)
@@ -431,7 +471,7 @@ class _ScheduleCount:
     def admitted(
         self, protocol: Spec, run: _JudgedRun, number: int, first: ScheduledCandidate
     ) -> None:
-        """Count so many schedules that a protocol admits, the first of which is one."""
+        """Count ``number`` schedules that a protocol admits; ``first`` is the first of them."""
         tally = self.tallies.of[protocol.name]
         tally.admitted += number
         tally.unexplained += number * run.unexplained
@@ -442,7 +482,7 @@ class _ScheduleCount:
                 self.first.setdefault((protocol.name, level.name), (first, protocol, level))
 
     def files(self) -> dict[tuple[str, str], Litmus]:
-        """The first of each as a litmus test, judged anew."""
+        """Return the first schedules as litmus tests, judged again."""
         return {
             key: recheck_candidate(found, a, b, unexplained=False)[0]
             for key, (found, a, b) in self.first.items()
@@ -450,8 +490,9 @@ class _ScheduleCount:
 
 
 def _unlike(execution: Execution, executor: ModelExecutor) -> tuple[bool, bool]:
-    """Whether no serial order of the writers gives some version, and whether that of their commits
-    does not give the last.
+    """Return whether some version, and whether the last one, is unexplained.
+
+    The first is by any serial order of the writers, the second by the order of their commits.
     """
     writers = sorted(
         (e for e in execution.events if e.version is not None), key=lambda e: e.commits

@@ -1,4 +1,4 @@
-"""What is counted, of a shard or of all of them together; and the shards of a scope."""
+"""Tallies of a shard or of all shards, and the partition of a scope's candidates into shards."""
 
 from __future__ import annotations
 
@@ -28,76 +28,78 @@ __all__ = [
 ]
 
 Choices = tuple[tuple[int, int], ...]
-"""For each commit position the number of a statement and the version that it read."""
+"""Number of a statement and the version that it read, for each commit position."""
 First = tuple[int, int, Choices]
-"""A candidate as enumeration orders them: its initial table, the last statement that it needs,
-choices.
-"""
+"""Candidate in enumeration order: number of its initial table, last statement it needs, choices."""
 LARGEST = 500_000
-"""The most candidates of one shard."""
+"""Maximal number of candidates of one shard."""
 
 
 class Shard(NamedTuple):
-    """The candidates on one initial table that begin with some choices."""
+    """Candidates on one initial table that begin with some choices."""
 
     init: int
     choices: Choices
 
 
 class BrokenKind(NamedTuple):
-    """What is broken, whoever breaks it."""
+    """Kind of a violation, without the transactions involved."""
 
     axiom: str
-    """The axiom of the level."""
+    """Axiom of the level."""
     relations: tuple[str, ...]
-    """Those of the dependencies that break it, along them; of a cycle from where that is first in
-    the alphabet.
+    """Relations of the dependencies that break it, in their order; a cycle begins at its
+    lexicographically least rotation.
     """
 
 
 class FailedStatement(NamedTuple):
-    """A statement that failed at run time, where, and how."""
+    """Statement that failed at run time."""
 
     init: int
-    """The initial table, by its number."""
+    """Number of the initial table."""
     choices: Choices
-    """The candidate: who came with which statement, and what it had read."""
+    """Candidate prefix: statement and read version of each commit."""
     sql: str
-    """The statement."""
+    """Text of the statement."""
     exception: str
-    """Its class."""
+    """Class of the exception."""
     why: str
-    """Its message."""
+    """Message of the exception."""
 
 
 @dataclass(slots=True)
 class Tally:
-    """What one protocol admits, and on how many candidates it is silent."""
+    """Counts of one protocol."""
 
     admitted: int = 0
-    """How many candidates."""
+    """Number of candidates that it admits."""
     forbidden: dict[str, int] = field(default_factory=dict)
-    """How many of them each level forbids."""
+    """Number of admitted candidates that each level forbids."""
     first: dict[str, First] = field(default_factory=dict)
-    """The first that each level forbids."""
+    """First admitted candidate that each level forbids."""
     kinds: dict[str, dict[BrokenKind, tuple[int, First]]] = field(default_factory=dict)
-    """Of those that each level forbids how many are of a kind, and the first, if kinds were asked
-    for.
+    """Number of forbidden candidates by level and kind, with the first of each; empty unless kinds
+    are counted.
     """
     unexplained: int = 0
-    """How many of them no serial order explains at some version."""
+    """Number of admitted candidates with a version that no serial order produces."""
     not_log_order: int = 0
-    """How many of them end with a table that the order of the log does not give."""
+    """Number of admitted candidates whose final table the order of the log does not produce."""
     silent: int = 0
-    """How many candidates it neither admits nor forbids."""
+    """Number of candidates that it neither admits nor forbids."""
 
     @property
     def for_conflicts_alone(self) -> dict[str, int]:
-        """Of the candidates that a level forbids for their conflicts, how many a serial order
-        explains all the same: their final table (``log-serializable``), some order every version
-        (``write-serializable``).
+        """Number of forbidden candidates that a serial order explains nevertheless.
 
-        >>> Tally(admitted=9, forbidden={"write-serializable": 4}, unexplained=1).for_conflicts_alone
+        These are forbidden for their conflicts alone: a serial order produces their final table
+        (``log-serializable``), or one produces every version (``write-serializable``).
+
+        Examples
+        --------
+        >>> level = "write-serializable"
+        >>> Tally(admitted=9, forbidden={level: 4}, unexplained=1).for_conflicts_alone
         {'write-serializable': 3}
         """
         not_so = {"log-serializable": self.not_log_order, "write-serializable": self.unexplained}
@@ -108,18 +110,18 @@ class Tally:
         }
 
     def offer(self, level: str, found: First) -> None:
-        """Keep the first of the candidates that a level forbids."""
+        """Keep the candidate if it is the first one so far that a level forbids."""
         if level not in self.first or found < self.first[level]:
             self.first[level] = found
 
     def sort(self, level: str, kind: BrokenKind, number: int, found: First) -> None:
-        """Count some more that a level forbids as of a kind, of which this is the first."""
+        """Add candidates that a level forbids to a kind; ``found`` is the first of them."""
         kinds = self.kinds.setdefault(level, {})
         before, first = kinds.get(kind, (0, found))
         kinds[kind] = before + number, min(first, found)
 
     def add(self, other: Tally) -> None:
-        """Count what another one has counted, too."""
+        """Add the counts of another tally."""
         self.admitted += other.admitted
         self.unexplained += other.unexplained
         self.not_log_order += other.not_log_order
@@ -135,8 +137,11 @@ class Tally:
 
 @dataclass(slots=True)
 class Tallies:
-    """The tally of each protocol, by name; how many candidates had a statement that failed after
-    commits that some protocol admits, and the first such statement. ``candidates`` were counted.
+    """Tallies by name of protocol.
+
+    ``failed`` is the number of candidates with a statement that failed after commits that some
+    protocol admits, ``failure`` the first such statement, ``candidates`` the number of candidates
+    counted.
     """
 
     of: dict[str, Tally]
@@ -146,11 +151,11 @@ class Tallies:
 
     @classmethod
     def none(cls, protocols: Iterable[str], levels: Sequence[str]) -> Tallies:
-        """Nothing counted yet."""
+        """Return tallies with all counts 0."""
         return cls({name: Tally(forbidden=dict.fromkeys(levels, 0)) for name in protocols})
 
     def add(self, other: Tallies) -> None:
-        """Count what another shard has counted, too, in whatever order shards come."""
+        """Add the counts of another shard; the order of shards does not matter."""
         for name, tally in other.of.items():
             self.of[name].add(tally)
         self.failed += other.failed
@@ -160,8 +165,10 @@ class Tallies:
 
 
 def count_candidates(scope: Scope, n: int) -> int:
-    """The number of candidates with n writers.
+    """Return the number of candidates with n writers.
 
+    Examples
+    --------
     >>> from isolitmus.specs import scope
     >>> count_candidates(scope("table"), 3)
     10368
@@ -170,9 +177,12 @@ def count_candidates(scope: Scope, n: int) -> int:
 
 
 def shard_number(statements: int, init: int, choices: Choices) -> int:
-    """The number of what begins with these choices among all that have as many: of whole candidates
-    their rank. The inverse of ``Shards``, where there are so many ``statements``.
+    """Return the index of a prefix among all of its length; for whole candidates, the rank.
 
+    Inverse of ``Shards`` indexing, for a scope with ``statements`` statements.
+
+    Examples
+    --------
     >>> shard_number(7, 1, ((0, 0), (0, 1)))
     99
     """
@@ -183,8 +193,10 @@ def shard_number(statements: int, init: int, choices: Choices) -> int:
 
 
 def count_continuations(statements: int, position: int, n: int) -> int:
-    """How many candidates of n writers begin with the same choices of the first ``position``.
+    """Return the number of candidates of n writers with given first ``position`` choices.
 
+    Examples
+    --------
     >>> count_continuations(14, 1, 3), count_continuations(14, 3, 3)
     (1176, 1)
     """
@@ -192,8 +204,10 @@ def count_continuations(statements: int, position: int, n: int) -> int:
 
 
 def make_shards(scope: Scope, n: int, largest: int = LARGEST) -> Shards:
-    """The shards of a scope's candidates with n writers, none larger than ``largest``.
+    """Return the shards of a scope's candidates with n writers, none larger than ``largest``.
 
+    Examples
+    --------
     >>> from isolitmus.specs import scope
     >>> cut = make_shards(scope("two-partitions"), 3, 100)
     >>> len(cut), cut.each, cut[1]
@@ -207,22 +221,25 @@ def make_shards(scope: Scope, n: int, largest: int = LARGEST) -> Shards:
 
 @dataclass(frozen=True, slots=True)
 class Shards(Sequence[Shard]):
-    """Candidates cut by initial table and first choices, in their fixed order, all of one size."""
+    """Partition of candidates by initial table and first choices, all parts of equal size.
+
+    The order of candidates is fixed.
+    """
 
     inits: int
-    """How many initial tables there are."""
+    """Number of initial tables."""
     statements: int
-    """How many statements."""
+    """Number of statements."""
     depth: int
-    """How many choices are those of a shard."""
+    """Number of choices that a shard fixes."""
     candidates: int
-    """How many there are in all."""
+    """Number of all candidates."""
     largest: int
-    """The most candidates that one was to have."""
+    """Intended maximal number of candidates of a shard."""
 
     @property
     def each(self) -> int:
-        """The candidates of one shard."""
+        """Number of candidates of one shard."""
         return self.candidates // len(self)
 
     def __len__(self) -> int:

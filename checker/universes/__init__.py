@@ -1,1 +1,1 @@
-"""The universes of a search: abstract histories, statements on tables, schedules."""
+"""Search spaces: abstract histories, statements on tables, schedules."""

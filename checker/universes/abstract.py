@@ -1,21 +1,17 @@
-"""The abstract universe: its parameters, orders of slots and of intervals.
-
-The abstract universe: transactions in sessions that read and write keys, no table and no SQL.
+"""Abstract search space: transactions in sessions that read and write keys, without tables or SQL.
 
 Each of n transactions reads and writes each key at most once, reads first, from the initial
-transaction or from another one that writes the key. Nobody observes the version order unless a spec
-uses it without binding it, or the search is told that somebody does. There are no predicate reads.
+transaction or from another one that writes the key. The version order is not observed, unless a
+spec uses it without binding it, or the search is told so. There are no predicate reads.
 
-Choices. Sessions vary, and who aborted, wherever one of the specs can tell (``Variation``). A
-session is a run of consecutive transactions, as any history is written once its transactions are
-numbered session by session. Who aborted only writes, and is in no session: frames have nothing else
-of it. Reads are in the order of the keys unless a spec asks for ``po``.
+Choices. Sessions and aborts vary if one of the specs can tell (``Variation``). A session is a run
+of consecutive transactions, as in any history whose transactions are numbered session by session.
+An aborted transaction only writes, and is in no session: a dependency graph shows nothing else of
+it. Reads are in the order of the keys unless a spec asks for ``po``.
 
-One set of Booleans stands for many histories: literals of a circuit, or bits of many cases.
-
-What was when in an abstract history: an order of all that transactions may do, and of their ends.
-
-Orders of intervals: of transactions that begin and end, who had ended when another one began.
+The Booleans of `Histories` stand for many histories: they are literals of a circuit, or bits of
+many cases. `Slots` is an order in time of all operations and ends. An interval order says which
+transactions had ended when another one began.
 """
 
 from __future__ import annotations
@@ -70,31 +66,33 @@ B = TypeVar("B")
 
 @dataclass(frozen=True, slots=True)
 class Slots(Generic[B]):
-    """A total order of slots: for each transaction one for the read of each key, for the write of
-    each key, and for its end. Of what does not happen the slot says nothing.
+    """Total order of slots: per transaction, one for the read and write of each key, and its end.
+
+    Slots of absent operations have no meaning.
     """
 
     keys: int
-    """How many there are."""
+    """Number of keys."""
     before: Sequence[Sequence[B]]
-    """``before[p][q]``: what is at p comes before what is at q."""
+    """``before[p][q]``: slot p precedes slot q."""
 
     def read(self, t: int, x: int) -> int:
-        """The slot of a read."""
+        """Return the slot of the read of key x by transaction t."""
         return t * (2 * self.keys + 1) + x
 
     def write(self, t: int, x: int) -> int:
-        """The slot of a write."""
+        """Return the slot of the write of key x by transaction t."""
         return self.read(t, self.keys + x)
 
     def end(self, t: int) -> int:
-        """The slot of the end of a transaction."""
+        """Return the slot of the end of transaction t."""
         return self.read(t, 2 * self.keys)
 
     def turns(self) -> Iterator[tuple[int, int]]:
-        """Two slots of one transaction of which the first comes first, whatever there is: reads,
-        writes, the end.
+        """Yield the pairs of slots of a transaction in fixed order: reads, writes, end.
 
+        Examples
+        --------
         >>> [*Slots(1, [[0] * 6] * 6).turns()]
         [(0, 1), (0, 2), (1, 2), (3, 4), (3, 5), (4, 5)]
         """
@@ -106,7 +104,7 @@ class Slots(Generic[B]):
             yield from ((self.write(t, x), self.end(t)) for x in keys)
 
     def sorted(self, slots: Sequence[int], value: Callable[[B], bool]) -> list[int]:
-        """These slots, earliest first."""
+        """Return the slots in their order, earliest first."""
         return sorted(slots, key=lambda q: sum(value(self.before[p][q]) for p in slots if p != q))
 
     def schedule(
@@ -115,9 +113,19 @@ class Slots(Generic[B]):
         value: Callable[[B], bool],
         ended: Sequence[Sequence[bool]] | None,
     ) -> tuple[Moment, ...]:
-        """When transactions, from number 1, began, did what is at these slots, in turn, and ended.
-        ``ended[i][j]``: i had ended when j began; None: each begins right before what it does
-        first.
+        """Return the times at which transactions began, executed their operations, and ended.
+
+        Transactions are numbered from 1.
+
+        Parameters
+        ----------
+        done : sequence of sequence of int
+            Slots of the operations of each transaction, in turn.
+        value : callable
+            Maps a Boolean to its value.
+        ended : matrix of bool, or None
+            ``ended[i][j]``: i had ended when j began. None: each begins right before its first
+            operation.
         """
         n = len(done)
         at = {slot: (t, k) for t, slots in enumerate(done) for k, slot in enumerate(slots, 1)}
@@ -137,10 +145,20 @@ class Slots(Generic[B]):
 def interval_crossings(
     n: int,
 ) -> Iterator[tuple[tuple[int, int], tuple[int, int], tuple[tuple[int, int], ...]]]:
-    """What makes a relation on n an order of intervals (Fishburn, Intransitive indifference with
-    unequal indifference intervals, 1970): of each two pairs (a, b) and (c, d), those of which then
-    one is there, too, (a, d) or (c, b). None relates anybody to himself.
+    """Yield the axioms of an interval order on n elements.
 
+    Fishburn, Intransitive indifference with unequal indifference intervals, 1970: if (a, b) and (c,
+    d) are in the relation, so is (a, d) or (c, b). The relation is irreflexive.
+
+    Yields
+    ------
+    one, other : tuple of (int, int)
+        Two pairs.
+    then : tuple of pairs
+        Pairs of which one must be in the relation if both of these are.
+
+    Examples
+    --------
     >>> [(one, other) for one, other, then in interval_crossings(2) if not then]
     [((0, 1), (1, 0)), ((1, 0), (0, 1))]
     """
@@ -149,8 +167,10 @@ def interval_crossings(
 
 
 def interval_orders(n: int) -> Iterator[list[list[bool]]]:
-    """All orders of n intervals: ``[i][j]``, i had ended when j began.
+    """Yield all interval orders on n elements, as matrices: ``[i][j]``, i had ended when j began.
 
+    Examples
+    --------
     >>> [sum(1 for _ in interval_orders(n)) for n in (1, 2, 3)]
     [1, 3, 19]
     """
@@ -166,9 +186,12 @@ def interval_orders(n: int) -> Iterator[list[list[bool]]]:
 
 
 def with_schedule(ended: Sequence[Sequence[bool]]) -> tuple[Moment, ...]:
-    """When transactions, from number 1, began and ended, so that just these had ended when others
-    began.
+    """Return times of beginnings and ends of transactions that have this interval order.
 
+    ``ended[i][j]``: i had ended when j began. Transactions are numbered from 1.
+
+    Examples
+    --------
     >>> with_schedule([[False, True], [False, False]])
     ((1, 'start'), (1, 'end'), (2, 'start'), (2, 'end'))
     """
@@ -184,10 +207,17 @@ def with_schedule(ended: Sequence[Sequence[bool]]) -> tuple[Moment, ...]:
 
 
 def with_serial_time(history: History) -> History | None:
-    """The history with a time in which nobody overlaps, and nobody reads what is not written yet:
-    whoever asks for no time says the same of it. None if there is no such time, or if nobody knows
-    how somebody ended.
+    """Return the history with times at which transactions do not overlap.
 
+    No transaction reads what is not written yet. A spec that uses no time gives the same verdict.
+
+    Returns
+    -------
+    History or None
+        None if there are no such times, or if the outcome of a transaction is unknown.
+
+    Examples
+    --------
     >>> from isolitmus.model.history import History
     >>> with_serial_time(History.from_table({"T1": "r(x2)", "T2": "w(x2)"})).to_table()["schedule"]
     'T2 T1'
@@ -217,7 +247,7 @@ def with_serial_time(history: History) -> History | None:
 
 
 OrderMatrix = list[list[B]]
-"""``order[i][j]``: version i of a key comes before version j, if both are there."""
+"""``order[i][j]``: version i of a key precedes version j, if both exist."""
 
 KEYS = "xyz"
 NAMES = frozenset(
@@ -226,40 +256,40 @@ NAMES = frozenset(
         *sets_of("histories", "reads", "operations"),
     )
 )
-"""What histories without a table can say: the names that a spec may use here, with those that it
-binds.
-"""
+"""Names that a spec may use on histories without a table, besides those that it binds."""
 
 TIMES = frozenset(relations_of("times", "moments"))
-"""What only those say that tell what was when; others draw and count histories without."""
+"""Names that need times; other searches sample and count histories without times."""
 
 
 @dataclass(frozen=True, slots=True)
 class Variation:
-    """What may vary from history to history, besides what transactions read and write."""
+    """Properties that vary among histories, besides reads and writes."""
 
     sessions: bool
-    """Whether there are sessions of several transactions."""
+    """True if there are sessions of several transactions."""
     aborts: bool
-    """Whether there are transactions that aborted."""
+    """True if there are aborted transactions."""
     observed: bool = False
-    """Whether the version orders are observed."""
+    """True if the version orders are observed."""
     times: bool = False
-    """Whether it is known who had ended when somebody began."""
+    """True if it is known which transactions had ended when another began."""
     moments: bool = False
-    """Whether it is known in what order all operations and ends were."""
+    """True if the order of all operations and ends is known."""
 
 
 def variation_for(
     a: Spec, b: Spec, *, sessions: bool = True, aborts: bool = True, observed: bool = False
 ) -> Variation:
-    """What varies in the search of what ``a`` admits and ``b`` forbids, if it may.
+    """Return what varies in the search of histories that ``a`` admits and ``b`` forbids.
 
-    What neither looks at is left out, for it changes no verdict; and so are sessions if only ``a``
-    looks at them, and fewer pairs never make it forbid what it allowed: what it admits with
-    sessions it admits without. Version orders are observed if that is asked for, or a spec needs
-    it, and one looks at them.
+    Properties that neither spec uses are left out, since they change no verdict. Sessions are also
+    left out if only ``a`` uses them, and fewer pairs never make it forbid what it allowed: what it
+    admits with sessions it admits without. Version orders are observed if ``observed`` is given, or
+    a spec needs it, and one of them uses version orders.
 
+    Examples
+    --------
     >>> from isolitmus.specs.files.catalogue import level
     >>> variation_for(level("update-serializable"), level("causal"))
     Variation(sessions=True, aborts=True, observed=False, times=False, moments=False)
@@ -293,8 +323,10 @@ def assumptions(a: Spec, b: Spec, *, sessions: bool = True, aborts: bool = True)
 
 
 def available_names(spec: Spec) -> frozenset[str]:
-    """The names that this spec may use here.
+    """Return the names that this spec may use on histories without a table.
 
+    Examples
+    --------
     >>> from isolitmus.specs.language.parser import read
     >>> spec = read('"A" with co from linearisations empty co ; log as alone', "a")
     >>> sorted(spec.needs - available_names(spec))
@@ -304,12 +336,12 @@ def available_names(spec: Spec) -> frozenset[str]:
 
 
 def uses_versions(spec: Spec) -> bool:
-    """Whether the version order has a say in what a spec judges, for itself."""
+    """Return whether the verdict of a spec depends on the version order in its own right."""
     return bool(spec.needs & BY_VERSIONS) and spec.bound.get("ww") != "co"
 
 
 def observes_versions(*specs: Spec) -> bool:
-    """Whether some spec uses the version order without saying "for some": then it is observed."""
+    """Return whether some spec uses the version order without binding it; it is then observed."""
     return any(
         uses_versions(spec) and all(b.source != "versions" for b in spec.binders) for spec in specs
     )
@@ -317,20 +349,20 @@ def observes_versions(*specs: Spec) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class LinearOrders(Generic[B]):
-    """The commit order that a spec supposes; of transactions that aborted it says nothing."""
+    """Commit order that a spec assumes; aborted transactions are not in it."""
 
     co: OrderMatrix[B]
-    """``co[i][j]``: i comes before j."""
+    """``co[i][j]``: i precedes j."""
     vis: OrderMatrix[B] | None = None
-    """``vis[i][j]``: j sees i; None: no prefixes are bound."""
+    """``vis[i][j]``: j sees i. None: no prefixes are bound."""
 
 
 @dataclass(frozen=True, slots=True)
 class Histories(Generic[B]):
-    """Abstract histories of n transactions: Booleans for what each may do."""
+    """Abstract histories of n transactions, with a Boolean for each possible fact."""
 
     booleans: Booleans[B]
-    """Of what kind."""
+    """Operations on these Booleans."""
     writes: Sequence[Sequence[B]]
     """``writes[t][x]``: t writes x."""
     sources: Sequence[Sequence[dict[int, B]]]
@@ -342,9 +374,9 @@ class Histories(Generic[B]):
     aborted: Sequence[B]
     """``aborted[t]``: t aborted, reads nothing and is in no session."""
     ended: OrderMatrix[B] | None = None
-    """``ended[i][j]``: i had ended when j began; None: nobody knows of times."""
+    """``ended[i][j]``: i had ended when j began. None: times are unknown."""
     slots: Slots[B] | None = None
-    """When operations were; None: nobody knows."""
+    """Order of operations in time. None: it is unknown."""
 
     @property
     def n(self) -> int:
@@ -355,30 +387,31 @@ class Histories(Generic[B]):
         return len(self.writes[0])
 
     def reads(self, t: int, x: int) -> B:
-        """Whether t reads x."""
+        """Return the Boolean: t reads x."""
         return self.booleans.disj(self.sources[t][x].values())
 
     def installs(self, t: int, x: int) -> B:
-        """Whether t writes a version of x and commits."""
+        """Return the Boolean: t writes a version of x and commits."""
         booleans = self.booleans
         return booleans.both(self.writes[t][x], booleans.neg(self.aborted[t]))
 
     def writes_first(self, t: int, x: int, y: int) -> B:
-        """Whether t writes x before y, if it writes both: as the time says, else in the order of
-        the keys.
+        """Return the Boolean: t writes x before y, if it writes both.
+
+        The order is that of time, if known, else that of the keys.
         """
         if self.slots is not None:
             return self.slots.before[self.slots.write(t, x)][self.slots.write(t, y)]
         return self.booleans.true if x < y else self.booleans.false
 
     def used(self, x: int) -> B:
-        """Whether some transaction reads or writes x."""
+        """Return the Boolean: some transaction reads or writes x."""
         return self.booleans.disj(
             does for t in range(self.n) for does in (self.reads(t, x), self.writes[t][x])
         )
 
     def agreeing(self, orders: Sequence[OrderMatrix[B]], co: OrderMatrix[B]) -> B:
-        """Whether the versions that were installed come in the order of the transactions."""
+        """Return the Boolean: installed versions come in the order of their transactions."""
         neg, conj = self.booleans.neg, self.booleans.conj
         pairs = [(i, j) for i in range(self.n) for j in range(self.n) if i != j]
         return conj(
@@ -390,8 +423,14 @@ class Histories(Generic[B]):
     def history(
         self, value: Callable[[B], bool], orders: Sequence[OrderMatrix[B]] | None = None
     ) -> History:
-        """One history: the one in which the Booleans have these values. ``orders``: the version
-        orders that were observed, if any.
+        """Return the history in which the Booleans have these values.
+
+        Parameters
+        ----------
+        value : callable
+            Maps a Boolean to its value.
+        orders : sequence of OrderMatrix, optional
+            Observed version orders, by key.
         """
         transactions: list[Transaction] = []
         sessions: list[list[int]] = []

@@ -1,16 +1,10 @@
-"""Enumeration of abstract histories, many at a time, smallest first.
+"""Enumeration of abstract histories in bit-sliced batches, smallest first.
 
-The abstract universe enumerated: every history, many at a time, smallest first.
-
-A batch is a product: for each key a list of what the transactions may do with it, and the version
-orders of its writers. A Boolean of the frame is one integer with a bit for each member of the
-product, so a spec is evaluated once for all of them (``checker.judge.matrix_semantics.BitSlices``).
-Nothing of this is shared with the solver's search but the frame; each is the other's oracle.
-
-What transactions may do, listed for the enumeration: sessions and ends, operations on each key,
-orders of versions.
-
-All members of a product as bits: a Boolean that depends on some axes, as one integer.
+A batch is a product: for each key a list of options (what each transaction does with it), and the
+version orders of its writers. A Boolean of the dependency graph is one integer with a bit for each
+member of the product, so a spec is evaluated once for all of them
+(``checker.judge.matrix_semantics.BitSlices``). The enumeration shares only the construction of the
+graph with the search by a solver; each is the other's oracle.
 """
 
 from __future__ import annotations
@@ -68,24 +62,27 @@ __all__ = [
 ]
 
 LISTED = 1 << 12
-"""So much of what transactions may do with one key is listed at a time."""
+"""Maximal number of options of a key that are listed at a time."""
 
 Flags = tuple[bool, ...]
-"""Of each transaction, or of each but the first, whether it is so."""
+"""One Boolean per transaction, or per transaction but the first."""
 Rank = tuple[int, ...]
-"""Of each writer of a key its place in the version order."""
+"""Position in the version order of each writer of a key."""
 
 
 @dataclass(frozen=True, slots=True)
 class KeyOption:
-    """What n transactions do with one key: who writes it, who reads it from whom (or None)."""
+    """Operations of n transactions on one key: writers, and sources of reads (None: no read)."""
 
     writes: tuple[bool, ...]
     sources: tuple[int | None, ...]
 
 
 def links_and_ends(n: int, vary: Variation) -> list[tuple[int, int]]:
-    """How many continue the session of the one before, and how many aborted."""
+    """Return all pairs: number of session links, number of aborted transactions.
+
+    A link joins a transaction to the session of the one before.
+    """
     return [
         (links, ends)
         for links in range(n if vary.sessions else 1)
@@ -94,7 +91,7 @@ def links_and_ends(n: int, vary: Variation) -> list[tuple[int, int]]:
 
 
 def _ends(n: int, links: int, ends: int) -> Iterator[tuple[Flags, Flags]]:
-    """Who continues whose session, and who aborted; who aborted is in no session."""
+    """Yield session links and aborted transactions; an aborted one is in no session."""
     for joined in _some(n - 1, links):
         for aborted in _some(n, ends):
             pairs = zip(joined, aborted, aborted[1:], strict=False)
@@ -105,8 +102,9 @@ def _ends(n: int, links: int, ends: int) -> Iterator[tuple[Flags, Flags]]:
 def ends_in_time(
     n: int, links: int, ends: int, vary: Variation
 ) -> Iterator[tuple[Flags, Flags, list[list[bool]] | None]]:
-    """The same with who had ended when another one began, if that may vary; sessions go on in real
-    time.
+    """Yield session links, aborted transactions, and an interval order if times vary.
+
+    Sessions run in real time.
     """
     for joined, aborted in _ends(n, links, ends):
         if not vary.times:
@@ -118,7 +116,7 @@ def ends_in_time(
 
 
 def _some(n: int, count: int) -> Iterator[Flags]:
-    """So many of n, in every way."""
+    """Yield all subsets of ``count`` of n, as flags."""
     if n == count == 0:
         yield ()
     if count < n:
@@ -128,8 +126,16 @@ def _some(n: int, count: int) -> Iterator[Flags]:
 
 
 def sizes_of_keys(n: int) -> Iterator[tuple[int, int, tuple[tuple[int, int], ...]]]:
-    """Every choice for each key of how many operations there are and how many of them write, fewest
-    operations first, then fewest keys; with the number of operations, of keys used.
+    """Yield the sizes of all keys: numbers of operations and of writes among them.
+
+    Fewest operations first, then fewest keys.
+
+    Yields
+    ------
+    operations, keys : int
+        Number of operations, and of keys used.
+    groups : tuple of (int, int)
+        Operations and writes of each key.
     """
     sizes = sorted(((w + r, w) for w in range(n + 1) for r in range(n + 1)), reverse=True)
     for operations in range(n, 2 * n * len(KEYS) + 1):
@@ -142,8 +148,9 @@ def sizes_of_keys(n: int) -> Iterator[tuple[int, int, tuple[tuple[int, int], ...
 
 
 def _options(size: tuple[int, int], aborted: Flags) -> Iterator[KeyOption]:
-    """What transactions may do with one key, in so many operations, of which so many write; nobody
-    reads who aborted.
+    """Yield the options of one key with this number of operations and of writes.
+
+    Aborted transactions read nothing.
     """
     operations, writers = size
     for writes in _some(len(aborted), writers):
@@ -167,9 +174,7 @@ def _sources(writes: Flags, reads: int, aborted: Flags, t: int) -> Iterator[tupl
 def option_lists(
     groups: Sequence[tuple[int, int]], aborted: Flags, most: int, *, ordered: bool
 ) -> Iterator[list[list[KeyOption]]]:
-    """What transactions may do with each key, so much of it at a time that a batch is of bearable
-    size.
-    """
+    """Yield the options of each key in parts, for batches of at most about ``most`` members."""
     first, second, third = (partial(_options, size, aborted) for size in groups)
     for x in _cut(first(), LISTED):
         for y in _cut(second(), LISTED):
@@ -188,7 +193,7 @@ def _cut(things: Iterator[T], length: int) -> Iterator[list[T]]:
 def _pieces(
     lists: list[list[KeyOption]], most: int, *, ordered: bool
 ) -> Iterator[list[list[KeyOption]]]:
-    """The product cut into batches of bearable size."""
+    """Yield the product in parts of at most ``most`` members, if possible."""
     size = prod(len(options) * (_orders(options) if ordered else 1) for options in lists)
     longest = max(range(len(lists)), key=lambda k: len(lists[k]))
     half = len(lists[longest]) // 2
@@ -200,16 +205,14 @@ def _pieces(
 
 
 def _orders(options: list[KeyOption]) -> int:
-    """The number of version orders of a key: as many have written it in all of these."""
+    """Return the number of version orders of a key; all options have the same number of writers."""
     return factorial(sum(options[0].writes))
 
 
 def version_ranks(
     lists: list[list[KeyOption]], most: int, *, ordered: bool
 ) -> Iterator[tuple[Sequence[list[Rank]], bool]]:
-    """Version orders of each key, so many at a time that a batch is of bearable size, and whether
-    there are more: for each writer its place.
-    """
+    """Yield the version orders of each key in parts, as ranks, and whether more follow."""
     if not ordered:
         yield (), False
         return
@@ -225,21 +228,23 @@ def version_ranks(
 
 
 def read_orders(n: int, keys: int, needs: frozenset[str]) -> Iterator[tuple[tuple[int, ...], ...]]:
-    """For each transaction the order in which it reads the keys, if any spec can see it."""
+    """Yield, for each transaction, the order in which it reads the keys, if a spec uses ``po``."""
     every = permutations(range(keys)) if "po" in needs else [tuple(range(keys))]
     return cartesian([(*order, *range(keys, len(KEYS))) for order in every], repeat=n)
 
 
 def reads_late(option: KeyOption, ended: list[list[bool]]) -> bool:
-    """Whether somebody reads from one who began after he had ended."""
+    """Return whether a transaction reads from one that began after it had ended."""
     n = len(ended)
     return any(s is not None and s < n and ended[t][s] for t, s in enumerate(option.sources))
 
 
 @dataclass(frozen=True, slots=True)
 class Product:
-    """The members of a product of choices, the last axis changing fastest; bit k is member k.
+    """Members of a product of choices, the last axis changing fastest; bit k is member k.
 
+    Examples
+    --------
     >>> two_by_three = Product((2, 3))
     >>> bin(two_by_three.plane(np.array([False, True]), 0))
     '0b111000'
@@ -255,17 +260,28 @@ class Product:
 
     @property
     def booleans(self) -> BitSlices:
-        """The Booleans of this many members."""
+        """Bit slices of this many members."""
         return BitSlices((1 << self.size) - 1)
 
     def plane(self, values: Bits, *axes: int) -> int:
-        """The Boolean that has these values (an array with a dimension for each of these axes, the
-        first ones first).
+        """Return the bit-sliced Boolean with these values.
+
+        Parameters
+        ----------
+        values : ndarray of bool
+            One dimension for each of ``axes``, in order.
+        *axes : int
+            Axes that the value depends on, ascending.
+
+        Returns
+        -------
+        int
+            Bit k is the value of member k.
         """
         return self._within(values.tolist(), axes, 0) if values.any() else 0
 
     def _within(self, values: Any, axes: tuple[int, ...], first: int) -> int:
-        """The same of the members that differ by the axes from ``first`` on."""
+        """Return the plane of the members that differ only in the axes from ``first`` on."""
         if not axes:
             return (1 << prod(self.shape[first:])) - 1 if values else 0
         axis, *others = axes
@@ -276,18 +292,20 @@ class Product:
         return repeat_bits(found, width * self.shape[axis], prod(self.shape[first:axis]))
 
     def bits(self, plane: int) -> Bits:
-        """A Boolean as an array of its members' values."""
+        """Return a bit-sliced Boolean as an ndarray of bool, shape (size,)."""
         flat = np.frombuffer(plane.to_bytes(-(-self.size // 8), "little"), np.uint8)
         return np.unpackbits(flat, bitorder="little", count=self.size).astype(np.bool_)
 
     def member(self, k: int) -> tuple[int, ...]:
-        """The choices of member k, one for each axis."""
+        """Return the choices of member k, one per axis."""
         return tuple(int(i) for i in np.unravel_index(k, self.shape))
 
 
 def repeat_bits(bits: int, width: int, times: int) -> int:
-    """So many bits, again and again.
+    """Return a pattern of ``width`` bits, repeated.
 
+    Examples
+    --------
     >>> bin(repeat_bits(0b01, 2, 3))
     '0b10101'
     """
@@ -304,8 +322,8 @@ def repeat_bits(bits: int, width: int, times: int) -> int:
 
 
 LARGEST = 1 << 22
-"""The most members of one batch, of up to FEW transactions; with more there are more Booleans of
-each.
+"""Maximal number of members of a batch, for up to FEW transactions; with more transactions, each
+has more Booleans.
 """
 FEW = 4
 
@@ -315,27 +333,39 @@ class HistoryBatch:
     """Histories of one size; bit h·o + k is history h under its version order k of o."""
 
     size: tuple[int, int, int, int]
-    """Links of sessions, aborted transactions, operations, keys."""
+    """Numbers of session links, aborted transactions, operations, keys."""
     product: Product
-    """The choices that a history is made of."""
+    """Choices that a history is made of."""
     histories: Histories[int]
-    """What each does, a bit for each."""
+    """Facts of the histories, one bit per member."""
     frames: AbstractFrames[int]
-    """What specs see of them."""
+    """Dependency graphs of the histories."""
     orders: tuple[OrderMatrix[int], ...]
-    """The version orders of each key."""
+    """Version order of each key."""
     valid: Bits
-    """The histories in which every transaction does something."""
+    """Shape (n_histories,): every transaction does something, and no read precedes its source."""
     groups: tuple[tuple[int, int], ...]
-    """Of each key how many operations there are and how many of them write."""
+    """Numbers of operations and of writes among them, per key."""
     reading: tuple[tuple[int, ...], ...]
-    """Of each transaction the order of the keys in which it reads."""
+    """Order of the keys in which each transaction reads."""
     more: bool = False
-    """The same histories under further version orders follow."""
+    """True if the same histories follow under further version orders."""
 
     def admits(self, spec: Spec, *, observed: bool = False) -> Bits:
-        """For each history whether the spec admits it under some version order (a column); with
-        ``observed`` under each of them (so many columns).
+        """Return whether the spec admits each history.
+
+        Parameters
+        ----------
+        spec : Spec
+            Spec to evaluate.
+        observed : bool
+            Whether the version order is observed.
+
+        Returns
+        -------
+        ndarray of bool
+            Shape (n_histories, 1): admitted under some version order. With ``observed``, shape
+            (n_histories, choices): admitted under each one.
         """
         orders = self.orders if uses_versions(spec) else ()
         said = self.histories.booleans.disj(
@@ -354,14 +384,14 @@ class HistoryBatch:
         *,
         observed: bool,
     ) -> int:
-        """In which frames the spec holds, if this is the commit order."""
+        """Return the members that the spec admits with this commit order, as bits."""
         said = spec_holds(self.frames.of(spec, orders, linear), spec)
         if linear is None or not observed or spec.bound.get("ww") != "co":
             return said
         return said & self.histories.agreeing(self.orders, linear.co)
 
     def _linear(self, spec: Spec) -> Iterator[LinearOrders[int] | None]:
-        """Every commit order, with every choice of prefixes if the spec binds them."""
+        """Yield every commit order, with every choice of prefixes if the spec binds them."""
         if "co" not in spec.bound:
             yield None
             return
@@ -378,16 +408,18 @@ class HistoryBatch:
 
     @property
     def choices(self) -> int:
-        """The number of version orders of each history."""
+        """Number of version orders of each history."""
         return self.product.size // self.valid.size
 
     def arrangements(self, keys: int) -> int:
-        """In how many ways so many keys with names may be what the keys of the batch are."""
+        """Return the number of ways to assign named keys to the keys of the batch."""
         return len(set(permutations(self.groups[:keys])))
 
     def once(self) -> Bits:
-        """The valid histories, each in one batch alone of those that differ in ``reading``: what a
-        transaction does not read comes last, in the order of the keys.
+        """Return a mask that keeps one of the histories that differ only in ``reading``.
+
+        Shape (n_histories,). Keys that a transaction does not read come last in its order, sorted.
+        Only valid histories are kept.
         """
         found = self.valid
         for t, order in enumerate(self.reading):
@@ -401,7 +433,7 @@ class HistoryBatch:
         return found
 
     def history(self, k: int, *, observed: bool) -> History:
-        """History number k of the batch (its bit); ``observed``: with its version order."""
+        """Return the history of bit k; ``observed``: with its version order."""
         orders = self.orders if observed else None
         return self.histories.history(lambda plane: bool(plane >> k & 1), orders)
 
@@ -415,11 +447,35 @@ def search(
     budget: Budget | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> tuple[History | None, int]:
-    """The history of n transactions that ``a`` admits and ``b`` forbids, with the fewest links of
-    sessions, then aborted transactions, then operations, then keys, or None; and how many were
-    looked at. ``vary`` (default: what the specs can tell): what may be. A Limit, with how many,
-    once the budget is spent.
+    """Return the smallest history of n transactions that ``a`` admits and ``b`` forbids.
 
+    Smallest means: fewest session links, then aborted transactions, operations, keys.
+
+    Parameters
+    ----------
+    a, b : Spec
+        Specs to separate.
+    n : int
+        Number of transactions.
+    vary : Variation, optional
+        Properties that vary (default: those that the specs can tell).
+    budget : Budget, optional
+        Limits of time and memory.
+    progress : callable, optional
+        Called with the number of histories examined so far.
+
+    Returns
+    -------
+    tuple of (History or None, int)
+        The history, if there is one, and the number of histories examined.
+
+    Raises
+    ------
+    Limit
+        If the budget is spent; its ``examined`` has the number examined.
+
+    Examples
+    --------
     >>> from isolitmus.specs.files.catalogue import level
     >>> search(level("snapshot-isolation"), level("serializable"), 2)[0].operations
     4
@@ -454,9 +510,10 @@ def search(
 def history_batches(
     n: int, vary: Variation, *specs: Spec, keys: int = len(KEYS)
 ) -> Iterator[HistoryBatch]:
-    """All histories of n transactions as far as the specs can tell them apart, smallest first:
-    fewest links of sessions, then aborted transactions (none of what does not ``vary``), then
-    operations, then keys, of which there are at most so many.
+    """Yield all histories of n transactions that the specs can tell apart, smallest first.
+
+    Smallest means: fewest session links, then aborted transactions (none of what does not
+    ``vary``), then operations, then keys, of which there are at most ``keys``.
     """
     needs = frozenset[str]().union(*(spec.needs for spec in specs))
     ordered = any(uses_versions(spec) for spec in specs)
@@ -517,9 +574,11 @@ def _batch(
         orders.append([[plane(before[i, j], x, count + x) for j in range(n)] for i in range(n)])
     place = [[order.index(x) for x in range(count)] for order in reading]
     first = [
-        [{y: true if place[t][x] < place[t][y] else 0 for y in range(count) if y != x} for x in range(count)]
+        [{y: true if place[t][x] < place[t][y] else 0 for y in range(count) if y != x}
+         for x in range(count)]
         for t in range(n)
     ]  # fmt: skip
+    # Valid members: every transaction does something.
     busy = np.ones(axes, np.bool_)
     for t in range(n):
         does = np.zeros(axes, np.bool_)

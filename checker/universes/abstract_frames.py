@@ -1,7 +1,7 @@
-"""The frames of abstract histories: what a spec sees of all that a set of Booleans stands for.
+"""Dependency graphs of abstract histories, with Booleans that stand for many histories.
 
-Nodes are the transactions; where reads are nodes then the initial transaction and every possible
-read, where writes are, too, every possible write.
+Nodes are the transactions. If reads are nodes, the initial transaction and every possible read
+follow; if writes are nodes, every possible write, too.
 """
 
 from __future__ import annotations
@@ -27,9 +27,7 @@ B = TypeVar("B")
 
 
 class AbstractFrames(Generic[B]):
-    """The frames on which specs are judged. What several specs see, or one under several orders, is
-    made once.
-    """
+    """Dependency graphs of histories, with relations shared among specs and version orders."""
 
     def __init__(self, histories: Histories[B]) -> None:
         self._histories = histories
@@ -38,7 +36,7 @@ class AbstractFrames(Generic[B]):
     def of(
         self, spec: Spec, orders: Sequence[OrderMatrix[B]], linear: LinearOrders[B] | None = None
     ) -> Matrices[B]:
-        """What the spec sees, with a version order for each key, and a commit order."""
+        """Return the graph for a spec, with a version order for each key, and a commit order."""
         if linear is not None and spec.bound.get("ww") == "co":
             orders = [linear.co] * self._histories.keys
         nodes = needs_reads(spec), needs_operations(spec)
@@ -59,11 +57,11 @@ class _HistoryMatrices(Generic[B]):
         self.under: tuple[Sequence[OrderMatrix[B]], dict[str, BooleanMatrix[B]]] | None = None
 
     def node(self, t: int, x: int) -> int:
-        """The read of a key."""
+        """Return the node of the read of a key."""
         return self.h.n + 1 + t * self.h.keys + x
 
     def wrote(self, t: int, x: int) -> int:
-        """The write of a key."""
+        """Return the node of the write of a key."""
         return self.h.n + 1 + (self.h.n + t) * self.h.keys + x
 
     def frames(
@@ -127,14 +125,12 @@ class _HistoryMatrices(Generic[B]):
         }
 
     def members(self, first: int, end: int) -> list[B]:
-        """The nodes from the first to the one before the end."""
+        """Return the set of the nodes from ``first`` to ``end - 1``."""
         true, false = self.booleans.true, self.booleans.false
         return [true if first <= i < end else false for i in range(self.size)]
 
     def operations(self) -> Iterator[tuple[int, int, int, B]]:
-        """Of every read, and every write that is a node: whose, of which key, its place, whether it
-        is there.
-        """
+        """Yield transaction, key, node and existence of each read, and of each write node."""
         for t, x in product(range(self.h.n), range(self.h.keys)):
             yield t, x, self.node(t, x), self.h.reads(t, x)
             if self.with_writes:
@@ -160,7 +156,10 @@ class _HistoryMatrices(Generic[B]):
         return self.matrix(pairs)
 
     def among(self, order: OrderMatrix[B], *, initial: bool = True) -> BooleanMatrix[B]:
-        """Pairs of transactions that committed; the ``initial`` one is before them all."""
+        """Return the pairs of committed transactions in an order.
+
+        The ``initial`` transaction, if included, precedes them all.
+        """
         done = [self.booleans.neg(aborted) for aborted in self.h.aborted]
         pairs = {
             (i, j): [self.booleans.conj([order[i][j], done[i], done[j]])]
@@ -173,7 +172,7 @@ class _HistoryMatrices(Generic[B]):
         return self.matrix(pairs)
 
     def nothing(self) -> BooleanMatrix[B]:
-        """Nobody reads by predicate, nor writes a key twice."""
+        """Return the empty relation: there are no predicate reads, and no key is written twice."""
         return self.matrix({})
 
     def wr(self) -> BooleanMatrix[B]:
@@ -213,7 +212,7 @@ class _HistoryMatrices(Generic[B]):
         return self.matrix(pairs)
 
     def loc(self) -> BooleanMatrix[B]:
-        """Between operations on one key."""
+        """Return the pairs of operations on one key."""
         return self.matrix(
             {
                 (i, j): [self.booleans.both(one, other)]
@@ -223,12 +222,12 @@ class _HistoryMatrices(Generic[B]):
         )
 
     def rt(self) -> BooleanMatrix[B]:
-        """Between transactions; the initial one has no time."""
+        """Return the real-time pairs of transactions; the initial one has no time."""
         assert self.h.ended is not None
         return self.among(self.h.ended, initial=False)
 
     def time(self) -> BooleanMatrix[B]:
-        """Between operations, and transactions where they end."""
+        """Return the time pairs of operations, and of transactions as they end."""
         h, slots = self.h, self.h.slots
         assert slots is not None
         places = [(t, slots.end(t), self.booleans.true) for t in range(h.n)]
@@ -257,8 +256,10 @@ class _HistoryMatrices(Generic[B]):
         return self.matrix(pairs)
 
     def versions(self, orders: Sequence[OrderMatrix[B]]) -> dict[str, BooleanMatrix[B]]:
-        """ww, rw and fr: a version and the next one; a version that was read and the next one, of
-        transactions and of reads.
+        """Return ww, rw and fr.
+
+        A version leads to the next one (ww); a reader of a version, or its read, to the writer of
+        the next one (rw, fr).
         """
         h, both, conj, neg = self.h, self.booleans.both, self.booleans.conj, self.booleans.neg
         ww: dict[tuple[int, int], list[B]] = {}

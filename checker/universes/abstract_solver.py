@@ -1,14 +1,11 @@
-"""Search of abstract histories by a solver, with times.
+"""Search of abstract histories by SAT, with counterexample-guided refinement of version orders.
 
-The abstract universe searched by a solver: propose a history, excuse it, ask again.
+That the second spec forbids a history under every version order is a universal statement, which is
+not expanded. One solver proposes a history that the second spec forbids under all orders so far;
+another one looks for an order under which the second spec admits it (an excuse). An excuse is added
+to the orders. A history without an excuse is the answer; if no proposal is left, there is none.
 
-That the second spec forbids a history under every version order is a universal. It is not expanded:
-the solver proposes a history that every order so far condemns; another solver looks for an order
-that excuses the proposal; that order condemns or not from then on. When none excuses it, it is
-found; when nothing is left to propose, there is none.
-
-Times of abstract histories that a solver may choose: who had ended when another one began, and when
-operations were.
+Times are variables, too: an interval order of the transactions, and slots of the operations.
 """
 
 from __future__ import annotations
@@ -48,7 +45,7 @@ __all__ = ["CANONICAL", "between_moments", "between_times", "interval_order", "s
 
 
 def interval_order(gates: Gates, n: int) -> OrderMatrix[int]:
-    """Who had ended when another one began: any order of intervals."""
+    """Return literals of any interval order: ``ended[i][j]``, i had ended when j began."""
     ended = [[gates.false if i == j else gates.new() for j in range(n)] for i in range(n)]
     for (a, b), (c, d), then in interval_crossings(n):
         gates.add(-ended[a][b], -ended[c][d], *(ended[i][j] for i, j in then))
@@ -56,7 +53,10 @@ def interval_order(gates: Gates, n: int) -> OrderMatrix[int]:
 
 
 def between_times(gates: Gates, h: Histories[int], ended: OrderMatrix[int]) -> None:
-    """Sessions go on in real time, and nobody reads from one who begins after he ended."""
+    """Add clauses: sessions run in real time, and no transaction reads from one that begins later.
+
+    ``ended[i][j]``: i had ended when j began.
+    """
     for t, joined in enumerate(h.joined):
         gates.add(-joined, ended[t][t + 1])
     for t in range(h.n):
@@ -67,9 +67,7 @@ def between_times(gates: Gates, h: Histories[int], ended: OrderMatrix[int]) -> N
 
 
 def slots_of(gates: Gates, n: int) -> Slots[int]:
-    """Any order in time of what transactions may do, each its reads first, then its writes, then
-    its end.
-    """
+    """Return slots in any order that respects reads, writes and end of each transaction."""
     slots = Slots(len(KEYS), gates.order(n * (2 * len(KEYS) + 1)))
     for p, q in slots.turns():
         gates.add(slots.before[p][q])
@@ -77,11 +75,16 @@ def slots_of(gates: Gates, n: int) -> Slots[int]:
 
 
 def between_moments(gates: Gates, h: Histories[int], slots: Slots[int]) -> None:
-    """Sessions go on in real time, nobody reads what is not written yet, and who had ended when
-    somebody began had ended before all that he does, with all who had ended earlier.
+    """Add clauses that relate slots to sessions, reads and interval order.
+
+    Sessions run in real time. No read precedes the write of its version. A transaction that had
+    ended when another one began had ended before all its operations, and so had all that ended
+    earlier.
     """
     before, end, keys = slots.before, slots.end, range(h.keys)
-    firsts = [[slots.read(t, x) for x in keys] + [slots.write(t, x) for x in keys] for t in range(h.n)]  # fmt: skip
+    firsts = [
+        [slots.read(t, x) for x in keys] + [slots.write(t, x) for x in keys] for t in range(h.n)
+    ]
     for t, joined in enumerate(h.joined):
         for slot in (*firsts[t + 1], end(t + 1)):
             gates.add(-joined, before[end(t)][slot])
@@ -100,7 +103,7 @@ def between_moments(gates: Gates, h: Histories[int], slots: Slots[int]) -> None:
 
 
 CANONICAL = 4
-"""Up to so many transactions the answer is made canonical, decision by decision."""
+"""Maximal number of transactions up to which the answer is made canonical."""
 
 
 def search(
@@ -112,12 +115,36 @@ def search(
     budget: Budget | None = None,
     refuted: list[Refutation] | None = None,
 ) -> tuple[History | None, int]:
-    """The history of n transactions that ``a`` admits and ``b`` forbids, or None; and how many were
-    proposed. Up to CANONICAL transactions it has the fewest links of sessions, then aborted
-    transactions, then operations, then keys, then reads of what others wrote. ``vary`` (default:
-    what the specs can tell): what may be. A Limit, with how many, once the budget is spent.
-    ``refuted`` gets the question, if there is none.
+    """Return a history of n transactions that ``a`` admits and ``b`` forbids.
 
+    Up to CANONICAL transactions it has the fewest session links, then aborted transactions,
+    operations, keys, and reads of other transactions' writes.
+
+    Parameters
+    ----------
+    a, b : Spec
+        Specs to separate.
+    n : int
+        Number of transactions.
+    vary : Variation, optional
+        Properties that vary (default: those that the specs can tell).
+    budget : Budget, optional
+        Limits of time and memory.
+    refuted : list of Refutation, optional
+        Receives the refutation, if there is no such history.
+
+    Returns
+    -------
+    tuple of (History or None, int)
+        The history, if there is one, and the number of proposals.
+
+    Raises
+    ------
+    Limit
+        If the budget is spent; its ``examined`` has the number of proposals.
+
+    Examples
+    --------
     >>> from isolitmus.specs.files.catalogue import level
     >>> found, _ = search(level("snapshot-isolation"), level("serializable"), 2)
     >>> [str(t) for t in found.transactions]
@@ -143,7 +170,7 @@ def search(
 
 
 class _HistorySpace:
-    """The circuit of all histories of n transactions that the first spec admits."""
+    """Circuit of all histories of n transactions that the first spec admits."""
 
     def __init__(self, a: Spec, b: Spec, n: int, vary: Variation, budget: Budget) -> None:
         self.n, self.b, self.budget = n, b, budget
@@ -161,21 +188,19 @@ class _HistorySpace:
         by_number = [[1 if i < j else -1 for j in range(n)] for i in range(n)]
         if self.universal and not orders:
             orders = [by_number] * len(KEYS)
-        # the order under which the first spec admits the history is one that must not excuse it
+        # The order under which the first spec admits the history must not be an excuse.
         self.condemn(orders, _linear_of(b, by_number, by_number))
         self.solver = Solver(self.gates, budget)
 
     def condemn(self, orders: Sequence[OrderMatrix[int]], linear: LinearOrders[int] | None) -> None:
-        """Under these version orders, and this commit order, the second spec forbids the
-        history.
-        """
+        """Add clauses: the second spec forbids the history under these orders."""
         agrees = self.gates.true
         if linear is not None and self.given and self.b.bound.get("ww") == "co":
             agrees = self.histories.agreeing(self.given, linear.co)
         assert_forbidden(self.gates, self.frames.of(self.b, orders, linear), self.b, unless=-agrees)
 
     def propose(self, assumptions: Sequence[int]) -> Model | None:
-        """A history that the second spec forbids, whatever the version order."""
+        """Return a history that the second spec forbids under every version order, or None."""
         while True:
             model = self.solver.check(assumptions)
             if model is None:
@@ -189,8 +214,9 @@ class _HistorySpace:
             self.condemn(*excuse)
 
     def simple(self) -> Model | None:
-        """A history in which few transactions do more than read one initial value, if there is one:
-        what is large is found faster, and reads better.
+        """Return a history in which few transactions do more than read one initial value, or None.
+
+        Large histories are found faster in this way, and are easier to read.
         """
         for busy in range(2, min(self.n, CANONICAL + 1)):
             found = self.propose([a for t in range(busy, self.n) for a in self.idle(t)])
@@ -199,7 +225,7 @@ class _HistorySpace:
         return None
 
     def idle(self, t: int) -> list[int]:
-        """What makes a transaction read the last key's initial version and nothing else."""
+        """Return literals: the transaction only reads the initial version of the last key."""
         sources = self.histories.sources[t]
         others = [literal for options in sources for literal in options.values()]
         only = sources[-1][self.n]
@@ -215,15 +241,18 @@ class _HistorySpace:
     def excuse(
         self, model: Model
     ) -> tuple[Sequence[OrderMatrix[int]], LinearOrders[int] | None] | None:
-        """Version orders under which the second spec admits the proposal, and a commit order if it
-        binds one: if possible one version order for all keys in which sources come before their
-        readers, for it excuses more.
+        """Return orders under which the second spec admits the proposal; None if there are none.
+
+        These are version orders, and a commit order if the spec binds one. One version order for
+        all keys, in which sources precede their readers, is tried first, since it excuses more.
         """
         given = [_constant(model, order) for order in self.given]
         for shared in (True, False):
             gates = Gates()
             histories = Histories(gates, *_fixed(self.histories, model))
-            orders = [gates.order(self.n)] * len(KEYS) if shared else [gates.order(self.n) for _ in KEYS]  # fmt: skip
+            orders = (
+                [gates.order(self.n)] * len(KEYS) if shared else [gates.order(self.n) for _ in KEYS]
+            )
             linear = _some_linear(gates, histories, self.b, given)
             frames = AbstractFrames(histories).of(self.b, given or orders, linear)
             assert_admitted(gates, frames, self.b)
@@ -241,7 +270,7 @@ class _HistorySpace:
         return None
 
     def decisions(self) -> list[int]:
-        """What a history consists of; the earlier ones are decided first, to be so if possible."""
+        """Return the literals that define a history, in the order in which they are decided."""
         h = self.histories
         found = [-joined for joined in h.joined] + [-aborted for aborted in h.aborted]
         for t in range(self.n):
@@ -256,7 +285,7 @@ class _HistorySpace:
         return found + [pair for order in self.given for row in order for pair in row]
 
     def measures(self) -> Iterator[list[int]]:
-        """What there should be little of, most important first."""
+        """Yield lists of literals to be minimized, most important first."""
         h = self.histories
         yield list(h.joined)
         yield list(h.aborted)
@@ -269,7 +298,7 @@ class _HistorySpace:
         yield [pair for row in h.ended or () for pair in row]
 
     def fewest(self, best: Model, literals: list[int]) -> Model:
-        """A model in which the fewest of the literals hold; no more may from now on."""
+        """Return a model in which the fewest literals hold, and add that bound as a clause."""
         count = sum(best[literal] for literal in literals)
         at_least = self.gates.at_least(literals, count + 1)
         while count:
@@ -281,7 +310,7 @@ class _HistorySpace:
         return best
 
     def canonical(self, best: Model) -> Model:
-        """The model in which the decisions are the first possible, one after the other."""
+        """Return the lexicographically first model in terms of the decisions."""
         for decision in self.decisions():
             if not best[decision]:
                 other = self.propose([decision])
@@ -299,8 +328,9 @@ class _HistorySpace:
 def _some_linear(
     gates: Gates, histories: Histories[int], spec: Spec, observed: Sequence[OrderMatrix[int]]
 ) -> LinearOrders[int] | None:
-    """A commit order that the solver may choose, with prefixes, as the spec binds them; where
-    versions come in that order, it agrees with the order of them that was ``observed``.
+    """Return a commit order chosen by the solver, with prefixes, as the spec binds them.
+
+    If versions come in that order, it agrees with the ``observed`` version orders.
     """
     n = histories.n
     co = gates.order(n) if "co" in spec.bound else [[gates.false] * n] * n
@@ -317,7 +347,7 @@ def _some_linear(
 
 
 def _linear_of(spec: Spec, co: OrderMatrix[int], vis: OrderMatrix[int]) -> LinearOrders[int] | None:
-    """What the spec binds of these."""
+    """Return the orders that the spec binds, or None."""
     if "co" not in spec.bound:
         return None
     return LinearOrders(co, vis if spec.bound.get("vis") == "snapshots" else None)
@@ -328,7 +358,7 @@ def _constant(model: Model, order: Sequence[Sequence[int]]) -> OrderMatrix[int]:
 
 
 def _histories(gates: Gates, n: int, vary: Variation, *specs: Spec) -> Histories[int]:
-    """All abstract histories of n transactions, each of which does something."""
+    """Return all abstract histories of n transactions, each of which does something."""
     keys = range(len(KEYS))
     writes = [[gates.new() for _ in keys] for _ in range(n)]
     sources: list[list[dict[int, int]]] = []
@@ -363,11 +393,13 @@ def _histories(gates: Gates, n: int, vary: Variation, *specs: Spec) -> Histories
         between_times(gates, histories, ended)
     if slots is not None:
         between_moments(gates, histories, slots)
+    # Each transaction does something; an aborted one reads nothing and is in no session.
     for t in range(n):
         reads = [s for x in keys for s in sources[t][x].values()]
         gates.add(*writes[t], *reads)
         for other in (*reads, *joined[max(t - 1, 0) : t + 1]):
             gates.add(-aborted[t], -other)
+    # Symmetry breaking: the used keys are the first ones.
     used = [histories.used(x) for x in keys]
     for x in keys[1:]:
         gates.add(-used[x], used[x - 1])
@@ -376,8 +408,10 @@ def _histories(gates: Gates, n: int, vary: Variation, *specs: Spec) -> Histories
 
 
 def _descending(gates: Gates, h: Histories[int]) -> None:
-    """Without sessions the transactions have no order: what one does, as a row of bits, is not less
-    than what the next one does.
+    """Add symmetry-breaking clauses for histories without sessions.
+
+    Transactions then have no order: the operations of each, as a row of bits, are not less than
+    those of the next one.
     """
     rows = [
         [*(bit for x in range(h.keys) for bit in (h.reads(t, x), h.writes[t][x])), h.aborted[t]]
@@ -401,7 +435,7 @@ def _fixed(
     OrderMatrix[int] | None,
     Slots[int] | None,
 ]:
-    """The parts of one history as constants."""
+    """Return the facts of one history as constants."""
 
     def constant(literal: int) -> int:
         return 1 if model[literal] else -1

@@ -1,9 +1,8 @@
-"""The catalogue's own histories: who says that a spec admits nothing which another forbids asks
-them, too.
+"""Histories of the catalogue that separate two specs.
 
-A universe is narrow: few keys, few statements, nobody reads by predicate. What ships was collected
-because it tells levels apart, so it is asked before an answer is "none", whether a search could
-have come upon it or not. Fewest transactions first.
+A search space is narrow: few keys, few statements, no predicate reads. The shipped tests were
+collected because they tell levels apart. So they are tried before an answer is "none", whether a
+search could have found them or not; fewest transactions first.
 """
 
 from __future__ import annotations
@@ -40,8 +39,9 @@ __all__ = ["ShippedTest", "shipped_histories", "shipped_history", "shipped_run"]
 
 @dataclass(frozen=True, slots=True)
 class ShippedTest:
-    """A test of the catalogue, what forbids it, and, on tables, its execution and the serial orders
-    that explain it.
+    """Test of the catalogue with the verdict that forbids it; a table test also has its execution.
+
+    ``serial`` are the serial orders that explain the execution.
     """
 
     test: Litmus | HistoryTest
@@ -51,16 +51,20 @@ class ShippedTest:
 
     @property
     def transactions(self) -> int:
-        """How many there are."""
+        """Number of transactions."""
         return _size(self.test)[0]
 
 
 def shipped_history(
     a: Spec, b: Spec, *, sessions: bool = True, aborts: bool = True
 ) -> ShippedTest | None:
-    """The smallest abstract history of the catalogue that ``a`` admits and ``b`` forbids; without
-    ``sessions`` or ``aborts`` only one that has none.
+    """Return the smallest abstract history of the catalogue that ``a`` admits and ``b`` forbids.
 
+    Without ``sessions`` or ``aborts``, only histories that have none are considered. None if there
+    is no such history.
+
+    Examples
+    --------
     >>> from isolitmus.specs import level
     >>> shipped_history(level("causal"), level("read-committed")).test.name
     'history-write-cycle'
@@ -79,7 +83,7 @@ def shipped_history(
 
 @cache
 def shipped_histories() -> tuple[HistoryTest, ...]:
-    """The catalogue's abstract histories, smallest first."""
+    """Return the abstract histories of the catalogue, smallest first."""
     found = (test for test in map(litmus, history_names()) if isinstance(test, HistoryTest))
     return tuple(sorted(found, key=_size))
 
@@ -92,17 +96,36 @@ def shipped_run(
     sessions: bool = True,
     format: str = DELTA,  # noqa: A002 as in a protocol's text
 ) -> ShippedTest | None:
-    """The smallest litmus test on tables of the catalogue of which ``a`` admits every commit, and
-    ``b`` forbids the run; with ``unexplained`` only one that no serial order explains, either;
-    without ``sessions`` only one that has none. Raw transactions have no rows that could be judged.
+    """Return the smallest table test whose run ``a`` admits, with every commit, and ``b`` forbids.
 
+    Raw transactions are not considered; they have no rows to judge.
+
+    Parameters
+    ----------
+    a, b : Spec
+        Specs to separate.
+    unexplained : bool
+        Only runs that no serial order explains.
+    sessions : bool
+        False considers only tests without sessions.
+    format : str
+        Table format.
+
+    Returns
+    -------
+    ShippedTest or None
+        None if there is no such test.
+
+    Examples
+    --------
     >>> from isolitmus.specs import level, protocol
     >>> shipped_run(protocol("delta-serializable"), level("log-serializable")).transactions
     2
     """
     admits, permits = compile_spec(a), compile_spec(without_silences(b))
     reads = needs_reads(a) or needs_reads(b)
-    is_level = a.format is None and not a.labels  # if all commit, as if nobody had checked
+    # With a level, an execution in which all commit equals one without checks.
+    is_level = a.format is None and not a.labels
     frame = partial(format_named(format).frame, reasons=False, reads=reads)
     for k, test in enumerate(_on_tables(format)):
         if not sessions and any(client.session for client in test.clients.values()):
@@ -115,7 +138,8 @@ def shipped_run(
             continue
         try:
             execution = execute(test, a)
-        except Refused:  # table hints
+        # For example for table hints.
+        except Refused:
             continue
         if any(event.aborted for event in execution.events):
             continue
@@ -130,7 +154,7 @@ def shipped_run(
 
 @cache
 def _on_tables(form: str) -> tuple[Litmus, ...]:
-    """Every test on tables that ships of a format, but for raw ones, fewest transactions first."""
+    """Return the shipped table tests of a format, except raw ones, fewest transactions first."""
     tests = map(litmus, litmus_names(format_named(form).log))
     on_tables = (test for test in tests if isinstance(test, Litmus) and not test.raw)
     return tuple(sorted((test for test in on_tables if test.format == form), key=_size))
@@ -138,14 +162,12 @@ def _on_tables(form: str) -> tuple[Litmus, ...]:
 
 @cache
 def _unchecked(form: str) -> tuple[Execution, ...]:
-    """Their executions if every commit goes through."""
+    """Return the executions of these tests with every commit succeeding."""
     return tuple(map(execute, _on_tables(form)))
 
 
 def _size(test: HistoryTest | Litmus) -> tuple[int, ...]:
-    """Its transactions, then what else makes a test long: tables, clients that do more, places to
-    be filled in, steps.
-    """
+    """Return a sort key: number of transactions, then tables, clients, placeholders, steps."""
     if isinstance(test, HistoryTest):
         return len(test.history.transactions), test.history.operations
     places = [s for s in test.transactions.values() if "{" in s.sql]

@@ -1,16 +1,11 @@
-"""Recheck of what a search found: written as a file, read back, judged by other means.
+"""Recheck of search results: write as a litmus file, read back, judge by other means.
 
-What a search has found, written as a litmus file, read back, and judged anew by other means.
+The dependency graph is judged from the text of the file alone, with reasons. Table tests are
+executed, and explained serially by two executors. A result that does not pass raises Disagreement:
+the search is broken.
 
-The graph judges it from the file's text alone, with reasons; what is on a table is executed, and
-explained serially by two executors. A search whose find does not stand this is broken:
-Disagreement.
-
-What is expected of a litmus test that was found: what the model predicts, for the file that
-somebody saves.
-
-A find is judged anew without it (``checker.universes.recheck``); to expect something of each
-protocol of an engine and of every level takes longer than that.
+`with_expectations` adds what the model predicts, for a file that is saved. This takes longer than
+the recheck, which does without it.
 """
 
 from __future__ import annotations
@@ -55,8 +50,15 @@ __all__ = [
 def recheck_candidate(
     candidate: Candidate | ScheduledCandidate, a: Spec, b: Spec, *, unexplained: bool
 ) -> tuple[Litmus, Forbidden, Execution, SerialOrders]:
-    """A candidate as a litmus test, executed and judged anew from the file's text. Where ``a`` is a
-    level, what ``b`` does not record is not recorded.
+    """Return a candidate as a litmus test, executed and judged again from the text of its file.
+
+    If ``a`` is a level, commits that ``b`` does not record are not recorded.
+
+    Raises
+    ------
+    Disagreement
+        If ``a`` does not admit it, ``b`` does not forbid it, or, with ``unexplained``, a serial
+        order explains it.
     """
     plain = candidate.litmus(*_head(a, b, " --unexplained" if unexplained else ""))
     litmus = read_again(plain)
@@ -74,8 +76,10 @@ def recheck_candidate(
 
 
 def judge_candidate(litmus: Litmus, execution: Execution, spec: Spec) -> Verdict:
-    """What a spec says of an execution; a protocol also forbids what it aborts when it carries the
-    schedule out itself: what the other does not record, a no-op, it may check.
+    """Return the verdict of a spec on an execution.
+
+    A protocol also forbids what it aborts when it executes the schedule itself: it may check a
+    no-op that the other protocol does not record.
     """
     verdict = judge_execution(execution, spec)
     if isinstance(verdict, Forbidden) or any(axiom.test != "empty" for axiom in spec.axioms):
@@ -88,8 +92,14 @@ def judge_candidate(litmus: Litmus, execution: Execution, spec: Spec) -> Verdict
 def recheck_history(
     history: History, a: Spec, b: Spec, options: str = ""
 ) -> tuple[HistoryTest, Forbidden]:
-    """An abstract history as a litmus test, judged anew from the file's text; ``options`` are those
-    of the command that finds it.
+    """Return an abstract history as a litmus test, judged again from the text of its file.
+
+    ``options`` are those of the command that finds it.
+
+    Raises
+    ------
+    Disagreement
+        If ``a`` does not admit it, or ``b`` does not forbid it.
     """
     name, title, source = _head(a, b, options)
     test = read_again(HistoryTest(name, title, source, history))
@@ -116,7 +126,7 @@ def _disagrees(test: Litmus | HistoryTest, a: Spec, b: Spec) -> str:
 
 
 def read_again(test: Litmus | HistoryTest) -> Litmus | HistoryTest:
-    """The test as its file gives it back."""
+    """Return the test as read back from its file."""
     return read_litmus(str(test), test.name)
 
 
@@ -124,10 +134,13 @@ Test = TypeVar("Test", bound=Litmus | HistoryTest)
 
 
 def with_expectations(test: Test, *names: str) -> Test:
-    """The test with what the model predicts of it under the protocols of the engines that these
-    specs are of; of an abstract history, what the levels say of it. A test that expects something
-    already stays as it is.
+    """Return the test with the predictions of the model.
 
+    These are under the related protocols of the named specs; for an abstract history, the verdicts
+    of all levels. A test that already has expectations is returned as it is.
+
+    Examples
+    --------
     >>> from isolitmus.specs import litmus
     >>> bare = replace(litmus("reorder"), expect={})
     >>> with_expectations(bare, "log-serializable").expect["delta-serializable"].outcome["delete"]
@@ -167,7 +180,7 @@ def _expected(test: Litmus, under: str) -> Expectation:
 
 
 def _levels(verdicts: dict[str, str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Those that allow it, and those that forbid it."""
+    """Return the levels that allow it, and those that forbid it."""
     allowed, forbidden = (
         tuple(name for name, verdict in verdicts.items() if verdict == wanted)
         for wanted in ("allowed", "forbidden")

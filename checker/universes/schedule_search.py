@@ -1,6 +1,4 @@
-"""The search of a scope whose candidates are schedules: each carried out under the one spec, judged
-by the other.
-"""
+"""Search of schedules of a scope: each is executed under one spec and judged by another."""
 
 from __future__ import annotations
 
@@ -40,9 +38,10 @@ ASSUMPTIONS = (
 
 
 class ScheduleSearch:
-    """Looks for a schedule of which ``a`` admits the run, with every transaction committed, and
-    ``b`` forbids it. ``a`` is a protocol, under which it is carried out, or a level: then nobody
-    locks what is read.
+    """Search for a schedule whose run ``a`` admits and ``b`` forbids.
+
+    All transactions must commit. ``a`` is a protocol, under which the schedule is executed, or a
+    level: then no reads are locked.
     """
 
     largest = LARGEST
@@ -77,7 +76,7 @@ class ScheduleSearch:
 
     @property
     def where(self) -> str:
-        """The universe in words."""
+        """Description of the search space."""
         some = (
             f"{len(things)} {kind}{'' if len(things) == 1 else 's'}"
             for things, kind in (
@@ -89,16 +88,17 @@ class ScheduleSearch:
         return f"search space '{self.scope.name}' ({', '.join(some)}; every order of steps)"
 
     def shipped(self) -> ShippedTest | None:
-        """What the catalogue has."""
+        """Return the test of the catalogue that separates the specs, if there is one."""
         return shipped_run(self.a, self.b, unexplained=self.unexplained, format=self.form.name)
 
     def silent(self, _sizes: Sequence[int]) -> tuple[str, Literal[0]]:
-        """No schedule is left out."""
+        """Return that no schedule is left out for a silence."""
         return "", 0
 
     def find(self, n: int) -> tuple[Callable[[Any], Any] | None, int]:
-        """The first with so many transactions, as what completes an answer; and how many were
-        looked at.
+        """Return a function that completes an answer by the first result, and the number examined.
+
+        The function is None if no schedule with n transactions is a result.
         """
         examined = 0
         under = self.a if self.a.clauses else None
@@ -118,7 +118,7 @@ class ScheduleSearch:
         return None, examined
 
     def accepts(self, litmus: Litmus, executions: Sequence[Execution]) -> bool:
-        """Whether ``a`` admits what ``b`` forbids."""
+        """Return whether ``a`` admits the run and ``b`` forbids it."""
         (execution,) = executions
         if any(event.aborted for event in execution.events):
             return False
@@ -132,7 +132,7 @@ class ScheduleSearch:
         )
 
     def confirm(self, found: ScheduledCandidate, answer: Any) -> Any:
-        """The answer with what was found, judged anew from its file."""
+        """Return the answer with the result, judged again from its file."""
         litmus, forbidden, execution, serial = recheck_candidate(
             found, self.a, self.b, unexplained=self.unexplained
         )

@@ -1,5 +1,6 @@
-"""Schedules from times: without one transaction the order of the others stays, so what Hypothesis
-draws shrinks.
+"""Schedules from times, so that examples drawn by Hypothesis shrink.
+
+Without one transaction, the order of the others stays the same.
 """
 
 from __future__ import annotations
@@ -17,8 +18,9 @@ __all__ = ["TIMES", "Times", "schedule_at", "session_queues"]
 
 
 class Times(NamedTuple):
-    """When a transaction starts, how long it takes, and how long before it its client reads, if not
-    just before.
+    """Start of a transaction, its duration, and how long before it its client reads.
+
+    ``early`` 0: it reads just before.
     """
 
     start: int
@@ -27,7 +29,7 @@ class Times(NamedTuple):
 
     @property
     def end(self) -> int:
-        """When it commits."""
+        """Commit time."""
         return self.start + self.long
 
 
@@ -37,8 +39,9 @@ TIMES = st.builds(Times, st.integers(0, 5), st.integers(0, 5), st.just(0))
 def session_queues(
     names: Sequence[str], sessions: Mapping[str, str], asking: Collection[str] = ()
 ) -> dict[str, list[Step]]:
-    """The steps of each session, or of a transaction without one; of those ``asking`` with what
-    comes before.
+    """Return the steps of each session, or of each transaction without a session.
+
+    Transactions in ``asking`` have a "before" step.
     """
     found: dict[str, list[Step]] = {}
     for name in names:
@@ -49,9 +52,10 @@ def session_queues(
 
 
 def schedule_at(times: Mapping[str, Times], sessions: Mapping[str, str]) -> Schedule:
-    """The schedule of transactions that start and end then; of those of one session, one after
-    another.
+    """Return the schedule of transactions with these times; a session executes one after another.
 
+    Examples
+    --------
     >>> print(schedule_at({"a": Times(0, 2), "b": Times(1, 0), "c": Times(1, 0)}, {}))
     a.start b.start b.commit c.start c.commit a.commit
     >>> print(schedule_at({"a": Times(1, 2, early=1), "b": Times(0, 0)}, {}))

@@ -1,22 +1,14 @@
-"""The universe of schedules, where transactions wait: all orders of steps, counted exactly.
-
-Where transactions wait for each other, what is searched is schedules: all of some transactions,
-step by step.
+"""Search space of schedules, for engines whose transactions wait: all orders of steps, counted.
 
 A candidate is an initial table, writers, readers, and an order of their steps. A reader stops at
 each entry that its scans come to, and after the last commits; a writer stops after each statement,
-then commits. Those in which somebody waits are steps of others at other moments, and are looked at
-as they come. Fewest transactions first, then the order of the scope; the same scope gives the same
-order.
+then commits. A schedule in which a transaction waits equals one with these steps at other times; it
+is examined where it occurs. Fewest transactions come first, then the order of the scope; the same
+scope gives the same order.
 
-All orders in which several go on, step by step: what comes of them, counted exactly.
-
-Orders that lead to one state go on alike and are followed once. Nothing is copied: a state is
-reached by going there again from the start, but for the last way on, which goes on from where it
-is.
-
-All orders of the steps of some transactions under some protocols, and what each comes to, counted
-exactly.
+`Orders` follows orders that lead to one state only once and counts them exactly. States are not
+copied: a state is reached by replaying from the start, except that the last branch continues in
+place.
 """
 
 from __future__ import annotations
@@ -54,7 +46,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Cast:
-    """An initial table and the transactions on it: writers, then readers."""
+    """Initial table and the transactions on it: writers, then readers."""
 
     scope: Scope
     init: tuple[Statement, ...]
@@ -63,7 +55,7 @@ class Cast:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What the transactions are called."""
+        """Names of the transactions."""
         of = (("write", self.writers), ("read", self.readers))
         return tuple(
             name if len(some) == 1 else f"{name}{k}"
@@ -73,9 +65,10 @@ class Cast:
 
     @property
     def stops(self) -> tuple[int, ...]:
-        """How many steps each takes: a reader one for each row, one for each writer, which may put
-        a row before it once more, and one to the end; a writer one for each statement, and its
-        commit.
+        """Number of steps of each transaction.
+
+        A writer takes one per statement, and one for its commit. A reader takes one per row and
+        statement, one per writer, which may put a row before it again, and one for its end.
         """
         rows = sum(_rows(one) for one in self.init)
         reading = (rows * len(statements_of(one)) + len(self.writers) + 1 for one in self.readers)
@@ -83,12 +76,13 @@ class Cast:
 
     @property
     def size(self) -> int:
-        """How many schedules there are."""
+        """Number of schedules."""
         return _orders(self.stops)
 
     def place(self, order: Sequence[int]) -> int:
-        """Which of them one is, from 1: those in which an earlier transaction goes first come
-        first.
+        """Return the position of an order among all, from 1.
+
+        Orders in which an earlier transaction goes first come first.
         """
         place, left = 1, list(self.stops)
         for k in order:
@@ -99,8 +93,9 @@ class Cast:
         return place
 
     def steps(self, k: int, first: int, last: int) -> Iterator[Step]:
-        """The steps of one of them that come one after another, by number; of a reader only the
-        last.
+        """Yield the steps of transaction k from number ``first`` to ``last``, without a break.
+
+        Of a reader, only the last one is yielded.
         """
         name, ends = self.names[k], last == self.stops[k]
         if k >= len(self.writers):
@@ -114,13 +109,13 @@ class Cast:
 
 @dataclass(frozen=True, slots=True)
 class ScheduledCandidate:
-    """A candidate: transactions, and whose step comes when, by their numbers."""
+    """Candidate: a cast, and the transaction of each step, by number."""
 
     cast: Cast
     order: tuple[int, ...]
 
     def litmus(self, name: str = "", title: str = "", source: str = "") -> Litmus:
-        """It as a litmus test."""
+        """Return the candidate as a litmus test."""
         cast = self.cast
         texts = (*cast.writers, *cast.readers)
         blocks = [t if isinstance(t, Block) else Block(t.sql, (t,), single=True) for t in texts]
@@ -129,7 +124,8 @@ class ScheduledCandidate:
             reader: ClientSettings(scan=cast.scope.scan) for reader in readers if cast.scope.scan
         }
         return Litmus(
-            name, title, source, cast.scope.tables, cast.init, dict(zip(cast.names, blocks, strict=True)),
+            name, title, source, cast.scope.tables, cast.init,
+            dict(zip(cast.names, blocks, strict=True)),
             Schedule(tuple(self._steps())), clients=clients, format=cast.scope.format,
         )  # fmt: skip
 
@@ -142,7 +138,7 @@ class ScheduledCandidate:
 
 
 def casts(scope: Scope, transactions: int) -> Iterator[Cast]:
-    """The transactions of every candidate with so many of them, fewest writers first."""
+    """Yield the casts with this number of transactions, fewest writers first."""
     for writers in range(1, transactions + 1):
         if writers < transactions and not scope.readers:
             continue
@@ -154,31 +150,31 @@ def casts(scope: Scope, transactions: int) -> Iterator[Cast]:
 
 
 def _orders(stops: Sequence[int]) -> int:
-    """How many orders there are of so many steps of each."""
+    """Return the number of interleavings of sequences of these lengths."""
     return factorial(sum(stops)) // prod(map(factorial, stops))
 
 
 def _rows(statement: Statement) -> int:
-    """How many rows an init statement puts in."""
+    """Return the number of rows that an init statement inserts."""
     query = getattr(statement, "query", ())
     return sum(len(getattr(branch, "rows", ())) for branch in query)
 
 
 Turn = TypeVar("Turn")
-"""Whose step it is."""
+"""Transaction, or other process, whose step it is."""
 
 
 class Walk(Protocol[Turn]):
-    """Several that are under way."""
+    """State machine of several processes."""
 
     def able(self) -> Sequence[Turn]:
-        """Those that can go on, in the order in which they are tried."""
+        """Return the processes that can go on, in the order in which they are tried."""
 
     def go(self, turn: Turn, /) -> None:
-        """One of them takes its next step."""
+        """Execute the next step of a process."""
 
     def state(self) -> Hashable:
-        """All that what comes of it depends on from here on."""
+        """Return a key of the state: all that the future depends on."""
 
 
 AnyWalk = TypeVar("AnyWalk", bound=Walk)  # type: ignore[type-arg]
@@ -186,28 +182,45 @@ End = TypeVar("End")
 
 
 class CountedOrders(NamedTuple, Generic[Turn]):
-    """Orders that come to one end: how many there are, and one of them."""
+    """Number of orders with one result, and one of them."""
 
     number: int
     path: tuple[Turn, ...]
 
 
 def earlier_way(_one: tuple[Turn, ...], _other: tuple[Turn, ...]) -> bool:
-    """Of two ways to one end the one is kept that was gone first."""
+    """Return False: of two orders with one result, keep the first one."""
     return False
 
 
 class Orders(Generic[AnyWalk, Turn, End]):
-    """All orders of the steps of a walk; ``better``: which of two ways to one end is kept (by
-    default the first); ``check`` is called at each state, and may end it.
+    """Exhaustive exploration of the orders of the steps of a walk.
 
+    Parameters
+    ----------
+    start : callable
+        Returns a new walk.
+    end : callable
+        Returns the result of a finished walk; it must be hashable.
+    better : callable
+        Whether the first of two orders with one result is kept instead of the second, which was
+        found earlier (default: never).
+    check : callable
+        Called at each new state with the number of known states; it may raise to end the
+        exploration.
+
+    Examples
+    --------
     >>> class Queue:
     ...     def __init__(self): self.said = ""
     ...     def able(self): return [one for one in "ab" if self.said.count(one) < "aab".count(one)]
     ...     def go(self, one): self.said += one
     ...     def state(self): return "".join(sorted(self.said)), self.said[-1:]
-    >>> Orders(Queue, lambda walk: walk.said[-1]).ends()
-    {'b': CountedOrders(number=1, path=('a', 'a', 'b')), 'a': CountedOrders(number=2, path=('a', 'b', 'a'))}
+    >>> ends = Orders(Queue, lambda walk: walk.said[-1]).ends()
+    >>> ends["b"]
+    CountedOrders(number=1, path=('a', 'a', 'b'))
+    >>> ends["a"]
+    CountedOrders(number=2, path=('a', 'b', 'a'))
     """
 
     def __init__(
@@ -222,11 +235,11 @@ class Orders(Generic[AnyWalk, Turn, End]):
         self.known: dict[Hashable, dict[End, CountedOrders[Turn]]] = {}
 
     def ends(self) -> dict[End, CountedOrders[Turn]]:
-        """What comes of them, in the order in which it was found."""
+        """Return the number of orders by result, in the order in which results were found."""
         return self._from((), self.start())
 
     def walk(self, path: Sequence[Turn]) -> AnyWalk:
-        """A walk after some steps."""
+        """Return a walk after some steps."""
         walk = self.start()
         for turn in path:
             walk.go(turn)
@@ -265,10 +278,21 @@ def judged_orders(
     judge: Callable[[Litmus, Sequence[Execution]], Judgement],
     check: Callable[[], None],
 ) -> dict[Judgement | None, CountedOrders[int]]:
-    """What all orders come to: what ``judge`` says of their executions, one under each protocol
-    (None: nobody locks what is read), with how many orders there are of it, and the first of them.
-    Of None are those in which a reader would stop once more after its end, under one of these and
-    if nobody locks as well: without that stop it is another order.
+    """Return the judgements of all schedules of a cast, with the number of schedules of each.
+
+    Key None are the schedules in which a reader would stop again after its end, under one of the
+    protocols and also without locks: without that stop it is another schedule.
+
+    Parameters
+    ----------
+    cast : Cast
+        Transactions.
+    protocols : sequence of Spec or None
+        Protocols to execute under; None: no reads are locked.
+    judge : callable
+        Maps a litmus test and its executions, one per protocol, to a hashable judgement.
+    check : callable
+        Called at each new state; it may raise to end the exploration.
     """
     litmus = ScheduledCandidate(
         cast, tuple(k for k, n in enumerate(cast.stops) for _ in range(n))
@@ -287,32 +311,30 @@ def judged_orders(
 
 
 class _CastWalk:
-    """Transactions under way under some protocols, and under none (``orders.Walk``)."""
+    """Transactions under way under some protocols, and without locks (a `Walk`)."""
 
     def __init__(self, cast: Cast, walks: Sequence[Stepwise]) -> None:
         self.cast, self.walks = cast, walks
         self.taken = [0] * len(cast.stops)
         self.turn, self.first = 0, 1
-        """Whose turn it is, and the first of his steps that are not carried out before it is
-        another's.
-        """
+        """Transaction whose turn it is, and its first step that is not yet executed."""
 
     @property
     def under(self) -> Sequence[Stepwise]:
-        """Those under the protocols."""
+        """Walks under the protocols."""
         return self.walks[:-1]
 
     @property
     def beyond(self) -> bool:
-        """Whether a reader has stopped after its end."""
+        """True if a reader has stopped after its end."""
         return bool(self.walks[-1].beyond) and any(walk.beyond for walk in self.under)
 
     def able(self) -> list[int]:
-        """Those who have steps left."""
+        """Return the transactions that have steps left."""
         return [k for k, stops in enumerate(self.cast.stops) if self.taken[k] < stops]
 
     def go(self, k: int) -> None:
-        """The next step of one of them."""
+        """Take the next step of a transaction."""
         if k != self.turn:
             self._carry_out()
             self.turn, self.first = k, self.taken[k] + 1
@@ -321,17 +343,18 @@ class _CastWalk:
             self._carry_out()
 
     def coming(self) -> list[Step]:
-        """The steps that are not carried out before it is another's turn."""
+        """Return the steps of the current turn that are not yet executed."""
         last = self.taken[self.turn]
         return list(self.cast.steps(self.turn, self.first, last)) if last >= self.first else []
 
     def _carry_out(self) -> None:
-        for step in () if self.beyond else self.coming():  # beyond, it is no candidate any more
+        # Steps beyond the end of a reader are not executed: the schedule is no candidate.
+        for step in () if self.beyond else self.coming():
             for walk in self.walks:
                 walk.take(step)
 
     def state(self) -> Hashable:
-        """All that what comes of it depends on from here on."""
+        """Return a key of the state: all that the future depends on."""
         if self.beyond:
             return tuple(self.taken)
         *under, free = self.walks

@@ -1,18 +1,13 @@
-"""The table universe: candidates of a scope in a fixed order, and the first that two specs tell
-apart.
+"""Search space of tables: every candidate of a scope, in a fixed order, with shared prefixes.
 
-The table universe: every candidate of a scope, in a fixed order, prefixes shared.
+A candidate is executed without any check. Whether a protocol admits it is decided on its dependency
+graph, as for a level. Order: fewest transactions, then fewest writers, then initial tables in their
+order, then the smallest vocabulary: candidates that need only the first k statements of the scope
+come before those that need one more. The same scope gives the same order.
 
-A candidate is executed without any check; whether a protocol admits it is a question for its frame,
-as with a level. Fewest transactions first, then fewest writers, then initial tables in their order,
-then the smallest vocabulary: candidates that need only the first k statements of the scope come
-before those that need one more. The same scope gives the same order.
-
-Which candidates of a scope one spec admits and another forbids; and, counted, those that only a
-silence keeps from it: of these the one is silent and does not forbid them, or the other is and does
-not admit them.
-
-The table universe enumerated: every candidate executed and judged, in a fixed order.
+`Witnesses` accepts the candidates that one spec admits and another forbids. It also counts the
+silent ones: these are not witnesses only because the first spec is silent and does not forbid them,
+or because the second one is silent and does not admit them.
 """
 
 from __future__ import annotations
@@ -50,35 +45,33 @@ if TYPE_CHECKING:
 __all__ = ["ENOUGH", "Candidate", "Witnesses", "candidate", "candidates", "of_format", "search"]
 
 KINDS = {"Read": "reader", "Definition": "alter", "Block": "txn"}
-"""What a transaction is called after, where that is not its statement's class."""
+"""Name of a transaction by class of statement, where it is not the name of the class."""
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """An execution of a scope's statements."""
+    """Execution of statements of a scope."""
 
     scope: Scope
-    """Whose statements."""
+    """Scope of the statements."""
     init: tuple[Statement, ...]
-    """The statements that fill the tables."""
+    """Statements that fill the tables."""
     statements: tuple[Statement, ...]
-    """Writers in the order of the log, those that recorded nothing at their places, then
-    readers.
-    """
+    """Writers in log order, with those that recorded nothing at their places, then readers."""
     events: tuple[Event, ...]
-    """What each did."""
+    """Event of each statement."""
     states: tuple[Database, ...]
-    """The tables at first, and after each writer."""
+    """Tables at first, and after each writer."""
     frame: Frame
-    """Without reasons."""
+    """Dependency graph, without reasons."""
 
     @property
     def writers(self) -> int:
-        """The number of transactions that are no readers of the scope."""
+        """Number of transactions that are not readers of the scope."""
         return len(self.states) - 1
 
     def unexplained(self) -> bool:
-        """Whether at some version no serial order of the writers so far gives the tables."""
+        """Return whether some version is produced by no serial order of the writers so far."""
         so_far = [
             tuple(event.name for event in self.events[:k] if event.version is not None)
             for k in range(len(self.states))
@@ -87,7 +80,7 @@ class Candidate:
         return bool(unexplained_versions(ModelExecutor(self.plain()), so_far, versions))
 
     def plain(self) -> Litmus:
-        """The candidate's transactions as they are called in its events, without a schedule."""
+        """Return a litmus test with the names of the events, without a schedule."""
         transactions = {e.name: s for e, s in zip(self.events, self.statements, strict=True)}
         return Litmus(
             "", "", "", self.scope.tables, self.init, transactions, Schedule(()),
@@ -95,9 +88,7 @@ class Candidate:
         )  # fmt: skip
 
     def litmus(self, name: str, title: str, source: str) -> Litmus:
-        """The candidate as a litmus test: named transactions and a schedule that gives these
-        read versions and this log.
-        """
+        """Return the candidate as a litmus test with a schedule for its read versions and log."""
         steps = self._steps()
         order = list(dict.fromkeys(k for k, _ in steps))
         names = dict(zip(order, self._names(order), strict=True))
@@ -113,9 +104,7 @@ class Candidate:
         )
 
     def _names(self, order: list[int]) -> list[str]:
-        """A name for each transaction: its job or what it does, numbered where several are called
-        alike.
-        """
+        """Return a name for each transaction: its job or kind, numbered if not unique."""
         written = [self.statements[k] for k in order]
         names = [self.scope.jobs.get(s.sql) or _kind(s) for s in written]
         return [
@@ -126,7 +115,7 @@ class Candidate:
     def _taken(
         self, names: Mapping[int, str], steps: Sequence[tuple[int, Action]]
     ) -> Iterator[Step]:
-        """The steps; those of a sequence run its statements as soon as it has its snapshot."""
+        """Yield the steps; a block executes its statements right after its start."""
         for k, action in steps:
             yield Step(names[k], action)
             statement = self.statements[k]
@@ -135,7 +124,7 @@ class Candidate:
                     yield Step(names[k], "statement", number)
 
     def _steps(self) -> list[tuple[int, Action]]:
-        """The schedule, transactions by their position among the events."""
+        """Return the schedule as pairs: position of the transaction among the events, action."""
         steps: list[tuple[int, Action]] = []
         for version in range(self.writers + 1):
             if version:
@@ -153,8 +142,12 @@ def _kind(statement: Statement) -> str:
 
 
 def of_format(scope: Scope, *specs: Spec) -> Format:
-    """The format of a scope; IsolitmusError if one of the specs is of another, or of one that is
-    not searched.
+    """Return the format of a scope.
+
+    Raises
+    ------
+    IsolitmusError
+        If a spec is of another format, or of one that is not searched.
     """
     for spec in specs:
         name = scope.format if spec.format is None else spec.format
@@ -177,12 +170,25 @@ def candidates(
     *,
     recorder: Spec | None = None,
 ) -> Iterator[Candidate | None]:
-    """Every candidate with so many transactions whose every prefix is kept.
+    """Yield every candidate with n transactions whose prefixes are all kept.
 
-    ``keep`` is asked of the frame of each prefix; a prefix that it refuses is never extended, so it
-    must refuse all that extends it too. Yields None for each candidate that is refused at its last
-    step, so that a caller can count and stop; ``check``, which may end it, is called at every step.
-    What ``recorder`` does not record has no version, and leaves an empty one at its place.
+    Yields None for each candidate that is refused at its last step, so that a caller can count and
+    stop.
+
+    Parameters
+    ----------
+    scope : Scope
+        Statements and initial tables.
+    transactions : int
+        Number of transactions.
+    keep : callable
+        Called with the graph of each prefix. A refused prefix is not extended, so ``keep`` must
+        also refuse all its extensions.
+    check : callable
+        Called at every step; it may raise to end the enumeration.
+    recorder : Spec, optional
+        Protocol; a commit that it does not record has no version and leaves an empty one at its
+        place.
     """
     for writers in range(1, transactions + 1):
         if writers < transactions and not scope.readers:
@@ -201,8 +207,21 @@ def candidate(
     writers: Sequence[tuple[int, int]],
     readers: Sequence[tuple[int, int]],
 ) -> Candidate | None:
-    """One candidate by its choices: the number of a statement (of a reader) and the version that it
-    reads, for each; None if a statement fails, or does nothing where the scope skips that.
+    """Return one candidate by its choices.
+
+    Parameters
+    ----------
+    scope : Scope
+        Statements and initial tables.
+    init : tuple of Statement
+        Statements that fill the tables.
+    writers, readers : sequence of (int, int)
+        Number of a statement (of a reader) and the version that it reads.
+
+    Returns
+    -------
+    Candidate or None
+        None if a statement fails, or is a no-op that the scope skips.
     """
     search = _CandidateSearch(scope, init, len(writers), len(readers), keep=lambda _: True)
     node = search.root
@@ -217,9 +236,10 @@ def candidate(
 
 @dataclass(frozen=True, slots=True)
 class _Node:
-    """A prefix of candidates: its statements and events, the frame of them, the states so far, and
-    for each state the effects that were worked out on it already, and whether they are recorded, by
-    statement and position.
+    """Prefix of candidates.
+
+    ``effects`` has, for each state, the effects computed on it so far, by statement and position,
+    and whether they are recorded.
     """
 
     statements: tuple[Statement, ...]
@@ -249,8 +269,9 @@ class _CandidateSearch:
         self.root = _Node((), (), start, ({},), self.form.frame((), reasons=False))
 
     def extend(self, node: _Node, vocabulary: int, *, fresh: bool) -> Iterator[Candidate | None]:
-        """The candidates below a prefix that use the first ``vocabulary`` statements, the last of
-        them at least once (``fresh``: the prefix does so already).
+        """Yield the candidates below a prefix that use the first ``vocabulary`` statements.
+
+        They use the last of these at least once; ``fresh``: the prefix already does.
         """
         position = len(node.events) + 1
         if position > self.writers:
@@ -270,8 +291,9 @@ class _CandidateSearch:
                 yield from self.extend(longer, vocabulary, fresh=fresh or k == last)
 
     def grown(self, node: _Node, k: int, read_version: int) -> Event | None:
-        """What comes of statement k after a prefix; None if it fails, or does nothing where the
-        scope skips that.
+        """Return the event of statement k after a prefix.
+
+        None if it fails, or is a no-op that the scope skips.
         """
         self.check()
         position = len(node.events) + 1
@@ -311,7 +333,7 @@ class _CandidateSearch:
             yield found if not self.readers or self.keep(found.frame) else None
 
     def watched(self, node: _Node, chosen: Sequence[tuple[Statement, int]]) -> Candidate:
-        """The candidate with these readers, each at a version."""
+        """Return the candidate with these readers, each at a version."""
         readers = tuple(
             Event(f"R{k}", self.form.effect(s, node.states[v], f"R{k}", self.scope.tables), v)
             for k, (s, v) in enumerate(chosen, 1)
@@ -323,12 +345,14 @@ class _CandidateSearch:
 
 
 ENOUGH = 100
-"""So many silent candidates a solver counts."""
+"""Number of silent candidates at which a solver stops counting."""
 
 
 class Witnesses:
-    """The candidates that ``a`` admits and ``b`` forbids, with ``unexplained`` those only that no
-    serial order explains; ``silent`` others have been met so far.
+    """Filter of the candidates that ``a`` admits and ``b`` forbids.
+
+    With ``unexplained``, only candidates that no serial order explains. ``silent`` is the number of
+    silent candidates met so far.
     """
 
     def __init__(self, a: Spec, b: Spec, frame: BuildsFrame, *, unexplained: bool) -> None:
@@ -342,7 +366,7 @@ class Witnesses:
             self._permits = _on_candidates(without_silences(b), frame)
 
     def accept(self, candidate: Candidate) -> bool:
-        """Whether it is one; if but for a silence it might be, it is counted."""
+        """Return whether the candidate is a witness; count it if only a silence prevents that."""
         if not self._tolerates(candidate) or self._grants(candidate):
             return False
         if self.unexplained and not candidate.unexplained():
@@ -354,8 +378,10 @@ class Witnesses:
     def words(
         self, solver: ScopeSolver | None, scope: Scope, sizes: Sequence[int], budget: Budget
     ) -> str:
-        """How many candidates of these sizes are silent, none being a witness: as the enumeration
-        met them, or as the ``solver``, which proposes none of them, finds them when it is asked.
+        """Return the number of silent candidates of these sizes as text, if there is no witness.
+
+        The enumeration counts them as it meets them. The ``solver`` never proposes them, and is
+        asked for them here.
         """
         if not (self.a.silences or self.b.silences):
             return ""
@@ -368,7 +394,7 @@ class Witnesses:
         return f", {least}{count_of(self.silent, 'candidate')} silent" if self.silent else ""
 
     def _enough(self, candidate: Candidate) -> bool:
-        """Whether so many are met as a solver counts."""
+        """Return whether a solver has met as many silent candidates as it counts."""
         return not self.accept(candidate) and self.silent >= ENOUGH
 
 
@@ -389,9 +415,36 @@ def search(
     budget: Budget | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> tuple[Candidate | None, int]:
-    """The first candidate with n transactions that ``accept`` accepts, or None; and how many were
-    looked at. Where more transactions can never help, what ``a`` forbids is not extended. What
-    ``recorder`` does not record is a reader. A Limit, with how many, once the budget is spent.
+    """Return the first candidate with n transactions that ``accept`` accepts.
+
+    If further transactions can never help, candidates that ``a`` forbids are not extended.
+
+    Parameters
+    ----------
+    a : Spec
+        Spec that admits the candidate.
+    scope : Scope
+        Statements and initial tables.
+    n : int
+        Number of transactions.
+    accept : callable
+        Whether a candidate is the result.
+    recorder : Spec, optional
+        Protocol; a commit that it does not record counts as a reader.
+    budget : Budget, optional
+        Limits of time and memory.
+    progress : callable, optional
+        Called with the number of candidates examined so far.
+
+    Returns
+    -------
+    tuple of (Candidate or None, int)
+        The candidate, if there is one, and the number examined.
+
+    Raises
+    ------
+    Limit
+        If the budget is spent; its ``examined`` has the number examined.
     """
     a = without_silences(a)
     keep = compile_spec(a) if is_monotone(a) and not needs_reads(a) else _anything

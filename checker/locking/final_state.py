@@ -58,7 +58,7 @@ class ClientResult:
     changed: int
     """Number of rows that it changed."""
     timely: bool | None = None
-    """Whether the tables had the query's result at some moment while it ran.
+    """True if the tables had the query's result at some moment while it ran.
 
     Only of a transaction that is a single query; else None.
     """

@@ -185,9 +185,7 @@ def scan_frame(
     reasons: bool = True,
     reads: bool = True,  # noqa: ARG001
 ) -> Frame:
-    """Return the dependency graph of transactions, in the order in which they ended, with read
-    nodes.
-    """
+    """Return the dependency graph, with read nodes, of transactions in the order of their ends."""
     relations: tuple[str | Term, ...] = (
         *RELATIONS,
         *(term for term in OWN if term.kind == "relation"),

@@ -110,9 +110,9 @@ class HeapScan(ScanPlan):
     mode: str = "IS"
     """Lock mode on the heap."""
     covered: bool = False
-    """Whether the lock on the heap makes row locks unnecessary."""
+    """True if the lock on the heap makes row locks unnecessary."""
     fetches: bool = False
-    """Whether it locks rows again when it goes from an index to the heap, for an UPDATE."""
+    """True if it locks rows again when it goes from an index to the heap, for an UPDATE."""
 
     hidden: tuple[int, ...] = ()
     """Columns whose conditions the store does not evaluate.
@@ -193,8 +193,7 @@ class HeapScan(ScanPlan):
         return None
 
     def there(self, work: SharedState, entry: IndexEntry) -> bool:
-        """Return whether the entry is no ghost now and satisfies the conditions that the store
-        evaluates.
+        """Return whether the entry is no ghost now and satisfies the store's conditions.
 
         These compare one column, of an index one of its own, with a value (Derby's ``Qualifier``).
         """
@@ -286,7 +285,7 @@ class IndexUpkeep:
     own: Index | None = None
     """Index whose scan removes its entry itself, since it is positioned there."""
     covered: bool = False
-    """Whether the lock on the heap made row locks unnecessary when it was opened."""
+    """True if the lock on the heap made row locks unnecessary when it was opened."""
     _covered: dict[tuple[str, str], bool] = field(default_factory=dict)
 
     @property
@@ -373,9 +372,7 @@ class IndexUpkeep:
             return
 
     def same(self, index: Index, key: object, row: StoredRow, values: Row) -> IndexEntry | None:
-        """Return the entry with this key in a unique index, or this row's entry with it in another
-        index.
-        """
+        """Return the entry with this key: any one in a unique index, else that of this row."""
         if index.unique and any(values[k] is None for k in index.columns):
             return None
         there = (e for e in self.work.store.standing(self.table, index) if e.position[0] == key)

@@ -52,19 +52,19 @@ class CountedEnd:
     breaks: tuple[str, ...]
     """Violated postconditions."""
     plausible: bool | None
-    """Whether serial orders explain the query results that no moment explains.
+    """True if serial orders explain the query results that no moment explains.
 
     None if there are no such results.
     """
 
     @property
     def timeless(self) -> bool:
-        """Whether some query returned a result that the tables had at no moment while it ran."""
+        """True if some query returned a result that the tables had at no moment while it ran."""
         return any(told.timely is False for told in self.end.told)
 
     @property
     def deadlocked(self) -> bool:
-        """Whether a deadlock aborted some transaction."""
+        """True if a deadlock aborted some transaction."""
         return any(told.outcome == DEADLOCK for told in self.end.told)
 
 
@@ -104,8 +104,7 @@ class Interleavings(TextResult, Tabular):
 
     @property
     def figures(self) -> dict[str, int]:
-        """Numbers of interleavings: all, those that equal no serial order, those that violate
-        postconditions.
+        """Numbers of interleavings: all, wrong ones, and those that violate a postcondition.
 
         Keys ``serial.NAME`` count the serial orders that violate postcondition NAME.
         """

@@ -43,8 +43,7 @@ class Resource:
     """Lockable resource."""
 
     kind: str
-    """"table", or "row" of it; "page", "gap" or "point" (position of an insertion) of an index;
-    "heap".
+    """Kind: "table", "row", "heap"; or of an index "page", "gap", "point" (of an insertion).
 
     A heap is locked in addition to its rows.
     """
@@ -108,15 +107,13 @@ class LockTable:
     waiting: list[Lock] = field(default_factory=list)
     """Waiting requests in order of arrival."""
     heap: bool = False
-    """Whether these are locks of heaps."""
+    """True if these are locks of heaps."""
     versions: bool = False
-    """Whether these are locks of rows whose versions are appended."""
+    """True if these are locks of rows whose versions are appended."""
     loose: set[Lock] = field(default_factory=set)
-    """Requests outside of the queues: no request waits for them, and they wait only for lock
-    holders.
-    """
+    """Requests outside of the queues: none waits for them, and they wait for lock holders only."""
     raced: bool = False
-    """Whether several transactions resume after a wait.
+    """True if several transactions resume after a wait.
 
     Some of them may not have checked yet whether they still have to wait.
     """

@@ -115,7 +115,7 @@ class ProtocolRules:
 
     @property
     def threads(self) -> bool:
-        """Whether sessions run in threads, of which any may be faster."""
+        """True if sessions run in threads, of which any may be faster."""
         return self.keep == "heaps" or self.updates == "append"
 
     @property

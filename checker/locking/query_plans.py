@@ -79,9 +79,9 @@ class ScanLocks(NamedTuple):
     held: LockRule | None
     """Lock that it takes; None if it takes none."""
     ranges: bool
-    """Whether it locks the gaps between the rows that it reaches."""
+    """True if it locks the gaps between the rows that it reaches."""
     skips: bool = False
-    """Whether it skips rows that others have locked."""
+    """True if it skips rows that others have locked."""
 
 
 @cache

@@ -72,9 +72,7 @@ class RowImage:
     """`place` of the version since which no index key has changed; index entries point to that one.
     """
     put: dict[str, int | None] = field(default_factory=dict)
-    """Time at which the entry of an inserted row was put into each index over a heap; None if not
-    yet.
-    """
+    """Time at which each index over a heap got the entry of an inserted row; None if not yet."""
 
     def since(self, index: Index | None) -> int | None:
         """Return the time since which it is in an index; None if it is not."""
@@ -97,9 +95,7 @@ class StoredRow:
     versions: list[RowImage] = field(default_factory=list)
     """Versions of the row, the newest last."""
     taken: dict[str, str] = field(default_factory=dict)
-    """Indexes from which its entry was removed before the row itself is written, and by which
-    transaction.
-    """
+    """Transaction that removed its entry from an index, by index, before the row is written."""
 
     @property
     def current(self) -> RowImage:
@@ -152,7 +148,7 @@ class RowStore:
         self, database: Database, tables: Mapping[str, Schema], *, appends: bool = False
     ) -> None:
         self.appends = appends
-        """Whether a new version of a row stands behind all others, and the row is where that is."""
+        """True if a new version of a row stands behind all others, and the row is where that is."""
         self.schemas = tables
         self.now = 0
         self.rows: dict[str, list[StoredRow]] = {name: [] for name in tables}
@@ -225,10 +221,9 @@ class RowStore:
         return tuple(key_of(index, values) for index in self.schemas[table].indexes)
 
     def versions(self, table: str) -> list[tuple[StoredRow, RowImage]]:
-        """Return all versions of the rows of a table, also those rolled back, in the order of
-        writing.
+        """Return all versions of the rows of a table, in the order of writing.
 
-        Versions that delete a row are left out.
+        These include versions that were rolled back, but not those that delete a row.
         """
         found = [
             (row, version)
@@ -291,9 +286,7 @@ class RowStore:
         row.taken.clear()
 
     def wrote(self, writer: str) -> list[StoredRow]:
-        """Return the rows that a transaction inserted, changed or deleted, even if nothing remains
-        of that.
-        """
+        """Return the rows that a transaction wrote, even if nothing remains of that."""
         return [
             row
             for rows in self.rows.values()

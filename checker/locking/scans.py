@@ -65,9 +65,7 @@ class WatchedScan:
     """Entries not reached yet, each with the first version of its chain."""
 
     def begin(self, store: RowStore, index: Index | None, asks: Callable[[RowImage], bool]) -> None:
-        """Begin the scan of an index, whose entries ``asks`` selects, or of the table without an
-        index.
-        """
+        """Begin the scan of an index, whose entries ``asks`` selects, or of the whole table."""
         every = store.versions(self.table)
         if index is None:
             self.overlaps.scan(self.who, self.table)
@@ -146,9 +144,7 @@ class ScanTrace:
     """Record of what it meets; None without SIREAD marks."""
 
     def look_again(self, row: StoredRow, version: RowImage | None, at: int) -> bool:
-        """Return whether a newer version of an emitted row still matches; it then replaces the
-        version read.
-        """
+        """Replace the version read of an emitted row by a newer one; return whether it matches."""
         self.again[row.id] = at
         (seen,) = (visit for visit in self.visits if visit.row is row)
         if version is None or not self.asks(version.values):
@@ -181,12 +177,10 @@ class PassedEntry:
 
 @dataclass(frozen=True, slots=True)
 class LockGranted:
-    """Grant of a lock over a heap; another transaction that resumes too may act before the next
-    step.
-    """
+    """Grant of a lock over a heap; other resuming transactions may act before the next step."""
 
     waited: bool
-    """Whether the transaction had to wait for it."""
+    """True if the transaction had to wait for it."""
 
 
 OVER = PassedEntry(None)
@@ -232,9 +226,9 @@ class ScanPlan:
     until_statement: list[Lock] = field(default_factory=list)
     """Receives the locks that it keeps until the end of its statement."""
     ranges: bool = False
-    """Whether it locks the gaps between the entries of an index that is not over a heap."""
+    """True if it locks the gaps between the entries of an index that is not over a heap."""
     skips: bool = False
-    """Whether it skips rows that others have locked."""
+    """True if it skips rows that others have locked."""
 
     def scan(self, work: SharedState, traces: list[ScanTrace]) -> Going:
         """Yield locks to wait for, and each entry that the scan reaches."""
@@ -243,6 +237,8 @@ class ScanPlan:
         watch = trace.watch = self.watched(work)
         cursor: Position | None = None
         mine: Lock | None = None
+        # `mine` is the lock at the previous position. It is released only once the next one is
+        # requested or granted, as the rule says, or when the row is read.
         while True:
             entry, beyond = self.come(work.store, cursor, watch)
             place = None if entry is None else self.place(work, entry)
@@ -290,9 +286,7 @@ class ScanPlan:
     def kept_from(
         self, wanted: Lock, entry: IndexEntry, cursor: Position | None
     ) -> Generator[Lock, None, Position | None]:
-        """Wait at an entry that others have locked, or skip it; return the position of the scan
-        then.
-        """
+        """Wait at an entry that others have locked, or skip it; return the scan's position."""
         if self.skips:
             return entry.position
         yield wanted
@@ -324,9 +318,7 @@ class ScanPlan:
     def next(
         self, store: RowStore, cursor: Position | None
     ) -> tuple[IndexEntry | None, Position | None]:
-        """Return the next entry in the range; if there is none, the position of the first entry
-        beyond.
-        """
+        """Return the next entry in the range, else the position of the first entry beyond it."""
         ghosts = self.held is not None
         bounds = list(self.range())
         inside = False
@@ -455,9 +447,7 @@ class ScanPlan:
         return Resource("row", self.table, entry.row.id)
 
     def escalates(self, work: SharedState) -> bool:
-        """Return whether enough rows are locked to lock the table instead, and the table can be
-        locked.
-        """
+        """Return whether to lock the table, because enough rows are locked and it is available."""
         most = work.rules.escalate
         if most is None or self.held is None or self.held.granule == "table":
             return False

@@ -27,9 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["WRITE_CONFLICT", "OverlappingTransaction", "SireadMarks"]
 
 WRITE_CONFLICT = "SerializationFailure"
-"""Error of a transaction that writes a row changed since its snapshot, or is in a dangerous
-structure.
-"""
+"""Error of a write to a row changed since the snapshot, and of a dangerous structure."""
 ReadMark = tuple[str, str, int]
 """SIREAD mark: table, kind, and place of the row version.
 
@@ -53,9 +51,9 @@ class OverlappingTransaction:
     number: int | None = None
     """Its number among the writers; None if it has written nothing."""
     wrote: bool = False
-    """Whether it has inserted, changed or deleted a row."""
+    """True if it has inserted, changed or deleted a row."""
     doomed: bool = False
-    """Whether it aborts at its next operation."""
+    """True if it aborts at its next operation."""
     committed: int | None = None
     """Number of its commit; None if not committed."""
     next: int = 0
@@ -72,7 +70,7 @@ class OverlappingTransaction:
 
     @property
     def reads_only(self) -> bool:
-        """Whether it has committed and written nothing."""
+        """True if it has committed and written nothing."""
         return self.committed is not None and not self.wrote
 
     def state(self) -> Hashable:
@@ -175,9 +173,7 @@ class SireadMarks:
                 self._unmark(one, mark)
 
     def _out(self, one: OverlappingTransaction, name: str) -> None:
-        """Add an edge from a reader to the writer of another version, unless the reader's snapshot
-        has it.
-        """
+        """Add an edge to the writer of another version, unless the reader's snapshot has it."""
         every = (*self.going.values(), *self.known)
         other = next((o for o in every if o.name == name), None)
         if other is None or other.doomed or name in one.writers or other in one.outs:
@@ -294,8 +290,7 @@ class SireadMarks:
             self._over(one)
 
     def _over(self, one: OverlappingTransaction) -> None:
-        """Remove an ended transaction, and forget committed ones that ended before all active ones
-        began.
+        """Remove an ended transaction, and forget those that no active transaction overlaps.
 
         The latter happens when the last transaction with the oldest snapshot ends.
         """

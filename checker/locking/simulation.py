@@ -55,9 +55,7 @@ class SessionSimulation:
     at: str = ""
     """Step in which it waits."""
     told: tuple[Lock, tuple[str, ...]] | None = None
-    """Last recorded wait: the lock and, for a request outside of the queues, the blocking
-    transactions.
-    """
+    """Last recorded wait: the lock and, outside of the queues, the blocking transactions."""
     since: int = 0
     """Number of its last wait among all waits so far."""
     ran: int = 0
@@ -71,19 +69,20 @@ class SessionSimulation:
     waits: list[Wait] = field(default_factory=list)
     """Waits so far: the step, and the transactions waited for."""
     ended: bool = False
-    """Whether it has committed, aborted or rolled back."""
+    """True if it has committed, aborted or rolled back."""
     versions: tuple[int, int] | None = None
     """Index of the newest table version when it began, and when it ended or so far."""
 
     @property
     def scans_again(self) -> bool:
-        """Whether the current statement has subqueries, which are scans of their own."""
+        """True if the current statement has subqueries, which are scans of their own."""
         return self.ran < len(self.statements) and bool(lookups(self.statements[self.ran]))
 
     @property
     def through(self) -> bool:
-        """Whether only its end is left of the requested steps; no other transaction comes in
-        between.
+        """True if its statements are complete and its end was requested.
+
+        No other transaction acts in between.
         """
         return self.ran == len(self.statements) and bool(self.steps)
 
@@ -168,8 +167,7 @@ class Simulation:
             asked = min(able, key=lambda session: session.since or self.waited + 1)
 
     def settle(self, asked: SessionSimulation | None) -> None:
-        """Run the requested step of a transaction, then all transactions that no longer have to
-        wait.
+        """Run the requested step of a transaction, then all transactions that can resume.
 
         Each of these runs in a thread of its own, until it ends its step or waits again.
         """
@@ -294,9 +292,8 @@ class Simulation:
             if found is not None:
                 self.broken(*found)
             return
-        while circle := locks.cycle(
-            name
-        ):  # a request with several blockers may close several cycles
+        # a request with several blockers may close several cycles
+        while circle := locks.cycle(name):
             behind = {lock.owner: locks.behind(lock) for lock in locks.waiting}
             self.broken(self.victim(circle, name), tuple((one, behind[one]) for one in circle))
 

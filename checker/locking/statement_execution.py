@@ -63,7 +63,7 @@ class RunningTransaction:
     scan: str | tuple[str, ...]
     """Indexes that its scans use (``model.litmus``)."""
     each: bool
-    """Whether it evaluates each subquery for each row."""
+    """True if it evaluates each subquery for each row."""
     began: int | None = None
     """Start time of its first statement; None if none has started."""
     rows: list[Row] | None = None
@@ -125,9 +125,7 @@ class RunningTransaction:
 
     @property
     def moments(self) -> tuple[int, ...]:
-        """Times of its possible snapshots: the start of the transaction and of the current
-        statement.
-        """
+        """Times of its possible snapshots: starts of the transaction and of the statement."""
         return () if self.began is None else (self.began, self._at)
 
     # Scans
@@ -315,9 +313,7 @@ class RunningTransaction:
     def all(
         self, parts: Sequence[ex.Expr], rows: tuple[Row, ...], ks: Mapping[Lookup, int]
     ) -> Generator[Lock | LockGranted | MatchingRow | PassedEntry, None, bool]:
-        """Return whether all conditions are TRUE at a row; evaluation stops at the first that is
-        not.
-        """
+        """Return whether all conditions are TRUE at a row, stopping at the first that is not."""
         for part in parts:
             if not (yield from self.holds(part, rows, ks)):
                 return False
@@ -392,6 +388,7 @@ class RunningTransaction:
                 yield from keeper.exclusive(hit.row, hit.version)
             version = self.present(hit.row)
             self.refuse_changed(hit, version)
+            # another transaction changed the row during the wait: recheck the whole condition
             if version is not hit.version:
                 if not hit.trace.look_again(hit.row, version, self.work.store.now):
                     continue
@@ -430,9 +427,7 @@ class RunningTransaction:
             yield from heap.open()
 
     def refuse_changed(self, hit: MatchingRow, now: RowImage | None) -> None:
-        """Raise if a row has another version than the one seen, and the rule ``changed`` says
-        "refuse".
-        """
+        """Raise if a row has a version other than the one seen, and ``changed`` is "refuse"."""
         other = now is not hit.version and hit.version.writer != self.name
         if other and self.work.rules.changed == "refuse":
             raise EvaluationError(

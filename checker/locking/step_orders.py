@@ -102,7 +102,7 @@ class FreeWalk(Simulation):
 
     @property
     def dated(self) -> bool:
-        """Whether snapshots are visible, so that commit times matter."""
+        """True if snapshots are visible, so that commit times matter."""
         return not {self.work.rules.see, self.work.rules.searched}.isdisjoint(DATED)
 
     def able(self) -> list[str]:
@@ -231,9 +231,7 @@ class JudgedWalk(Simulation):
 
 
 def _row(row: StoredRow, times: list[int]) -> Hashable:
-    """Return a row with its versions, each with the ranks of its write, commit and rollback in
-    `times`.
-    """
+    """Return a row with its versions, and the ranks of their times in `times`."""
 
     def before(time: int | None) -> int | None:
         return None if time is None else bisect_left(times, time)
@@ -293,7 +291,8 @@ def run_stepwise(litmus: Litmus, protocol: Spec | None) -> Execution:
     rules = rules_of(protocol)
     running = Simulation(litmus, database, rules)
     done = running.execution()
-    if running.beyond and protocol is not None:  # under this protocol scans may return fewer rows
+    if running.beyond and protocol is not None:
+        # under this protocol scans may return fewer rows
         run_stepwise(litmus, None)
     elif running.beyond:
         file = litmus.path.name if litmus.path is not None else f"{litmus.name}.toml"

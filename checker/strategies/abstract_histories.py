@@ -45,9 +45,7 @@ SECONDS = 60.0
 def any_histories(
     draw: DrawFn, *, least: int, most: int, keys: str, predicates: bool, observed: bool
 ) -> History:
-    """Draw a history of committed transactions, independent of levels; see
-    ``strategies.histories``.
-    """
+    """Draw a history of committed transactions, whatever levels say."""
     numbers = list(range(1, draw(st.integers(least, most)) + 1))
     writes = {n: sorted(draw(st.sets(st.sampled_from(keys)))) for n in numbers}
     versions = {key: [0, *(n for n in numbers if key in writes[n])] for key in keys}

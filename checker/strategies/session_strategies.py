@@ -1,5 +1,4 @@
-"""Hypothesis strategies for sessions in format locking: scans that stop at a row, commits,
-rollbacks.
+"""Hypothesis strategies for sessions in format locking: stops at rows, commits, rollbacks.
 
 The table is one that the caller declares.
 """
@@ -97,8 +96,7 @@ class SessionDomain:
         statements: Sequence[str | SearchStrategy[str]],
         rows: SearchStrategy[str] | None,
     ) -> SessionDomain:
-        """Return the domain of a table with statements, which are texts or strategies that draw
-        texts.
+        """Return the domain of a table with statements, given as texts or strategies of texts.
 
         Raises
         ------
@@ -153,8 +151,9 @@ class SessionDomain:
         return any(scanned_tables_of(self.statement(sql)))
 
     def litmus(self, parts: Sequence[SessionPart], rows: Sequence[str]) -> Litmus:
-        """Return the litmus test of these transactions, on a table with these rows, one commit per
-        row.
+        """Return the litmus test of these transactions, on a table with these rows.
+
+        Each row is inserted by a commit of its own.
         """
         names = [f"t{k}" for k in range(1, len(parts) + 1)]
         steps = sorted(
@@ -241,9 +240,7 @@ class SessionDomain:
         return read_scope("\n".join(lines), "drawn")
 
     def _starts(self) -> list[list[str]]:
-        """Return initial tables: each drawn row alone, and pairs of rows that the table can hold
-        together.
-        """
+        """Return initial tables: each drawn row alone, and pairs that the table can hold."""
         known = sorted(samples(self.rows, ROWS), key=lambda row: "NULL" in row)
         form, schemas = format_named(FORM), {self.schema.name: self._schema}
         found: list[list[str]] = []

@@ -92,7 +92,7 @@ class TableDomain:
     plain: tuple[Statement, ...] = ()
     """Statements that were given as texts."""
     varied: bool = True
-    """Whether `statements` draws others besides `plain`."""
+    """True if `statements` draws others besides `plain`."""
     _inits: dict[str, Statement] = field(default_factory=dict)
 
     @classmethod
@@ -102,8 +102,7 @@ class TableDomain:
         statements: Sequence[str | SearchStrategy[str]],
         rows: SearchStrategy[str] | None = None,
     ) -> TableDomain:
-        """Return the domain of a table with statements, which are texts or strategies that draw
-        texts.
+        """Return the domain of a table with statements, given as texts or strategies of texts.
 
         Parameters
         ----------
@@ -141,15 +140,14 @@ class TableDomain:
         )
 
     def transactions(self, *, sessions: bool = False) -> SearchStrategy[TableTransaction]:
-        """Return a strategy for a transaction; with ``sessions`` it may share a session with
-        others.
-        """
+        """Return a strategy for a transaction; with ``sessions`` it may share one with others."""
         of = st.integers(0, 2 if sessions else 0)
         return st.builds(TableTransaction, self.statements, TIMES, of)
 
     def litmus(self, parts: Sequence[TableTransaction], rows: Sequence[str]) -> Litmus:
-        """Return the litmus test of these transactions, on a table with these rows, one commit per
-        row.
+        """Return the litmus test of these transactions, on a table with these rows.
+
+        Each row is inserted by a commit of its own.
         """
         names = [f"t{k}" for k in range(1, len(parts) + 1)]
         named = dict(zip(names, parts, strict=True))

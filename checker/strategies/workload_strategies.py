@@ -135,9 +135,7 @@ class WorkloadDomain:
     # Parameter values
 
     def _constants(self) -> Iterator[Value]:
-        """Yield the constants of statements and conditions, and the neighbours of those in
-        conditions.
-        """
+        """Yield the constants of statements and conditions, and neighbours of the latter."""
         known = [part for job in self.workload.jobs.values() for part in walk(job.where or TRUE)]
         for value in (p.value for p in known if isinstance(p, Const) and p.type != "BOOLEAN"):
             step = timedelta(1) if isinstance(value, date) else 1
@@ -160,8 +158,7 @@ class WorkloadDomain:
         return tuple(value for own in found for value in own)
 
     def _domains(self) -> Iterator[JobChoices]:
-        """Yield, per choice of the shared parameters, the jobs that can run and their parameter
-        values.
+        """Yield, per choice of shared parameters, the jobs that can run with their values.
 
         Choices with which most jobs can run come first.
         """
@@ -455,8 +452,7 @@ def _around(job: Job, values: ParameterValues, place: int, times: Times) -> _Run
 
 
 def _texts(one: JobStatement, values: ParameterValues) -> tuple[str, ...]:
-    """Return the texts of a statement and of its client's queries, with values for their
-    parameters.
+    """Return the texts of a statement and its client's queries, with parameter values.
 
     They are the texts that ``bind_job_statement`` makes.
     """

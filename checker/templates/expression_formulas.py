@@ -38,9 +38,7 @@ LAST = "\ud7ff"
 
 
 class ValueTerm(NamedTuple):
-    """SQL value: `value` is the term of its value unless it is NULL, `null` the formula that it is
-    NULL.
-    """
+    """SQL value: the term of its value unless it is NULL, and the formula that it is NULL."""
 
     value: Any
     null: Any
@@ -51,9 +49,7 @@ RowTerm = tuple[ValueTerm, ...]
 
 
 class Truth(NamedTuple):
-    """Three-valued condition: the formulas that it is TRUE and that it is FALSE; NULL if neither
-    holds.
-    """
+    """Three-valued condition: the formulas that it is TRUE, and FALSE; NULL if neither holds."""
 
     true: Any
     false: Any
@@ -225,6 +221,7 @@ class Terms:
             case ex.Arithmetic(op, left, right, type_):
                 a, b = self.value(left, rows), self.value(right, rows)
                 null = z3.Or(a.null, b.null)
+                # products and remainders stay linear only with a literal
                 fixed = z3.is_int_value(a.value) or z3.is_int_value(b.value)
                 match op:
                     case "+" if type_ != "DOUBLE":
@@ -396,9 +393,7 @@ class Codes:
         return [low <= term, term <= high]
 
     def usual(self, term: Any, type_: Type) -> list[Any]:
-        """Return the formulas that restrict a term to values that are easy to read in a
-        counterexample.
-        """
+        """Return the formulas that restrict a term to values for a readable counterexample."""
         import z3
 
         match type_:

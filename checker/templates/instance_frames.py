@@ -40,17 +40,17 @@ class TemplateRead(NamedTuple):
     """Formula that a row is in the read set of the commit check; None if the check has no read set.
     """
     files: bool = False
-    """Whether the commit check also knows the files in which the rows were."""
+    """True if the commit check also knows the files in which the rows were."""
     every_file: bool = False
-    """Whether these are all files of the recorded partitions: data skipping excludes none."""
+    """True if these are all files of the recorded partitions: data skipping excludes none."""
     outside: bool = False
-    """Whether the client reads before the transaction starts."""
+    """True if the client reads before the transaction starts."""
     removed: bool = False
-    """Whether the statement removes or changes every row that this read matches."""
+    """True if the statement removes or changes every row that this read matches."""
     surely: Callable[[RowTerm], Any] | None = None
     """Formula of the rows that are certainly recorded; None if none are."""
     doubtful: bool = False
-    """Whether perhaps not all of the read set is recorded."""
+    """True if perhaps not all of the read set is recorded."""
 
 
 class Instance(Protocol):
@@ -67,9 +67,7 @@ class Instance(Protocol):
         ...
 
     def sets(self) -> Mapping[str, Any]:
-        """Return the formulas that the instance belongs to a set of a dependency graph, by the
-        set's name.
-        """
+        """Return, by name, the formulas that the instance belongs to a set of a graph."""
         ...
 
     def may(self, relation: str, winner: Instance) -> Any | None:
@@ -80,8 +78,7 @@ class Instance(Protocol):
         ...
 
     def must(self, relation: str, winner: Instance, *, alone: bool) -> Any:
-        """Return a sufficient condition for a relation from a winning commit, whatever the table
-        holds.
+        """Return a sufficient condition for a relation from a winning commit, for any table.
 
         With ``alone``, no other transaction commits meanwhile, so that this instance has found
         every row that the winning commit finds.
@@ -89,9 +86,7 @@ class Instance(Protocol):
         ...
 
     def sure(self, relation: str, winner: Instance, fact: AssumedChange) -> Any:
-        """Return a sufficient condition for a relation from a winning commit, given an assumed
-        fact.
-        """
+        """Return a sufficient condition for a relation from a winning commit, given a fact."""
         ...
 
     def without(self, relation: str, winner: Instance) -> tuple[str, Any] | None:
@@ -118,9 +113,7 @@ class Instance(Protocol):
 
 
 class AssumedChange(NamedTuple):
-    """Assumed fact about two instances: one inserted or removed a row that matches a read of the
-    other.
-    """
+    """Assumed fact: an instance inserted or removed a row that matches a read of another."""
 
     kind: Literal["came", "went"]
     """"came" for a row that was inserted, "went" for a row that was there before."""
@@ -199,8 +192,7 @@ DEPENDENCIES = ("wr", "ww", "rw")
 
 @dataclass
 class SymbolicFrame:
-    """Dependency graph, as formulas, of instances in log order, each of which sees some earlier
-    ones.
+    """Dependency graph, as formulas, of instances in log order with given snapshots.
 
     The entries of its relations are unknown truth values.
     """
@@ -212,7 +204,7 @@ class SymbolicFrame:
     facts: Sequence[AssumedChange] = ()
     """Assumed facts."""
     alone: bool = False
-    """Whether no other transaction commits after the snapshot of the first instance."""
+    """True if no other transaction commits after the snapshot of the first instance."""
     given: list[Any] = field(default_factory=list)
     """Bounds of the unknowns; no formula of the graph has a meaning without them."""
     _folds: dict[str, tuple[_Bits, Fold[BooleanMatrix[Bit], list[Bit]]]] = field(

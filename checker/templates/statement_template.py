@@ -48,9 +48,7 @@ SourceRow = tuple[str, "RowTerm"]
 
 
 class GivenRow(NamedTuple):
-    """Row of a query result: the condition under which it is there, its values, and its source
-    rows.
-    """
+    """Row of a query result: the condition for it, its values, and its source rows."""
 
     when: Any
     values: RowTerm
@@ -179,7 +177,7 @@ class Template:
 
     @property
     def always(self) -> bool:
-        """Whether the statement inserts or changes some row, whatever the tables hold."""
+        """True if the statement inserts or changes some row, whatever the tables hold."""
         match self.statement:
             case st.Insert(query=query):
                 return any(True for branch in query for _ in self._surely(branch))
@@ -274,8 +272,7 @@ class Template:
 
     @property
     def needs_row_of(self) -> str | None:
-        """Table that must hold a row for the statement to write any, because its only query reads
-        it.
+        """Table without a row of which the statement writes nothing, as its only query reads it.
 
         None if there is no such table.
         """
@@ -349,8 +346,7 @@ class Template:
                     yield GivenRow(when, values, side.sources)
 
     def _sides(self, branch: qu.Select | qu.Joined) -> list[_From]:
-        """Return the combinations of FROM rows of a branch, one row per side, with their
-        conditions.
+        """Return the combinations of FROM rows of a branch, with their conditions.
 
         The row is None for a side that only must not match (an anti join).
         """

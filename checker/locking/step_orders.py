@@ -79,7 +79,7 @@ class FreeWalk(Simulation):
         super().__init__(litmus, database, rules)
         self.ends = ends
         self.chosen: list[Step | str] = []
-        """Who went, each with the step that it came to once it has come there."""
+        """Steps taken; the name of the transaction while its step is not complete."""
 
     def go(self, name: str) -> None:
         """Take a transaction's next step."""

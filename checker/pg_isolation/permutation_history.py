@@ -169,7 +169,7 @@ class _Builder:
         self.number = {t.number: place for place, t in enumerate(by_session, 1)}
         self.transactions = by_session
         self.makers: dict[tuple[str, int], list[int]] = {}
-        """Of each row that is written, who did, one after another."""
+        """Writers of each row that is written, in order."""
         for number, table, row in carried.writes:
             makers = self.makers.setdefault((table, row), [])
             if number not in makers:

@@ -73,11 +73,11 @@ class RowVersions:
         self._tables: dict[str, _Columns] = {}
         self._next = 0
         self._texts: dict[tuple[OfRows | str, int], str] = {}
-        """SQL by the statement that it is of, and its number."""
+        """SQL text by statement or table, and number of the query."""
         self._makers: list[int] = []
-        """Whose versions are seen now."""
+        """Transactions whose versions are visible now."""
         self.changed: list[tuple[str, int, int]] = []
-        """What was written: the table, the row, and by whom."""
+        """Writes in order: table, row, and transaction number."""
 
     def prepare(self, statements: Iterable[MadeTable | Drops | OfRows]) -> None:
         """Create and fill the tables before any permutation."""

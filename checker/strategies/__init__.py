@@ -129,9 +129,9 @@ def litmus_tests(
     least, most : int
         Least and greatest number of transactions.
     partitioned : bool, optional
-        Whether ``t`` is partitioned by ``part``; drawn if None.
+        Whether ``t`` is partitioned by ``part``. None draws either, and with ``level`` means True.
     tracked : bool
-        Whether ``t`` has row tracking.
+        Whether to leave out statements on ``t`` with reads that Delta does not record.
     sessions : bool
         Whether some transactions may share a session.
 

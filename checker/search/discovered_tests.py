@@ -149,8 +149,8 @@ def first_found_tests(done: Sweep, inside: Scope) -> Iterator[Litmus]:
 def scope_tests(inside: Scope, n: int, engine: Sequence[SpecLike]) -> Iterator[Litmus]:
     """Yield the tests that sweeps of a scope find with n transactions.
 
-    For the protocols of the engine that do not keep a promise: the first needless abort with each
-    exception, and the first table that no serial order produces. For any two specs of the
+    For each protocol of the engine: the first needless abort with each exception, and, where it
+    does not keep a promise, the first table that no serial order produces. For any two specs of the
     catalogue: the first candidate that one admits and the other forbids.
     """
     for under in map(protocol, engine):

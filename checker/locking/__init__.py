@@ -1,1 +1,1 @@
-"""Engines with locks and scans, or with snapshots of statements, as a format."""
+"""Table format of database engines with locks and scans, or with statement snapshots."""

@@ -1,9 +1,6 @@
-"""Events of transactions among locks, and their effects.
+"""Events and effects of transactions under locking.
 
-What a transaction did among others, besides what any does.
-
-What a transaction has read and written, as an effect: one of a schedule, or one that is all by
-itself.
+An effect states what a transaction has read and written, in a schedule or when it runs alone.
 """
 
 from __future__ import annotations
@@ -43,14 +40,12 @@ __all__ = [
 ]
 
 DEADLOCK = "Deadlock"
-"""What the victim of a deadlock ends with."""
+"""Error with which the victim of a deadlock aborts."""
 
 
 @dataclass(frozen=True, slots=True)
 class CommitWrites:
-    """What others may know of a commit: where it is (in one of its tables), and that there is
-    something.
-    """
+    """Public record of a commit: one of the tables that it wrote, and whether it is empty."""
 
     table: str
     empty: bool = False
@@ -58,20 +53,20 @@ class CommitWrites:
 
 @dataclass(frozen=True, slots=True)
 class ScanRecord(Effect):
-    """What a transaction has read and written, scan by scan, and for whom it waited."""
+    """Reads and writes of a transaction, scan by scan, and its waits."""
 
     emitted: Rows = ()
-    """The rows that its scans came to, in order."""
+    """Matching rows that its scans reached, in order."""
     waits: tuple[Wait, ...] = ()
-    """When it waited, and for whom."""
+    """Waits of the transaction: the step, and the transactions waited for."""
     traces: tuple[ScanTrace, ...] = ()
-    """Its scans, in the order in which they began."""
+    """Scans in the order in which they began."""
     store: RowStore | None = None
-    """The rows with their versions, of all who were under way."""
+    """Row versions of all transactions of the run."""
 
 
 def transaction_run(event: Event, seen: TransactionRun) -> TransactionRun:
-    """What an observer sees of a transaction: there are no snapshots that have numbers."""
+    """Return an observer's view of a transaction; there are no snapshot numbers under locking."""
     done = event.effect
     assert isinstance(done, ScanRecord)
     return replace(
@@ -85,7 +80,7 @@ def transaction_run(event: Event, seen: TransactionRun) -> TransactionRun:
 
 
 def serial_effect_of(litmus: Litmus, name: str, database: Database, _inits: object) -> ScanRecord:
-    """What a transaction does all by itself."""
+    """Return the effect of a transaction of a litmus test that runs alone."""
     client = litmus.client(name)
     one = RunningTransaction(name, _work(database, litmus.tables), client.scan, client.each)
     return _through(one, litmus.transactions[name])
@@ -94,7 +89,7 @@ def serial_effect_of(litmus: Litmus, name: str, database: Database, _inits: obje
 def effect_of(
     statement: Statement, database: Database, name: str, tables: Mapping[str, Schema]
 ) -> ScanRecord:
-    """What a statement, or a sequence of them, does all by itself."""
+    """Return the effect of a statement, or of a sequence of statements, that runs alone."""
     return _through(RunningTransaction(name, _work(database, tables), (), each=False), statement)
 
 
@@ -121,7 +116,19 @@ def done_so_far(
     waits: tuple[Wait, ...],
     error: EvaluationError | None = None,
 ) -> ScanRecord:
-    """What a transaction has done before it ends."""
+    """Return the reads and writes of a transaction before its end.
+
+    Parameters
+    ----------
+    one : RunningTransaction
+        The transaction.
+    emitted : tuple of Row
+        Matching rows that its scans reached.
+    waits : tuple of Wait
+        Its waits so far.
+    error : EvaluationError, optional
+        Error that ends it.
+    """
     tables = sorted({row.table for row in one.work.store.wrote(one.name)})
     return ScanRecord(
         reads=tuple(map(_read, one.traces)),
@@ -137,13 +144,13 @@ def done_so_far(
 
 
 def _read(trace: ScanTrace) -> RowRead:
-    """A scan as a read by predicate: of rows that it emitted, the versions that it read."""
+    """Return a scan as a predicate read: the versions read of the rows that it visited."""
     matched = (TableRow(v.row.id, v.version.writer, v.version.values or ()) for v in trace.visits)
     return RowRead(trace.table, trace.words, trace.asks, tuple(matched))
 
 
 def _writes(one: RunningTransaction) -> Iterator[RowWrite]:
-    """What it leaves of each row that it wrote."""
+    """Yield the net write to each row that the transaction wrote."""
     for row in one.work.store.wrote(one.name):
         mine = [v for v in row.versions if v.writer == one.name and v.undone is None]
         first = row.versions.index(mine[0])

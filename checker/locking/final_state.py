@@ -1,12 +1,8 @@
-"""Final states of a litmus test: tables and client results, beside those of serial orders.
+"""Final states of a litmus test under locking: table contents and the result of each client.
 
-What there is to see when a litmus test is over: the tables, and what each client was told.
-
-Ends beside serial orders: which of them look the same, which postconditions each breaks.
-
-Serial orders are carried out by the model and by DuckDB, which must agree.
-
-DuckDB as the independent executor of serial orders: the author's own texts, one after another.
+Final states are compared with those of serial orders, and checked against postconditions. Serial
+orders are executed both by the model and by DuckDB, which runs the author's SQL texts one after
+another; the two must agree.
 """
 
 from __future__ import annotations
@@ -51,36 +47,37 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class ClientResult:
-    """What the client of a transaction is told."""
+    """Result that a client received from its transaction."""
 
     name: str
-    """The transaction."""
+    """Name of the transaction."""
     outcome: str
-    """How it ended."""
+    """Outcome: "committed", "rolled back", a conflict such as "Deadlock", or "error:CLASS"."""
     rows: Rows | None
-    """What its queries have given; None: it has none."""
+    """Rows that its queries returned; None if it has no query."""
     changed: int
-    """How many rows it changed."""
+    """Number of rows that it changed."""
     timely: bool | None = None
-    """Of a query alone: whether the tables had its result at some time while it ran. None: it is
-    none.
+    """True if the tables had the query's result at some moment while it ran.
+
+    Only of a transaction that is a single query; else None.
     """
 
 
 @dataclass(frozen=True, slots=True)
 class FinalState:
-    """What there is to see when all is over."""
+    """Observable state after all transactions have ended."""
 
     tables: tuple[tuple[str, Rows], ...]
-    """The tables."""
+    """Rows of each table, by name."""
     told: tuple[ClientResult, ...]
-    """What each client was told."""
+    """Result of each client."""
     written: Written
-    """What each transaction that committed left of the rows that it wrote."""
+    """Rows that each committed transaction left of those that it wrote."""
 
 
 class FinalStates:
-    """The ends of one litmus test."""
+    """Final states of the runs of one litmus test."""
 
     def __init__(self, litmus: Litmus) -> None:
         self.litmus = litmus
@@ -92,7 +89,13 @@ class FinalStates:
         self._gives: dict[tuple[str, object], Rows | None] = {}
 
     def of(self, walk: Simulation) -> FinalState:
-        """What there is to see at the end; WaitsForEver if some do not come to theirs."""
+        """Return the final state of a run.
+
+        Raises
+        ------
+        WaitsForEver
+            If some transactions never end.
+        """
         walk.none_waits_for_ever()
         told = self.told(walk)
         return FinalState(
@@ -102,7 +105,7 @@ class FinalStates:
         )
 
     def told(self, walk: Simulation) -> dict[str, ClientResult]:
-        """What clients were told by those that have ended."""
+        """Return the client results of the transactions that have ended."""
         return {event.name: self._told(event, walk) for event in walk.events}
 
     def _told(self, event: Event, walk: Simulation) -> ClientResult:
@@ -119,7 +122,7 @@ class FinalStates:
         return client_result(event.name, done, timely)
 
     def gives(self, name: str, state: Database) -> Rows | None:
-        """What a query gives on tables."""
+        """Return the rows that a query returns on given tables."""
         key = name, table_rows(state)
         if key not in self._gives:
             rows = serial_effect_of(self.litmus, name, state, ()).rows
@@ -128,7 +131,7 @@ class FinalStates:
 
 
 def _outcome(event: Event) -> str:
-    """How a transaction ended that did not commit."""
+    """Return the outcome of a transaction that did not commit."""
     error = event.effect.error
     if error is not None and not event.conflict:
         return f"error:{error.exception}"
@@ -136,18 +139,18 @@ def _outcome(event: Event) -> str:
 
 
 def client_result(name: str, done: ScanRecord, timely: bool | None = None) -> ClientResult:
-    """What the client of a transaction that committed is told."""
+    """Return the result that the client of a committed transaction receives."""
     rows = None if done.rows is None else tuple(sort_rows(done.rows))
     return ClientResult(name, "committed", rows, len(done.writes), timely)
 
 
 def table_rows(state: Database) -> tuple[tuple[str, Rows], ...]:
-    """The rows of the tables, in an order in which they can be compared."""
+    """Return the rows of the tables, sorted so that states can be compared."""
     return tuple((name, tuple(sort_rows(table.rows()))) for name, table in sorted(state.items()))
 
 
 class DuckTexts:
-    """Runs transactions one after another in an in-memory DuckDB."""
+    """Independent executor of serial orders: the SQL texts in an in-memory DuckDB."""
 
     def __init__(self, litmus: Litmus) -> None:
         self._litmus = litmus
@@ -159,15 +162,20 @@ class DuckTexts:
         self._known: dict[tuple[str, ...], tuple[Mapping[str, Rows], Results] | None] = {}
 
     def after(self, order: tuple[str, ...]) -> Mapping[str, Rows] | None:
-        """The tables after these transactions in this order; None if one of them fails."""
+        """Return the tables after these transactions in this order; None if one of them fails."""
         found = self._after(order)
         return None if found is None else found[0]
 
     def told(
         self, order: tuple[str, ...]
     ) -> tuple[tuple[tuple[str, Rows], ...], tuple[tuple[Rows | None, int], ...]] | None:
-        """The tables by name, and of each transaction what its queries gave, if it has any, and how
-        many rows it changed; None if one of them fails.
+        """Return the tables and the client results of a serial order.
+
+        Returns
+        -------
+        (tables, results) or None
+            Tables by name; per transaction the rows of its queries, None if it has none, and the
+            number of rows it changed. None if one of the transactions fails.
         """
         found = self._after(order)
         return None if found is None else (tuple(sorted(found[0].items())), found[1])
@@ -178,7 +186,7 @@ class DuckTexts:
         return self._known[order]
 
     def _run(self, order: tuple[str, ...]) -> tuple[Mapping[str, Rows], Results] | None:
-        import duckdb  # it takes long, and few runs of sessions ask it
+        import duckdb  # slow to import, and few runs of sessions need it
 
         tables = self._litmus.tables.values()
         with open_duck() as connection:
@@ -224,7 +232,7 @@ class DuckTexts:
 
 
 class SerialFinalStates:
-    """What there is to see after the serial orders of a litmus test."""
+    """Final states of the serial orders of a litmus test."""
 
     def __init__(self, litmus: Litmus) -> None:
         self.litmus = litmus
@@ -233,7 +241,10 @@ class SerialFinalStates:
         self._orders: dict[tuple[str, ...], FinalState | None] = {}
 
     def orders(self, end: FinalState) -> tuple[str, ...]:
-        """The serial orders after which all is the same."""
+        """Return the serial orders of the committed transactions with an equal final state.
+
+        Tables, query results and numbers of changed rows are compared.
+        """
         names = [told.name for told in end.told if told.outcome == "committed"]
         seen = end.tables, {_plain(told) for told in end.told if told.outcome == "committed"}
         return tuple(
@@ -244,7 +255,13 @@ class SerialFinalStates:
         )
 
     def order(self, names: tuple[str, ...]) -> FinalState | None:
-        """What there is to see after a serial order; None if one of it fails."""
+        """Return the final state of a serial order; None if one of its transactions fails.
+
+        Raises
+        ------
+        Disagreement
+            If the model and DuckDB disagree.
+        """
         if names not in self._orders:
             self._orders[names] = self._order(names)
         return self._orders[names]
@@ -270,23 +287,26 @@ class SerialFinalStates:
         return end
 
     def breaks(self, end: FinalState) -> tuple[str, ...]:
-        """The postconditions that an end breaks."""
+        """Return the postconditions that a final state violates."""
         return tuple(self.postconditions.broken(dict(end.tables), end.written))
 
     def alone(self) -> dict[str, tuple[str, ...]]:
-        """The postconditions that serial orders break."""
+        """Return the postconditions that each serial order of all transactions violates."""
         orders = {order: self.order(order) for order in permutations(self.litmus.transactions)}
         return {" ".join(o): self.breaks(end) for o, end in orders.items() if end is not None}
 
     def plausible(self, end: FinalState) -> bool | None:
-        """Whether each result of no version of its run is that of a version of some serial
-        order.
+        """Return whether serial orders explain the query results that no table version explains.
+
+        These are the results of queries that equal no version of the tables during the query. The
+        value is True if each is the query's result after some transactions in some serial order,
+        and None if there are no such results.
         """
         late = [told for told in end.told if told.timely is False]
         return None if not late else all(told.rows in self._results(told.name) for told in late)
 
     def _results(self, name: str) -> Iterator[Rows | None]:
-        """What a query gives somewhere in the serial orders."""
+        """Yield the results of a query after each sequence of the other transactions."""
         others = [other for other in self.litmus.transactions if other != name]
         for size in range(len(others) + 1):
             for before in permutations(others, size):

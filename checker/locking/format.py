@@ -1,6 +1,4 @@
-"""Engines with locks and scans as a format: rows in place, indexes, and plans that go through
-them.
-"""
+"""Table format of engines with locks and scans: rows in place, indexes, and plans that use them."""
 
 from __future__ import annotations
 
@@ -49,7 +47,7 @@ def _interleaved(litmus: Litmus, protocol: Spec) -> Interleavings:
 
 
 def _after(database: Database, event: Event) -> Database:
-    """The rows after a commit, each as a file of its own, in the order in which they came."""
+    """Return the tables after a commit, with one file per row, in the order of insertion."""
     rows = {
         (name, row.id): row
         for name, state in database.items()

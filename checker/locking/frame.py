@@ -1,18 +1,14 @@
-"""Frames of runs with scans, and whether a statement read one moment.
+"""Dependency graph of a run with scans, and whether each statement read a single moment.
 
-From a run to its frame: transactions, the initial one, and a node for each row that a scan emitted.
+The nodes are the transactions, the initial one, and one read per row that a scan emitted. Aborted
+transactions are nodes, since others may have read their writes; their own reads are ignored.
 
-What a scan reads is places in an index, one after another. A row stands at one place at a time, and
-its move is the end of one entry and the beginning of another; each place is read when the scan
-comes past it. So ``wr`` and ``rw`` are Adya's with entries as the objects: a row that moves ahead
-of a scan and is counted twice is read before the move and after it; one that moves behind it is
-read by the same scan as gone from where it was, and as not yet where it is. A scan of a snapshot
-reads every place at the snapshot's moment. Transactions that aborted are nodes, since others may
-have read what they wrote; what they read themselves is not looked at.
-
-Whether all that a statement read was there at one moment.
-
-What frames of scans have besides what any frame has.
+A scan reads positions in an index, one after another. A row has one position at a time. Its move
+ends one entry and begins another, and each position is read when the scan passes it. So ``wr`` and
+``rw`` are Adya's dependencies with index entries as objects. A row that moves ahead of a scan and
+is counted twice is read before the move and after it. A row that moves behind the scan is read by
+it as gone from its old position, and as not yet at its new one. A scan of a snapshot reads every
+position at the moment of the snapshot.
 """
 
 from __future__ import annotations
@@ -58,8 +54,9 @@ __all__ = [
 
 
 def is_torn(event: Event) -> bool:
-    """Whether some statement of a transaction read what was there at no one moment, from the start
-    to when it ended.
+    """Return whether some statement of a transaction read rows that no single moment explains.
+
+    Moments from the initial state to the end of the statement count.
     """
     done = event.effect
     if not isinstance(done, ScanRecord) or done.store is None:
@@ -69,8 +66,23 @@ def is_torn(event: Event) -> bool:
 
 
 def moments(who: str, traces: Sequence[ScanTrace], store: RowStore) -> list[int]:
-    """The times at which the committed rows are what scans of one statement gave; beside these the
-    transaction has what it wrote itself before.
+    """Return the times at which the committed rows equal what the scans of one statement read.
+
+    Beside the committed rows the transaction sees what it wrote itself before.
+
+    Parameters
+    ----------
+    who : str
+        The transaction.
+    traces : sequence of ScanTrace
+        Scans of one statement.
+    store : RowStore
+        Row versions of the run.
+
+    Returns
+    -------
+    list of int
+        Times in ascending order; empty if the statement is torn.
     """
     began = min(
         trace.began if not trace.passed else min(trace.began, trace.passed[0][1])
@@ -90,8 +102,9 @@ def moments(who: str, traces: Sequence[ScanTrace], store: RowStore) -> list[int]
 
 
 def _gives(who: str, trace: ScanTrace, store: RowStore, at: int, began: int) -> bool:
-    """Whether a scan gave the rows that were there at a time; if it was ended before its end, the
-    first of them.
+    """Return whether a scan emitted the matching rows of the state at time `at`.
+
+    A scan that was stopped before its end emitted the first of them.
     """
     there: list[tuple[object, StoredRow, RowImage]] = []
     for row in store.rows[trace.table]:
@@ -103,7 +116,10 @@ def _gives(who: str, trace: ScanTrace, store: RowStore, at: int, began: int) -> 
         for visit in trace.visits
         if visit.version.writer != who or visit.version.written <= began
     ]
-    wanted = [(row.id, image.values) for _, row, image in sorted(there, key=lambda one: one[0])]  # type: ignore[arg-type,return-value]
+    wanted = [
+        (row.id, image.values)
+        for _, row, image in sorted(there, key=lambda one: one[0])  # type: ignore[arg-type,return-value]
+    ]
     if not trace.passed or trace.passed[-1][0] is not None:
         wanted = wanted[: len(gave)]
     return Counter(gave) == Counter(wanted)
@@ -125,7 +141,10 @@ OWN = (
         BEFORE, FORM, "from a transaction that had committed to a read that was made then",
         verb="had committed before",
     ),
-    Term(SCAN, FORM, "from a read to the later reads of the same scan", verb="is read by the scan of"),
+    Term(
+        SCAN, FORM, "from a read to the later reads of the same scan",
+        verb="is read by the scan of",
+    ),
     Term(
         SAME, FORM, "from a read to the later reads of the same row in one statement",
         verb="is read once more by",
@@ -135,16 +154,19 @@ OWN = (
         verb="is read again by",
     ),
     Term(
-        UNDER, FORM, "from a read to a transaction that wrote its row, and committed, before the reader ended",
+        UNDER, FORM,
+        "from a read to a transaction that wrote its row, and committed, before the reader ended",
         verb="is changed under its reader by",
     ),
     Term(
         MISSES, FORM,
-        "the first moved a row that was there all the time so that a scan of the second did not come to it",
+        "the first moved a row that was there all the time so that a scan of the second did not"
+        " come to it",
         verb="hides a row from",
     ),
     Term(
-        TORN, FORM, "transactions with a statement whose scans give what was there at no one moment",
+        TORN, FORM,
+        "transactions with a statement whose scans give what was there at no one moment",
         inside="what a statement of {} read was there at no one moment",
         outside="what each statement of {} read was there at one moment",
     ),
@@ -156,8 +178,14 @@ SETS = ("Writer", "Reader", "Aborted", *NODE_SETS)
 NOBODY = ""
 
 
-def scan_frame(events: Sequence[Event], *, reasons: bool = True, reads: bool = True) -> Frame:  # noqa: ARG001 - always there
-    """The frame of transactions in the order in which they ended, with their reads as nodes."""
+# `reads` is ignored: read nodes are always there
+def scan_frame(
+    events: Sequence[Event],
+    *,
+    reasons: bool = True,
+    reads: bool = True,  # noqa: ARG001
+) -> Frame:
+    """Return the dependency graph, with read nodes, of transactions in the order of their ends."""
     relations: tuple[str | Term, ...] = (
         *RELATIONS,
         *(term for term in OWN if term.kind == "relation"),
@@ -169,7 +197,7 @@ def scan_frame(events: Sequence[Event], *, reasons: bool = True, reads: bool = T
 
 @dataclass(frozen=True, slots=True)
 class _ReadNode:
-    """A read: its place in the frame, the transaction, the scan and what it did there."""
+    """Read: its index in the graph, the transaction, the scan, its trace and the emitted row."""
 
     at: int
     reader: int
@@ -232,7 +260,7 @@ class _ScanFrame:
             self.builder.put(TORN, i)
 
     def orders(self) -> None:
-        """Sessions, and the order of commits."""
+        """Add session order and commit order."""
         for (i, a), (j, b) in itertools.combinations(enumerate(self.events), 2):
             if a.session is not None and a.session == b.session:
                 self.add("so", i, j, "one session", session=a.session, first=a.name, second=b.name)
@@ -245,7 +273,7 @@ class _ScanFrame:
                 self.add("so", self.init, i, "initial", init=INIT, node=event.name)
 
     def overwrites(self) -> None:
-        """ww: who wrote the version of a row after another's."""
+        """Add ww: the writers of consecutive versions of a row."""
         for row in self.rows:
             chain = [v for v in row.versions if v.committed is not None]
             for first, second in itertools.pairwise(chain):
@@ -259,7 +287,7 @@ class _ScanFrame:
                 )  # fmt: skip
 
     def read(self, node: _ReadNode) -> None:
-        """What belongs to one read."""
+        """Add the edges of one read."""
         visit, reader = node.visit, self.name(node.reader)
         writer = visit.version.writer
         row = show_row(visit.version.values or ())
@@ -309,7 +337,7 @@ class _ScanFrame:
         self.add("wr", self.init, node.reader, "{reader} read {row}, which {writer} wrote", **nouns)
 
     def pair(self, one: _ReadNode, other: _ReadNode) -> None:
-        """What two reads of one transaction are to each other."""
+        """Add the edges between two reads of one transaction."""
         reader = self.name(one.reader)
         rows = [show_row(node.visit.version.values or ()) for node in (one, other)]
         nouns = {"reader": reader, "first": rows[0], "second": rows[1]}
@@ -326,7 +354,7 @@ class _ScanFrame:
             self.add(SAME, one.at, other.at, words)
 
     def twice(self, one: _ReadNode, other: _ReadNode) -> str:
-        """How a row came to be read a second time."""
+        """Return the reason why a row was read a second time."""
         a, b = one.visit, other.visit
         said = f"row {show_row(a.version.values or ())} was read"
         where = _where(one.trace, a)
@@ -337,10 +365,10 @@ class _ScanFrame:
             return f"{said} at {where}, moved to {_where(other.trace, b)} by {by}, and read again"
         return f"{said}, changed to {show_row(b.version.values or ())} by {by}, and read again"
 
-    # Scans
+    # Dependencies of scans
 
     def scanned(self, i: int, trace: ScanTrace) -> None:
-        """wr and rw of a scan, place by place; and the rows that it missed."""
+        """Add wr and rw of a scan, position by position, and the rows that it missed."""
         for row in self.rows:
             if row.table != trace.table:
                 continue
@@ -351,7 +379,7 @@ class _ScanFrame:
             self.missed(i, trace, row)
 
     def entry(self, i: int, trace: ScanTrace, row: StoredRow, place: tuple[Position, int]) -> None:
-        """One place of an index, read at a time."""
+        """Add the edges of one index position that was read at a time."""
         position, at = place
         chain, reader = _chain(row), self.name(i)
         seen = _seen(trace, chain, at)
@@ -404,9 +432,7 @@ class _ScanFrame:
                 )
 
     def missed(self, i: int, trace: ScanTrace, row: StoredRow) -> None:
-        """A row that was there, committed, as the scan asks for it, all the time, and was not
-        emitted.
-        """
+        """Add edges for a committed row that matched the scan all the time and was not emitted."""
         if not trace.passed or trace.passed[-1][0] is not None:
             return
         if any(visit.row is row for visit in trace.visits):
@@ -423,7 +449,8 @@ class _ScanFrame:
                 if image.writer != NOBODY:
                     self.add(
                         MISSES, self.position[image.writer], i,
-                        "row {row} was there all the time, and {writer} moved it behind the scan of {reader}, which did not come to it",
+                        "row {row} was there all the time, and {writer} moved it behind the scan"
+                        " of {reader}, which did not come to it",
                         row=show_row(first.values or ()), writer=image.writer, reader=reader,
                     )  # fmt: skip
 
@@ -433,7 +460,7 @@ def _traces(event: Event) -> tuple[ScanTrace, ...]:
 
 
 def _chain(row: StoredRow) -> list[RowImage]:
-    """The versions of a row, those of transactions that ended."""
+    """Return the versions of a row by transactions that have ended."""
     return [v for v in row.versions if v.committed is not None or v.undone is not None]
 
 
@@ -444,14 +471,14 @@ def _places(trace: ScanTrace, row: StoredRow) -> Iterator[Position]:
 
 
 def _passed(trace: ScanTrace, position: Position) -> int | None:
-    """When a scan read a place; None: it did not come there."""
+    """Return the time at which a scan read a position; None if it did not get there."""
     if trace.sight in ("statement", "transaction", "first"):
         return trace.began
     return next((at for upto, at in trace.passed if upto is None or position <= upto), None)
 
 
 def _seen(trace: ScanTrace, chain: Sequence[RowImage], at: int) -> int | None:
-    """The number of the version that a scan sees at a time; None: none."""
+    """Return the index of the version that a scan sees at a time; None if it sees none."""
     found = None
     for k, image in enumerate(chain):
         if trace.sight == "current":
@@ -465,14 +492,14 @@ def _seen(trace: ScanTrace, chain: Sequence[RowImage], at: int) -> int | None:
 
 
 def _at(trace: ScanTrace, row: StoredRow, image: RowImage, position: Position) -> bool:
-    """Whether a version stands at a place, and is what the scan asks for."""
+    """Return whether a version is at a position, and matches the scan."""
     if image.values is None or (key_of(trace.index, image.values), row.number) != position:
         return False
     return trace.asks(image.values)
 
 
 def _changed(asked: Sequence[bool], seen: int | None) -> int | None:
-    """The last version, up to one, that changed whether there is anything; None: none did."""
+    """Return the index of the last version up to `seen` that starts or ends a match, or None."""
     for k in range(-1 if seen is None else seen, -1, -1):
         if asked[k] != (k > 0 and asked[k - 1]):
             return k
@@ -480,7 +507,7 @@ def _changed(asked: Sequence[bool], seen: int | None) -> int | None:
 
 
 def _where(trace: ScanTrace, visit: EmittedRow) -> str:
-    """A place in an index in words: ``k = 10``."""
+    """Return an index position as text: ``k = 10``."""
     values = visit.version.values or ()
     if trace.index is None:
         return "its place"
@@ -488,7 +515,7 @@ def _where(trace: ScanTrace, visit: EmittedRow) -> str:
 
 
 def _ended(rows: Sequence[StoredRow], name: str) -> int | None:
-    """When a transaction that wrote something committed it; None: it did not."""
+    """Return the time at which a transaction committed its writes; None if it did not."""
     return next(
         (
             v.committed
@@ -501,5 +528,5 @@ def _ended(rows: Sequence[StoredRow], name: str) -> int | None:
 
 
 def _while(events: Sequence[Event], reader: int, writer: int) -> bool:
-    """Whether a writer that committed did so before the reader ended."""
+    """Return whether a writer committed before the reader ended."""
     return writer < reader and not events[writer].aborted

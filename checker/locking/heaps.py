@@ -1,22 +1,20 @@
-"""Heaps with indexes, and rows written in place.
+"""Row writes, and scans, of tables under locking: in place, or in heaps with indexes.
 
-Heaps with indexes over them, as Apache Derby keeps tables (``rules``: ``keep heaps``).
+`RowWriter` writes rows in place. It locks the row, its page or its table, waits for holders of the
+gap into which an entry goes, and takes a unique key only once no other transaction may have it.
 
-A row stays where it was inserted; an entry of an index leads to it. What is deleted, and an entry
-that is taken out because its key changes, stays as a ghost: scans come to it, lock its row, and see
-then that it is none. Whoever reads a heap has IS on it, whoever writes it IX, or S and X instead of
-locks on rows, and nobody's row is locked who has these. With ranges locked by previous keys,
-whoever scans a range locks the row before it, too, or what stands for it where there is none;
-whoever takes an entry out of an index in which keys come more than once, the row of the entry
-before it; and whoever puts one in asks for that, and does not keep it.
+`HeapScan` and `IndexUpkeep` model heaps with indexes over them, as Apache Derby stores tables (rule
+``keep heaps``). A row stays where it was inserted, and index entries lead to it. A deleted row, and
+an entry that is removed because its key changes, remains as a ghost: scans reach it, lock its row,
+and only then skip it. A reader of a heap has IS on it, a writer IX; or they have S and X instead of
+row locks, and then lock no rows.
 
-Each lock is counted as often as it is asked for, since the victim of a deadlock is who has the
-fewest (Derby's ``LockSpace.deadlockCount``).
+If ranges are locked by previous keys, there are three more locks. A range scan also locks the row
+before the range, or a substitute if there is none. Removing an entry from a non-unique index locks
+the row of the previous entry. Inserting an entry requests that lock, and does not keep it.
 
-Rows that are written in their place, and where they come to stand: what is locked and waited for.
-
-Whoever writes locks the row, its page or its table, waits for whoever holds the gap into which an
-entry goes, and has a key of a unique index only once nobody else may have it.
+Each lock is counted as often as it is requested, since the deadlock victim is the transaction with
+the fewest locks (Derby's ``LockSpace.deadlockCount``).
 """
 
 from __future__ import annotations
@@ -56,7 +54,24 @@ DUPLICATE = "DuplicateKey"
 def open_heap(
     work: SharedState, who: str, table: str, mode: str
 ) -> Generator[Lock | LockGranted, None, bool]:
-    """Lock a heap that is to be read or written; whether no rows of it need to be locked then."""
+    """Lock a heap for reading or writing; return whether its rows need no locks then.
+
+    Parameters
+    ----------
+    work : SharedState
+        Locks and rows of the run.
+    who : str
+        The transaction.
+    table : str
+        Name of the table.
+    mode : str
+        Lock mode on the heap.
+
+    Yields
+    ------
+    Lock or LockGranted
+        A lock that has to be waited for, or that was granted.
+    """
     locks = work.locks
     yield from locked(work, Lock(who, Resource("heap", table), mode))
     enough = ("X",) if mode in ("IX", "X") else ("X", "S")
@@ -64,8 +79,10 @@ def open_heap(
 
 
 def locked(work: SharedState, wanted: Lock) -> Generator[Lock | LockGranted, None, bool]:
-    """Lock something; whether that had to wait. Who comes where nobody has a lock any more, and who
-    waits has not looked yet, is given it (``LockControl.isGrantable``).
+    """Acquire a lock; return whether it had to wait.
+
+    A request that finds the resource unlocked, while its waiters have not noticed that yet, is
+    granted (``LockControl.isGrantable``).
     """
     waited = False
     while work.locks.behind(wanted):
@@ -79,34 +96,33 @@ def locked(work: SharedState, wanted: Lock) -> Generator[Lock | LockGranted, Non
 
 
 def before(work: SharedState, table: str, index: Index | None, at: Position) -> Resource:
-    """The row of the entry before a position, or what stands for it where there is none."""
+    """Return the row of the entry before a position, or a substitute if there is none."""
     rows = [e.row.id for e in work.store.standing(table, index) if e.position < at]
     return Resource("row", table, rows[-1] if rows else "")
 
 
 @dataclass(slots=True)
 class HeapScan(ScanPlan):
-    """A scan of a heap, or by an index over it."""
+    """Scan of a heap, or of an index over it."""
 
     k: int = 0
-    """Which scan of its statement it is."""
+    """Index of the scan in its statement."""
     mode: str = "IS"
-    """How it locks the heap."""
+    """Lock mode on the heap."""
     covered: bool = False
-    """Whether no rows need to be locked then."""
+    """True if the lock on the heap makes row locks unnecessary."""
     fetches: bool = False
-    """Whether it locks rows once more where it goes from an index to the heap, for an UPDATE."""
+    """True if it locks rows again when it goes from an index to the heap, for an UPDATE."""
 
     hidden: tuple[int, ...] = ()
-    """Columns at which the store does not look: Derby would go by their index, if they did not
-    stand in an expression.
+    """Columns whose conditions the store does not evaluate.
+
+    Derby would use the index of these columns if they were not part of an expression.
     """
 
     @classmethod
     def of(cls, plan: ScanPlan, k: int, work: SharedState, *, writes: bool) -> HeapScan:
-        """The scan that is planned; one that goes through a whole index locks as one through the
-        heap does.
-        """
+        """Return the heap scan of a plan; a scan of a whole index locks like one of the heap."""
         rules, indexes = work.rules, work.store.schemas[plan.table].indexes
         made = cls(**{one.name: getattr(plan, one.name) for one in fields(plan)}, k=k)
         if made.held is not None and not any(made.range()):
@@ -119,7 +135,7 @@ class HeapScan(ScanPlan):
         return made
 
     def scan(self, work: SharedState, traces: list[ScanTrace]) -> Going:
-        """A lock where it has to wait for one, and each entry that it comes to."""
+        """Yield locks to wait for, and each entry that the scan reaches."""
         trace = self.trace(work)
         traces.append(trace)
         held = None if self.covered else self.held
@@ -141,7 +157,7 @@ class HeapScan(ScanPlan):
                     mine = Lock(self.who, place, held.mode)
                     waited = yield from locked(work, mine)
                     if waited and self.index is not None and self.index.unique:
-                        work.locks.grant(mine)  # it looks whose row that is now, and locks that
+                        work.locks.grant(mine)  # it re-reads the entry's row, and locks that
                         until_end += [mine] if held.until == "next-asked" else []
                 cursor = entry.position
                 trace.passed.append((cursor, work.store.now))
@@ -165,7 +181,7 @@ class HeapScan(ScanPlan):
         trace.passed.append((None, work.store.now))
 
     def first(self, work: SharedState, cursor: Position | None) -> IndexEntry | None:
-        """The next entry in its range, be it a ghost."""
+        """Return the next entry in the range, ghost or not."""
         bounds = list(self.range())
         for entry in work.store.standing(self.table, self.index):
             if cursor is not None and entry.position <= cursor:
@@ -177,9 +193,9 @@ class HeapScan(ScanPlan):
         return None
 
     def there(self, work: SharedState, entry: IndexEntry) -> bool:
-        """Whether an entry that it has come to is no ghost now, and meets what the store itself
-        looks at: conditions of one column, of an index one of its own, against a value (Derby's
-        ``Qualifier``).
+        """Return whether the entry is no ghost now and satisfies the store's conditions.
+
+        These compare one column, of an index one of its own, with a value (Derby's ``Qualifier``).
         """
         now = work.store.standing(self.table, self.index)
         found = next((e for e in now if e.position == entry.position), None)
@@ -191,7 +207,7 @@ class HeapScan(ScanPlan):
         )
 
     def looked_at(self, part: ex.Expr) -> bool:
-        """Whether the store looks at a condition."""
+        """Return whether the store evaluates a condition."""
         match part:
             case ex.Or(left=left, right=right):
                 return self.looked_at(left) and self.looked_at(right)
@@ -207,7 +223,7 @@ class HeapScan(ScanPlan):
         return False
 
     def stored(self, part: ex.Expr) -> bool:
-        """Whether it is a column of what is scanned."""
+        """Return whether an expression is a column that the store can evaluate."""
         return (
             isinstance(part, ex.ColumnRef)
             and self.own(part)
@@ -216,8 +232,9 @@ class HeapScan(ScanPlan):
         )
 
     def range_locked(self, work: SharedState, mode: str) -> Iterator[Lock | LockGranted]:
-        """Lock the row before its range, anew if it had to wait; nothing if no key can come before
-        the first.
+        """Lock the row before the range, again after each wait.
+
+        No lock is taken if no key can precede the first one.
         """
         waited = True
         while waited:
@@ -235,13 +252,11 @@ class HeapScan(ScanPlan):
             waited = yield from locked(work, Lock(self.who, place, mode))
 
     def standing(self, entry: IndexEntry) -> Row:
-        """The values by which an entry stands where it does."""
+        """Return the values that determine the position of an entry."""
         return entry.values
 
     def begins_with_a_key(self, standing: Sequence[IndexEntry], bounds: Sequence[ex.Expr]) -> bool:
-        """Whether its range begins with a key that is there, of an index in which no key comes
-        twice.
-        """
+        """Return whether the index is unique and the range begins with an existing key."""
         assert self.index is not None
         if not self.index.unique:
             return False
@@ -260,31 +275,30 @@ class HeapScan(ScanPlan):
 
 @dataclass(slots=True)
 class IndexUpkeep:
-    """What a statement does to keep a heap and the indexes over it in step."""
+    """Writes of a statement to a heap and to the indexes over it."""
 
     who: str
-    """The transaction."""
     work: SharedState
-    """What the transactions share."""
+    """State shared by the transactions."""
     table: str
-    """The table that is the heap."""
+    """Table stored as the heap."""
     own: Index | None = None
-    """The index whose scan takes its entry out itself, since it stands there."""
+    """Index whose scan removes its entry itself, since it is positioned there."""
     covered: bool = False
-    """Whether the heap as a whole was locked already when it was opened."""
+    """True if the lock on the heap made row locks unnecessary when it was opened."""
     _covered: dict[tuple[str, str], bool] = field(default_factory=dict)
 
     @property
     def indexes(self) -> tuple[Index, ...]:
-        """Those over the heap."""
+        """Indexes over the heap."""
         return self.work.store.schemas[self.table].indexes
 
     def open(self) -> Iterator[Lock | LockGranted]:
-        """Open the heap."""
+        """Open the heap for writing."""
         self.covered = yield from open_heap(self.work, self.who, self.table, "IX")
 
     def insert(self, values: Row) -> Generator[Lock | LockGranted, None, StoredRow]:
-        """The row first, then an entry in each index."""
+        """Insert a row into the heap, then an entry into each index."""
         row = self.work.store.insert(self.table, values, self.who)
         version = row.current
         version.put.update({index.name: None for index in self.indexes})
@@ -296,14 +310,14 @@ class IndexUpkeep:
         return row
 
     def delete(self, row: StoredRow, old: Row) -> Iterator[Lock | LockGranted]:
-        """Its entries first, then the row."""
+        """Remove the entries of a row, then the row."""
         for index in self.indexes:
             if index is not self.own:
                 yield from self.take(index, row, old)
         yield from self.write(row, None)
 
     def update(self, row: StoredRow, old: Row, new: Row) -> Iterator[Lock | LockGranted]:
-        """First its entry in each index in which its key changes, then the row."""
+        """Move the entry in each index in which the key changes, then write the row."""
         for index in self.indexes:
             if key_of(index, old) != key_of(index, new):
                 yield from self.take(index, row, old)
@@ -311,13 +325,13 @@ class IndexUpkeep:
         yield from self.write(row, new)
 
     def write(self, row: StoredRow, values: Row | None) -> Iterator[Lock | LockGranted]:
-        """The row itself."""
+        """Write the row in the heap."""
         if not self.covered:
             yield from locked(self.work, Lock(self.who, Resource("row", self.table, row.id), "X"))
         self.work.store.write(row, values, self.who)
 
     def take(self, index: Index, row: StoredRow, values: Row) -> Iterator[Lock | LockGranted]:
-        """Take the entry of a row out of an index, for which it is looked for there."""
+        """Remove the entry of a row from an index, which is searched for it."""
         if not (yield from self.opens(index, "take")):
             waited = self.work.rules.ranges is not None and not index.unique
             while waited:
@@ -329,7 +343,13 @@ class IndexUpkeep:
         row.taken[index.name] = self.who
 
     def put(self, index: Index, row: StoredRow, values: Row) -> Iterator[Lock | LockGranted]:
-        """Wait until an entry may be put into an index."""
+        """Wait until an entry may be inserted into an index.
+
+        Raises
+        ------
+        EvaluationError
+            If another row has its key in a unique index.
+        """
         covered = yield from self.opens(index, "put")
         asks = not covered and self.work.rules.ranges is not None
         key = key_of(index, values)
@@ -352,18 +372,14 @@ class IndexUpkeep:
             return
 
     def same(self, index: Index, key: object, row: StoredRow, values: Row) -> IndexEntry | None:
-        """The entry with this key, of an index in which no key comes twice; else that of this
-        row.
-        """
+        """Return the entry with this key: any one in a unique index, else that of this row."""
         if index.unique and any(values[k] is None for k in index.columns):
             return None
         there = (e for e in self.work.store.standing(self.table, index) if e.position[0] == key)
         return next((e for e in there if index.unique or e.row is row), None)
 
     def opens(self, index: Index, what: str) -> Generator[Lock | LockGranted, None, bool]:
-        """Open an index where the statement needs it first; whether no rows need to be locked
-        then.
-        """
+        """Open an index at its first use; return whether rows need no locks then."""
         if (index.name, what) not in self._covered:
             covered = yield from open_heap(self.work, self.who, self.table, "IX")
             self._covered[index.name, what] = covered
@@ -372,20 +388,18 @@ class IndexUpkeep:
 
 @dataclass(slots=True)
 class RowWriter:
-    """What a statement does to write rows of a table."""
+    """Writes of a statement to rows of a table in place."""
 
     who: str
-    """The transaction."""
     work: SharedState
-    """What the transactions share."""
+    """State shared by the transactions."""
     table: str
-    """The table that is written."""
 
     def get(self, place: Resource, mode: str, *, loose: bool = False) -> Iterator[Lock]:
-        """Wait for a lock, in a queue or ``loose``, and have it."""
+        """Wait for a lock, in its queue or ``loose`` (outside of it), and acquire it."""
         wanted = Lock(self.who, place, mode)
         if self.work.locks.covered(wanted):
-            if wanted in self.work.locks.held:  # the scan that took it gives back only its own
+            if wanted in self.work.locks.held:  # the scan that took it releases it only once
                 self.work.locks.grant(wanted)
             return
         if loose:
@@ -395,9 +409,11 @@ class RowWriter:
         self.work.locks.grant(wanted)
 
     def exclusive(self, row: StoredRow, seen: RowImage) -> Iterator[Lock]:
-        """Lock a row that is to be written, of which a version was seen: where versions stand
-        behind each other, whoever has to go on from that to what others have not committed waits
-        for these, and not in the row's queue.
+        """Lock a row before it is written.
+
+        `seen` is the version that the scan saw. If versions are appended, a writer that has to
+        follow from there to an uncommitted version waits for its writer, outside of the queue of
+        the row.
         """
         granule = self.work.rules.writes.granule
         if granule == "table":
@@ -406,13 +422,13 @@ class RowWriter:
         follows = row.last is not seen and row.current.committed is None
         yield from self.get(_row(row), "X", loose=self.work.locks.versions and follows)
         version = row.seen("current", 0, self.who)
-        if version is None or version.values is None:  # of what is gone nothing stays locked
+        if version is None or version.values is None:  # deleted rows do not stay locked
             self.work.locks.release(Lock(self.who, _row(row), "X"))
         elif granule == "page":
             yield from self.pages(row, version.values)
 
     def pages(self, row: StoredRow, values: Row) -> Iterator[Lock]:
-        """Lock the pages on which a row stands with these values."""
+        """Lock the pages on which a row with these values has entries."""
         for index in (None, *self.indexes):
             at = key_of(index, values), row.number
             yield from self.get(index_page(self.work, self.table, index, at), "X")
@@ -426,11 +442,11 @@ class RowWriter:
         if self.work.rules.writes.granule == "table":
             yield from self.get(Resource("table", self.table), "X")
         somewhere = Lock(self.who, Resource("point", self.table, "anywhere"), "X")
-        if self.work.locks.behind(somewhere):  # who has the whole table
+        if self.work.locks.behind(somewhere):  # the table is locked
             yield somewhere
         number = len(store.rows[self.table])
         yield from self.free(values, number, None)
-        while number != len(store.rows[self.table]):  # others came while it waited
+        while number != len(store.rows[self.table]):  # rows were inserted during the wait
             number = len(store.rows[self.table])
             yield from self.free(values, number, None)
         self.enters(*self.indexes)
@@ -441,12 +457,12 @@ class RowWriter:
         return row
 
     def delete(self, row: StoredRow, _old: Row) -> Iterator[Lock]:
-        """Delete a row that is locked."""
+        """Delete a locked row."""
         self.work.store.write(row, None, self.who)
         return iter(())
 
     def update(self, row: StoredRow, old: Row, new: Row) -> Iterator[Lock]:
-        """Change a row that is locked, once it may stand where it comes to stand."""
+        """Change a locked row, once its new positions are free."""
         yield from self.free(new, row.number, old)
         if self.work.rules.writes.granule == "page":
             yield from self.pages(row, new)
@@ -457,27 +473,32 @@ class RowWriter:
 
     @property
     def indexes(self) -> tuple[Index, ...]:
-        """Those of the table."""
+        """Indexes of the table."""
         return self.work.store.schemas[self.table].indexes
 
     def enters(self, *indexes: Index) -> None:
-        """Entries come into some indexes."""
+        """Record new entries in indexes for SIREAD marks."""
         if self.work.overlaps is not None:
             for index in indexes:
                 self.work.overlaps.enters(self.who, self.table, index.name)
 
     def free(self, values: Row, number: int, old: Row | None) -> Iterator[Lock]:
-        """Wait until nobody holds the gaps that an entry goes into, and no other row has its key
-        where keys are unique. After a wait all is asked anew: whoever waited before may have taken
-        the place.
+        """Wait until the gaps of new entries are unlocked, and their unique keys unused.
+
+        After a wait everything is checked again, because another transaction may have taken the
+        position.
         """
         while wanted := self.taken(values, number, old):
             while self.work.locks.behind(wanted):
                 yield wanted
 
     def taken(self, values: Row, number: int, old: Row | None) -> Lock | None:
-        """What has to be waited for before a row stands there; None: nothing. An error if another
-        has its key.
+        """Return the lock to wait for before a row may have these positions; None if none.
+
+        Raises
+        ------
+        EvaluationError
+            If another row has its key in a unique index.
         """
         for index in (None, *self.indexes):
             key = key_of(index, values)
@@ -494,8 +515,12 @@ class RowWriter:
         return None
 
     def owner(self, index: Index, values: Row, number: int) -> Lock | None:
-        """The lock of a row that has a key, or may have it again; an error if it has it for
-        good.
+        """Return the lock of a row that has a key, or may have it again after a rollback.
+
+        Raises
+        ------
+        EvaluationError
+            If another row has the key permanently.
         """
         if any(values[k] is None for k in index.columns):
             return None

@@ -1,9 +1,9 @@
-"""All interleavings of the steps of a litmus test: what can come out of them, counted exactly.
+"""Exact count of the outcomes of all interleavings of the steps of a litmus test.
 
-A step is one of the schedule's ``x.step[n]``: a scan comes to an entry or to its end, a statement
-ends; a transaction of one statement commits with its last one. The schedule of the test is not
-looked at. Interleavings that lead to one state go on alike and are followed once
-(``checker.universes.schedules``). To give one lock back and to ask for the next is one step.
+A step is one of the schedule's ``x.step[n]``: a scan reaches an entry or its end, or a statement
+ends. A transaction of one statement commits together with its last step. Releasing one lock and
+requesting the next is one step. The schedule of the test is ignored. Interleavings that lead to
+the same state continue alike and are followed once (``checker.universes.schedules``).
 """
 
 from __future__ import annotations
@@ -33,80 +33,80 @@ if TYPE_CHECKING:
 __all__ = ["MOST", "CountedEnd", "Interleavings", "count_interleavings"]
 
 MOST = 6
-"""The most transactions that are interleaved: 720 serial orders."""
+"""Maximal number of transactions that are interleaved; 6 have 720 serial orders."""
 STATES = 200_000
-"""The most states that are followed."""
+"""Maximal number of explored states."""
 
 
 @dataclass(frozen=True, slots=True)
 class CountedEnd:
-    """An end, and the interleavings that lead to it."""
+    """Final state, with the number of interleavings that lead to it."""
 
     end: FinalState
-    """What there is to see."""
     number: int
-    """How many interleavings lead there."""
+    """Number of interleavings that lead to it."""
     schedule: Schedule
-    """One of them that changes seldom from one transaction to another."""
+    """Schedule of one of them, with few switches between transactions."""
     serial: tuple[str, ...]
-    """The serial orders of the transactions that committed after which nobody sees a difference."""
+    """Serial orders of the committed transactions with an equal final state."""
     breaks: tuple[str, ...]
-    """The postconditions that it breaks."""
+    """Violated postconditions."""
     plausible: bool | None
-    """Of a result of no point in time: whether some serial order has a version with it. None: there
-    is none.
+    """True if serial orders explain the query results that no moment explains.
+
+    None if there are no such results.
     """
 
     @property
     def timeless(self) -> bool:
-        """Whether a query gave what the tables had at no time while it ran."""
+        """True if some query returned a result that the tables had at no moment while it ran."""
         return any(told.timely is False for told in self.end.told)
 
     @property
     def deadlocked(self) -> bool:
-        """Whether some waited for each other, and one had to end."""
+        """True if a deadlock aborted some transaction."""
         return any(told.outcome == DEADLOCK for told in self.end.told)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Interleavings(TextResult, Tabular):
-    """What comes out of all interleavings of a litmus test's steps under a protocol."""
+    """Outcomes of all interleavings of a litmus test's steps under a protocol."""
 
     litmus: Litmus
-    """The test."""
     protocol: str
-    """The name of the protocol."""
+    """Name of the protocol."""
     outcomes: tuple[CountedEnd, ...]
-    """What comes out, the most frequent first."""
+    """Final states, the most frequent first."""
     states: int
-    """How many states were followed."""
+    """Number of explored states."""
     alone: Mapping[str, tuple[str, ...]]
-    """The postconditions that each serial order of all transactions breaks."""
+    """Postconditions violated by each serial order of all transactions."""
     seconds: float
-    """What it took."""
+    """Run time in seconds."""
 
     @property
     def number(self) -> int:
-        """How many interleavings there are."""
+        """Total number of interleavings."""
         return sum(outcome.number for outcome in self.outcomes)
 
     @property
     def wrong(self) -> tuple[CountedEnd, ...]:
-        """The outcomes that no serial order has."""
+        """Outcomes that equal the final state of no serial order."""
         return tuple(outcome for outcome in self.outcomes if not outcome.serial)
 
     def breaking(self, name: str) -> tuple[CountedEnd, ...]:
-        """The outcomes that break a postcondition."""
+        """Return the outcomes that violate a postcondition."""
         return tuple(outcome for outcome in self.outcomes if name in outcome.breaks)
 
     def test(self, outcome: CountedEnd) -> Litmus:
-        """The litmus test whose schedule leads to an outcome."""
+        """Return the litmus test with a schedule that leads to an outcome."""
         return replace(self.litmus, schedule=outcome.schedule, expect={})
 
     @property
     def figures(self) -> dict[str, int]:
-        """How many there are, how many are like no serial order, and how many of each break a
-        postcondition; ``serial``: how many serial orders do.
+        """Numbers of interleavings: all, wrong ones, and those that violate a postcondition.
+
+        Keys ``serial.NAME`` count the serial orders that violate postcondition NAME.
         """
 
         def count(which: Iterable[CountedEnd]) -> int:
@@ -127,17 +127,24 @@ class Interleavings(TextResult, Tabular):
 
     @property
     def records(self) -> Records:
-        """What comes out, a row each."""
+        """Outcomes as a table, one row each."""
         return Records(
             ("litmus", "protocol", "interleavings", "serial", "breaks", "schedule"),
             tuple(
-                (self.litmus.name, self.protocol, o.number, "; ".join(o.serial), " ".join(o.breaks), str(o.schedule))
+                (
+                    self.litmus.name,
+                    self.protocol,
+                    o.number,
+                    "; ".join(o.serial),
+                    " ".join(o.breaks),
+                    str(o.schedule),
+                )
                 for o in self.outcomes
             ),
-        )  # fmt: skip
+        )
 
     def to_json(self) -> dict[str, object]:
-        """The counts as docs/interface.md, 6, has them."""
+        """Return the counts in the form of docs/interface.md, 6."""
         return {
             "litmus": self.litmus.name,
             "protocol": self.protocol,
@@ -165,16 +172,31 @@ class Interleavings(TextResult, Tabular):
 
 
 def count_interleavings(litmus: Litmus, protocol: SpecLike) -> Interleavings:
-    """Follow all interleavings of the steps of a litmus test, and say what comes out of them.
+    """Return the outcomes of all interleavings of the steps of a litmus test.
 
-    Each outcome is compared with every serial order of the transactions that committed, by the
-    tables, the rows that were read and the numbers of rows that were changed; these orders are
-    carried out by DuckDB as well. Its schedule is carried out once more, as any other is.
-    IsolitmusError for a test of a format without steps, or of more than MOST transactions;
-    Disagreement if two that must agree do not.
+    Each outcome is compared with every serial order of the committed transactions: the tables, the
+    query results and the numbers of changed rows. DuckDB executes these orders as well. The
+    schedule of each outcome is executed again as an ordinary schedule.
 
+    Parameters
+    ----------
+    litmus : Litmus
+        Test of a format with steps, with at most `MOST` transactions.
+    protocol : str, path or Spec
+        Commit protocol.
+
+    Raises
+    ------
+    IsolitmusError
+        If the format has no steps, or the test has too many transactions or states.
+    Disagreement
+        If the model and DuckDB, or an interleaving and its schedule, disagree.
+
+    Examples
+    --------
     >>> from isolitmus.specs import litmus, protocol
-    >>> done = count_interleavings(litmus("quiz-two-workers"), protocol("locking-read-committed-table"))
+    >>> rules = protocol("locking-read-committed-table")
+    >>> done = count_interleavings(litmus("quiz-two-workers"), rules)
     >>> [outcome.breaks for outcome in done.wrong]
     []
     """
@@ -206,21 +228,33 @@ def count_interleavings(litmus: Litmus, protocol: SpecLike) -> Interleavings:
                 " interleaving did"
             )
         outcomes.append(
-            CountedEnd(end, ways.number, schedule, serial.orders(end), serial.breaks(end), serial.plausible(end))
-        )  # fmt: skip
+            CountedEnd(
+                end,
+                ways.number,
+                schedule,
+                serial.orders(end),
+                serial.breaks(end),
+                serial.plausible(end),
+            )
+        )
     outcomes.sort(key=lambda outcome: -outcome.number)
     return Interleavings(
-        litmus, protocol.name, tuple(outcomes), len(orders.known), serial.alone(), monotonic() - start
-    )  # fmt: skip
+        litmus,
+        protocol.name,
+        tuple(outcomes),
+        len(orders.known),
+        serial.alone(),
+        monotonic() - start,
+    )
 
 
 def _steadier(path: tuple[str, ...], other: tuple[str, ...]) -> bool:
-    """Whether a way changes less often from one transaction to another."""
+    """Return whether a path switches less often between transactions than another."""
     return count_switches(path) < count_switches(other)
 
 
 def _within(litmus: Litmus) -> Callable[[int], None]:
-    """What ends it where there are too many states."""
+    """Return a function that raises if there are too many states."""
 
     def check(states: int) -> None:
         if states >= STATES:

@@ -1,17 +1,22 @@
-"""A lock table: who holds what, who waits for whom, and who waits for himself.
+"""Lock table: locks held, requests waiting, and deadlock detection.
 
-Modes are share (S), update (U) and exclusive (X); S goes with S and U, U with S, X with nothing. A
-lock on a table is one on all that is in it. Who comes first is served first: a request also waits
-for those that wait already for something that it does not go with.
+Modes are share (S), update (U) and exclusive (X). S is compatible with S and U, U with S, X with
+none. A lock on a table covers everything in it. Requests are served in order of arrival: a request
+also waits for earlier requests that it is not compatible with.
 
-Where versions of a row stand behind each other (``rules``: ``updates append``), who finds nobody at
-the newest has it, whoever waits for it; and when there is another version all who waited ask anew
-for that, in no order.
+If row versions are appended (rule ``updates append``), a request is granted when no transaction
+holds a lock on the newest version, regardless of the queue. When a newer version appears, all
+waiting transactions request a lock on that one, in no order.
 
-Heaps (``rules``: ``keep heaps``) have more: IS and IX on a heap by whoever locks rows of it; I on a
-row that was inserted; P of whoever puts an entry after a row, and asks only, with I and P. In their
-queues everybody stands behind all who wait there already, whatever they wait for, except who has a
-lock there, and who need not keep what he asks for.
+Heaps (rule ``keep heaps``) have more modes:
+
+* IS and IX on a heap, for a transaction that locks rows of it;
+* I on an inserted row;
+* P, compatible with I and P, for a transaction that inserts an entry after a row; it is only
+  requested, not kept.
+
+In their queues a request waits for all earlier requests whatever their mode, except if its
+transaction already holds a lock there, or does not keep the lock.
 """
 
 from __future__ import annotations
@@ -35,22 +40,24 @@ STRENGTH = "SUX"
 
 @dataclass(frozen=True, slots=True)
 class Resource:
-    """What a lock is on."""
+    """Lockable resource."""
 
     kind: str
-    """A ``table``, a ``row`` of it, a ``page`` of an index, a ``gap`` of one, or a ``point`` in
-    one, at which somebody puts an entry; a ``heap``, which is locked beside its rows."""
+    """Kind: "table", "row", "heap"; or of an index "page", "gap", "point" (of an insertion).
+
+    A heap is locked in addition to its rows.
+    """
     table: str
-    """The table that it is, or is in."""
+    """Table that it is or belongs to."""
     name: str = ""
-    """The row, the page or the index."""
+    """Name of the row, the page or the index."""
     low: Position | None = None
-    """Where a gap begins (None: at the start of the index); where a point is."""
+    """Start of a gap, None at the start of the index; position of a point."""
     high: Position | None = None
-    """Where a gap ends; None: at the end of the index."""
+    """End of a gap; None at the end of the index."""
 
     def meets(self, other: Resource) -> bool:
-        """Whether what is done at the one touches the other."""
+        """Return whether the two resources overlap."""
         if self.table != other.table:
             return False
         kinds = {self.kind, other.kind}
@@ -62,21 +69,21 @@ class Resource:
         return self == other and self.kind in ("row", "page", "heap")
 
     def holds(self, point: Position | None) -> bool:
-        """Whether a point is in this gap."""
+        """Return whether the gap contains a point."""
         assert point is not None
         return (self.low is None or self.low < point) and (self.high is None or point < self.high)
 
 
 @dataclass(frozen=True, slots=True)
 class Lock:
-    """A lock that somebody holds or wants."""
+    """Lock that a transaction holds or requests."""
 
     owner: str
     place: Resource
     mode: str
 
     def against(self, other: Lock) -> bool:
-        """Whether the two cannot be at a time."""
+        """Return whether two locks conflict."""
         return (
             self.owner != other.owner
             and not are_compatible(self.mode, other.mode)
@@ -84,39 +91,42 @@ class Lock:
         )
 
     def asks_as(self, other: Lock) -> bool:
-        """Whether both only ask at a place: those go together, but a database tells them as X."""
+        """Return whether both are P requests for one resource.
+
+        These are compatible, but a database reports them as X.
+        """
         return self.mode == other.mode == "P" and self.place == other.place
 
 
 @dataclass(slots=True)
 class LockTable:
-    """Who holds what, and who waits."""
+    """Locks held, and requests waiting."""
 
     held: dict[Lock, int] = field(default_factory=dict)
-    """What everybody holds, each lock with how often it was asked for."""
+    """Locks held, each with the number of times it was requested."""
     waiting: list[Lock] = field(default_factory=list)
-    """What is waited for, first come first."""
+    """Waiting requests in order of arrival."""
     heap: bool = False
-    """Whether these are locks of heaps."""
+    """True if these are locks of heaps."""
     versions: bool = False
-    """Whether these are locks of rows whose versions stand behind each other."""
+    """True if these are locks of rows whose versions are appended."""
     loose: set[Lock] = field(default_factory=set)
-    """The requests that have no place in a queue: nobody is behind them, and they only behind who
-    has a lock.
-    """
+    """Requests outside of the queues: none waits for them, and they wait for lock holders only."""
     raced: bool = False
-    """Whether several go on who had to wait, and some of them may not have looked yet whether they
-    need not any more.
+    """True if several transactions resume after a wait.
+
+    Some of them may not have checked yet whether they still have to wait.
     """
 
     @property
     def asked(self) -> tuple[tuple[Lock, bool], ...]:
-        """What is waited for, first come first, each with whether it has no place in a queue."""
+        """Waiting requests in order of arrival, each with whether it is outside of the queues."""
         return tuple((lock, lock in self.loose) for lock in self.waiting)
 
     def behind(self, wanted: Lock) -> tuple[str, ...]:
-        """Those for whom a request has to wait, sorted; whoever strengthens what he has goes
-        first.
+        """Return the sorted names of the transactions that a request has to wait for.
+
+        A request by a transaction that already holds a lock on the resource precedes the queue.
         """
         found = {lock.owner for lock in self.held if lock.against(wanted)}
         if self.versions and not found and wanted not in self.waiting:
@@ -129,17 +139,18 @@ class LockTable:
         return tuple(sorted(found))
 
     def refused(self, wanted: Lock) -> bool:
-        """Whether somebody has what a request is against, whoever waits."""
+        """Return whether a held lock conflicts with the request, regardless of the queue."""
         return any(lock.against(wanted) for lock in self.held)
 
     def left(self, wanted: Lock) -> bool:
-        """Whether a request is new, and nobody has a lock at its place, which those who wait there
-        may not have seen.
+        """Return whether a new request finds its resource unlocked while other transactions resume.
+
+        Transactions that wait there may not have noticed yet that it is unlocked.
         """
         return self.raced and wanted not in self.waiting and not self.at(wanted.place)
 
     def ahead(self, wanted: Lock) -> list[Lock]:
-        """The requests of others that came before one."""
+        """Return the queued requests of other transactions that arrived before `wanted`."""
         first = self.waiting.index(wanted) if wanted in self.waiting else len(self.waiting)
         return [
             lock
@@ -148,16 +159,16 @@ class LockTable:
         ]
 
     def ahead_at(self, wanted: Lock) -> list[Lock]:
-        """Those of them that are for the same place."""
+        """Return those of the requests `ahead` that are for the same resource."""
         return [lock for lock in self.ahead(wanted) if lock.place == wanted.place]
 
     def stronger(self, wanted: Lock) -> bool:
-        """Whether somebody has a lock there already, or on the table around it."""
+        """Return whether the requester already holds a lock on the resource, or on its table."""
         around = (wanted.place, Resource("table", wanted.place.table))
         return any(lock.owner == wanted.owner and lock.place in around for lock in self.held)
 
     def covered(self, wanted: Lock) -> bool:
-        """Whether what somebody has is enough."""
+        """Return whether a lock that the requester holds suffices."""
         return any(
             lock.owner == wanted.owner
             and (lock.place == wanted.place or lock.place == Resource("table", wanted.place.table))
@@ -166,19 +177,19 @@ class LockTable:
         )
 
     def grant(self, lock: Lock) -> None:
-        """Give somebody a lock."""
+        """Grant a lock."""
         self.held[lock] = self.held.get(lock, 0) + 1
         self.loose.discard(lock)
         if lock in self.waiting:
             self.waiting.remove(lock)
 
     def wait(self, lock: Lock) -> None:
-        """Put a request into the queue."""
+        """Append a request to the queue."""
         if lock not in self.waiting:
             self.waiting.append(lock)
 
     def release(self, lock: Lock) -> None:
-        """Give a lock back that was asked for once less."""
+        """Release a lock once; it stays held if it was granted more often."""
         count = self.held.get(lock, 0)
         if count > 1:
             self.held[lock] = count - 1
@@ -186,50 +197,66 @@ class LockTable:
             del self.held[lock]
 
     def leave(self, owner: str) -> None:
-        """Give all back and stop to wait."""
+        """Release all locks of a transaction, and remove its requests."""
         for lock in [lock for lock in self.held if lock.owner == owner]:
             del self.held[lock]
         self.waiting = [lock for lock in self.waiting if lock.owner != owner]
         self.loose = {lock for lock in self.loose if lock.owner != owner}
 
     def of(self, owner: str) -> list[Lock]:
-        """What somebody holds."""
+        """Return the locks that a transaction holds."""
         return [lock for lock in self.held if lock.owner == owner]
 
     def at(self, place: Resource) -> list[Lock]:
-        """The locks on a place, in the order in which they were given."""
+        """Return the locks on a resource, in the order in which they were granted."""
         return [lock for lock in self.held if lock.place == place]
 
     def weight(self, owner: str) -> int:
-        """How many locks somebody holds, each as often as it was given."""
+        """Return the number of locks a transaction holds, counted as often as they were granted."""
         return sum(count for lock, count in self.held.items() if lock.owner == owner)
 
     def cycle(self, start: str) -> tuple[str, ...]:
-        """Those who wait for each other, from one on; none if nobody waits for himself."""
+        """Return the transactions of a wait-for cycle through `start`; empty if there is none."""
         graph = {lock.owner: self.behind(lock) for lock in self.waiting}
         found = _path(graph, start, start, ())
         return () if found is None else found
 
 
 def are_compatible(mode: str, other: str) -> bool:
-    """Whether locks of two modes on one place can be at a time."""
+    """Return whether two lock modes on one resource are compatible."""
     return (mode, other) in TOGETHER
 
 
 Circle = tuple[tuple[str, tuple[str, ...]], ...]
-"""Those who wait for each other, each with those for whom he waits."""
+"""Wait-for cycle: transactions, each with those that it waits for."""
 
 
 def find_deadlock_victim(
     locks: LockTable, who: str, *, told: bool = False, tried: tuple[str, ...] = ()
 ) -> tuple[str, Circle] | None:
-    """Who ends if somebody begins to wait for heaps and rows of them, and the circle that he is in;
-    None: nobody.
+    """Return the deadlock victim when a transaction begins to wait for a heap or its rows.
 
-    Of those who wait for each other it is who has the fewest locks, and of several the last. If
-    that is another, he is told, looks himself, and ends if he is in what he finds; otherwise nobody
-    does, and nobody looks again (``Deadlock.handle``, ``ConcurrentLockSet.lockObject``). Nor does
-    he end if he sees that he need not wait any more.
+    The algorithm is Derby's (``Deadlock.handle``, ``ConcurrentLockSet.lockObject``). Of the
+    transactions in the cycle, the victim is the one with the fewest locks, the last of several. If
+    it is not the requester, it is woken, searches for a cycle itself, and aborts if it is in the
+    one that it finds. Otherwise no transaction aborts, and none searches again. A woken transaction
+    does not abort either if it no longer has to wait.
+
+    Parameters
+    ----------
+    locks : LockTable
+        The locks.
+    who : str
+        Transaction that begins to wait.
+    told : bool
+        Whether `who` was woken as the victim of another's search.
+    tried : tuple of str
+        Transactions that were woken before.
+
+    Returns
+    -------
+    (victim, cycle) or None
+        None if no transaction aborts.
     """
     if told and not any(locks.behind(lock) for lock in locks.waiting if lock.owner == who):
         return None
@@ -248,13 +275,14 @@ def find_deadlock_victim(
 
 
 def look(locks: LockTable, start: str) -> Circle:
-    """Those who wait for each other, as Derby comes upon them from somebody who begins to wait
-    (``Deadlock.look``): deep first, of the locks on one place the latest given first; nobody, if it
-    comes upon none.
+    """Return the wait-for cycle that Derby finds from a transaction that begins to wait.
 
-    Who waits is behind all who have the place, be their locks against his or not, and behind
-    whoever waits there right before him, if their locks are against each other; so is who need not
-    wait any more, until he has seen that.
+    The search is depth-first (``Deadlock.look``), and takes the latest granted lock on a resource
+    first. The result is empty if it finds no cycle.
+
+    A waiting transaction waits for all holders of the resource, whether their locks conflict or
+    not, and for the request just ahead of it there, if the two conflict. This also holds of a
+    transaction that no longer has to wait, until it has noticed that.
     """
     waits = {lock.owner: lock for lock in locks.waiting if locks.raced or locks.behind(lock)}
     if start not in waits:
@@ -280,15 +308,18 @@ def look(locks: LockTable, start: str) -> Circle:
 def _follow(
     locks: LockTable, waits: dict[str, Lock], chain: list[str | list[Lock]], there: list[Lock]
 ) -> Circle:
-    """The circle that the owner of the last of some locks is in, if he is in the chain already;
-    else the chain goes on, or back.
+    """Follow the wait of the owner of the last lock in `there`.
+
+    Returns the cycle if the owner is in the chain already; otherwise extends the chain or
+    backtracks, and returns an empty cycle.
     """
     owner = there[-1].owner
     while True:
         if owner in chain:
             k = chain.index(owner)
             next_to = k == len(chain) - 1 or (k == len(chain) - 2 and k == chain.index(there) - 1)
-            if next_to and locks.stronger(waits[owner]):  # he waits for others at what he has
+            # not a cycle: it holds a lock there and waits for the other holders of the resource
+            if next_to and locks.stronger(waits[owner]):
                 chain.append(owner)
                 _back(chain)
                 return ()
@@ -309,8 +340,10 @@ def _follow(
 
 
 def _circle(chain: list[str | list[Lock]]) -> Circle:
-    """Each of a chain waits for the next, the last for the first, and for those of them who have
-    what he wants.
+    """Return the cycle of a chain.
+
+    Each transaction waits for the next one, the last for the first, and for the members that hold
+    the resource it wants.
     """
     names = [one for one in chain if isinstance(one, str)]
     behind = {name: {after} for name, after in zip(names, [*names[1:], names[0]], strict=True)}
@@ -321,7 +354,7 @@ def _circle(chain: list[str | list[Lock]]) -> Circle:
 
 
 def _back(chain: list[str | list[Lock]]) -> None:
-    """Back to the last locks in the chain, of which the one that was looked at is left out."""
+    """Backtrack to the last list of locks in the chain, and remove the lock just examined."""
     chain.pop()
     while chain and not isinstance(chain[-1], list):
         chain.pop()

@@ -1,4 +1,7 @@
-"""What a protocol's clauses say: what is seen, what is locked, how much of it and for how long."""
+"""Locking rules of a protocol, read from its clauses.
+
+The rules state visibility, and the mode, granularity and duration of locks.
+"""
 
 from __future__ import annotations
 
@@ -15,8 +18,12 @@ if TYPE_CHECKING:
 __all__ = ["LockRule", "ProtocolRules", "read_rules", "rules_of"]
 
 SIGHTS = ("current", "committed", "statement", "transaction", "first")
-"""What a scan sees of a row: what it is now, be it committed or not; what was committed last; the
-same at the start of the statement, of the transaction, of everything."""
+"""Visibility rules of a scan.
+
+"current": the newest version, committed or not. "committed": the version that was committed last.
+"statement", "transaction", "first": the committed version at the start of the statement, of the
+transaction, of the whole run.
+"""
 CHANGED = ("recheck", "refuse")
 SUBJECTS = ("reads", "searches", "seeks", "heaps", "writes", "ranges")
 MODES = ("S", "U", "X")
@@ -32,7 +39,7 @@ LARGEST = 1_000
 
 @dataclass(frozen=True, slots=True)
 class LockRule:
-    """A lock: its mode, of what, and until when it is held."""
+    """Lock to take: its mode, its granularity, and the time of its release."""
 
     mode: str
     granule: str
@@ -41,56 +48,64 @@ class LockRule:
 
 @dataclass(frozen=True, slots=True)
 class ProtocolRules:
-    """The clauses of a protocol.
+    """Clauses of a protocol.
 
-    Without any, as a history is looked at under no protocol: everybody sees what is there, and only
-    writers keep each other out.
+    Without clauses, as for a history that is judged under no protocol, every transaction sees the
+    current versions, and only writers exclude each other.
     """
 
     see: str = "current"
-    """What a query sees."""
+    """Visibility rule of queries."""
     search: str | None = None
-    """What UPDATE and DELETE see of the rows that they look for; None: what a query sees."""
+    """Visibility rule of UPDATE and DELETE when they search for rows; None if that of queries."""
     changed: str = "recheck"
-    """What becomes of a row that was changed since what was seen of it: its condition is asked
-    anew, or the transaction ends."""
-    reads: LockRule | None = None
-    """What a query locks; None: nothing."""
-    searches: LockRule | None = None
-    """What UPDATE and DELETE lock where they look for rows; None: nothing."""
-    seeks: LockRule | None = None
-    """The same where they look by an index; None: as where they do not."""
-    heaps: LockRule | None = None
-    """What a scan locks that goes by no index, exclusively where UPDATE or DELETE looks; None: as
-    any.
+    """Treatment of a row changed since the visible version: "recheck" its condition, or "refuse".
+
+    With "refuse" the transaction aborts.
     """
+    reads: LockRule | None = None
+    """Lock of queries; None if they take none."""
+    searches: LockRule | None = None
+    """Lock of UPDATE and DELETE when they search for rows; None if they take none."""
+    seeks: LockRule | None = None
+    """Lock of UPDATE and DELETE when they search by an index; None if as in `searches`."""
+    heaps: LockRule | None = None
+    """Lock of a scan that uses no index, X for UPDATE and DELETE; None if as for any scan."""
     writes: LockRule = LockRule("X", "row", "commit")
-    """What is locked where something is written."""
+    """Lock of written rows."""
     ranges: str | None = None
-    """Whether the gaps between what is read are locked until the end, each with the key after it or
-    before it.
+    """Lock of the gaps between read entries until commit: with the next or the previous key.
+
+    None if gaps are not locked.
     """
     escalate: int | None = None
-    """From so many rows on a table is locked instead."""
+    """Number of row locks on a table from which the table is locked instead."""
     page: int = 1
-    """So many entries of an index share a page."""
+    """Number of index entries per page."""
     victim: str = "requester"
-    """Who ends if some wait for each other."""
+    """Rule that selects the victim of a deadlock."""
     updates: str = "in-place"
-    """Where a new version of a row stands: in its place, or behind all others."""
+    """Location of new row versions: "in-place", or "append" (after all others)."""
     siread: frozenset[str] = frozenset()
-    """What is remembered of what was read, so that snapshots are serializable (``overlaps``): the
-    tables that are scanned by no index, the rows that an index leads to, the indexes."""
-    siread_page: int | None = None
-    """From so many rows of a table on all that there are."""
-    keep: str | None = None
-    """How tables are kept: as ``heaps``, with indexes whose entries stay (``heaps``); None: only in
-    order.
+    """SIREAD marks of serializable snapshots.
+
+    "tables": tables scanned without an index. "rows": rows found by an index. "indexes": the
+    indexes.
     """
+    siread_page: int | None = None
+    """Number of marked rows of a table from which all its existing rows are marked."""
+    keep: str | None = None
+    """Storage of tables: "heaps", with indexes that keep their entries; None for ordered tables."""
 
     def of_scan(self, *, indexed: bool, writes: bool) -> LockRule | None:
-        """What a scan locks: one that goes by an index or not, and looks for what is to be written
-        or not.
+        """Return the lock of a scan.
+
+        Parameters
+        ----------
+        indexed : bool
+            Whether it uses an index.
+        writes : bool
+            Whether it searches for rows to write.
         """
         if self.heaps is not None and not indexed:
             return replace(self.heaps, mode="X") if writes else self.heaps
@@ -100,18 +115,25 @@ class ProtocolRules:
 
     @property
     def threads(self) -> bool:
-        """Whether sessions have threads, of which any may be faster."""
+        """True if sessions run in threads, of which any may be faster."""
         return self.keep == "heaps" or self.updates == "append"
 
     @property
     def searched(self) -> str:
-        """What UPDATE and DELETE see."""
+        """Visibility rule of UPDATE and DELETE."""
         return self.search or self.see
 
 
 def read_rules(clauses: Sequence[Clause]) -> ProtocolRules:
-    """The rules that some clauses are; ClauseError, with the near miss, for what is none.
+    """Return the rules that the clauses state.
 
+    Raises
+    ------
+    ClauseError
+        For an invalid clause, with a suggestion for a misspelt word.
+
+    Examples
+    --------
     >>> from isolitmus.model.spec import Clause
     >>> read_rules([Clause(("lock", "reads", "S", "row", "until", "next-asked"))]).reads
     LockRule(mode='S', granule='row', until='next-asked')
@@ -146,7 +168,7 @@ def read_rules(clauses: Sequence[Clause]) -> ProtocolRules:
 
 
 def _check_store(found: ProtocolRules, said: dict[str, int]) -> None:
-    """ClauseError for what is said of heaps where there are none, and of others where there are."""
+    """Raise ClauseError for rules of heaps without heaps, or of ordered tables with heaps."""
     heap = found.keep == "heaps"
     if found.victim == "fewest-locks" and not heap:
         raise ClauseError("locks are counted as those of heaps are; say keep heaps", said["victim"])
@@ -160,21 +182,22 @@ def _check_store(found: ProtocolRules, said: dict[str, int]) -> None:
 
 
 def rules_of(protocol: Spec | None) -> ProtocolRules:
-    """The rules of a protocol; of none, or of a spec without clauses, those under which every
-    commit goes through.
+    """Return the rules of a protocol.
+
+    With no protocol, or with one without clauses, every commit succeeds.
     """
     return ProtocolRules() if protocol is None else read_rules(protocol.clauses)
 
 
 @dataclass(frozen=True, slots=True)
 class _Words:
-    """A clause, word by word."""
+    """Words of a clause, with the clause's number."""
 
     clause: int
     words: tuple[str, ...]
 
     def one(self, k: int, known: Sequence[str]) -> str:
-        """A word that is one of some."""
+        """Return the word at index `k`, which must be one of `known`."""
         word = self.at(k, f"one of {', '.join(known)}")
         if word not in known:
             raise ClauseError(f"no '{word}' here{near(word, known)}", self.clause, k)

@@ -1,18 +1,13 @@
-"""Plans of queries that scan, and table hints.
+"""SQL of engines that scan: ordered and limited queries, subqueries, and table hints.
 
-What SQL says to an engine that scans: queries that may be ordered and cut off, and subqueries
-anywhere.
+The statement types are those of ``model.sql.statement``. A SELECT that is an ``OrderedQuery``, and
+a ``Lookup`` in an expression, have an order and a limit in addition.
 
-The nouns are those of ``model.sql.statement``; an ``OrderedQuery`` SELECT and a ``Lookup`` in an
-expression have an order and a limit besides.
-
-Table hints of Transact-SQL, ``FROM t WITH (UPDLOCK, HOLDLOCK)``: one scan locks otherwise than its
-level says.
-
-What each hint does is Microsoft's, Table Hints (Transact-SQL): NOLOCK reads what is there;
+Table hints of Transact-SQL, ``FROM t WITH (UPDLOCK, HOLDLOCK)``, change the locks of one scan.
+Their effects are Microsoft's, Table Hints (Transact-SQL): NOLOCK reads uncommitted rows;
 READCOMMITTEDLOCK, REPEATABLEREAD and SERIALIZABLE (HOLDLOCK) lock as those levels do; UPDLOCK and
-XLOCK take another mode, until the end; TABLOCK and TABLOCKX lock the table, the one until the
-statement ends; READPAST passes over what others have locked.
+XLOCK take another mode until the end of the transaction; TABLOCK and TABLOCKX lock the table, the
+former until the end of the statement; READPAST skips rows that others have locked.
 """
 
 from __future__ import annotations
@@ -58,10 +53,10 @@ __all__ = [
 ]
 
 SAME = {"READUNCOMMITTED": "NOLOCK", "HOLDLOCK": "SERIALIZABLE"}
-"""Hints that say what others do."""
+"""Synonyms of hints."""
 UNTIL_COMMIT = {"REPEATABLEREAD", "SERIALIZABLE", "UPDLOCK", "XLOCK", "TABLOCKX"}
 PLACE = re.compile(r"\bWITH\s*\(|\(\s*(?:NOLOCK|HOLDLOCK|UPDLOCK)\s*\)", re.IGNORECASE)
-"""Where a hint may be."""
+"""Pattern of a place where a hint may be."""
 KNOWN = (
     "NOLOCK", "READUNCOMMITTED", "READCOMMITTEDLOCK", "REPEATABLEREAD", "SERIALIZABLE", "HOLDLOCK",
     "UPDLOCK", "XLOCK", "ROWLOCK", "TABLOCK", "TABLOCKX", "READPAST",
@@ -71,41 +66,40 @@ CONTRARY = (
     ({"SERIALIZABLE"}, {"READPAST"}),
     ({"ROWLOCK"}, {"TABLOCK", "TABLOCKX"}),
 )
-"""Hints that SQL Server does not take together."""
+"""Hints that SQL Server does not accept together."""
 NOT_WRITTEN = {"NOLOCK", "TABLOCK"}
-"""Hints that are not modelled of the table that an UPDATE or DELETE changes, the first of which SQL
-Server refuses.
-"""
+"""Hints unsupported on the table that an UPDATE or DELETE changes; SQL Server rejects the first."""
 
 
 class ScanLocks(NamedTuple):
-    """What a scan sees and locks."""
+    """Visibility and locks of a scan."""
 
     sight: str
-    """What it sees (``rules``)."""
+    """Visibility rule (``protocol_rules.SIGHTS``)."""
     held: LockRule | None
-    """What it locks; None: nothing."""
+    """Lock that it takes; None if it takes none."""
     ranges: bool
-    """Whether it locks the gaps between the rows that it comes to."""
+    """True if it locks the gaps between the rows that it reaches."""
     skips: bool = False
-    """Whether it passes over rows that others have locked."""
+    """True if it skips rows that others have locked."""
 
 
 @cache
 def scan_hints(sql: str, label: str = "SQL") -> tuple[frozenset[str], ...]:
-    """The hints of each scan of a statement, its own first, then those of its subqueries from left
-    to right.
+    """Return the hints of each scan of a statement: its own first, then those of its subqueries.
+
+    Subqueries are taken from left to right.
 
     Raises
     ------
     SqlError
-        For a hint that is not modelled, or does not go with another.
+        For an unsupported hint, or for two hints that exclude each other.
 
     Examples
     --------
-    >>> [sorted(hints) for hints in scan_hints("SELECT id FROM t WITH (UPDLOCK, READPAST) WHERE k > 0")]
+    >>> sql = "SELECT id FROM t WITH (UPDLOCK, READPAST) WHERE k > 0"
+    >>> [sorted(hints) for hints in scan_hints(sql)]
     [['READPAST', 'UPDLOCK']]
-
     """
     if PLACE.search(sql) is None:
         return ()
@@ -151,15 +145,33 @@ def _hints(table: exp.Table, label: str) -> frozenset[str]:
 
 
 def takes_hints(rules: ProtocolRules) -> bool:
-    """Whether scans under a protocol may have hints: statements lock, or have a snapshot each."""
+    """Return whether scans under a protocol may have hints.
+
+    Its statements have locks or a snapshot each, and its sessions no threads.
+    """
     return rules.see in {"current", "statement"} and not rules.threads
 
 
 def scan_locks(
     usual: ScanLocks, hints: frozenset[str], rules: ProtocolRules, *, writes: bool
 ) -> ScanLocks:
-    """What a scan with some hints sees and locks, where without them it is as ``usual``; Refused
-    where a protocol has other locks than SQL Server.
+    """Return the visibility and locks of a scan with hints.
+
+    Parameters
+    ----------
+    usual : ScanLocks
+        Visibility and locks without hints.
+    hints : frozenset of str
+        Hints of the scan.
+    rules : ProtocolRules
+        Clauses of the protocol.
+    writes : bool
+        Whether the scan searches for rows to write.
+
+    Raises
+    ------
+    Refused
+        If the locks of the protocol differ from SQL Server's.
     """
     if not hints:
         return usual
@@ -189,12 +201,12 @@ def scan_locks(
 
 
 SortOrder = tuple[tuple[int, bool], ...]
-"""Columns of the table that is scanned by their place, each with whether it descends."""
+"""Indices of columns of the scanned table, each with whether it is descending."""
 
 
 @dataclass(frozen=True, slots=True)
 class OrderedQuery(qu.Select):
-    """``SELECT … FROM t WHERE … ORDER BY day DESC LIMIT 1``."""
+    """Query with an order and a limit: ``SELECT … FROM t WHERE … ORDER BY day DESC LIMIT 1``."""
 
     order: SortOrder = ()
     limit: int | None = None
@@ -202,8 +214,9 @@ class OrderedQuery(qu.Select):
 
 @dataclass(frozen=True, slots=True)
 class Lookup(ex.Subquery):
-    """``(SELECT id FROM t WHERE … ORDER BY day LIMIT 1)``: its first row, or the value of its
-    aggregate.
+    """Subquery with an order and a limit: ``(SELECT id FROM t WHERE … ORDER BY day LIMIT 1)``.
+
+    Its value is that of its first row, or of its aggregate.
     """
 
     order: SortOrder = ()
@@ -213,9 +226,24 @@ class Lookup(ex.Subquery):
 def read_scan_statement(
     sql: str, schemas: Mapping[str, Schema], label: str = "SQL"
 ) -> st.Statement:
-    """The statement of a text, on these tables; SqlError with the place for what is none. TOP and
-    COUNT_BIG of Transact-SQL are read, too, and table hints (``hints``), with which the text stays
-    as it is.
+    """Return the statement that a text says.
+
+    TOP and COUNT_BIG of Transact-SQL are supported, and table hints, with which the text is kept as
+    it is.
+
+    Parameters
+    ----------
+    sql : str
+        Text of the statement.
+    schemas : mapping of str to Schema
+        Tables by name.
+    label : str
+        Name of the text in error messages.
+
+    Raises
+    ------
+    SqlError
+        With the location, for an invalid or unsupported statement.
     """
     hinted = any(scan_hints(sql, label))
     found = _read(to_portable_sql(sql), schemas, label)
@@ -241,7 +269,7 @@ def _read(sql: str, schemas: Mapping[str, Schema], label: str) -> st.Statement:
 
 
 class _Reader(InsertReader, RowsReader):
-    """Delta's refusals are left out: they are about its log and about Spark's plans."""
+    """Reader of SQL without Delta's restrictions, which concern its log and Spark's plans."""
 
     def __init__(self, syntax: Syntax, schemas: Mapping[str, Schema]) -> None:
         super().__init__(syntax, schemas)
@@ -255,10 +283,10 @@ class _Reader(InsertReader, RowsReader):
         return condition
 
     def foreseen(self, where: ex.Expr | None, node: exp.Expr | None) -> None:
-        """Any condition will do."""
+        """Accept any condition."""
 
     def evaluated(self, schema: Schema, where: ex.Expr | None, node: exp.Expr | None) -> None:
-        """Any aggregate will do."""
+        """Accept any aggregate."""
 
     def command_where(self, side: Side, node: exp.Expr | None) -> ex.Expr | None:
         return self.where(NameScope(self.place, (side,), self.subquery), node)
@@ -289,7 +317,7 @@ class _Reader(InsertReader, RowsReader):
         )
 
     def plain(self, node: exp.Select) -> exp.Select:
-        """The SELECT without its ORDER BY and LIMIT."""
+        """Return the SELECT without its ORDER BY and LIMIT."""
         if not node.args.get("order") and not node.args.get("limit"):
             return node
         copy = node.copy()
@@ -298,7 +326,7 @@ class _Reader(InsertReader, RowsReader):
         return copy
 
     def cut(self, node: exp.Select, scope: NameScope, side: int) -> tuple[SortOrder, int | None]:
-        """What ORDER BY and LIMIT say."""
+        """Return the order and the limit of a SELECT."""
         order: list[tuple[int, bool]] = []
         given = node.args.get("order")
         for part in given.expressions if given is not None else ():
@@ -341,15 +369,16 @@ class _Reader(InsertReader, RowsReader):
 
 
 def scanned_tables_of(one: st.Statement) -> Iterator[str]:
-    """The tables that a statement scans: its own first, then those of its subqueries from left to
-    right.
+    """Yield the tables that a statement scans: its own first, then those of its subqueries.
+
+    Subqueries are taken from left to right.
     """
     yield from outer(one)
     yield from (lookup.table for lookup in lookups(one))
 
 
 def outer(one: st.Statement) -> Iterator[str]:
-    """The table whose rows the statement is about, if it scans one."""
+    """Yield the table whose rows the statement reads or changes, if it scans one."""
     match one:
         case st.Update(target=target) | st.Delete(target=target):
             yield target
@@ -358,7 +387,7 @@ def outer(one: st.Statement) -> Iterator[str]:
 
 
 def lookups(one: st.Statement) -> tuple[Lookup, ...]:
-    """Its subqueries from left to right."""
+    """Return the subqueries of a statement from left to right."""
     match one:
         case st.Update(sets=sets, where=where):
             found = ex.subqueries(*(value for _, value in sets), where)

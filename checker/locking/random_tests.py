@@ -1,6 +1,4 @@
-"""Litmus tests of sessions that are drawn at random: two or three transactions on a table of three
-rows.
-"""
+"""Random litmus tests of sessions: two or three transactions on a table of three rows."""
 
 from __future__ import annotations
 
@@ -23,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["is_executable", "session_tests"]
 
 KEYS = (5, 15, 25, 35)
-"""Keys that rows move to: before, between and after those that there are."""
+"""Keys to which rows move: before, between and after the initial ones."""
 ROWS = ((1, 10), (2, 20), (3, 30))
 NAMES = "abc"
 CONDITIONS = {
@@ -31,13 +29,14 @@ CONDITIONS = {
     "by_k": ("k > 0", "k >= 20", "k > 20", "k = 20", "k < 30"),
     "heap": ("", "v > 0", "v = 2"),
 }
-"""What a statement is about, by the index that it then goes by."""
+"""Conditions of a statement, by the index that it then uses."""
 
 
 def session_tests(transactions: int = 3) -> SearchStrategy[Litmus]:
-    """Litmus tests of format locking: from two to so many transactions of one or two statements
-    each, some of which stop at a row, and some roll back. The protocols of real databases can carry
-    them out.
+    """Return a strategy for litmus tests of format locking.
+
+    There are from two to `transactions` transactions of one or two statements each. Some stop at a
+    row, and some roll back. The protocols of real databases can execute the tests.
     """
     return _tests(transactions).filter(is_executable)
 
@@ -78,7 +77,7 @@ init = ["INSERT INTO t VALUES {rows}"]
 
 @st.composite
 def _statements(draw: DrawFn, number: int, k: int) -> tuple[str, str]:
-    """A statement, and the index that it goes by; none if it scans nothing."""
+    """Draw a statement and the index that it uses; the index is empty if it scans nothing."""
     kind = draw(st.sampled_from(("select", "count", "update", "delete", "insert")))
     if kind == "insert":
         return f"INSERT INTO t VALUES ({10 * number + k + 4}, {draw(st.sampled_from(KEYS))}, 0)", ""
@@ -99,7 +98,7 @@ def _statements(draw: DrawFn, number: int, k: int) -> tuple[str, str]:
 
 @st.composite
 def _steps(draw: DrawFn, name: str, made: list[tuple[str, str]]) -> list[str]:
-    """The steps of a transaction: stops at rows, the ends of statements, its own end."""
+    """Draw the steps of a transaction: stops at rows, ends of statements, its end."""
     steps: list[str] = []
     for k, (_, index) in enumerate(made, 1):
         if index and k == 1 and draw(st.booleans()):
@@ -111,8 +110,9 @@ def _steps(draw: DrawFn, name: str, made: list[tuple[str, str]]) -> list[str]:
 
 
 def is_executable(test: Litmus) -> bool:
-    """Whether no protocol of a database finds a step that cannot be: a scan that gives no such
-    row.
+    """Return whether every database protocol can execute the schedule.
+
+    A protocol cannot if the schedule has a step at a row that the scan does not return.
     """
     for name in protocols("locking"):
         if not name.startswith("locking-"):

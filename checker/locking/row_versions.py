@@ -1,6 +1,4 @@
-"""The rows of a database that is written in place: of each its versions, and where it stands in
-each index.
-"""
+"""Row storage of a database with in-place updates: versions of rows, and their index positions."""
 
 from __future__ import annotations
 
@@ -24,7 +22,7 @@ __all__ = ["AHEAD", "IndexEntry", "Position", "RowImage", "RowStore", "StoredRow
 @total_ordering
 @dataclass(frozen=True, slots=True)
 class _Key:
-    """A value in an order: NULL comes first, and in a descending one last."""
+    """Value in a sort order: NULL is first, and last in a descending order."""
 
     value: Any
     down: bool
@@ -40,13 +38,13 @@ class _Key:
 
 
 Position = tuple[tuple[_Key, ...], int]
-"""Where an entry stands: by its key, then by when its row came."""
+"""Position of an index entry: its key, then the order of insertion of its row."""
 AHEAD = float("inf")
-"""After every row."""
+"""Position after every row."""
 
 
 def key_of(index: Index | None, values: Row) -> tuple[_Key, ...]:
-    """The key of a row in an index; of the heap, where only the row's number counts, none."""
+    """Return the key of a row in an index; empty for the heap, which has only row numbers."""
     if index is None:
         return ()
     return tuple(
@@ -59,65 +57,67 @@ class RowImage:
     """One version of a row."""
 
     values: Row | None
-    """None: it is deleted."""
+    """Values of the row; None if it is deleted."""
     writer: str
-    """Who wrote it; empty: nobody."""
+    """Transaction that wrote it; empty for an initial row."""
     written: int
-    """When."""
+    """Time of the write."""
     committed: int | None = None
-    """When that was committed, if it was."""
+    """Time of the commit; None if not committed."""
     undone: int | None = None
-    """When it was undone, if it was."""
+    """Time of the rollback; None if not rolled back."""
     place: int = 0
-    """Where it stands among all versions of all rows of its table, in the order in which they
-    came.
-    """
+    """Index of the version among all versions of all rows of its table, in the order of writing."""
     root: int = 0
-    """The place of the version from which on no key of an index has changed: there the indexes
-    point.
+    """`place` of the version since which no index key has changed; index entries point to that one.
     """
     put: dict[str, int | None] = field(default_factory=dict)
-    """Of an inserted row, when its entry was put into each index over a heap; None: not yet."""
+    """Time at which each index over a heap got the entry of an inserted row; None if not yet."""
 
     def since(self, index: Index | None) -> int | None:
-        """Since when it stands in an index; None: it does not."""
+        """Return the time since which it is in an index; None if it is not."""
         return self.written if index is None else self.put.get(index.name, self.written)
 
     def there(self, at: int) -> bool:
-        """Whether it was committed at a time."""
+        """Return whether it was committed at time `at`."""
         return self.committed is not None and self.committed <= at
 
 
 @dataclass(slots=True)
 class StoredRow:
-    """A row."""
+    """Row with its versions."""
 
     table: str
-    """The table that it is in."""
+    """Name of its table."""
     id: str
-    """What it is called."""
     number: int
-    """Its number in its table, from 0, as it came."""
+    """Index of the row in its table, from 0, in the order of insertion."""
     versions: list[RowImage] = field(default_factory=list)
-    """Its versions, the last of which is what is there."""
+    """Versions of the row, the newest last."""
     taken: dict[str, str] = field(default_factory=dict)
-    """The indexes out of which its entry has been taken before the row itself is written, and by
-    whom.
-    """
+    """Transaction that removed its entry from an index, by index, before the row is written."""
 
     @property
     def current(self) -> RowImage:
-        """What is there, committed or not."""
+        """Newest version, committed or not, that is not rolled back."""
         return next(v for v in reversed(self.versions) if v.undone is None)
 
     @property
     def last(self) -> RowImage | None:
-        """What was committed last; None if nothing was."""
+        """Version that was committed last; None if none was."""
         return next((v for v in reversed(self.versions) if v.committed is not None), None)
 
     def seen(self, sight: str, at: int, who: str) -> RowImage | None:
-        """What somebody sees of it: his own version, or what a ``sight`` is at a time; None:
-        nothing.
+        """Return the version that a transaction sees, or None.
+
+        Parameters
+        ----------
+        sight : str
+            Visibility rule: "current", "committed", or one that sees what was committed at `at`.
+        at : int
+            Time of the snapshot.
+        who : str
+            The transaction, which sees its own version in any case.
         """
         current = self.current if any(v.undone is None for v in self.versions) else None
         if current is None or current.writer == who or sight == "current":
@@ -129,25 +129,26 @@ class StoredRow:
 
 @dataclass(frozen=True, slots=True)
 class IndexEntry:
-    """A place in an index at which a row stands; ``ghost``: it stood there until somebody who has
-    not committed moved it, or took it out.
+    """Entry of a row in an index.
+
+    A ``ghost`` is a former entry: a transaction that has not committed moved or removed it.
     """
 
     position: Position
     row: StoredRow
     ghost: bool = False
     values: Row = ()
-    """Of an entry of an index over a heap, what the row was when it was put there."""
+    """Values of the row when the entry was put, for an entry of an index over a heap."""
 
 
 class RowStore:
-    """The tables while a schedule is carried out; ``now`` counts what was written and committed."""
+    """Tables during the execution of a schedule; ``now`` counts writes, commits and rollbacks."""
 
     def __init__(
         self, database: Database, tables: Mapping[str, Schema], *, appends: bool = False
     ) -> None:
         self.appends = appends
-        """Whether a new version of a row stands behind all others, and the row is where that is."""
+        """True if a new version of a row stands behind all others, and the row is where that is."""
         self.schemas = tables
         self.now = 0
         self.rows: dict[str, list[StoredRow]] = {name: [] for name in tables}
@@ -174,8 +175,19 @@ class RowStore:
         *,
         ghosts: bool = False,
     ) -> list[IndexEntry]:
-        """What somebody sees in an index, in its order; with ``ghosts`` also where rows stood that
-        somebody has moved or taken out and not committed.
+        """Return the entries that a transaction sees in an index, sorted by position.
+
+        Parameters
+        ----------
+        table : str
+            Name of the table.
+        index : Index or None
+            The index; None for the heap.
+        sight, at, who
+            As in ``StoredRow.seen``.
+        ghosts : bool
+            Whether to include former positions of rows that an uncommitted transaction moved or
+            removed.
         """
         found: list[IndexEntry] = []
         for row in self.rows[table]:
@@ -199,18 +211,19 @@ class RowStore:
         return sorted(found, key=lambda entry: entry.position)
 
     def behind(self, index: Index | None, row: StoredRow, version: RowImage) -> int:
-        """Where a row stands among those of the same key."""
+        """Return the position of a row among those with the same key."""
         if not self.appends:
             return row.number
         return version.place if index is None else version.root
 
     def keys(self, table: str, values: Row) -> tuple[tuple[_Key, ...], ...]:
-        """The keys of a row in the indexes of its table."""
+        """Return the keys of a row in the indexes of its table."""
         return tuple(key_of(index, values) for index in self.schemas[table].indexes)
 
     def versions(self, table: str) -> list[tuple[StoredRow, RowImage]]:
-        """All versions of the rows of a table, also those that were undone, in the order in which
-        they came.
+        """Return all versions of the rows of a table, in the order of writing.
+
+        These include versions that were rolled back, but not those that delete a row.
         """
         found = [
             (row, version)
@@ -221,9 +234,7 @@ class RowStore:
         return sorted(found, key=lambda each: each[1].place)
 
     def standing(self, table: str, index: Index | None) -> list[IndexEntry]:
-        """All that stands in a heap or in an index over it, in its order: also, as ghosts, what was
-        taken out.
-        """
+        """Return all entries of a heap or of an index over it, in order, removed ones as ghosts."""
         name = "" if index is None else index.name
         found: dict[object, IndexEntry] = {}
         for row in self.rows[table]:
@@ -241,12 +252,12 @@ class RowStore:
                 entry = IndexEntry((key, row.number), row, ghost, version.values)
                 unique = index is not None and index.unique
                 known = found.get(key if unique else entry.position)
-                if known is None or known.ghost:  # who comes where a ghost is takes its place
+                if known is None or known.ghost:  # a new entry replaces a ghost
                     found[key if unique else entry.position] = entry
         return sorted(found.values(), key=lambda entry: entry.position)
 
     def insert(self, table: str, values: Row, writer: str) -> StoredRow:
-        """A new row."""
+        """Insert a new row."""
         number = len(self.rows[table])
         own = sum(row.id.rpartition(".")[0] == writer for row in self.rows[table])
         row = StoredRow(table, f"{writer}.{own}", number)
@@ -255,12 +266,12 @@ class RowStore:
         return row
 
     def put(self, image: RowImage, index: Index) -> None:
-        """Put an entry of a new row into an index over its heap."""
+        """Put the entry of a new row into an index over its heap."""
         self.now += 1
         image.put[index.name] = self.now
 
     def write(self, row: StoredRow, values: Row | None, writer: str) -> None:
-        """Another version of a row, which its writer has locked."""
+        """Write another version of a row, which the writer has locked."""
         self.now += 1
         place = sum(len(other.versions) for other in self.rows[row.table])
         old = next((v for v in reversed(row.versions) if v.undone is None), None)
@@ -275,7 +286,7 @@ class RowStore:
         row.taken.clear()
 
     def wrote(self, writer: str) -> list[StoredRow]:
-        """The rows that somebody has put, changed or taken out, of which nothing need be left."""
+        """Return the rows that a transaction wrote, even if nothing remains of that."""
         return [
             row
             for rows in self.rows.values()
@@ -284,13 +295,13 @@ class RowStore:
         ]
 
     def commit(self, writer: str) -> None:
-        """What somebody wrote is there for good."""
+        """Commit the writes of a transaction."""
         self.now += 1
         for version in self._open(writer):
             version.committed = self.now
 
     def undo(self, writer: str) -> None:
-        """What somebody wrote and did not commit is gone."""
+        """Roll back the writes of a transaction."""
         self.now += 1
         for version in self._open(writer):
             version.undone = self.now
@@ -310,12 +321,12 @@ class RowStore:
                         yield version
 
     def database(self) -> Database:
-        """The tables as they are committed."""
+        """Return the committed state of the tables."""
         return {name: TableState(tuple(_files(rows))) for name, rows in self.rows.items()}
 
 
 def _files(rows: Iterable[StoredRow]) -> Iterator[File]:
-    """Each row is a file of its own, in the order in which they came."""
+    """Yield each committed row as a file of its own, in the order of insertion."""
     for row in rows:
         last = row.last
         if last is not None and last.values is not None:

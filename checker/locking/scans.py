@@ -1,14 +1,10 @@
-"""Scans through an index under the locks of a protocol.
+"""Scans of an index, entry by entry in its order, under the locks of a protocol.
 
-A scan: entry by entry through an index, in its order, under the locks of its protocol.
-
-What a scan comes by where it is remembered what was read: versions of rows, also those that it does
-not see.
-
-As PostgreSQL 15 does it (heapam.c, nbtsearch.c). A table is read page by page, and ours has one: by
-no index all versions are met when the scan begins. An index has one entry for each chain of
-versions between which no key has changed; those that are asked for are collected when the scan
-begins, and a chain is followed up to the version that is seen when the scan comes to it.
+`WatchedScan` models a scan with SIREAD marks as PostgreSQL 15 does it (heapam.c, nbtsearch.c): it
+records the versions that the scan meets, also those that it does not see. A table is read page by
+page, and has one page here: without an index, all versions are met when the scan begins. An index
+has one entry per chain of versions without a key change. The matching entries are collected when
+the scan begins, and a chain is followed up to the visible version when the scan reaches it.
 """
 
 from __future__ import annotations
@@ -57,21 +53,19 @@ __all__ = [
 
 @dataclass(slots=True)
 class WatchedScan:
-    """A scan, and the entries of its index that it has not come to."""
+    """Scan that records what it meets, with the index entries that it has not reached."""
 
     overlaps: SireadMarks
-    """Where it is remembered."""
+    """Record of SIREAD marks and edges."""
     who: str
-    """The transaction."""
     table: str
-    """What is scanned."""
     sees: Callable[[StoredRow], RowImage | None]
-    """The version of a row that it sees."""
+    """Function that returns the visible version of a row."""
     left: list[tuple[StoredRow, RowImage]] = field(default_factory=list)
-    """The entries, each with the first version of its chain."""
+    """Entries not reached yet, each with the first version of its chain."""
 
     def begin(self, store: RowStore, index: Index | None, asks: Callable[[RowImage], bool]) -> None:
-        """The scan begins, by an index whose entries it ``asks`` for, or by none."""
+        """Begin the scan of an index, whose entries ``asks`` selects, or of the whole table."""
         every = store.versions(self.table)
         if index is None:
             self.overlaps.scan(self.who, self.table)
@@ -83,7 +77,7 @@ class WatchedScan:
         self.left.sort(key=lambda entry: (key_of(index, entry[1].values or ()), entry[1].place))
 
     def upto(self, row: StoredRow | None) -> None:
-        """The scan comes to a row; None: to its end."""
+        """Advance the scan to a row; None for its end."""
         if row is not None and not any(of is row for of, _ in self.left):
             return
         while self.left:
@@ -97,7 +91,7 @@ class WatchedScan:
                     break
 
     def meet(self, row: StoredRow, image: RowImage) -> bool:
-        """Come to a version; whether it is seen."""
+        """Meet a version, and return whether it is visible."""
         seen = self.sees(row) is image
         later = row.versions[row.versions.index(image) + 1 :]
         writer = next((version.writer for version in later if version.undone is None), None)
@@ -106,12 +100,12 @@ class WatchedScan:
 
 
 KEPT = ("read", "statement", "commit")
-"""When a lock is given back that does not wait for the next one."""
+"""Releases of a lock that do not depend on the next lock."""
 
 
 @dataclass(slots=True)
 class EmittedRow:
-    """A row that a scan emitted: the version that it read, where that stood, and when."""
+    """Row that a scan emitted: the version that it read, its position, and the time."""
 
     row: StoredRow
     version: RowImage
@@ -121,39 +115,36 @@ class EmittedRow:
 
 @dataclass(slots=True)
 class ScanTrace:
-    """What a scan did: which rows it emitted, and when it had come how far."""
+    """Trace of a scan: the rows that it emitted, and the times at which it passed positions."""
 
     statement: int
-    """The number of its statement in the transaction, from 1."""
+    """Number of its statement in the transaction, from 1."""
     table: str
-    """What it scans."""
     index: Index | None
-    """By which index; None: in the order in which the rows came."""
+    """Index that it uses; None for the order of insertion."""
     words: str
-    """Its condition in words."""
+    """Condition as text."""
     matches: Sequence[ex.Expr]
-    """The parts of its condition."""
+    """Conjuncts of its condition."""
     outer: tuple[Row, ...]
-    """The rows of the queries around it."""
+    """Rows of the outer queries."""
     columns: Sequence[Column]
-    """Those of the table."""
+    """Columns of the table."""
     sight: str
-    """What it sees (``rules``)."""
+    """Visibility rule (``protocol_rules.SIGHTS``)."""
     began: int
-    """The time of its snapshot; without one, when it began."""
+    """Time of its snapshot, or of its start if it has none."""
     visits: list[EmittedRow] = field(default_factory=list)
-    """The rows that it emitted, in order."""
+    """Rows that it emitted, in order."""
     passed: list[tuple[Position | None, int]] = field(default_factory=list)
-    """Positions, each with when the scan came there; None: to its end."""
+    """Positions with the time at which the scan passed each; None for its end."""
     again: dict[str, int] = field(default_factory=dict)
-    """The rows of which it looked at the newest version once more, each with when."""
+    """Time at which it rechecked the newest version of a row, by row id."""
     watch: WatchedScan | None = None
-    """What it comes by, where it is remembered what was read."""
+    """Record of what it meets; None without SIREAD marks."""
 
     def look_again(self, row: StoredRow, version: RowImage | None, at: int) -> bool:
-        """Whether a row, of which there is another version than the one that was emitted, is still
-        asked for; from then on that version is what was read.
-        """
+        """Replace the version read of an emitted row by a newer one; return whether it matches."""
         self.again[row.id] = at
         (seen,) = (visit for visit in self.visits if visit.row is row)
         if version is None or not self.asks(version.values):
@@ -163,13 +154,13 @@ class ScanTrace:
         return True
 
     def asks(self, values: Row | None) -> bool:
-        """Whether it is about a row with these values."""
+        """Return whether a row with these values matches."""
         return values is not None and all_true(self.matches, (*self.outer, values))
 
 
 @dataclass(frozen=True, slots=True)
 class MatchingRow:
-    """A row that a scan has come to, and that it is about."""
+    """Row that a scan has reached and that matches its condition."""
 
     row: StoredRow
     version: RowImage
@@ -179,19 +170,17 @@ class MatchingRow:
 
 @dataclass(frozen=True, slots=True)
 class PassedEntry:
-    """A scan has come to an entry of a row that it is not about, or (None) to its end."""
+    """Entry that a scan has passed and that does not match; its position is None at the end."""
 
     position: Position | None
 
 
 @dataclass(frozen=True, slots=True)
 class LockGranted:
-    """A lock was given (over heaps): before the next thing is done, another who goes on too may do
-    one.
-    """
+    """Grant of a lock over a heap; other resuming transactions may act before the next step."""
 
     waited: bool
-    """Whether it had to be waited for."""
+    """True if the transaction had to wait for it."""
 
 
 OVER = PassedEntry(None)
@@ -199,56 +188,57 @@ OVER = PassedEntry(None)
 
 @dataclass(slots=True)
 class SharedState:
-    """What the transactions of a run share."""
+    """State shared by the transactions of a run."""
 
     store: RowStore
-    """The rows."""
+    """Rows of the tables."""
     locks: LockTable
-    """Who holds what, and who waits."""
+    """Locks held and requested."""
     rules: ProtocolRules
-    """The clauses of the protocol."""
+    """Clauses of the protocol."""
     overlaps: SireadMarks | None = None
-    """What has been read, where snapshots are kept serializable."""
+    """SIREAD marks and edges; None unless snapshots are kept serializable."""
 
 
 @dataclass(slots=True)
 class ScanPlan:
-    """A scan to be made."""
+    """Plan of a scan."""
 
     who: str
-    """The transaction."""
+    """Transaction that scans."""
     table: str
-    """What is scanned."""
     index: Index | None
-    """By which index; None: in the order in which the rows came."""
+    """Index that it uses; None for the order of insertion."""
     where: tuple[ex.Expr, ...]
-    """The parts of its condition, without subqueries."""
+    """Conjuncts of its condition, without subqueries."""
     outer: tuple[Row, ...]
-    """The rows of the queries around it."""
+    """Rows of the outer queries."""
     sight: str
-    """What it sees (``rules``)."""
+    """Visibility rule (``protocol_rules.SIGHTS``)."""
     at: int
-    """The time of its snapshot; without one, when it begins."""
+    """Time of its snapshot, or of its start if it has none."""
     held: LockRule | None
-    """What it locks; None: nothing."""
+    """Lock that it takes; None if it takes none."""
     statement: int
-    """The number of its statement in the transaction, from 1."""
+    """Number of its statement in the transaction, from 1."""
     passing: set[str] = field(default_factory=set)
-    """The rows that it passes over: the statement has written them itself."""
+    """Rows to skip because the statement has written them itself."""
     until_statement: list[Lock] = field(default_factory=list)
-    """Where it leaves the locks that it keeps for its statement."""
+    """Receives the locks that it keeps until the end of its statement."""
     ranges: bool = False
-    """Whether it locks the gaps between what it comes to, of indexes that are no heaps'."""
+    """True if it locks the gaps between the entries of an index that is not over a heap."""
     skips: bool = False
-    """Whether it passes over what others have locked."""
+    """True if it skips rows that others have locked."""
 
     def scan(self, work: SharedState, traces: list[ScanTrace]) -> Going:
-        """A lock where it has to wait for one, and each entry that it comes to."""
+        """Yield locks to wait for, and each entry that the scan reaches."""
         trace = self.trace(work)
         traces.append(trace)
         watch = trace.watch = self.watched(work)
         cursor: Position | None = None
         mine: Lock | None = None
+        # `mine` is the lock at the previous position. It is released only once the next one is
+        # requested or granted, as the rule says, or when the row is read.
         while True:
             entry, beyond = self.come(work.store, cursor, watch)
             place = None if entry is None else self.place(work, entry)
@@ -296,7 +286,7 @@ class ScanPlan:
     def kept_from(
         self, wanted: Lock, entry: IndexEntry, cursor: Position | None
     ) -> Generator[Lock, None, Position | None]:
-        """Wait at an entry that others have locked, or pass over it; where the scan is then."""
+        """Wait at an entry that others have locked, or skip it; return the scan's position."""
         if self.skips:
             return entry.position
         yield wanted
@@ -305,14 +295,14 @@ class ScanPlan:
     def come(
         self, store: RowStore, cursor: Position | None, watch: WatchedScan | None
     ) -> tuple[IndexEntry | None, Position | None]:
-        """Go to the next entry, by all that is remembered."""
+        """Go to the next entry, and record what is met on the way."""
         entry, beyond = self.next(store, cursor)
         if watch is not None:
             watch.upto(None if entry is None else entry.row)
         return entry, beyond
 
     def trace(self, work: SharedState) -> ScanTrace:
-        """What is to be told of it."""
+        """Return the empty trace of the scan."""
         return ScanTrace(
             self.statement,
             self.table,
@@ -328,7 +318,7 @@ class ScanPlan:
     def next(
         self, store: RowStore, cursor: Position | None
     ) -> tuple[IndexEntry | None, Position | None]:
-        """The next entry in its range; if there is none, where the first one beyond is."""
+        """Return the next entry in the range, else the position of the first entry beyond it."""
         ghosts = self.held is not None
         bounds = list(self.range())
         inside = False
@@ -345,14 +335,14 @@ class ScanPlan:
         return None, None
 
     def standing(self, entry: IndexEntry) -> Row:
-        """The values by which an entry stands where it does."""
+        """Return the values that determine the position of an entry."""
         version = entry.row.last if entry.ghost else entry.row.seen(self.sight, self.at, self.who)
         assert version is not None
         assert version.values is not None
         return version.values
 
     def past(self, entry: IndexEntry, bounds: Sequence[ex.Expr]) -> bool:
-        """Whether an entry outside the range comes after all of it."""
+        """Return whether an entry outside of the range comes after all of the range."""
         if self.index is None or not bounds:
             return False
         rows = (*self.outer, self.standing(entry))
@@ -360,7 +350,7 @@ class ScanPlan:
         return first is not None and self.above(first, rows)
 
     def above(self, part: ex.Expr, rows: Sequence[Row]) -> bool:
-        """Whether a row that a bound excludes comes after what it admits."""
+        """Return whether a row that a bound excludes comes after the rows that it admits."""
         assert self.index is not None
         if isinstance(part, ex.IsNull):
             return not self.down(part.operand)
@@ -373,20 +363,20 @@ class ScanPlan:
         return greater != self.down(column)
 
     def sided(self, part: ex.Compare) -> tuple[ex.Expr, ex.Expr, str]:
-        """A comparison with the column of the index first."""
+        """Return a comparison with the index column on the left."""
         if self.own(part.left):
             return part.left, part.right, part.op
         turned = {"<": ">", ">": "<", "<=": ">=", ">=": "<="}.get(part.op, part.op)
         return part.right, part.left, turned
 
     def down(self, column: ex.Expr) -> bool:
-        """Whether the index descends by a column."""
+        """Return whether the index is descending in a column."""
         assert self.index is not None
         assert isinstance(column, ex.ColumnRef)
         return self.index.descending[self.index.columns.index(column.index)]
 
     def watched(self, work: SharedState) -> WatchedScan | None:
-        """What it comes by, from now on; None where nobody remembers that."""
+        """Begin to record what the scan meets; return None without SIREAD marks."""
         if work.overlaps is None:
             return None
 
@@ -402,7 +392,7 @@ class ScanPlan:
         return watch
 
     def of_index(self, part: ex.Expr) -> bool:
-        """Whether the index says itself which of its entries satisfy a part of the condition."""
+        """Return whether the index itself decides which of its entries satisfy a conjunct."""
         places = () if self.index is None else self.index.columns
         if any(self.bounds(part, place) for place in places):
             return True
@@ -413,11 +403,11 @@ class ScanPlan:
         return any(column.index in places for column in columns_in(part.operand))
 
     def own(self, part: ex.Expr) -> bool:
-        """Whether it is a column of the table that is scanned."""
+        """Return whether an expression is a column of the scanned table."""
         return isinstance(part, ex.ColumnRef) and part.side == len(self.outer)
 
     def range(self) -> Iterator[ex.Expr]:
-        """The parts of the condition that say which range of the index is scanned."""
+        """Yield the conjuncts that delimit the scanned range of the index."""
         for place in () if self.index is None else self.index.columns:
             about = [part for part in self.where if self.bounds(part, place)]
             yield from about
@@ -428,7 +418,7 @@ class ScanPlan:
                 return
 
     def bounds(self, part: ex.Expr, place: int) -> bool:
-        """Whether a part of the condition bounds a column from one side, or to one value."""
+        """Return whether a conjunct bounds a column from one side, or to one value."""
         if isinstance(part, ex.IsNull):
             return (
                 self.own(part.operand)
@@ -446,7 +436,7 @@ class ScanPlan:
     # Locks
 
     def place(self, work: SharedState, entry: IndexEntry) -> Resource:
-        """What is locked for an entry."""
+        """Return the resource to lock for an entry."""
         granule = "row" if self.held is None else self.held.granule
         if self.held is not None and self.escalates(work):
             granule = "table"
@@ -457,9 +447,7 @@ class ScanPlan:
         return Resource("row", self.table, entry.row.id)
 
     def escalates(self, work: SharedState) -> bool:
-        """Whether so many rows are locked that the table is locked instead, if that is to be
-        had.
-        """
+        """Return whether to lock the table, because enough rows are locked and it is available."""
         most = work.rules.escalate
         if most is None or self.held is None or self.held.granule == "table":
             return False
@@ -472,18 +460,18 @@ class ScanPlan:
         return len(rows) >= most and (work.locks.covered(whole) or not work.locks.behind(whole))
 
     def leaves(self, mine: Lock, place: Resource | None, when: str) -> bool:
-        """Whether the lock of the place where the scan was is given back now."""
+        """Return whether the lock of the scan's previous position is released now."""
         if place is not None and place == mine.place:
             return False
         return place is None or (self.held is not None and self.held.until == when)
 
     def keeps(self, lock: Lock) -> None:
-        """Take note of a lock that is kept for the statement."""
+        """Record a lock that is kept until the end of the statement."""
         if self.held is not None and self.held.until == "statement":
             self.until_statement.append(lock)
 
     def gap(self, work: SharedState, at: Position | None) -> None:
-        """Lock the gap before a position, with next-key locks."""
+        """Lock the gap before a position, if next-key locks are taken."""
         if not self.ranges or self.held is None:
             return
         name = "" if self.index is None else self.index.name
@@ -494,7 +482,10 @@ class ScanPlan:
 
 
 def index_page(work: SharedState, table: str, index: Index | None, at: Position) -> Resource:
-    """The page of an index at a position: of so many of the entries that were there first."""
+    """Return the page of an index at a position.
+
+    Pages are formed once, of the initial entries.
+    """
     first = work.store.pages[table, index]
     rank = max(sum(position <= at for position in first) - 1, 0)
     name = "" if index is None else index.name
@@ -502,5 +493,5 @@ def index_page(work: SharedState, table: str, index: Index | None, at: Position)
 
 
 def all_true(parts: Sequence[ex.Expr], rows: Sequence[Row]) -> bool:
-    """Whether all of some conditions are TRUE."""
+    """Return whether all conditions are TRUE."""
     return all(evaluate(part, rows) is True for part in parts)

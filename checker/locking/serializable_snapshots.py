@@ -1,13 +1,14 @@
-"""Snapshots that are kept serializable: who read what another one, under way at the same time,
-wrote.
+"""Serializable snapshot isolation: abort on dangerous structures of rw edges.
 
-As PostgreSQL 15 does it (README-SSI and predicate.c). What a transaction has read leaves marks,
-SIREAD locks, which make nobody wait. Where a row is read of which others write another version, and
-where a write meets a mark, the reader comes before the writer in any serial order: an rw edge.
-Somebody ends where two of them follow each other, in -> pivot -> out, and ``out`` was the first to
-commit; if ``in`` only reads, ``out`` must have committed before the snapshot of ``in``. Who ends:
-whoever makes the edge, if it is the pivot or the pivot has committed; else the pivot, at the next
-row that it reads or writes or at its commit.
+The algorithm is that of PostgreSQL 15 (README-SSI and predicate.c). Reads leave marks, SIREAD
+locks, which block no transaction. An rw edge from reader to writer arises in two cases: a
+transaction reads a row of which another one writes another version, or a write meets a mark. The
+reader then precedes the writer in any serial order.
+
+A transaction aborts if two edges follow each other, in -> pivot -> out, and ``out`` was the first
+to commit; if ``in`` only reads, ``out`` must have committed before the snapshot of ``in``. The
+transaction that adds the edge aborts if it is the pivot or the pivot has committed. Otherwise the
+pivot aborts, at the next row that it reads or writes or at its commit.
 """
 
 from __future__ import annotations
@@ -26,68 +27,63 @@ if TYPE_CHECKING:
 __all__ = ["WRITE_CONFLICT", "OverlappingTransaction", "SireadMarks"]
 
 WRITE_CONFLICT = "SerializationFailure"
-"""What a transaction ends with that wants to write what was changed since its snapshot, or that
-others would have to come before and after.
-"""
+"""Error of a write to a row changed since the snapshot, and of a dangerous structure."""
 ReadMark = tuple[str, str, int]
-"""What was read: of a table (its name first) the whole (``table``), the rows that there are
-(``page``), one version of a row (``row``, with its place), or an index (its name).
+"""SIREAD mark: table, kind, and place of the row version.
+
+The kind is "table" (the whole table), "page" (all existing rows), "row" (one version of a row), or
+"index NAME". The place is 0 unless the kind is "row".
 """
 
 
 @dataclass(slots=True, eq=False)
 class OverlappingTransaction:
-    """A transaction, as far as others that overlap with it have to know."""
+    """State of a transaction that overlapping transactions need."""
 
     name: str
-    """What the litmus test calls it."""
+    """Name in the litmus test."""
     oldest: int
-    """At its snapshot, the number of the oldest writer that was under way; without one, the next
-    number.
-    """
+    """Number of the oldest active writer at its snapshot; the next number if there was none."""
     seen: int
-    """The number of the last commit before its snapshot."""
+    """Number of the last commit before its snapshot."""
     writers: frozenset[str]
-    """Those that had committed before its snapshot."""
+    """Writers that had committed before its snapshot."""
     number: int | None = None
-    """Its own number among the writers; None: it has written nothing."""
+    """Its number among the writers; None if it has written nothing."""
     wrote: bool = False
-    """Whether it has put, changed or deleted a row."""
+    """True if it has inserted, changed or deleted a row."""
     doomed: bool = False
-    """Whether it is to end as soon as it does something."""
+    """True if it aborts at its next operation."""
     committed: int | None = None
-    """The number of its commit."""
+    """Number of its commit; None if not committed."""
     next: int = 0
-    """The next number that a writer would have got when it committed."""
+    """Next free writer number when it committed."""
     first_out: int | None = None
-    """Once it has committed: the number of the first commit, before its own, among those before
-    which it comes.
+    """After its commit: the smallest commit number among its successors that committed before it.
     """
     outs: list[OverlappingTransaction] = field(default_factory=list)
-    """Those that it comes before: it read what they wrote otherwise."""
+    """Successors: it read versions that they replaced."""
     ins: list[OverlappingTransaction] = field(default_factory=list)
-    """Those that come before it."""
+    """Predecessors: they read versions that it replaced."""
     marks: list[ReadMark] = field(default_factory=list)
-    """What it has read."""
+    """Its SIREAD marks."""
 
     @property
     def reads_only(self) -> bool:
-        """Whether it has committed and written nothing."""
+        """True if it has committed and written nothing."""
         return self.committed is not None and not self.wrote
 
     def state(self) -> Hashable:
-        """All of it, the others by name."""
+        """Return its whole state, with other transactions by name."""
         others = tuple(one.name for one in self.outs), tuple(one.name for one in self.ins)
         return (
-            self.name, self.oldest, self.seen, self.number, self.wrote, self.doomed, self.committed, self.next,
-            self.first_out, *others, tuple(self.marks),
+            self.name, self.oldest, self.seen, self.number, self.wrote, self.doomed,
+            self.committed, self.next, self.first_out, *others, tuple(self.marks),
         )  # fmt: skip
 
 
 class SireadMarks:
-    """The transactions that are under way, and those that have committed since the first of them
-    began.
-    """
+    """Active transactions and those committed since the first of them began, with their marks."""
 
     def __init__(self, rules: ProtocolRules) -> None:
         self.rules = rules
@@ -101,19 +97,19 @@ class SireadMarks:
         self._oldest: int | None = None
 
     def state(self) -> Hashable:
-        """All that what comes next depends on."""
+        """Return the state that determines all later outcomes."""
         marked = tuple((mark, tuple(one.name for one in by)) for mark, by in self.marked.items())
         every = tuple(one.state() for one in (*self.going.values(), *self.known))
         return every, marked, tuple(self.running.items()), self.commits, self.next, self._oldest
 
     def begin(self, name: str) -> None:
-        """A transaction takes its snapshot."""
+        """Take the snapshot of a transaction."""
         oldest = min(self.running.values(), default=self.next)
         self.going[name] = OverlappingTransaction(name, oldest, self.commits, self.writers)
         self._oldest = oldest if self._oldest is None else self._oldest
 
     def numbered(self, name: str) -> None:
-        """A transaction has found a row to write, or brings one."""
+        """Number a transaction as a writer, when it has found a row to write or inserts one."""
         one = self.going[name]
         if one.number is None:
             one.number, self.next = self.next, self.next + 1
@@ -122,7 +118,7 @@ class SireadMarks:
     # Reads
 
     def scan(self, name: str, table: str) -> None:
-        """All of a table is read, in the order of its rows."""
+        """Mark a whole table as read by a scan without an index."""
         one = self.going[name]
         if "tables" not in self.rules.siread:
             return
@@ -131,15 +127,28 @@ class SireadMarks:
             self._unmark(one, mark)
 
     def search(self, name: str, table: str, index: str) -> None:
-        """A table is read by an index: whatever may come into it is marked with the index."""
+        """Mark an index as read; later entries into it meet the mark."""
         if "indexes" in self.rules.siread:
             self._mark(self.going[name], (table, f"index {index}", 0))
 
     def version(self, name: str, image: RowImage, writer: str | None, *, seen: bool) -> None:
-        """A version of a row is met, which is ``seen`` or not, and the ``writer`` of the next one
-        (None: there is none).
+        """Record that a transaction meets a version of a row.
 
-        EvaluationError if that is no longer possible.
+        Parameters
+        ----------
+        name : str
+            The transaction.
+        image : RowImage
+            The version.
+        writer : str or None
+            Writer of the next version; None if there is none.
+        seen : bool
+            Whether the version is visible to the transaction.
+
+        Raises
+        ------
+        EvaluationError
+            If the transaction has to abort.
         """
         one = self.going[name]
         self._doomed(one)
@@ -148,7 +157,7 @@ class SireadMarks:
             self._out(one, other)
 
     def read(self, name: str, row: StoredRow, image: RowImage) -> None:
-        """A version of a row was found by an index and is seen."""
+        """Mark a visible version of a row that was found by an index."""
         one = self.going[name]
         around: tuple[ReadMark, ...] = ((row.table, "table", 0), (row.table, "page", 0))
         mark = (row.table, "row", image.place)
@@ -164,9 +173,7 @@ class SireadMarks:
                 self._unmark(one, mark)
 
     def _out(self, one: OverlappingTransaction, name: str) -> None:
-        """What is read was written, or is no longer what it was, by somebody: an edge, if he was
-        not there before.
-        """
+        """Add an edge to the writer of another version, unless the reader's snapshot has it."""
         every = (*self.going.values(), *self.known)
         other = next((o for o in every if o.name == name), None)
         if other is None or other.doomed or name in one.writers or other in one.outs:
@@ -176,20 +183,20 @@ class SireadMarks:
     # Writes
 
     def changes(self, name: str, row: StoredRow, image: RowImage) -> None:
-        """A row of which this is the newest version is changed or deleted."""
+        """Record the change or deletion of a row with `image` as its newest version."""
         table = row.table
         self._met(name, ((table, "row", image.place), (table, "page", 0), (table, "table", 0)))
 
     def puts(self, name: str, table: str) -> None:
-        """A row is put into a table."""
+        """Record the insertion of a row into a table."""
         self._met(name, ((table, "table", 0),))
 
     def enters(self, name: str, table: str, index: str) -> None:
-        """An entry comes into an index."""
+        """Record a new entry in an index."""
         self._met(name, ((table, f"index {index}", 0),))
 
     def _met(self, name: str, marks: tuple[ReadMark, ...]) -> None:
-        """Whoever has left one of these marks comes before this writer."""
+        """Add edges to this writer from the transactions that left one of these marks."""
         one = self.going[name]
         self._doomed(one)
         one.wrote = True
@@ -198,7 +205,8 @@ class SireadMarks:
                 late = other.committed is None or one.oldest < other.next
                 if other is not one and not other.doomed and late and other not in one.ins:
                     self._edge(one, other, one)
-            if mark[1] == "row" and mark in one.marks:  # what it writes nobody else can
+            # the mark is unnecessary: while this writer holds the row, no other can write it
+            if mark[1] == "row" and mark in one.marks:
                 self._unmark(one, mark)
 
     # Edges
@@ -209,7 +217,7 @@ class SireadMarks:
         reader: OverlappingTransaction,
         writer: OverlappingTransaction,
     ) -> None:
-        """One comes before another; EvaluationError if ``me`` has to end for it."""
+        """Add an rw edge; raise EvaluationError if ``me`` has to abort because of it."""
         if self._dangerous(reader, writer):
             if writer is me or writer.committed is not None:
                 raise _failure(me.name)
@@ -218,9 +226,7 @@ class SireadMarks:
         writer.ins.append(reader)
 
     def _dangerous(self, reader: OverlappingTransaction, writer: OverlappingTransaction) -> bool:
-        """Whether the edge makes one of the two a pivot behind which somebody was the first to
-        commit.
-        """
+        """Return whether the edge makes one of the two a pivot whose successor committed first."""
         if writer.committed is not None and writer.first_out is not None:
             return True
         for out in writer.outs:
@@ -245,8 +251,9 @@ class SireadMarks:
     # Ends
 
     def commit(self, name: str) -> None:
-        """A transaction wants to commit; EvaluationError if it is doomed. If it is the first behind
-        a pivot to do so, the pivot is.
+        """Commit a transaction; raise EvaluationError if it is doomed.
+
+        If it is the first to commit among the successors of a pivot, the pivot is doomed.
         """
         one = self.going.get(name)
         if one is None:
@@ -275,7 +282,7 @@ class SireadMarks:
         self._over(one)
 
     def undo(self, name: str) -> None:
-        """A transaction ends otherwise."""
+        """End a transaction without a commit."""
         one = self.going.get(name)
         if one is not None:
             one.doomed = True
@@ -283,8 +290,9 @@ class SireadMarks:
             self._over(one)
 
     def _over(self, one: OverlappingTransaction) -> None:
-        """Once all that saw as far back as the oldest snapshot are over, those are forgotten that
-        ended before the others began.
+        """Remove an ended transaction, and forget those that no active transaction overlaps.
+
+        The latter happens when the last transaction with the oldest snapshot ends.
         """
         del self.going[one.name]
         self.running.pop(one.name, None)
@@ -317,7 +325,7 @@ class SireadMarks:
 
 
 def _cut(reader: OverlappingTransaction, writer: OverlappingTransaction) -> None:
-    """Forget an edge."""
+    """Remove an edge."""
     reader.outs.remove(writer)
     writer.ins.remove(reader)
 

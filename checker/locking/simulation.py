@@ -1,9 +1,9 @@
-"""A schedule carried out where transactions wait for each other.
+"""Execution of a schedule whose transactions wait for each other.
 
-A step that has to wait is put off, and the schedule goes on. As soon as it need not wait any more,
-the transaction goes on with it, and with its own later steps that have come up meanwhile, before
-the next step of the schedule; whoever has waited longest first, statement by statement: nobody
-begins the next one while another need not wait any more.
+A step that has to wait is postponed, and the schedule goes on. As soon as the step no longer has to
+wait, its transaction resumes before the next step of the schedule: it takes that step, and its own
+later steps that have come up meanwhile. The transaction that has waited longest resumes first. They
+resume statement by statement: none begins its next statement while another one can resume.
 """
 
 from __future__ import annotations
@@ -41,60 +41,62 @@ __all__ = ["SessionSimulation", "Simulation"]
 
 @dataclass(slots=True)
 class SessionSimulation:
-    """A transaction with its client: what it has been asked for and has not done yet."""
+    """Transaction with its client: the requested steps, and those already taken."""
 
     transaction: RunningTransaction
-    """What it has read and written."""
+    """Its reads and writes so far."""
     statements: tuple[Statement, ...]
-    """What it consists of."""
     going: Iterator[Lock | LockGranted | MatchingRow | PassedEntry | None]
-    """What is left of it."""
+    """Iterator over the remaining events of its plan."""
     steps: list[Step] = field(default_factory=list)
-    """What it has been asked for and has not done."""
+    """Schedule steps that were requested and not taken yet."""
     wants: Lock | None = None
-    """What it waits for."""
+    """Lock that it waits for."""
     at: str = ""
-    """The step in which it waits."""
+    """Step in which it waits."""
     told: tuple[Lock, tuple[str, ...]] | None = None
-    """That which it was last seen to wait for; if it has no place in a queue, also behind whom."""
+    """Last recorded wait: the lock and, outside of the queues, the blocking transactions."""
     since: int = 0
-    """Of all waits so far, which was its last."""
+    """Number of its last wait among all waits so far."""
     ran: int = 0
-    """How many of its statements are over."""
+    """Number of its completed statements."""
     turns: list[Lock | LockGranted | MatchingRow | PassedEntry | None] = field(default_factory=list)
-    """All that its plan did so far."""
+    """All events of its plan so far."""
     came: list[MatchingRow | PassedEntry | None] = field(default_factory=list)
-    """The steps of its plan so far; None: a statement was over."""
+    """Scan steps so far; None where a statement ended."""
     emitted: list[Row] = field(default_factory=list)
-    """The rows that its scans came to and were about."""
+    """Matching rows that its scans reached."""
     waits: list[Wait] = field(default_factory=list)
-    """When it waited, and for whom."""
+    """Waits so far: the step, and the transactions waited for."""
     ended: bool = False
-    """Whether it has committed, or has ended otherwise."""
+    """True if it has committed, aborted or rolled back."""
     versions: tuple[int, int] | None = None
-    """The versions that there were last when it began, and when it ended, or so far."""
+    """Index of the newest table version when it began, and when it ended or so far."""
 
     @property
     def scans_again(self) -> bool:
-        """Whether its statement has subqueries, which are scans of their own."""
+        """True if the current statement has subqueries, which are scans of their own."""
         return self.ran < len(self.statements) and bool(lookups(self.statements[self.ran]))
 
     @property
     def through(self) -> bool:
-        """Whether its statements are over and it was asked for more, its end: nobody comes
-        between.
+        """True if its statements are complete and its end was requested.
+
+        No other transaction acts in between.
         """
         return self.ran == len(self.statements) and bool(self.steps)
 
 
 class Simulation:
-    """A litmus test under way."""
+    """Execution of a litmus test, step by step."""
 
     beyond: str
-    """Which step comes where its transaction gives no such row; empty: none."""
+    """Error text for the first step at a row that the scan does not return; empty if there is none.
+    """
     choose: Callable[[Simulation, Sequence[SessionSimulation]], int]
-    """Who of several goes on that could: by default who has gone on longest, then who has waited
-    longest.
+    """Function that chooses which of several transactions resumes.
+
+    By default the one that has been running longest, then the one that has waited longest.
     """
 
     def __init__(self, litmus: Litmus, database: Database, rules: ProtocolRules) -> None:
@@ -119,25 +121,25 @@ class Simulation:
             self.sessions[name] = SessionSimulation(one, parts, _going(one, parts))
 
     def execution(self) -> Execution:
-        """All of it."""
+        """Execute the whole schedule."""
         for step in self.litmus.schedule.steps:
             self.take(step)
         return self.done()
 
     def take(self, step: Step) -> None:
-        """A step of the schedule."""
+        """Take a step of the schedule."""
         session = self.sessions[step.transaction]
         if not session.ended:
             session.steps.append(step)
             self.wake()
 
     def done(self) -> Execution:
-        """What has happened, when all is over."""
+        """Return the execution after the last step."""
         self.none_waits_for_ever()
         return Execution(tuple(self.events), tuple(self.states), self.litmus.format)
 
     def none_waits_for_ever(self) -> None:
-        """WaitsForEver if somebody has not ended, where nobody goes on."""
+        """Raise WaitsForEver if a transaction has not ended."""
         stuck = [name for name, session in self.sessions.items() if not session.ended]
         if stuck:
             raise WaitsForEver(
@@ -146,8 +148,10 @@ class Simulation:
             )
 
     def wake(self) -> None:
-        """Let go on who need not wait, first who has waited longest: all who do not wait any more
-        with what they waited in, then one with the next that it was asked for.
+        """Resume the transactions that no longer have to wait, the longest waiting first.
+
+        All of them finish the step in which they waited; then one takes its next requested step,
+        and so on.
         """
         asked: SessionSimulation | None = None
         while True:
@@ -163,15 +167,16 @@ class Simulation:
             asked = min(able, key=lambda session: session.since or self.waited + 1)
 
     def settle(self, asked: SessionSimulation | None) -> None:
-        """Let somebody do what he was asked for, and then whoever need not wait any more what he
-        waited in, each in a thread of his own, until nobody gets any further.
+        """Run the requested step of a transaction, then all transactions that can resume.
+
+        Each of these runs in a thread of its own, until it ends its step or waits again.
         """
         locks = self.work.locks
         self.before, self.left = self.waited, []
         moving: list[SessionSimulation] = []
         while asked is not None and (self.move(asked) or asked.through):
             if locks.heap and asked.scans_again and self.freed():
-                moving.append(asked)  # it has so much to do that others may be faster
+                moving.append(asked)  # its subqueries take so long that others may be faster
                 break
         while able := [*moving, *self.freed()]:
             locks.raced = len(able) > 1
@@ -182,17 +187,19 @@ class Simulation:
             if not self.move(session):
                 moving.remove(session)
             if session.wants != free and free in locks.waiting:
-                locks.waiting.remove(free)  # it had its place in the queue until now
+                locks.waiting.remove(free)  # it kept its place in the queue until now
         locks.raced = False
 
     def freed(self) -> list[SessionSimulation]:
-        """Those who wait and need not any more, first who has waited longest."""
+        """Return the queued transactions that no longer have to wait, the longest waiting first."""
         locks = self.work.locks
         return [self.sessions[lock.owner] for lock in locks.waiting if not locks.behind(lock)]
 
     def move(self, session: SessionSimulation) -> bool:
-        """Do one thing that a transaction was asked for; whether it goes on by itself: it has not
-        come as far as its step says, or to the end of a statement, and need not wait.
+        """Run a transaction up to its next event, and return whether it goes on by itself.
+
+        It goes on if it has not reached the end of its step or of a statement, and does not have to
+        wait.
         """
         if session.versions is None:
             session.versions = len(self.states) - 1, len(self.states) - 1
@@ -226,8 +233,10 @@ class Simulation:
         return event is not None
 
     def remembered(self) -> Hashable:
-        """Where versions of rows stand, what was read, and what scans have yet to come to, as far
-        as that matters.
+        """Return the part of the state that determines the future besides locks and rows.
+
+        It consists of the places of row versions, the recorded reads, and the versions that scans
+        have yet to reach; None if versions are not appended.
         """
         store, overlaps = self.work.store, self.work.overlaps
         if not store.appends:
@@ -244,7 +253,7 @@ class Simulation:
         return places, None if overlaps is None else overlaps.state(), left
 
     def reached(self, session: SessionSimulation, step: Step) -> bool:
-        """Whether a transaction has come as far as a step says."""
+        """Return whether a transaction has reached the point that a step names."""
         match step.action:
             case "scan":
                 assert step.number is not None
@@ -273,9 +282,7 @@ class Simulation:
                 return True
 
     def wait(self, session: SessionSimulation, step: Step, wanted: Lock) -> None:
-        """Put a transaction into the queue; if it then waits for itself, one of those in the circle
-        ends.
-        """
+        """Queue the request of a transaction, and resolve the deadlocks that this causes."""
         locks, name = self.work.locks, session.transaction.name
         locks.wait(wanted)
         self.waited += 1
@@ -285,18 +292,22 @@ class Simulation:
             if found is not None:
                 self.broken(*found)
             return
-        while circle := locks.cycle(name):  # who waits for several may be in several circles
+        # a request with several blockers may close several cycles
+        while circle := locks.cycle(name):
             behind = {lock.owner: locks.behind(lock) for lock in locks.waiting}
             self.broken(self.victim(circle, name), tuple((one, behind[one]) for one in circle))
 
     def broken(self, victim: str, circle: Circle) -> None:
-        """One of those who wait for each other ends."""
+        """Abort the victim of a deadlock."""
         for name, behind in circle:
             self.tell(self.sessions[name], behind)
         self.end(self.sessions[victim], conflict=DEADLOCK)
 
     def tell(self, session: SessionSimulation, behind: tuple[str, ...]) -> None:
-        """A transaction waits, which anybody sees once nobody goes on; of a deadlock it is told."""
+        """Record a wait of a transaction.
+
+        A wait is recorded when no transaction can go on, or when it is part of a deadlock.
+        """
         assert session.wants is not None
         told = session.wants, behind if session.wants in self.work.locks.loose else ()
         if session.told != told:
@@ -304,7 +315,7 @@ class Simulation:
             session.waits.append(Wait(session.at, behind))
 
     def victim(self, circle: tuple[str, ...], requester: str) -> str:
-        """Which of those who wait for each other ends."""
+        """Return the transaction of a cycle that aborts."""
         locks = self.work.locks
         if self.work.rules.victim == "earliest":
             return next(lock.owner for lock in locks.waiting if lock.owner in circle)
@@ -315,9 +326,11 @@ class Simulation:
         return looks[self.choose(self, sessions) if len(looks) > 1 else 0]
 
     def looks(self, name: str) -> bool:
-        """Whether who waits may not have looked for a deadlock yet, where that is done some time
-        after a wait has begun: it began since all stood still, or anew since one for whom it waited
-        has left, and it is not behind another in the queue.
+        """Return whether a waiting transaction may still have to check for a deadlock.
+
+        A database checks some time after a wait has begun. A check is due if the wait began since
+        all transactions were blocked, or if a transaction that it waited for has left and it is
+        first in the queue.
         """
         session, locks = self.sessions[name], self.work.locks
         assert session.wants is not None
@@ -327,7 +340,7 @@ class Simulation:
         return first and any(one in self.left for one in session.waits[-1].behind)
 
     def commit(self, session: SessionSimulation) -> None:
-        """What it wrote is there for all; what it held is free."""
+        """Commit a transaction: its writes become visible, and its locks are released."""
         name, store = session.transaction.name, self.work.store
         try:
             if self.work.overlaps is not None:
@@ -344,8 +357,9 @@ class Simulation:
             self.states.append(store.database())
 
     def loosen(self, writer: str) -> None:
-        """Those in the queues of rows of which there is another version now ask anew, for that one,
-        who first may.
+        """Remove from the queues the requests for rows that now have a newer version.
+
+        These requests are repeated for the newer version, in no order.
         """
         store, locks = self.work.store, self.work.locks
         rows = {Resource("row", row.table, row.id) for row in store.wrote(writer)}
@@ -360,7 +374,7 @@ class Simulation:
         conflict: str | None = None,
         rolled_back: bool = False,
     ) -> None:
-        """A transaction ends without a commit: what it wrote is gone."""
+        """End a transaction without a commit, and roll back its writes."""
         name = session.transaction.name
         done = done_so_far(session.transaction, tuple(session.emitted), tuple(session.waits), error)
         self.work.store.undo(name)
@@ -382,7 +396,7 @@ class Simulation:
 
 
 def _instead(step: Step, came: int, *, over: bool) -> str:
-    """What would have been right of a step to a row that a scan does not give, or has given."""
+    """Return the suggested fix for a step at a row that a scan does not return, or has passed."""
     if not over:
         return f"; use {replace(step, number=came + 1)}"
     return f" and are over; {f'use {replace(step, number=came)}' if came else 'leave it out'}"
@@ -391,7 +405,7 @@ def _instead(step: Step, came: int, *, over: bool) -> str:
 def _going(
     one: RunningTransaction, parts: tuple[Statement, ...]
 ) -> Iterator[Lock | LockGranted | MatchingRow | PassedEntry | None]:
-    """The statements one after another; None after each."""
+    """Yield the events of the statements one after another, and None after each statement."""
     for part in parts:
         yield from one.run(part)
         yield None

@@ -1,10 +1,12 @@
-"""Statements as plans of scans: what each does, row by row, as a generator.
+"""Execution of statements as scan plans: generators that proceed row by row.
 
-A plan yields a ``Lock`` where it has to wait for one, a ``MatchingRow`` at each row that a scan has
-come to and that satisfies what of the condition needs no subquery, and a ``PassedEntry`` at other
-entries and where a scan ends: there a schedule may stop it. Subqueries that name no column of the
-query around them are evaluated once, before it begins, unless the transaction says ``each``; the
-others at every row. What a statement has written it passes over when it comes there again.
+A plan yields a ``Lock`` when it has to wait for one. It yields a ``MatchingRow`` for each row that
+a scan reaches and that satisfies the conditions without subqueries. It yields a ``PassedEntry`` for
+other entries and at the end of a scan. A schedule may stop the plan at these.
+
+Uncorrelated subqueries are evaluated once, before the query begins, unless the transaction says
+``each``; correlated ones are evaluated for every row. A statement skips rows that it has written
+itself.
 """
 
 from __future__ import annotations
@@ -46,34 +48,32 @@ if TYPE_CHECKING:
 __all__ = ["RunningTransaction"]
 
 TOO_LARGE = "OutOfRange"
-"""What is said of a number that does not fit into its type, or into the column that it is stored
-in.
-"""
+"""Error of a number that is out of range for its type, or for the column that stores it."""
 BY_ZERO = "DivisionByZero"
 
 
 @dataclass(slots=True)
 class RunningTransaction:
-    """A transaction under way: what it has read, found and written so far."""
+    """Active transaction: its reads, results and writes so far."""
 
     name: str
-    """What the litmus test calls it."""
+    """Name in the litmus test."""
     work: SharedState
-    """What it shares with the others."""
+    """State shared with the other transactions."""
     scan: str | tuple[str, ...]
-    """By which indexes it goes (``model.litmus``)."""
+    """Indexes that its scans use (``model.litmus``)."""
     each: bool
-    """Whether it evaluates each subquery for each row anew."""
+    """True if it evaluates each subquery for each row."""
     began: int | None = None
-    """When its first statement began; None: none has."""
+    """Start time of its first statement; None if none has started."""
     rows: list[Row] | None = None
-    """What its queries have given; None: it has had none."""
+    """Rows that its queries returned; None if it has run no query."""
     traces: list[ScanTrace] = field(default_factory=list)
-    """Its scans, in the order in which they began."""
+    """Scans in the order in which they began."""
     number: int = 0
-    """The statement that it is at, from 1."""
+    """Number of the current statement, from 1."""
     scans: int = 0
-    """How many scans the statements before have."""
+    """Number of scans in the previous statements."""
     _at: int = 0
     _written: set[str] = field(default_factory=set)
     _kept: list[Lock] = field(default_factory=list)
@@ -83,7 +83,7 @@ class RunningTransaction:
     _hints: tuple[frozenset[str], ...] = ()
 
     def run(self, one: st.Statement) -> Going:
-        """Carry a statement out; EvaluationError if it fails."""
+        """Execute a statement; raise EvaluationError if it fails."""
         try:
             yield from self.carry(one)
         except EvaluationError as error:
@@ -118,14 +118,14 @@ class RunningTransaction:
             self.work.locks.release(lock)
 
     def path(self, table: str, k: int) -> Index | None:
-        """The index by which a scan goes, the k-th of its transaction."""
+        """Return the index that the k-th scan of the transaction uses; None for the heap."""
         indexes = self.work.store.schemas[table].indexes
         name = self.scan if isinstance(self.scan, str) else "".join(self.scan[k : k + 1])
         return next((index for index in indexes if index.name == name), None)
 
     @property
     def moments(self) -> tuple[int, ...]:
-        """The times of the snapshots that it may see: when it began, and when its statement did."""
+        """Times of its possible snapshots: starts of the transaction and of the statement."""
         return () if self.began is None else (self.began, self._at)
 
     # Scans
@@ -133,8 +133,9 @@ class RunningTransaction:
     def access(
         self, k: int, table: str, where: Sequence[ex.Expr], around: tuple[Row, ...], *, writes: bool
     ) -> ScanPlan:
-        """The k-th scan of the statement, from 0; one that ``writes`` looks for what UPDATE or
-        DELETE changes.
+        """Return the plan of the k-th scan of the statement, from 0.
+
+        With ``writes`` it searches for the rows that UPDATE or DELETE changes.
         """
         rules = self.work.rules
         sight = rules.searched if writes else rules.see
@@ -156,7 +157,7 @@ class RunningTransaction:
         yield from access.scan(self.work, self.traces)
 
     def opens(self, access: HeapScan) -> Iterator[Lock | LockGranted]:
-        """Open a heap for a scan, as far as the statement has not opened it for that before."""
+        """Open a heap for a scan, unless the statement has opened it for this scan before."""
         if access.k not in self._covered:
             covered = yield from open_heap(self.work, self.name, access.table, access.mode)
             self._covered[access.k] = covered
@@ -170,9 +171,10 @@ class RunningTransaction:
     def once(
         self, parts: Sequence[ex.Expr], ks: Mapping[Lookup, int]
     ) -> Generator[Lock | LockGranted | MatchingRow | PassedEntry, None, tuple[ex.Expr, ...]]:
-        """Expressions with the values of their subqueries that depend on nothing, if these are
-        evaluated once, and first: where it is remembered what was read, that is when a row wants
-        them.
+        """Replace the subqueries that are evaluated once, before the query, by their values.
+
+        With SIREAD marks none is replaced, because the subqueries are then evaluated when a row
+        needs them.
         """
         if self.work.overlaps is not None:
             return tuple(parts)
@@ -186,7 +188,7 @@ class RunningTransaction:
     def settled(
         self, one: ex.Expr, rows: tuple[Row, ...], ks: Mapping[Lookup, int]
     ) -> Generator[Lock | LockGranted | MatchingRow | PassedEntry, None, ex.Expr]:
-        """An expression with the values of all its subqueries at a row."""
+        """Return an expression with the values of all its subqueries at a row."""
         known: dict[Lookup, ex.Expr] = {}
         for lookup in ex.subqueries(one):
             assert isinstance(lookup, Lookup)
@@ -202,7 +204,7 @@ class RunningTransaction:
     def value(
         self, lookup: Lookup, around: tuple[Row, ...], k: int
     ) -> Generator[Lock | LockGranted | MatchingRow | PassedEntry, None, ex.Expr]:
-        """What a subquery gives where the rows around it are these."""
+        """Return the value of a subquery for given rows of the outer queries."""
         access = self.access(k, lookup.table, ex.conjuncts(lookup.where), around, writes=False)
         limit = 1 if lookup.kind == "exists" else lookup.limit
         rows: list[Row] = []
@@ -221,8 +223,9 @@ class RunningTransaction:
     def collect(
         self, access: ScanPlan, rows: list[Row], order: SortOrder, limit: int | None
     ) -> Going:
-        """The rows of a scan in an order, no more than a limit. Over heaps all are sorted, whatever
-        their order.
+        """Collect the rows of a scan, in an order, up to a limit.
+
+        Over heaps they are always sorted, even if the index has the order.
         """
         heaps = isinstance(access, HeapScan)
         streams = not order or (_goes(access.index, order) and not heaps)
@@ -243,7 +246,7 @@ class RunningTransaction:
     # Statements
 
     def rows_of(self, branch: qu.Branch, rows: list[Row]) -> Going:
-        """The rows that a query gives, put into a list as they come."""
+        """Append the rows of a query to a list as they are found."""
         found = tuple(ex.subqueries(*_expressions(branch)))
         first = isinstance(branch, qu.Select)
         ks = {lookup: k for k, lookup in enumerate(_lookups(found), 1 if first else 0)}
@@ -293,7 +296,7 @@ class RunningTransaction:
     def items(
         self, items: Sequence[ex.Expr], rows: tuple[Row, ...], ks: Mapping[Lookup, int]
     ) -> Generator[Lock | LockGranted | MatchingRow | PassedEntry, None, Row]:
-        """The values of some expressions at a row."""
+        """Return the values of expressions at a row."""
         values: list[Value] = []
         for item in items:
             settled = yield from self.settled(item, rows, ks)
@@ -303,29 +306,29 @@ class RunningTransaction:
     def holds(
         self, part: ex.Expr, rows: tuple[Row, ...], ks: Mapping[Lookup, int]
     ) -> Generator[Lock | LockGranted | MatchingRow | PassedEntry, None, bool]:
-        """Whether a condition is TRUE at a row."""
+        """Return whether a condition is TRUE at a row."""
         settled = yield from self.settled(part, rows, ks)
         return evaluate(settled, rows) is True
 
     def all(
         self, parts: Sequence[ex.Expr], rows: tuple[Row, ...], ks: Mapping[Lookup, int]
     ) -> Generator[Lock | LockGranted | MatchingRow | PassedEntry, None, bool]:
-        """Whether conditions are TRUE at a row; what comes after one that is not is not
-        evaluated.
-        """
+        """Return whether all conditions are TRUE at a row, stopping at the first that is not."""
         for part in parts:
             if not (yield from self.holds(part, rows, ks)):
                 return False
         return True
 
     def read(self, branch: qu.Branch) -> Going:
-        """A query: its rows are the client's."""
+        """Execute a query and add its rows to the client's result."""
         self.rows = [] if self.rows is None else self.rows
         yield from self.rows_of(branch, self.rows)
 
     def insert(self, table: str, branch: qu.Branch) -> Going:
-        """Each row that the query gives, as soon as it gives it. A heap is opened when the first is
-        there, or there is none; if the query scans it, too, all rows are put into it at the end.
+        """Insert each row of the query as soon as it is found.
+
+        A heap is opened at the first row, or at the end if there is none. If the query also scans
+        that heap, all rows are inserted at the end.
         """
         rows: list[Row] = []
         put = 0
@@ -347,9 +350,11 @@ class RunningTransaction:
     def change(
         self, table: str, sets: Sequence[tuple[int, ex.Expr]] | None, where: ex.Expr | None
     ) -> Going:
-        """Each row that is found, as soon as it is found: set, or deleted; if subqueries at each
-        row ask the same table, when all are found, for a statement does not see what it writes
-        itself; over a heap also if it is found by an index whose entries move.
+        """Update or delete each row as soon as it is found.
+
+        Rows are written at the end if subqueries of each row scan the same table, since a statement
+        does not see its own writes; over a heap also if the statement uses an index whose entries
+        move.
         """
         keeper = self.keeper(table)
         heap = keeper if isinstance(keeper, IndexUpkeep) else None
@@ -377,11 +382,13 @@ class RunningTransaction:
                 continue
             if self.work.overlaps is not None:
                 self.work.overlaps.numbered(self.name)
-            self.refuse_changed(hit, hit.row.last)  # whoever changes it anew is not waited for
+            # a row with a newer committed version is refused without waiting for its writer
+            self.refuse_changed(hit, hit.row.last)
             if isinstance(keeper, RowWriter):
                 yield from keeper.exclusive(hit.row, hit.version)
             version = self.present(hit.row)
             self.refuse_changed(hit, version)
+            # another transaction changed the row during the wait: recheck the whole condition
             if version is not hit.version:
                 if not hit.trace.look_again(hit.row, version, self.work.store.now):
                     continue
@@ -408,8 +415,10 @@ class RunningTransaction:
     def begins(
         self, access: HeapScan, heap: IndexUpkeep, *, updates: bool, later: bool
     ) -> Iterator[Lock | LockGranted]:
-        """Open a heap for the scan of an UPDATE, which has opened it already for what it writes, or
-        of a DELETE, which does then; rows are changed as they are found, or later.
+        """Open a heap for the scan of an UPDATE or a DELETE.
+
+        An UPDATE has already opened it for writing; a DELETE does so now. With ``later``, rows are
+        written after the scan.
         """
         heap.own = None if later else access.index
         access.fetches = updates and access.index is not None
@@ -418,9 +427,7 @@ class RunningTransaction:
             yield from heap.open()
 
     def refuse_changed(self, hit: MatchingRow, now: RowImage | None) -> None:
-        """An error if there is another version of a row now than was seen, where that is not looked
-        at once more.
-        """
+        """Raise if a row has a version other than the one seen, and ``changed`` is "refuse"."""
         other = now is not hit.version and hit.version.writer != self.name
         if other and self.work.rules.changed == "refuse":
             raise EvaluationError(
@@ -430,7 +437,7 @@ class RunningTransaction:
     def replaced(
         self, row: StoredRow, old: Row, new: Row | None, keeper: Keeper
     ) -> Iterator[Lock | LockGranted]:
-        """Write a row that is locked."""
+        """Write a locked row."""
         overlaps, version = self.work.overlaps, self.present(row)
         if overlaps is not None and version is not None:
             overlaps.changes(self.name, row, version)
@@ -440,16 +447,16 @@ class RunningTransaction:
     # Writes
 
     def present(self, row: StoredRow) -> RowImage | None:
-        """What there is of a row that is locked: nobody else writes it."""
+        """Return the current version of a locked row, which no other transaction writes."""
         return row.seen("current", 0, self.name)
 
     def keeper(self, table: str) -> Keeper:
-        """What writes rows of a table."""
+        """Return the writer of a table's rows."""
         heaps = self.work.rules.keep == "heaps"
         return (IndexUpkeep if heaps else RowWriter)(self.name, self.work, table)
 
     def kept(self, table: str, values: Row) -> Row:
-        """What the columns of a table keep of some values; an error if a number does not fit."""
+        """Return values as the columns of a table store them; raise if a number is out of range."""
         columns = self.work.store.schemas[table].columns
         return tuple(
             None if value is None else store_value(value, column.type, TOO_LARGE)
@@ -463,7 +470,7 @@ class RunningTransaction:
 
 
 def _end(going: object) -> None:
-    """End a scan that is not gone through."""
+    """Close a scan before its end."""
     close = getattr(going, "close", None)
     if close is not None:
         close()
@@ -477,7 +484,7 @@ def _with(one: ex.Expr, known: Mapping[Lookup, ex.Expr]) -> ex.Expr:
 
 
 def _goes(index: Index | None, order: SortOrder) -> bool:
-    """Whether an index has this order."""
+    """Return whether an index has this sort order."""
     if index is None:
         return False
     return tuple(zip(index.columns, index.descending, strict=True))[: len(order)] == order
@@ -491,7 +498,7 @@ def _expressions(branch: qu.Branch) -> Iterator[ex.Expr]:
 
 
 def _scanned(branch: qu.Branch) -> Iterator[qu.Select | Lookup]:
-    """What scans a table: a query, and its subqueries."""
+    """Yield the scans of a query: itself and its subqueries."""
     yield from [branch] if isinstance(branch, qu.Select) else ()
     yield from _lookups(ex.subqueries(*_expressions(branch)))
 

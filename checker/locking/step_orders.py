@@ -1,27 +1,24 @@
-"""Orders of steps: chosen one by one, by threads, or all that are to be judged.
+"""Execution of litmus tests step by step, in the scheduled order, in all thread orders, or freely.
 
-A litmus test under way by steps that are chosen one by one, whatever its schedule says.
+`FreeWalk` and `JudgedWalk` execute a test by freely chosen steps, whatever its schedule says. Their
+``state`` decides which interleavings are followed only once.
 
-What states have to tell apart is what their ends show: the rows with their versions, who holds
-which locks and waits for which, and what each transaction was shown so far, on which alone depends
-what it does next.
+The state of `FreeWalk` distinguishes what the final state shows: the rows with their versions,
+locks held and requested, and what each transaction has read so far, which alone determines what it
+does next.
 
-A litmus test under way whose run is to be judged: which states are one for frames and for serial
-orders.
+The state of `JudgedWalk` also distinguishes dependency graphs and serial orders. A graph depends on
+the order of events only: whether a version was written, committed or rolled back when a scan passed
+a position, when its snapshot was taken, or when another transaction committed. Two walks that agree
+on these, on locks, and on what each transaction has read have equal graphs at their ends, however
+they continue.
 
-A frame knows times by what came before what: whether a version was written, committed or undone
-when a scan came past a place, when its snapshot was taken, or when another committed. Two ways that
-agree on these, on who holds and wants which locks, and on what each transaction was shown have the
-same frames at their ends, however they go on.
-
-A litmus test carried out, in every order in which threads may go on.
-
-Over heaps and where versions stand behind each other (``rules``: ``keep heaps``, ``updates
-append``), those who need not wait any more go on in threads of their own, beside each other. Each
-order of what they do, over heaps lock by lock, else row by row, is carried out from the start; what
-comes after a state that another order had come to is left out. Who has let them go on is taken to
-be through with what he was asked for before they are, and they to have what they waited for before
-he asks for it again.
+`run_stepwise` executes the schedule of a test. Over heaps, and where versions are appended (rules
+``keep heaps``, ``updates append``), transactions that no longer have to wait resume in parallel
+threads. Each order of their actions, over heaps lock by lock, else row by row, is executed from the
+start; continuations of a state already reached are left out. Two orders are assumed: the
+transaction that let the others resume completes its step before they do, and they have acquired
+what they waited for before it requests that again.
 """
 
 from __future__ import annotations
@@ -63,20 +60,18 @@ __all__ = [
 ]
 
 DATED = ("statement", "transaction")
-"""What is seen as of a time."""
+"""Visibility rules that see the state at some time."""
 
 
 def free_walks(litmus: Litmus, protocol: Spec, ends: FinalStates) -> Callable[[], FreeWalk]:
-    """What begins a walk through a litmus test, as often as it is called."""
+    """Return a function that starts a walk through a litmus test, to count interleavings."""
     database = initial_stages(format_named(litmus.format), litmus.tables, litmus.init)[-1]
     rules = rules_of(protocol)
     return lambda: FreeWalk(litmus, database, rules, ends)
 
 
 class FreeWalk(Simulation):
-    """A litmus test under way by steps that are chosen one by one
-    (``universes.schedules.Walk``).
-    """
+    """Litmus test executed by freely chosen steps (``universes.schedules.Walk``)."""
 
     def __init__(
         self, litmus: Litmus, database: Database, rules: ProtocolRules, ends: FinalStates
@@ -84,10 +79,10 @@ class FreeWalk(Simulation):
         super().__init__(litmus, database, rules)
         self.ends = ends
         self.chosen: list[Step | str] = []
-        """Who went, each with the step that it came to once it has come there."""
+        """Steps taken; the name of the transaction while its step is not complete."""
 
     def go(self, name: str) -> None:
-        """A transaction's next step."""
+        """Take a transaction's next step."""
         session = self.sessions[name]
         over = session.ran == len(session.statements)
         session.steps.append(
@@ -107,15 +102,15 @@ class FreeWalk(Simulation):
 
     @property
     def dated(self) -> bool:
-        """Whether snapshots are seen, so that it matters when what was committed."""
+        """True if snapshots are visible, so that commit times matter."""
         return not {self.work.rules.see, self.work.rules.searched}.isdisjoint(DATED)
 
     def able(self) -> list[str]:
-        """Those that can go on."""
+        """Return the transactions that can go on."""
         return [n for n, s in self.sessions.items() if not s.ended and s.wants is None]
 
     def state(self) -> Hashable:
-        """All that what comes next, and what there is to see at the end, depends on."""
+        """Return all that later steps and the final state depend on."""
         end, versions = self.ends.told(self), bool(self.ends.queries)
         store, locks = self.work.store, self.work.locks
         going = [s for s in self.sessions.values() if not s.ended]
@@ -124,9 +119,24 @@ class FreeWalk(Simulation):
         moments = {v.committed for row in stored for v in row.versions if v.committed is not None}
         rank = {m: k for k, m in enumerate(sorted(moments | seen)) if self.dated}
         rows = tuple(
-            (row.table, row.id, frozenset(row.taken), *((frozenset(k for k, at in v.put.items() if at is None), v.values, v.writer, v.committed is None, rank.get(v.committed or 0), v.undone is None) for v in row.versions))
+            (
+                row.table,
+                row.id,
+                frozenset(row.taken),
+                *(
+                    (
+                        frozenset(k for k, at in v.put.items() if at is None),
+                        v.values,
+                        v.writer,
+                        v.committed is None,
+                        rank.get(v.committed or 0),
+                        v.undone is None,
+                    )
+                    for v in row.versions
+                ),
+            )
             for row in stored
-        )  # fmt: skip
+        )
         sessions = tuple(
             (
                 end[name]
@@ -146,9 +156,7 @@ class FreeWalk(Simulation):
 
     @property
     def schedule(self) -> Schedule:
-        """The steps that were chosen, without those that another of the same transaction
-        follows.
-        """
+        """Schedule of the chosen steps, without those followed by one of the same transaction."""
         steps = [step for step in self.chosen if isinstance(step, Step)]
         kept = [
             step
@@ -159,36 +167,41 @@ class FreeWalk(Simulation):
 
 
 def _through(session: SessionSimulation) -> bool:
-    """Whether the one statement of a transaction is over, and it can commit."""
+    """Return whether a transaction of one statement has completed it and can commit."""
     over = session.ran == len(session.statements) == 1
     return over and not session.ended and session.wants is None and not session.steps
 
 
 def step_result(step: object) -> object:
-    """What a step has shown its transaction."""
+    """Return what a step has shown to its transaction.
+
+    For a matching row this is its id, and the index of its version; any other step is returned as
+    it is.
+    """
     if isinstance(step, MatchingRow):
         return step.row.id, next(k for k, v in enumerate(step.row.versions) if v is step.version)
     return step
 
 
 def count_switches(path: tuple[str, ...]) -> int:
-    """How often it is another's turn."""
+    """Return the number of switches between transactions in a path."""
     return sum(one != other for one, other in pairwise(path))
 
 
 def judged_walks(litmus: Litmus, protocol: Spec | None) -> Callable[[], JudgedWalk]:
-    """What begins a walk through a litmus test, as often as it is called."""
+    """Return a function that starts a walk through a litmus test, for judging its runs."""
     database = initial_stages(format_named(litmus.format), litmus.tables, litmus.init)[-1]
     rules = rules_of(protocol)
     return lambda: JudgedWalk(litmus, database, rules)
 
 
 class JudgedWalk(Simulation):
-    """A litmus test under way by steps that are chosen one by one (``model.format.Stepwise``)."""
+    """Litmus test executed by freely chosen steps, for judgement (``model.format.Stepwise``)."""
 
     def state(self, *, judged: bool) -> Hashable:
-        """All that what comes next depends on; ``judged``: and all that frames and serial orders
-        depend on.
+        """Return all that later steps depend on.
+
+        With ``judged`` also all that dependency graphs and serial orders depend on.
         """
         locks, sessions = self.work.locks, self.sessions.values()
         stored = [row for rows in self.work.store.rows.values() for row in rows]
@@ -205,7 +218,7 @@ class JudgedWalk(Simulation):
         )
 
     def _times(self, stored: list[StoredRow]) -> Iterator[int]:
-        """The times that others are compared with."""
+        """Yield the times with which other times are compared."""
         for row in stored:
             yield from (v.committed for v in row.versions if v.committed is not None)
         for session in self.sessions.values():
@@ -218,7 +231,7 @@ class JudgedWalk(Simulation):
 
 
 def _row(row: StoredRow, times: list[int]) -> Hashable:
-    """A row with its versions, each with what came before it was written, committed and undone."""
+    """Return a row with its versions, and the ranks of their times in `times`."""
 
     def before(time: int | None) -> int | None:
         return None if time is None else bisect_left(times, time)
@@ -234,7 +247,7 @@ def _row(row: StoredRow, times: list[int]) -> Hashable:
 
 
 def _session(session: SessionSimulation, times: list[int]) -> Hashable:
-    """How far a transaction has come, what it has still to do, and what it was shown when."""
+    """Return the progress of a transaction, its pending steps, and what it has read when."""
     one = session.transaction
     seen = tuple(_trace(trace, times) for trace in one.traces) if times else ()
     moments = tuple(bisect_left(times, moment) for moment in one.moments) if times else ()
@@ -243,7 +256,7 @@ def _session(session: SessionSimulation, times: list[int]) -> Hashable:
 
 
 def _trace(trace: ScanTrace, times: list[int]) -> Hashable:
-    """What a scan did, and when."""
+    """Return the actions of a scan, with their ranks in `times`."""
 
     def rank(time: int) -> int:
         return bisect_left(times, time)
@@ -251,22 +264,35 @@ def _trace(trace: ScanTrace, times: list[int]) -> Hashable:
     return (
         trace.statement,
         rank(trace.began),
-        tuple((v.row.id, v.row.versions.index(v.version), v.position, rank(v.at)) for v in trace.visits),
+        tuple(
+            (v.row.id, v.row.versions.index(v.version), v.position, rank(v.at))
+            for v in trace.visits
+        ),
         tuple((place, rank(at)) for place, at in trace.passed),
         tuple((row, rank(at)) for row, at in trace.again.items()),
-    )  # fmt: skip
+    )
 
 
 def run_stepwise(litmus: Litmus, protocol: Spec | None) -> Execution:
-    """The execution of a litmus test under a protocol. A step to a row that a scan does not give
-    under it ends the scan; StepBeyond if it does not give that without any locks either.
-    SeveralRuns if it makes a difference whose thread is faster.
+    """Return the execution of a litmus test under a protocol.
+
+    A step at a row that the scan does not return under the protocol ends the scan.
+
+    Raises
+    ------
+    StepBeyond
+        If the scan does not return that row without any locks either.
+    SeveralRuns
+        If the result depends on which thread is faster.
+    UndeterminedError
+        If in some order of threads transactions wait forever.
     """
     database = initial_stages(format_named(litmus.format), litmus.tables, litmus.init)[-1]
     rules = rules_of(protocol)
     running = Simulation(litmus, database, rules)
     done = running.execution()
-    if running.beyond and protocol is not None:  # under this protocol scans may give less
+    if running.beyond and protocol is not None:
+        # under this protocol scans may return fewer rows
         run_stepwise(litmus, None)
     elif running.beyond:
         file = litmus.path.name if litmus.path is not None else f"{litmus.name}.toml"
@@ -277,13 +303,11 @@ def run_stepwise(litmus: Litmus, protocol: Spec | None) -> Execution:
 
 
 class _Known(Exception):
-    """A state that another order had come to."""
+    """Raised at a state that another order has reached."""
 
 
 class _Order:
-    """One order: who goes on at each moment at which several could, first as it is told, then as by
-    default.
-    """
+    """One order of threads: choices as given at first, then the default choice."""
 
     def __init__(self, begin: tuple[int, ...], known: set[Hashable]) -> None:
         self.begin, self.known = begin, known
@@ -291,7 +315,7 @@ class _Order:
         self.able: list[tuple[str, ...]] = []
 
     def choose(self, running: Simulation, able: Sequence[SessionSimulation]) -> int:
-        """Who goes on; _Known if that was looked at already."""
+        """Return which thread goes on; raise _Known at a state reached before."""
         at = len(self.chosen)
         if at >= len(self.begin):
             state = _state(running, able)
@@ -305,8 +329,9 @@ class _Order:
 
 
 def _refuse_raced(litmus: Litmus, database: Database, protocol: Spec, done: Execution) -> None:
-    """SeveralRuns if threads may go on in an order that has another end than this;
-    UndeterminedError if in one of them some wait for each other for ever.
+    """Raise SeveralRuns if some order of threads has another result.
+
+    Raises UndeterminedError if in some order transactions wait forever.
     """
     from isolitmus.checker.execution.run_diff import run_differences
 
@@ -345,26 +370,44 @@ def _refuse_raced(litmus: Litmus, database: Database, protocol: Spec, done: Exec
 
 
 def _state(running: Simulation, able: Sequence[SessionSimulation]) -> Hashable:
-    """All that what comes next, and what there is to see at the end, depends on."""
+    """Return all that later steps and the final state depend on."""
     store, locks = running.work.store, running.work.locks
     rows = tuple(
-        (row.id, tuple(sorted(row.taken.items())), *((v.values, v.writer, v.committed is None, v.undone is None, frozenset(k for k, at in v.put.items() if at is None)) for v in row.versions))
+        (
+            row.id,
+            tuple(sorted(row.taken.items())),
+            *(
+                (
+                    v.values,
+                    v.writer,
+                    v.committed is None,
+                    v.undone is None,
+                    frozenset(k for k, at in v.put.items() if at is None),
+                )
+                for v in row.versions
+            ),
+        )
         for stored in store.rows.values()
         for row in stored
-    )  # fmt: skip
+    )
     sessions = tuple(
         (
-            tuple(one.steps), one.wants, one.at, one.told, one.since, one.ran, one.ended, tuple(one.waits),
-            tuple(map(step_result, one.turns)),
+            tuple(one.steps), one.wants, one.at, one.told, one.since, one.ran, one.ended,
+            tuple(one.waits), tuple(map(step_result, one.turns)),
         )
         for one in running.sessions.values()
     )  # fmt: skip
     going = tuple(one.transaction.name for one in able)
     held = tuple(locks.held.items())
     times = (
-        tuple((v.committed, v.undone) for stored in store.rows.values() for row in stored for v in row.versions),
+        tuple(
+            (v.committed, v.undone)
+            for stored in store.rows.values()
+            for row in stored
+            for v in row.versions
+        ),
         tuple(one.transaction.moments for one in running.sessions.values()),
-    )  # fmt: skip
+    )
     return (
         rows,
         sessions,

@@ -1,11 +1,10 @@
-"""The history of a permutation: which versions of rows its transactions read and wrote, in Adya's
-terms.
+"""History of a permutation: row versions read and written by its transactions, after Adya.
 
-Choices. Only rows that some transaction of the permutation writes are named: the others have one
-version, which everyone sees. What a transaction reads of what it has written itself is left out:
-others come before or after it by its write. A row is an object, ``t_7`` the seventh of table t; a
-read is a predicate with the name of its step, and of each row that it finds a read of the row, too.
-A row that is deleted has a last version that nothing finds.
+Only rows that some transaction of the permutation writes are named; all other rows have one
+version, which every transaction sees. Reads of a transaction's own writes are left out: its write
+determines its order to others. A row is an object; ``t_7`` is the seventh of table t. A read is a
+predicate read named after its step, and an item read of each row that it finds. A deleted row has a
+last version that no read finds.
 """
 
 from __future__ import annotations
@@ -62,23 +61,23 @@ i
 
 @dataclass(frozen=True, slots=True)
 class PermutationHistory:
-    """A permutation that was read."""
+    """Permutation with its history."""
 
     permutation: Permutation
-    """Its steps, and what was printed."""
+    """Steps, and the printed output."""
     carried: PermutationRun
-    """What came of it, statement by statement."""
+    """Execution, statement by statement."""
     history: History
-    """Who read and wrote which rows; transactions are numbered by the order of their sessions."""
+    """Reads and writes of rows; transactions are numbered in the order of their sessions."""
 
     @property
     def name(self) -> str:
-        """The permutation, in words."""
+        """Name of the permutation with its steps."""
         return f"permutation {self.permutation.number} ({' '.join(self.permutation.steps)})"
 
     @property
     def ends(self) -> tuple[str, ...]:
-        """Which transactions PostgreSQL refused, in words."""
+        """Texts that name the transactions that PostgreSQL refused, with the errors."""
         by_session = sorted(self.carried.transactions, key=lambda t: (t.session, t.number))
         return tuple(
             f"T{number} ended with '{t.refusal}'"
@@ -88,24 +87,37 @@ class PermutationHistory:
 
     @property
     def promised(self) -> bool:
-        """Whether PostgreSQL promises that it is serializable: all were at SERIALIZABLE, and all
-        committed.
-        """
+        """True if PostgreSQL promises serializability: all commits, all at SERIALIZABLE."""
         every = self.carried.transactions
         return all((t.level, t.status) == ("SERIALIZABLE", "committed") for t in every)
 
     @property
     def refused(self) -> tuple[str, ...]:
-        """What could not be serialized, in the words of PostgreSQL."""
+        """PostgreSQL's errors of transactions that could not be serialized."""
         return tuple(t.refusal for t in self.carried.transactions if t.refusal.startswith(REFUSAL))
 
     @classmethod
     def of(
         cls, tables: SpecTables, permutation: Permutation, *, supposed: bool = False
     ) -> PermutationHistory:
-        """The history of a permutation; RecordingError says what is not known of it. ``supposed``:
-        as if nothing had been refused for its dependencies.
+        """Return the history of a permutation.
 
+        Parameters
+        ----------
+        tables : SpecTables
+            Tables of the test.
+        permutation : Permutation
+            Steps, and the printed output.
+        supposed : bool
+            Whether to assume that no transaction was refused for its dependencies.
+
+        Raises
+        ------
+        RecordingError
+            If the history cannot be determined, with the reason.
+
+        Examples
+        --------
         >>> from isolitmus.specs.histories.pg_isolation import read_pg_spec
         >>> from isolitmus.specs.histories.pg_isolation import read_pg_output
         >>> spec = read_pg_spec(SPEC, "h.spec")
@@ -120,11 +132,22 @@ class PermutationHistory:
 def permutation_histories(
     path: Path, *, supposed: bool = False
 ) -> Iterator[PermutationHistory | RecordingError]:
-    """The history of each permutation that PostgreSQL carried out of a spec, or what is not known
-    of it.
+    """Yield the history of each permutation that PostgreSQL executed, or why it is unknown.
 
-    RecordingError for a spec of which nothing is read.
+    Parameters
+    ----------
+    path : Path
+        Spec of an isolation test.
+    supposed : bool
+        Whether to assume that no transaction was refused for its dependencies.
 
+    Raises
+    ------
+    RecordingError
+        If the spec cannot be read.
+
+    Examples
+    --------
     >>> from pathlib import Path
     >>> next(permutation_histories(Path("nowhere.spec")))
     Traceback (most recent call last):
@@ -146,7 +169,7 @@ class _Builder:
         self.number = {t.number: place for place, t in enumerate(by_session, 1)}
         self.transactions = by_session
         self.makers: dict[tuple[str, int], list[int]] = {}
-        """Of each row that is written, who did, one after another."""
+        """Writers of each row that is written, in order."""
         for number, table, row in carried.writes:
             makers = self.makers.setdefault((table, row), [])
             if number not in makers:

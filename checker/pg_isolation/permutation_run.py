@@ -1,11 +1,11 @@
-"""A permutation carried out: who saw and wrote which versions, and whether that is what PostgreSQL
-printed.
+"""Execution of a permutation on row versions, compared with the output that PostgreSQL printed.
 
-Choices. A transaction at REPEATABLE READ or SERIALIZABLE takes its snapshot with its first
-statement that reads or writes rows, a statement alone is a transaction of its own (PostgreSQL,
-Concurrency Control, 13.2); which rows a statement finds there DuckDB says. What a query printed has
-to be what it gives; else the permutation is not read. A transaction that was refused stays aborted;
-or, to ask whether it had to be, it is ``supposed`` to have gone on.
+A transaction at REPEATABLE READ or SERIALIZABLE takes its snapshot at its first statement that
+reads or writes rows, and a single statement is a transaction of its own (PostgreSQL, Concurrency
+Control, 13.2). DuckDB evaluates which rows a statement finds in the snapshot. The rows that a query
+printed must equal those that it returns; otherwise the permutation is rejected. A refused
+transaction stays aborted. To test whether it had to be refused, it may be ``supposed`` to have gone
+on.
 """
 
 from __future__ import annotations
@@ -45,17 +45,15 @@ __all__ = [
 
 REFUSAL = "could not serialize access"
 SUPPOSED = f"{REFUSAL} due to read/write dependencies among transactions"
-"""What a transaction is told that may only be refused at SERIALIZABLE."""
+"""Error of a transaction that can be refused only at SERIALIZABLE."""
 AFTER = ("current transaction is aborted", "prepared transaction with identifier")
-"""What is told of what comes after a refusal."""
+"""Beginnings of the errors of statements after a refusal."""
 SNAPSHOTS = ("REPEATABLE READ", "SERIALIZABLE")
 
 
 @dataclass(frozen=True, slots=True)
 class RowAccess:
-    """That rows were read (``scan``), or that a ``row`` of a ``table`` was written, in which
-    ``step``.
-    """
+    """Access in a ``step``: a read (``scan``), or a write of a ``row`` of a ``table``."""
 
     step: str
     scan: RowScan | None = None
@@ -65,52 +63,51 @@ class RowAccess:
 
 @dataclass(slots=True)
 class PgTransaction:
-    """A transaction on its way."""
+    """Transaction in execution."""
 
     number: int
-    """In the order of their beginnings."""
+    """Number in the order of beginning, from 1."""
     session: int
-    """The place of its session among all."""
+    """Index of its session."""
     level: str
-    """As it is written, in capitals."""
+    """Isolation level in capitals."""
     alone: bool = False
-    """Whether it is a statement outside a transaction."""
+    """True if it is a statement outside of a transaction block."""
     deferrable: bool = False
-    """Whether its snapshot waits until it is safe."""
+    """True if it waits for a safe snapshot."""
     waited: int | None = None
-    """How many had committed when it began to wait for its snapshot."""
+    """Number of commits when it began to wait for its snapshot; None if it does not wait."""
     seen: SnapshotView | None = None
-    """Its snapshot, once it has one."""
+    """Snapshot; None before it is taken."""
     status: Literal["open", "committed", "aborted"] = "open"
-    """How it ended."""
     refusal: str = ""
-    """Why PostgreSQL refused it, if it did."""
+    """Error by which PostgreSQL refused it; empty if it did not."""
     done: list[RowAccess] = field(default_factory=list)
-    """What it read and wrote, in order."""
+    """Reads and writes in order."""
     answers: list[tuple[OfRows, list[tuple[str, ...]]]] = field(default_factory=list)
-    """What it was asked, and the rows that a query gave, sorted, as PostgreSQL prints them."""
+    """Statements, each with the sorted rows of a query as PostgreSQL prints them."""
 
 
 @dataclass(frozen=True, slots=True)
 class PermutationRun:
-    """What came of a permutation."""
+    """Result of the execution of a permutation."""
 
     transactions: tuple[PgTransaction, ...]
-    """In the order of their beginnings."""
+    """Transactions in the order of beginning."""
     moments: tuple[tuple[int, Literal["start", "end"]], ...]
-    """What began and ended when, by those numbers."""
+    """Starts and ends in order of time, by transaction number."""
     committed: tuple[int, ...]
-    """In the order of their commits."""
+    """Transaction numbers in commit order."""
     writes: tuple[tuple[int, str, int], ...]
-    """Who wrote which row of which table, in the order in which it was done."""
+    """Writes in order: transaction number, table and row."""
     holds: Mapping[RowScan, Mapping[tuple[int, int], bool]]
-    """Of each read, which versions of rows it finds, by row and maker."""
+    """For each read, whether it finds a version, by row and writer of the version."""
     tables: Mapping[str, tuple[int, int]]
-    """The digest of each table at the end."""
+    """Digest of each table at the end."""
 
 
 class SpecTables:
-    """The tables of a spec, filled once, on which its permutations are carried out."""
+    """Tables of a spec, filled once, on which its permutations are executed."""
 
     def __init__(self, spec: IsolationSpec) -> None:
         self.spec = spec
@@ -128,13 +125,19 @@ class SpecTables:
             self.versions.prepare(found)
 
     def statements(self, block: SqlBlock) -> tuple[PgStatement, ...]:
-        """The statements of a block; what is not read is refused each time."""
+        """Return the statements of a block; unsupported ones raise at every call."""
         if block not in self._read:
             self._read[block] = pg_statements(block, self.spec.file)
         return self._read[block]
 
     def carried(self, permutation: Permutation, *, supposed: bool = False) -> PermutationRun:
-        """What came of a permutation; RecordingError says what is not known of it."""
+        """Return the execution of a permutation.
+
+        Raises
+        ------
+        RecordingError
+            If it cannot be determined, with the reason.
+        """
         if permutation.problem:
             raise RecordingError(permutation.problem)
         with self.versions.permutation():
@@ -142,7 +145,7 @@ class SpecTables:
 
 
 class _Carrier:
-    """The transactions of a permutation, and where they are."""
+    """Execution of a permutation: its transactions and their progress."""
 
     def __init__(self, tables: SpecTables, *, supposed: bool) -> None:
         self.tables, self.spec, self.versions = tables, tables.spec, tables.versions
@@ -198,7 +201,7 @@ class _Carrier:
         )
 
     def _send(self, happening: Happening) -> None:
-        """A statement that waits has taken its snapshot before."""
+        """Start a step; a statement that waits has taken its snapshot before."""
         step = self.spec.steps[happening.step]
         statements = self.tables.statements(step.sql)
         if happening.ended:
@@ -248,7 +251,7 @@ class _Carrier:
         *,
         whole: bool,
     ) -> None:
-        """Carry statements out; ``whole`` if all that their queries gave was printed."""
+        """Execute statements; ``whole`` says that all results of their queries were printed."""
         shown = list(printed)
         for statement in statements:
             match statement:
@@ -322,9 +325,7 @@ class _Carrier:
     def _refuse_several(
         self, transaction: PgTransaction, statement: OfRows, rows: list[tuple[str, ...]]
     ) -> None:
-        """RecordingError if a transaction may have waited for another snapshot, too, and have seen
-        the same.
-        """
+        """Raise if a waiting transaction may have taken another snapshot with the same result."""
         first, transaction.waited = transaction.waited, None
         for count in range(len(self.committed) if first is None else first, len(self.committed)):
             earlier = SnapshotView(transaction.number, frozenset(self.committed[:count]))
@@ -372,8 +373,10 @@ class _Carrier:
 
 
 def printed_rows(rows: Iterable[tuple[Any, ...]]) -> list[tuple[str, ...]]:
-    """Rows as PostgreSQL prints them in its own tests, sorted.
+    """Return rows as PostgreSQL prints them in its own tests, sorted.
 
+    Examples
+    --------
     >>> printed_rows([(True, None), (False, date(2008, 12, 22))])
     [('f', '12-22-2008'), ('t', '')]
     """
@@ -387,5 +390,5 @@ def _cell(value: object) -> str:
         case bool():
             return "t" if value else "f"
         case date():
-            return value.strftime("%m-%d-%Y")  # as isolationtester sets it
+            return value.strftime("%m-%d-%Y")  # the date style of isolationtester
     return str(value)

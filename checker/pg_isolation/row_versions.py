@@ -1,10 +1,9 @@
-"""The versions of rows, kept in DuckDB: who made each and who replaced it, so that any snapshot can
-be asked.
+"""Row versions in DuckDB tables, from which any snapshot can be queried.
 
-A table has its columns and three more: ``_row``, which row a version is of, ``_by``, the number of
-the transaction that made it (0 before the permutation), ``_gone``, that which replaced or deleted
-it, a negative number if it was never there for others because its maker aborted. So PostgreSQL does
-it, too (xmin, xmax).
+Each table has three additional columns. ``_row`` is the row of the version. ``_by`` is the number
+of the transaction that wrote it, 0 before the permutation. ``_gone`` is the number of the
+transaction that replaced or deleted it; it is negative if the writer aborted, so that others never
+saw it. PostgreSQL has such columns, too (xmin, xmax).
 """
 
 from __future__ import annotations
@@ -27,18 +26,18 @@ __all__ = ["RowScan", "RowVersions", "SnapshotView"]
 
 
 SEEN = "list_contains(getvariable('makers'), _by)"
-"""Whether a version is of those that are seen, as ``_asked`` says."""
+"""SQL condition that the writer of a version is visible (see ``_asked``)."""
 
 
 class SnapshotView(NamedTuple):
-    """What a transaction sees: its number, and who had committed when it took its snapshot."""
+    """Snapshot: the transaction's number, and the transactions that had committed before it."""
 
     number: int
     committed: frozenset[int]
 
 
 class RowScan(NamedTuple):
-    """That a table was read, and by which condition, whose subqueries have become values."""
+    """Read of a table by a condition, whose subqueries are replaced by their values."""
 
     table: str
     alias: str
@@ -51,12 +50,17 @@ class _Columns(NamedTuple):
 
 
 class RowVersions:
-    """Tables as they are filled before a permutation, and what its transactions make of them.
+    """Tables with the versions of their rows.
 
+    They are filled before a permutation, and changed by its transactions.
+
+    Examples
+    --------
     >>> from isolitmus.model.isolation_spec import SqlBlock
     >>> from isolitmus.specs.sql.pg_isolation_sql import pg_statements
     >>> versions = RowVersions()
-    >>> made, filled, query = pg_statements(SqlBlock("CREATE TABLE t (i int); INSERT INTO t VALUES (7); SELECT i FROM t", 1), "h")
+    >>> sql = "CREATE TABLE t (i int); INSERT INTO t VALUES (7); SELECT i FROM t"
+    >>> made, filled, query = pg_statements(SqlBlock(sql, 1), "h")
     >>> versions.prepare([made, filled])
     >>> versions.query(query, SnapshotView(1, frozenset()))
     [(7,)]
@@ -64,18 +68,19 @@ class RowVersions:
 
     def __init__(self) -> None:
         self._connection = open_duck()
-        self._connection.execute("SET TimeZone = 'America/Los_Angeles'")  # isolationtester's own
+        # the time zone of isolationtester
+        self._connection.execute("SET TimeZone = 'America/Los_Angeles'")
         self._tables: dict[str, _Columns] = {}
         self._next = 0
         self._texts: dict[tuple[OfRows | str, int], str] = {}
-        """SQL by the statement that it is of, and its number."""
+        """SQL text by statement or table, and number of the query."""
         self._makers: list[int] = []
-        """Whose versions are seen now."""
+        """Transactions whose versions are visible now."""
         self.changed: list[tuple[str, int, int]] = []
-        """What was written: the table, the row, and by whom."""
+        """Writes in order: table, row, and transaction number."""
 
     def prepare(self, statements: Iterable[MadeTable | Drops | OfRows]) -> None:
-        """Make and fill the tables, before any permutation."""
+        """Create and fill the tables before any permutation."""
         nobody = SnapshotView(0, frozenset())
         for statement in statements:
             match statement:
@@ -107,7 +112,7 @@ class RowVersions:
 
     @contextmanager
     def permutation(self) -> Iterator[None]:
-        """What is done inside is undone at its end."""
+        """Return a context whose changes are undone at its end."""
         before = self._next
         self._run("BEGIN TRANSACTION")
         try:
@@ -118,13 +123,13 @@ class RowVersions:
             self._next = before
 
     def query(self, statement: OfRows, by: SnapshotView) -> list[tuple[Any, ...]]:
-        """The rows that a query gives."""
+        """Return the rows of a query."""
         return self._asked(by, statement, 0, lambda: self._seen(statement.tree)).fetchall()
 
     def scanned(self, statement: OfRows, by: SnapshotView) -> list[RowScan]:
-        """What a statement reads."""
+        """Return the reads of a statement."""
         found = []
-        number = 0  # of the statement itself
+        number = 0  # 0 is the statement itself, its subqueries follow
         for scan in table_scans(statement.tree):
             name = self._known(scan.table, statement)
             condition = scan.condition.copy() if scan.condition is not None else exp.true()
@@ -144,8 +149,10 @@ class RowVersions:
         return found
 
     def matches(self, scan: RowScan, rows: Iterable[int]) -> dict[tuple[int, int], bool]:
-        """Of the versions of rows, by row and maker the last, whether the condition holds; those
-        that nobody else ever saw left out.
+        """Return whether the condition of a read holds of the versions of rows, by row and writer.
+
+        The last version of each row and writer counts; versions that no other transaction ever saw
+        are left out.
         """
         among = ", ".join(map(str, rows))
         if not among:
@@ -157,8 +164,12 @@ class RowVersions:
         return {(row, by): holds for row, by, holds in found.fetchall()}
 
     def change(self, statement: OfRows, by: SnapshotView) -> None:
-        """Carry out INSERT, UPDATE or DELETE; RecordingError for what PostgreSQL would not have let
-        it do.
+        """Execute INSERT, UPDATE or DELETE.
+
+        Raises
+        ------
+        RecordingError
+            If PostgreSQL would have refused it.
         """
         match statement.tree:
             case exp.Insert() as tree:
@@ -167,7 +178,7 @@ class RowVersions:
                 self._replace(tree, statement, by)
 
     def abort(self, number: int) -> None:
-        """Take back what a transaction has done."""
+        """Undo the writes of a transaction."""
         for name in self._tables:
             new = f"_by = {number} AND _gone IS NULL"
             self._run(f'UPDATE "{name}" SET _gone = -_by WHERE {new}')
@@ -176,9 +187,7 @@ class RowVersions:
             )
 
     def digest(self, name: str, by: SnapshotView) -> tuple[int, int]:
-        """How many rows a table has, and a number that is the same for the same rows in any
-        order.
-        """
+        """Return the number of rows of a table, and a hash that does not depend on their order."""
 
         def made() -> exp.Expr:
             seen = self._visible(name).subquery("seen")
@@ -189,7 +198,7 @@ class RowVersions:
 
     @property
     def tables(self) -> tuple[str, ...]:
-        """The names of the tables."""
+        """Names of the tables."""
         return tuple(self._tables)
 
     def _insert(self, tree: exp.Insert, statement: OfRows, by: SnapshotView) -> None:
@@ -272,7 +281,7 @@ class RowVersions:
         return exp.select(*chosen).from_(exp.to_table(f'"{name}"')).where(there)
 
     def _seen(self, tree: exp.Expr) -> exp.Expr:
-        """A query in which each table is what is seen of it."""
+        """Return a query in which each table is replaced by its visible rows."""
         made = tree.copy()
         for table in list(made.find_all(exp.Table)):
             if isinstance(table.this, exp.Identifier) and table.name.lower() in self._tables:
@@ -288,7 +297,7 @@ class RowVersions:
         make: Callable[[], exp.Expr],
         into: str = "",
     ) -> duckdb.DuckDBPyConnection:
-        """The answer to SQL that is made once, as a transaction sees the tables."""
+        """Return the result of SQL that is built once, as a transaction sees the tables."""
         if (of, number) not in self._texts:
             self._texts[of, number] = make().sql("duckdb")
         makers = sorted({0, by.number, *by.committed})

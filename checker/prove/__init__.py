@@ -1,1 +1,1 @@
-"""Proofs for any number of transactions."""
+"""Proofs of claims for any number of transactions."""

@@ -1,29 +1,30 @@
-"""The arguments: which lemmas make a proof that a spec admits nothing which another one forbids.
+"""Proof arguments: the lemmas by which a spec admits nothing that another one forbids.
 
-The specs enter as their texts, by ``Formulas``; what is written here is for any two of them. A
-lemma is a formula that a solver proves from what the first spec demands and the premises on tables;
-what then follows of it by induction stands beside it, and later lemmas may use it.
+The specs enter as their texts (``Formulas``), and the lemmas are for any two specs. A lemma is a
+formula that a solver proves from the demands of the first spec and the premises on tables. Its
+consequence by induction is stated beside it, and later lemmas may use it.
 
-**By steps** (docs/semantics.md, Theorems 5 to 7). Each ``acyclic r`` of the second spec: every pair
-of r goes up in the order of the log. Or every second does: who is led back by r, is led on, by any
-second step, past where it came from. Then a cycle, walked by single steps where they go up and by
-double steps where not, would go up for ever, and it is finite. (Two steps back in a row, and one
-back to oneself, cannot be: the second step must end above.) With at most n transactions there is
-another way: no n of them make a cycle.
+**By steps** (docs/semantics.md, Theorems 5 to 7), for each ``acyclic r`` of the second spec. Every
+edge of r follows the order of the log. Or, where an edge i -> j does not, each edge j -> k leads to
+a k after i. A cycle, followed by single edges where they ascend and by double edges elsewhere,
+would then ascend forever, but it is finite. (Two consecutive edges back, and an edge from a
+transaction to itself, are impossible: the second edge must end above.) With at most n transactions
+there is an alternative: no n of them form a cycle.
 
 For Corollary 6b this covers a case that the proof of Theorem 6 on paper leaves out. It says that
-every step back from a transaction A leads to a blind append I; a later X that takes I's row out
-again is also behind a step back from A. But then A, I and X are the triple already that the
-protocol forbids.
+every edge back from a transaction A leads to a blind append I; a later X that removes I's row is
+also the end of an edge back from A. But then A, I and X are already the triple that the protocol
+forbids.
 
 **First committer wins** (Theorem 4). The first spec has an acyclic axiom, which gives an order. Two
-writers of one row stand in it as in the log: by induction on how many write the row in between. So
-who writes a row that another one wrote unseen would stand before that one, of which it missed the
-write, and behind it: it cannot be. Then by steps.
+writers of one row have the same order there as in the log, by induction on the number of writers of
+the row in between. A transaction that writes a row without having seen another one's write of it
+would both precede that one, whose write it missed, and follow it, which is impossible. The rest is
+by steps.
 
-**Readers pin the log** (Theorem 2). If every version is read, the order of the first spec has a
-writer before the next: the one's version is read by a reader who misses the other's. By induction
-on the number of versions in between it has the whole log; so it serves the second spec, too.
+**Readers pin the log** (Theorem 2). If every version is read, the order of the first spec has each
+writer before the next one: a reader of the first one's version misses the next one's. By induction
+on the number of versions in between, it contains the whole log, and so serves the second spec, too.
 """
 
 from __future__ import annotations
@@ -66,8 +67,10 @@ WRITTEN = frozenset({"something-written"})
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """Whether ``a`` admits nothing that ``b`` forbids: with any number of transactions, or at most
-    so many; in all histories, or in those of which every version is read.
+    """Claim that ``a`` admits nothing that ``b`` forbids.
+
+    It is about any number of transactions, or at most `transactions`; about all histories, or with
+    `every_version_read` those in which every version is read.
     """
 
     a: Spec
@@ -77,12 +80,12 @@ class Question:
 
     @property
     def premises(self) -> tuple[Premise, ...]:
-        """What may be assumed."""
+        """Premises that may be assumed."""
         return PREMISES + (EVERY_VERSION_READ if self.every_version_read else ())
 
 
 class Theory:
-    """A question in a domain: the tables, what the first spec says, the relations of the second."""
+    """Claim in a domain: tables, demands of the first spec, relations of the second."""
 
     def __init__(self, question: Question, domain: Domain) -> None:
         self.tables = TableVocabulary(domain)
@@ -93,11 +96,11 @@ class Theory:
         self.sets = [name for name in SETS if name in names and name != "Writer"]
 
     def relation(self, axiom: Axiom) -> RelationFormula:
-        """What an axiom of the second spec is about."""
+        """Return the relation of an axiom of the second spec."""
         return self._fold.relation(axiom.expr)
 
     def order(self, name: str) -> RelationFormula:
-        """An order that there is: that of the log, or one by an axiom of the first spec."""
+        """Return an order by name: that of the log, or one by an axiom of the first spec."""
         return self.formulas.orders[name]
 
 
@@ -106,24 +109,30 @@ FormulaClaim = Callable[[Theory], Z3Expr]
 
 @dataclass(frozen=True, slots=True)
 class Lemma:
-    """A claim to be proved."""
+    """Claim to be proved."""
 
     name: str
-    """What later lemmas call it."""
+    """Name by which later lemmas refer to it."""
     words: str
-    """What it says."""
+    """Statement as text."""
     tools: frozenset[str]
-    """The premises and lemmas that it may use."""
+    """Names of the premises that it may use."""
     claim: FormulaClaim
-    """What it says, as a formula."""
+    """Statement as a formula."""
     hence: FormulaClaim | None = None
-    """What later lemmas may use of it where that is not the claim but what follows by induction."""
+    """Consequence by induction that later lemmas may use; None if they may use none."""
     helps: bool = False
-    """It may fail."""
+    """True if the argument may succeed without it."""
 
 
 def arguments(question: Question) -> list[list[Lemma]]:
-    """The lemmas of a proof, in order; of each list one is enough, and the last claims least."""
+    """Return the lemmas of a proof in order.
+
+    Returns
+    -------
+    list of list of Lemma
+        One lemma of each inner list suffices; the last claims least.
+    """
     orders = [axiom.name for axiom in question.a.axioms if axiom.test == "acyclic"]
     if not orders:
         first = [_as_defined(), _as_read(), _saw_what_it_wrote()]

@@ -1,29 +1,25 @@
-"""Formula semantics of specs, and the vocabulary of tables, for any number of transactions.
+"""Semantics of specs as first-order formulas, for any number of transactions over tables.
 
-The third reading of specs: relations as formulas over any number of transactions.
+A relation is a function from two terms to a formula, a set a function from one term. The demands of
+a spec become facts. ``acyclic r`` is not expressible in first-order logic; of it is used that some
+strict order contains r. Nor is ``r+``: it is some transitive relation that contains r and that lies
+in every known strict order in which r lies. What holds of all such relations holds of r+.
 
-A relation is a function from two terms to a formula, a set one from a term. What a spec demands of
-a history becomes facts: ``acyclic r`` cannot be said in first order, but implies that there is a
-strict order that contains r, and that is all that is used of it. Nor can ``r+``: it is some
-transitive relation that contains r, and that lies in every strict order in which r lies. What holds
-of all such relations holds of r+.
+The vocabulary of tables follows the definitions of ``checker.execution.frame`` and
+``checker.delta.frame``. Its primitives are:
 
-Histories over tables as formulas: what is primitive, and the relations of frames defined from it.
+* the version that a transaction became, and the one that it read;
+* the rows that it wrote, and whether it created them;
+* whether a row, as it is in a version, matches a predicate by which a transaction read;
+* the row that stands for the definition of the table, its columns and constraints;
+* the files that hold a row in a version, and those that a transaction recorded as read or removed.
 
-The definitions are those of ``checker.execution.frame`` and ``checker.delta.frame``, for any number
-of transactions. Primitive are the version that a transaction became and the one that it read; which
-rows it wrote, and whether that created the row; whether a row, as it stands in a version, matches a
-predicate that a transaction read by; which row is none, but stands for the definition of the table,
-its columns and constraints; which file holds a row in a version, which files a transaction recorded
-as read, which it removed. A name that is not defined here (``adds-meets-reads``, ``Blind``, one of
-tomorrow) is primitive, too: what is known of it are the premises.
+A name that is not defined here (such as ``adds-meets-reads`` or ``Blind``) is primitive, too, and
+known only by the premises.
 
-What the quantifiers of a formula range over: everything, or a few things of each sort.
-
-A formula is written once and read in two domains. In ``UnboundedDomain`` a solver that finds its
-negation unsatisfiable has proved it for any number of transactions. In ``BoundedDomain`` the
-quantifiers are spelt out, so that a model of its negation, a counterexample, is found in no time if
-there is a small one. Z3 has no types: its terms are ``Any`` here.
+A formula is written once and used in two domains. In ``UnboundedDomain`` an unsatisfiable negation
+proves it for any number of transactions. In ``BoundedDomain`` quantifiers are expanded, so that a
+small counterexample is found fast. Z3 has no type annotations: its terms are ``Any`` here.
 """
 
 from __future__ import annotations
@@ -67,10 +63,9 @@ VERSION = "Version"
 
 
 class Domain(Protocol):
-    """Sorts, and quantifiers over them; ``facts`` are what makes the domain what it is.
+    """Sorts with quantifiers over them; ``facts`` are the axioms of the domain.
 
-    Each has a context of the solver for itself, so that what it answers does not depend on what was
-    asked before.
+    Each domain has its own solver context, so that answers do not depend on earlier questions.
     """
 
     @property
@@ -83,15 +78,19 @@ class Domain(Protocol):
 
 
 def sort(name: str, context: Z3Expr) -> Z3Expr:
-    """The sort as Z3 has it: versions are integers, of the others nothing is known."""
+    """Return the Z3 sort: integers for versions, uninterpreted otherwise."""
     import z3
 
     return z3.IntSort(context) if name == VERSION else z3.DeclareSort(name, context)
 
 
 class UnboundedDomain:
-    """Any number of transactions, rows, files, predicates and versions; ``transactions``: at most
-    so many of these, and then what is said of all is spelt out.
+    """Domain of any number of transactions, rows, files, predicates and versions.
+
+    Parameters
+    ----------
+    transactions : int, optional
+        Bound on the number of transactions; quantifiers over them are then expanded.
     """
 
     facts: tuple[Z3Expr, ...] = ()
@@ -116,8 +115,9 @@ class UnboundedDomain:
     def _bind(
         self, spelt: Z3Expr, quantified: Z3Expr, sorts: Sequence[str], claim: Callable[..., Z3Expr]
     ) -> Z3Expr:
-        """One quantifier for all that is not spelt out; the choices of what is spelt out around
-        it.
+        """Return one quantifier over the sorts that are not expanded.
+
+        The expansion over the other sorts is inside it.
         """
         bound = {
             k: self._name(name)
@@ -138,8 +138,9 @@ class UnboundedDomain:
 
 
 class BoundedDomain:
-    """So many transactions, rows and files, one predicate, and the versions from 0 to as many as
-    there are transactions.
+    """Domain of fixed numbers of transactions, rows and files, and one predicate.
+
+    Versions range from 0 to the number of transactions.
     """
 
     def __init__(self, transactions: int, rows: int, files: int) -> None:
@@ -157,7 +158,7 @@ class BoundedDomain:
 
     @property
     def transactions(self) -> list[Z3Expr]:
-        """The transactions."""
+        """Terms of the transactions."""
         return self._members[TRANSACTION]
 
     def forall(self, sorts: Sequence[str], claim: Callable[..., Z3Expr]) -> Z3Expr:
@@ -181,7 +182,7 @@ T = TRANSACTION
 def inclusion_formula(
     tables: TableVocabulary, inner: RelationFormula, outer: RelationFormula
 ) -> Z3Expr:
-    """The formula that one relation lies in the other."""
+    """Return the formula that one relation lies in another."""
     return tables.domain.forall((T, T), lambda i, j: tables.z3.Implies(inner(i, j), outer(i, j)))
 
 
@@ -192,10 +193,14 @@ def _transitive(tables: TableVocabulary, r: RelationFormula) -> Z3Expr:
 
 
 class Formulas:
-    """The algebra over formulas.
+    """Relational algebra over formulas.
 
-    ``orders`` are the strict orders that there are, by name: the log's, and those that ``demands``
-    finds. ``facts`` are what is known of closures and orders.
+    Attributes
+    ----------
+    orders : dict of str to RelationFormula
+        Known strict orders by name: that of the log, and those of acyclic axioms.
+    facts : list
+        Formulas about closures and orders.
     """
 
     def __init__(self, tables: TableVocabulary) -> None:
@@ -208,9 +213,7 @@ class Formulas:
         return self.tables.position(i) < self.tables.position(j)
 
     def order(self, name: str, inside: Iterable[RelationFormula]) -> None:
-        """A strict order with these relations inside: what it means that together they are
-        acyclic.
-        """
+        """Add a strict order that contains these relations, as their being acyclic implies."""
         z3 = self.tables.z3
         before = self._fresh(f"before by {name}")
         irreflexive = self.tables.domain.forall((T,), lambda i: z3.Not(before(i, i)))
@@ -288,7 +291,7 @@ class Formulas:
 
 
 class _IdentityFormula:
-    """``[S]``, kept apart so that composing with it needs no third transaction."""
+    """Identity on a set, ``[S]``; composition with it needs no intermediate transaction."""
 
     def __init__(self, on: SetFormula) -> None:
         self.on = on
@@ -300,9 +303,10 @@ class _IdentityFormula:
 
 
 def spec_formula(formulas: Formulas, spec: Spec) -> list[Z3Expr]:
-    """What a spec says of a history that it admits; its orders are added to ``formulas.orders``.
+    """Return the demands of a spec on a history that it admits.
 
-    A transaction that it shows as a no-op is not recorded, and so no writer.
+    Its orders are added to ``formulas.orders``. A transaction that it labels as a no-op is not
+    recorded, and therefore no writer.
     """
     tables, fold = formulas.tables, Fold(formulas, spec.definitions)
     z3, domain = tables.z3, tables.domain
@@ -324,8 +328,9 @@ def spec_formula(formulas: Formulas, spec: Spec) -> list[Z3Expr]:
 
 
 def _parts(expr: CatExpr, definitions: Mapping[str, CatExpr]) -> list[CatExpr]:
-    """Relations whose union is the expression: what is said of each is easier to use than of
-    all.
+    """Return relations whose union is the expression.
+
+    Separate statements about each are easier for the solver than one about all.
     """
     match expr:
         case Binary("|", left, right):
@@ -352,7 +357,7 @@ def _apart(z3: Z3Expr, a: SetFormula, b: SetFormula) -> SetFormula:
 
 
 class TableVocabulary:
-    """The vocabulary of tables over a domain."""
+    """Vocabulary of tables over a domain."""
 
     def __init__(self, domain: Domain) -> None:
         import z3
@@ -387,9 +392,7 @@ class TableVocabulary:
 
     @property
     def facts(self) -> list[Z3Expr]:
-        """What first and last writers of a row are, and a read of all; and what versions there
-        are.
-        """
+        """Definitions of first and last writers and of reads of everything; bounds of versions."""
         return [
             self.domain.forall((TRANSACTION, PREDICATE, ROW, VERSION), self._sees_all),
             self.domain.forall((TRANSACTION, ROW, VERSION), self._first),
@@ -400,23 +403,23 @@ class TableVocabulary:
         ]
 
     def reads_all(self, r: Z3Expr, p: Z3Expr, i: Z3Expr) -> Z3Expr:
-        """The transaction r only reads: the whole version that i became, by the predicate p."""
+        """Return the formula that r only reads, by p, all of the version that i became."""
         z3 = self.z3
         return z3.And(z3.Not(self.writer(r)), self.read(r) == self.version(i), self.sees_all(r, p))
 
     def _sees_all(self, r: Z3Expr, p: Z3Expr, x: Z3Expr, n: Z3Expr) -> Z3Expr:
-        """What a predicate that all rows match says of one."""
+        """Return the definition of a predicate that matches all rows, for one row."""
         alike = self.matches(r, p, x, n) == self.there(x, n)
         return self.z3.Implies(self.sees_all(r, p), alike)
 
     def _first(self, k: Z3Expr, x: Z3Expr, n: Z3Expr) -> Z3Expr:
-        """The first writer of a row after a version."""
+        """Return the definition of the first writer of a row after a version."""
         z3, v = self.z3, self.version
         none = self._nobody(x, lambda m: z3.And(n < v(m), v(m) < v(k)))
         return self.first(k, x, n) == z3.And(self.writes(k, x), n < v(k), none)
 
     def _last(self, k: Z3Expr, x: Z3Expr, n: Z3Expr) -> Z3Expr:
-        """The last writer of a row up to a version."""
+        """Return the definition of the last writer of a row up to a version."""
         z3, v = self.z3, self.version
         none = self._nobody(x, lambda m: z3.And(v(k) < v(m), v(m) <= n))
         return self.last(k, x, n) == z3.And(self.writes(k, x), v(k) <= n, none)
@@ -428,7 +431,7 @@ class TableVocabulary:
         )
 
     def _halfway(self, _i: Z3Expr, _j: Z3Expr) -> Z3Expr:
-        """A version holds what its commit left."""
+        """Return false: a version holds only final writes of its commit."""
         return self.z3.BoolVal(False, self.domain.context)
 
     def _function(self, name: str, *sorts: str, of: str = "") -> Any:
@@ -437,7 +440,7 @@ class TableVocabulary:
         return self.z3.Function(name, *(sort(s, context) for s in sorts), result)
 
     def relation(self, name: str) -> Callable[[Z3Expr, Z3Expr], Z3Expr]:
-        """A base relation, as a function of two transactions."""
+        """Return a base relation as a function of two transactions."""
         define = self._defined.get(name) or self._function(name, TRANSACTION, TRANSACTION)
 
         def pair(i: Z3Expr, j: Z3Expr) -> Z3Expr:
@@ -449,32 +452,30 @@ class TableVocabulary:
         return pair
 
     def members(self, name: str) -> Callable[[Z3Expr], Z3Expr]:
-        """A base set, as a function of a transaction."""
+        """Return a base set as a function of a transaction."""
         base: Callable[[Z3Expr], Z3Expr] = self._function(name, TRANSACTION)
         return base
 
     def writer(self, i: Z3Expr) -> Z3Expr:
-        """The transaction wrote, and so has a version."""
+        """Return the formula that the transaction wrote, and therefore has a version."""
         return self.members("Writer")(i)
 
     def writes(self, i: Z3Expr, x: Z3Expr) -> Z3Expr:
-        """The transaction created, changed or deleted the row."""
+        """Return the formula that the transaction created, changed or deleted the row."""
         return self.z3.And(self.writer(i), self._wrote(i, x))
 
     def creates(self, i: Z3Expr, x: Z3Expr) -> Z3Expr:
-        """The transaction created the row."""
+        """Return the formula that the transaction created the row."""
         return self.z3.And(self.writes(i, x), self.created(i, x))
 
     def changed(self, i: Z3Expr, j: Z3Expr, p: Z3Expr, x: Z3Expr) -> Z3Expr:
-        """The write of i changed whether the row matches the predicate of j."""
+        """Return the formula that i's write changed whether the row matches j's predicate."""
         before = self.matches(j, p, x, self.version(i) - 1)
         after = self.matches(j, p, x, self.version(i))
         return self.z3.And(self.writes(i, x), before != after)
 
     def position(self, i: Z3Expr) -> Z3Expr:
-        """Where a transaction stands in the order of the log: one that only reads, behind the
-        version that it read.
-        """
+        """Return the position in log order; a reader follows the version that it read."""
         return self.z3.If(self.writer(i), 2 * self.version(i), 2 * self.read(i) + 1)
 
     def _log(self, i: Z3Expr, j: Z3Expr) -> Z3Expr:

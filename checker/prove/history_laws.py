@@ -1,19 +1,18 @@
-r"""What holds in the frame of every history, whatever a level says of it: the laws that proofs on
-histories use.
+"""Laws of histories: facts about every dependency graph, independent of levels, for use in proofs.
 
-A law is a rule over frames whose nodes are all operations (``checker.judge.read_nodes``): where
-some nodes are related so, some of them are related so, too. Relations are in the language of specs.
-So the tests judge each law on the catalogue's histories, on random ones and on every small one; and
-a solver takes it as a formula (``checker.prove.history_proof``).
+A law is an implication over graphs whose nodes are all operations (``checker.judge.read_nodes``):
+if some nodes are related in a way, one of several other relations holds between them. Relations are
+written in the language of specs. The tests check each law on the catalogue's histories, on random
+ones and on every small one; a solver uses it as a formula (``checker.prove.history_proof``).
 
-``same`` is the identity. ``Op`` are the operations, and all else are transactions, T0 among them. A
-read is served if it is at the end of ``rf``: it is of a transaction that committed, and took its
+``same`` is the identity. ``Op`` are the operations; all other nodes are transactions, T0 among
+them. A read is served if it is the target of ``rf``: its transaction committed, and it took its
 value from another one.
 
-Of versions a law says this. A read took its value from a transaction s. Another one, u, that wrote
-the object did so before, and then ww leads from u to s; or later, and then the reader t misses the
-next version, or one after it that changes what matches, and from that ww leads to u; unless t has
-put its own version in between.
+The law on versions is as follows. A read of transaction t took its value from s, and another
+transaction u wrote the object. Either u wrote earlier, and ww leads from u to s. Or u wrote later;
+then t misses the next version, or a later one that changes the matches, and ww leads from that one
+to u, unless t has put its own version in between.
 """
 
 from __future__ import annotations
@@ -37,37 +36,37 @@ let Tx = ~Op
 let missed = rw ; ww*
 let Done = Tx \ Aborted
 """
-"""What laws have in common."""
+"""Definitions shared by the laws."""
 
 Related = tuple[str, str, str]
-"""A node, a relation, and a node that it leads to."""
+"""Node, relation, and a node to which it leads."""
 
 
 @dataclass(frozen=True)
 class Law:
-    """What holds in every frame of a history."""
+    """Implication that holds in the dependency graph of every history."""
 
     sentence: str
-    """What it says."""
+    """Statement as text."""
     given: tuple[Related, ...]
-    """If these nodes are related so,"""
+    """Conditions: these nodes are related in this way."""
     then: tuple[Related, ...] = ()
-    """one of these holds; if there is none, it cannot be."""
+    """Conclusion: one of these holds; if empty, the conditions are contradictory."""
 
     @cached_property
     def nodes(self) -> tuple[str, ...]:
-        """The nodes that it speaks of."""
+        """Names of the nodes."""
         return tuple(dict.fromkeys(x for i, _, j in (*self.given, *self.then) for x in (i, j)))
 
     @property
     def relations(self) -> tuple[CatExpr, ...]:
-        """The relations that it speaks of, without definitions."""
+        """Relations that occur in it, with definitions unfolded."""
         return tuple(relation(text) for _, text, _ in (*self.given, *self.then))
 
 
 @cache
 def relation(text: str) -> CatExpr:
-    """What stands in the middle, without definitions."""
+    """Return the relation that a text denotes, with definitions unfolded."""
     spec = read(f'"Law" {WORDS} empty {text} as law', "law")
     return unfold(spec.axioms[0].expr, spec.definitions)
 
@@ -268,4 +267,4 @@ TIMED = (
         (("o", "time", "t"), ("t", "time", "o")),
     ),
 )
-"""Where it is known what was when."""
+"""Laws of histories in which times are known."""

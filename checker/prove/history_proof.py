@@ -1,31 +1,28 @@
-r"""Proofs of inclusions by the laws of histories.
+r"""Proofs of implications between levels from the laws of histories, for histories of any size.
 
-What is known of a history that a level admits: laws, what the level demands, and lemmas.
+What follows from the texts of two levels alone is decided elsewhere
+(``checker.prove.structural_implication``) and is less. For example, that the rival of a read came
+before its source or is missed by the reader is not a matter of form, but a law
+(``checker.prove.history_laws``). From the laws, and the demands of the first level on a dependency
+graph, a solver derives the demands of the second.
 
-``acyclic r`` is: there is a total order of all nodes that contains r. Where the level supposes an
-order ``co`` and what is acyclic contains it, r goes along with it between those that committed, for
-it is total. Lemmas are tried, and kept where a solver derives them: that a closure lies in what is
-transitive and has its steps; that what is said of who misses a version is so of who misses a later
-one.
+The first level contributes these facts. ``acyclic r`` means that there is a total order of all
+nodes that contains r. If the level assumes an order ``co``, and the acyclic relation contains it, r
+agrees with ``co`` on committed transactions, since ``co`` is total. Lemmas are tried, and kept if
+the solver derives them: a closure lies in a transitive relation that contains its steps; a
+statement about transactions that miss a version also holds of those that miss a later one.
 
-What one level implies of another in every history, however large: from their texts, and what
-histories are.
+The second level's demands follow in these ways:
 
-The texts alone say less (``checker.prove.structural_implication``): that the rival of a read came
-before its source or is missed by the reader, for example, is no matter of form. That is a law
-(``checker.prove.history_laws``). From the laws, and what the first level demands of a frame
-(``checker.prove.history_proof``), a solver derives what the second one demands.
+- ``acyclic r`` follows if r lies within a known order; or if it is transitive and irreflexive.
+- An order that the second level assumes is one of these, on committed transactions, or the first
+  level's own. The part of it that is visible to each transaction is the least that the axioms
+  ``empty r \ vis`` require, and all that precedes that.
+- The version order is the same for both levels: a history that the first admits under some version
+  order is judged by the second under the same one. If the second derives it from its commit order,
+  it demands that the two agree.
 
-- ``acyclic r`` follows if r lies within an order that there is; or if it is transitive, and leads
-  nobody back.
-- An order that the second level supposes is one of these, of those that committed; or the first
-  one's own. What each transaction sees of it is the least that the axioms ``empty r \ vis`` ask,
-  and all that comes before that.
-- The version order is the same for both: what the first level admits it admits under some order,
-  and of that one the second is asked. If the second takes it from its commit order, it demands that
-  the two agree.
-
-What is not derived may be so all the same.
+The method is incomplete: an implication that is not derived may hold.
 """
 
 from __future__ import annotations
@@ -72,16 +69,17 @@ __all__ = [
 ]
 
 CORE = 1_500_000
-"""And on which facts a question takes; if that does not suffice, it has all."""
+"""Solver units spent to find the facts that a question uses; if they do not suffice, it keeps all.
+"""
 BRIEF = (60_000, 0)
-"""So many units of the solver's work are spent on a lemma, with so much chance."""
+"""Solver units spent on a lemma, and the random seed."""
 OF_VERSIONS = frozenset({"so", "wr", "ww", "rw", "rf", "in", "rival"})
-"""What speaks of rivals and versions, whatever a level looks at."""
+"""Names of relations on rivals and versions, relevant to every level."""
 ALL = Bracket(Binary("|", INITIAL, Unary("~", INITIAL)))
 
 
 class TheoryOfLaws:
-    """What is known of any history that ``a`` admits, to be asked what ``b`` demands."""
+    """Facts about the histories that ``a`` admits, from which demands of ``b`` are derived."""
 
     def __init__(self, a: Spec, b: Spec, budget: Budget) -> None:
         self.a, self.budget = a, budget
@@ -120,11 +118,11 @@ class TheoryOfLaws:
                 )
 
     def none(self, words: str, expr: CatExpr) -> None:
-        """That a relation relates nothing."""
+        """Add the fact that a relation is empty."""
         self.facts.append(Sentence.none(words, expr))
 
     def nodes(self) -> None:
-        """What there is."""
+        """Add facts about the nodes."""
         one = Binary("\\", compose(Bracket(INITIAL), EVERY, Bracket(INITIAL)), SAME)
         self.none("there is one initial transaction", one)
         served, external = Name("Served"), Name("External")
@@ -135,7 +133,7 @@ class TheoryOfLaws:
         self.none("what is served is from outside", Bracket(Binary("\\", served, external)))
 
     def supposed(self) -> None:
-        """The level's own orders."""
+        """Add facts about the orders that the level itself assumes."""
         co, vis = Name("co"), Name("vis")
         among = Bracket(COMMITTED)
         self.order("co", co, among)
@@ -150,7 +148,7 @@ class TheoryOfLaws:
             self.none("everybody sees the initial transaction", seen)
 
     def demand(self, axiom: Axiom, expr: CatExpr) -> None:
-        """What an axiom of the level says."""
+        """Add the demand of an axiom of the level."""
         words = f"{axiom.name} of {self.a.name}"
         co, among = Name("co"), Bracket(COMMITTED)
         if axiom.test == "acyclic" and co in union_branches(expr):
@@ -163,7 +161,7 @@ class TheoryOfLaws:
             self.none(words, expr if axiom.test == "empty" else Binary("&", expr, SAME))
 
     def order(self, name: str, order: CatExpr, of: CatExpr) -> None:
-        """A total order of some nodes."""
+        """Add a total order of some nodes."""
         self.none(f"{name} leads nobody back", Binary("&", order, SAME))
         self.none(f"{name} goes on", Binary("\\", compose(order, order), order))
         either = compose(order, Unary("^-1", order), SAME, op="|")
@@ -171,8 +169,9 @@ class TheoryOfLaws:
         self.orders[name] = order
 
     def total(self, name: str, inside: CatExpr, words: str) -> None:
-        """A total order of all nodes, in which an acyclic relation lies. Where that says nothing of
-        the initial transaction, it comes first.
+        """Add a total order of all nodes that contains an acyclic relation.
+
+        If transactions are the only nodes, the initial transaction comes first in it.
         """
         order = Name(name)
         self.order(name, order, ALL)
@@ -182,15 +181,16 @@ class TheoryOfLaws:
             self.none(f"{name} begins with the initial transaction", first)
 
     def never_back(self, expr: CatExpr) -> None:
-        """An order for each closure in what is irreflexive, if that leads nobody back."""
+        """Add an order for each irreflexive closure in an irreflexive relation."""
         for closure in Closures([expr]).closures:
             words = f"{closure} leads nobody back"
             if self.lemma(Binary("&", closure, SAME), words, Binary("&", closure, SAME)):
                 self.total(f"the order of closure {len(self.orders) + 1}", closure.operand, words)
 
     def least(self, closure: Unary, other: CatExpr) -> None:
-        """A closure lies in what is transitive and has its steps; or lies in it but for what leads
-        from T0.
+        """Try the lemma that a closure lies in a relation with its steps.
+
+        If that fails, try the lemma for all but the pairs that start at the initial transaction.
         """
         words = f"the steps of {closure} are in {other}"
         then = Binary("\\", closure, other)
@@ -204,7 +204,7 @@ class TheoryOfLaws:
                 self.lemma(Binary("\\", closure.operand, more), words, then, goes_on)
 
     def missing_later(self, axiom: Axiom, expr: CatExpr) -> None:
-        """What is said of who misses a version, said of who misses a later one, if that follows."""
+        """Try to extend a statement on missed versions to later ones."""
         order = self.orders.get(f"the order of {axiom.name}")
         for case in union_branches(expr):
             later = replace_orders(case, {"rw": MISSED})
@@ -219,7 +219,7 @@ class TheoryOfLaws:
     def lemma(
         self, goal: CatExpr, words: str, then: CatExpr, before: Sequence[Refutation] = ()
     ) -> bool:
-        """What follows of a claim, if that can be derived."""
+        """Add a consequence of a claim, if the claim can be derived; return whether it was."""
         found = self.refuted(goal, BRIEF, words, lemma=True)
         if found is not None:
             self.lemmas += (*before, *found)
@@ -229,7 +229,7 @@ class TheoryOfLaws:
     def refuted(
         self, goal: CatExpr, trial: tuple[int, int], words: str, *, lemma: bool = False
     ) -> list[Refutation] | None:
-        """The questions whether the goal relates something, case by case, if none has an answer."""
+        """Return the refuted questions whether the goal is nonempty, case by case, or None."""
         steps: list[Refutation] = []
         for case in union_branches(goal):
             asked = self.excluded(case, trial, lemma=lemma)
@@ -239,8 +239,9 @@ class TheoryOfLaws:
         return steps
 
     def excluded(self, case: CatExpr, trial: tuple[int, int], *, lemma: bool) -> _Excluded | None:
-        """The question whether a relation relates something where all that is known holds, if it
-        has no answer: asked with what speaks of the names at hand first, then with more.
+        """Return the question whether a relation can be nonempty given the facts, if it is refuted.
+
+        Facts about the relevant names are tried first, then more of them.
         """
         if (case, len(self.facts)) in self.known:
             return self.known[case, len(self.facts)]
@@ -254,8 +255,10 @@ class TheoryOfLaws:
         return None
 
     def choices(self, *, lemma: bool) -> list[list[Sentence]]:
-        """What is known that speaks of the names at hand; also of versions; also how closures begin
-        and end; and all.
+        """Return the sets of facts to try, in order.
+
+        They are facts about relevant names; also about versions; also about the first and last
+        steps of closures; all facts.
         """
         near = self.near | {one.name for one in self.orders.values() if isinstance(one, Name)}
         every = frozenset(name for fact in self.facts for name in fact.names)
@@ -274,13 +277,13 @@ class TheoryOfLaws:
 
 
 class _Excluded:
-    """A question that has no answer: the facts, and what is denied."""
+    """Refuted question: the facts, and the denied claim."""
 
     def __init__(self, known: list[Sentence], denied: Sentence) -> None:
         self.known, self.denied = known, denied
 
     def __call__(self) -> tuple[str]:
-        """Its text, with the facts that it takes."""
+        """Return its text with the facts that it needs."""
         import z3
 
         solver = _solver(CORE)
@@ -304,20 +307,21 @@ def _solver(units: int = 0, chance: int = 0) -> Any:
 
 
 def axiom_sentence(spec: Spec, axiom: Axiom) -> CatExpr:
-    """What an axiom is about, in frames whose nodes are all operations."""
+    """Return the relation of an axiom, in graphs whose nodes are all operations."""
     return restrict(unfold(axiom.expr, spec.definitions), node_kind(spec))
 
 
 def initial_transaction_law() -> CatExpr:
-    """From the initial transaction to all others that committed."""
+    """Return the relation from the initial transaction to all other committed ones."""
     return compose(Bracket(INITIAL), EVERY, Bracket(Binary("\\", COMMITTED, INITIAL)))
 
 
 TRIALS = tuple(
     (units, chance) for units, few in ((200_000, 8), (800_000, 4)) for chance in range(few)
 )
-"""So many units of the solver's work are spent on a question, with so much chance: what it derives,
-it derives soon on one of several ways, and seldom late.
+"""Solver units and random seeds of the attempts at a question.
+
+A derivation is usually found early with one of several seeds, and seldom late.
 """
 SPOKEN = frozenset(
     (
@@ -326,30 +330,36 @@ SPOKEN = frozenset(
         *BINDERS.values(),
     )
 )
-"""What laws speak of."""
+"""Names that the laws speak of."""
 WaysToAxiom = list[tuple[str, list["CatExpr"]]]
-"""WaysToAxiom to an axiom: the order that it goes by, and what relates nothing then."""
+"""Ways to derive an axiom: the order used, and the relations that must be empty."""
 
 
 @dataclass(frozen=True, slots=True)
 class Derivation:
-    """Why a level implies another."""
+    """Derivation of an implication between levels."""
 
     a: str
     b: str
     steps: tuple[Refutation, ...]
-    """The questions that have no answer, lemmas first."""
+    """Refuted questions, lemmas first."""
     order: str = ""
-    """Which order is the one that the second level supposes; empty if it supposes none."""
+    """Order that serves as the second level's assumed order; empty if it assumes none."""
 
     def __str__(self) -> str:
         return "the laws of histories" + (f", with {self.order} as co" if self.order else "")
 
 
 def derive_inclusion(a: Spec, b: Spec, budget: Budget | None = None) -> Derivation | None:
-    """Why ``a`` admits no history that ``b`` forbids; None if that is not derived, also once the
-    budget is spent.
+    """Return a derivation that ``a`` admits no history that ``b`` forbids.
 
+    Returns
+    -------
+    Derivation or None
+        None if it is not derived, or the budget is spent.
+
+    Examples
+    --------
     >>> from isolitmus.specs import level
     >>> print(derive_inclusion(level("serializable"), level("serializable-crooks")))
     the laws of histories, with the order of serial-order as co
@@ -382,7 +392,7 @@ def _derivation(theory: TheoryOfLaws, b: Spec) -> Derivation | None:
 def _way(
     theory: TheoryOfLaws, axiom: str, by: str, goals: Sequence[CatExpr], trial: tuple[int, int]
 ) -> list[Refutation] | None:
-    """What was refuted on one way to an axiom."""
+    """Return the refutations of one way to derive an axiom, or None if it fails."""
     steps: list[Refutation] = []
     for goal in goals:
         found = theory.refuted(goal, trial, f"{axiom} holds{by and f', by {by}'}")
@@ -393,7 +403,7 @@ def _way(
 
 
 def _choices(theory: TheoryOfLaws, b: Spec) -> Iterator[tuple[str, CatExpr | None]]:
-    """The orders that the second level may suppose."""
+    """Yield the candidates for the order that the second level assumes."""
     if "co" not in b.bound:
         yield "", None
     elif "co" in theory.orders:
@@ -406,7 +416,7 @@ def _choices(theory: TheoryOfLaws, b: Spec) -> Iterator[tuple[str, CatExpr | Non
 def _claims(
     theory: TheoryOfLaws, b: Spec, by: str, co: CatExpr | None
 ) -> Iterator[tuple[str, WaysToAxiom]]:
-    """What is to be shown, with ways to it."""
+    """Yield the claims to derive, each with the ways to derive it."""
     asked = [(axiom, axiom_sentence(b, axiom)) for axiom in b.demands]
     supposed: dict[str, CatExpr] = {}
     if co is not None:

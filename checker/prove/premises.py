@@ -1,16 +1,12 @@
-"""Premises of the proofs, and whether they hold of an execution.
+"""Premises of the proofs, and the check whether they hold in an execution.
 
-What links the footprints of commits with what happens to rows: the premises of the proofs.
+The premises connect the footprints of commits with changes of rows. Each is a formula with its
+sentence. A proof lists those that it uses, and fails without any of them. They concern one table,
+whose definition (columns and constraints) counts as a row in no file. Tables that generate identity
+values are outside, since even a blind append reads the next value.
 
-Each is a formula and its sentence. A proof lists those that it needs, and fails without any of
-them. They are said of one table, and of its definition (columns and constraints) as of a row that
-lies in no file. A table that generates identity values is outside: even a blind append reads what
-comes next.
-
-The vocabulary of ``prove.formula_semantics`` read of one execution: whether a premise holds there.
-
-A premise is a formula for a solver. Here the same formula is computed: quantifiers range over what
-there is.
+In an execution the same formula is evaluated directly: quantifiers range over the finite sets that
+occur there.
 """
 
 from __future__ import annotations
@@ -45,20 +41,18 @@ T = TRANSACTION
 
 @dataclass(frozen=True, slots=True)
 class Premise:
-    """What is assumed of all histories over tables."""
+    """Assumption about all histories over tables."""
 
     name: str
-    """What lemmas call it."""
+    """Name by which lemmas refer to it."""
     sentence: str
-    """What it says."""
+    """Statement as text."""
     formula: Callable[[TableVocabulary], Z3Expr]
-    """What it says, to be proved from."""
+    """Statement as a formula."""
     scope: str = ""
-    """Where it says what kind of statements are meant, not what a table is: the words in a
-    theorem's headline.
-    """
+    """Words for a theorem's headline, if it restricts statements and does not define a table."""
     outside: str = ""
-    """And what is wrong with statements that are not meant."""
+    """Reason why other statements are excluded."""
 
 
 def _snapshot(t: TableVocabulary) -> Z3Expr:
@@ -85,7 +79,7 @@ def _committed(t: TableVocabulary) -> Z3Expr:
 
 
 def _tracked(t: TableVocabulary, j: Z3Expr, x: Z3Expr) -> Z3Expr:
-    """It is a row that a writer who read it must have recorded as read."""
+    """Return the formula that a row, if a writer read it, must be recorded as read."""
     return t.z3.And(t.writer(j), t.z3.Not(t.members("Large")(j)), t.z3.Not(t.definition(x)))
 
 
@@ -193,7 +187,7 @@ def _backfills(t: TableVocabulary) -> Z3Expr:
 
 
 def _apart_from_rows(t: TableVocabulary, who: Callable[[Z3Expr], Z3Expr]) -> Z3Expr:
-    """That these writers read no row and write none."""
+    """Return the formula that these writers read and write no row."""
 
     def neither(j: Z3Expr, p: Z3Expr, x: Z3Expr, n: Z3Expr) -> Z3Expr:
         nothing = t.z3.And(t.z3.Not(_matches_row(t, j, p, x, n)), t.z3.Not(t.writes(j, x)))
@@ -362,16 +356,19 @@ EVERY_VERSION_READ = (
         "has a version without a reader",
     ),
 )
-"""What is assumed on top if every version is read."""
+"""Additional premises if every version is read."""
 
 
 def find_violated_premises(done: Execution, premises: Sequence[Premise]) -> tuple[Premise, ...]:
-    """The premises that do not hold in what took effect in an execution on one table.
+    """Return the premises violated by what took effect in an execution on one table.
 
+    Examples
+    --------
     >>> from isolitmus.checker.prove.premises import PREMISES
     >>> from isolitmus.checker.execution.commit_loop import execute
     >>> from isolitmus.specs import litmus
-    >>> [premise.name for premise in find_violated_premises(execute(litmus("set-from-subquery")), PREMISES)]
+    >>> done = execute(litmus("set-from-subquery"))
+    >>> [premise.name for premise in find_violated_premises(done, PREMISES)]
     ['read-files', 'read-predicates']
     """
     tables: Any = _Executed(done)
@@ -383,10 +380,10 @@ def find_violated_premises(done: Execution, premises: Sequence[Premise]) -> tupl
 
 
 class _Logic:
-    """The connectives, of truth values."""
+    """Connectives on truth values, in place of Z3's."""
 
     @staticmethod
-    def And(*parts: bool) -> bool:  # noqa: N802 as Z3 has it
+    def And(*parts: bool) -> bool:  # noqa: N802 named as in Z3
         return all(parts)
 
     @staticmethod
@@ -404,7 +401,7 @@ class _Logic:
 
 @dataclass(frozen=True, slots=True)
 class _Ranges:
-    """Quantifiers over what there is in an execution."""
+    """Quantifiers over the finite sets of an execution."""
 
     members: Mapping[str, Sequence[Any]]
 
@@ -419,8 +416,10 @@ class _Ranges:
 
 
 class _Executed:
-    """The vocabulary of ``prove.formula_semantics``, of one execution: transactions are positions,
-    predicates those of a transaction's reads, rows go by their ids, files by their paths.
+    """Vocabulary of ``prove.formula_semantics`` for one execution.
+
+    Transactions are indices of events, predicates indices of a transaction's reads. Rows are named
+    by their ids, files by their paths.
     """
 
     z3 = _Logic
@@ -450,7 +449,7 @@ class _Executed:
         )
 
     def one_version(self) -> bool:
-        """Whether every transaction reads one version: its formula knows of one only."""
+        """Return whether every transaction reads one version, as the formulas assume."""
         return all(
             e.seen_by(read) == e.read_version for e in self.events for read in e.effect.reads
         )

@@ -1,18 +1,14 @@
-"""The verb ``separate --unbounded``: a proof by lemmas, and its scope.
+"""Proofs that a spec admits nothing that another forbids, for any number of transactions.
 
-The verb behind ``separate --unbounded``: prove the lemmas of an argument, and say what was assumed.
+A solver looks for a counterexample to each lemma of the argument. If none exists, the lemma holds
+for any number of transactions. If the solver gives no answer, it looks for a counterexample with
+few transactions, rows and files, which is decidable. Such a counterexample refutes the lemma, not
+necessarily the claim: whether a history exists is for the search to decide.
 
-A lemma is denied before a solver. That there is no counterexample proves it, for any number of
-transactions. Where the solver cannot say, counterexamples with a few transactions, rows and files
-are looked for, which is decidable; one of these is what is shown of a lemma that fails. It is one
-of the lemma, not of the question: whether there is a history is for the search to say.
-
-What a theorem is about, in words; and which litmus tests of the catalogue are outside of that.
-
-A premise that speaks of statements, that their reads are all tracked, bounds what is proved as much
-as a number of transactions would. So it stands in the headline, and every test that ships is asked.
-One that the first spec admits and the second forbids must be outside of some premise: else the
-proof would be refuted.
+A premise about statements, such as that all their reads are tracked, bounds a proof as a number of
+transactions would. It is therefore stated in the headline, and every litmus test of the catalogue
+is checked. A test that the first spec admits and the second forbids must violate some premise:
+otherwise it would refute the proof.
 """
 
 from __future__ import annotations
@@ -48,17 +44,18 @@ __all__ = ["OutsideTest", "Proof", "ProofStep", "outside_tests", "prove", "scope
 DEPENDENCIES = ("wr", "ww", "rw")
 
 SMALL = ((2, 1, 1), (3, 1, 1), (3, 2, 2), (4, 2, 2))
-"""So many transactions, rows and files a counterexample may have; the smallest is shown."""
+"""Numbers of transactions, rows and files of a counterexample to a lemma, tried in this order."""
 SECONDS = 20.0
 QUICK = 2_000_000
-"""So many units of the solver's work, on one machine about two seconds, are spent before a
-counterexample is looked for; a lemma that holds takes fewer. (Units, unlike seconds, count the same
-on all.)
+"""Solver units spent on a lemma before a counterexample is searched.
+
+They take about two seconds on one machine.
+A lemma that holds needs fewer. Units, unlike seconds, are the same on all machines.
 """
 HINT = 500_000
-"""So many on a lemma that may fail."""
+"""Solver units spent on a lemma that may fail."""
 BRIEF = 100_000
-"""So many on whether a lemma holds without one of its tools."""
+"""Solver units spent on whether a lemma holds without one of its tools."""
 
 
 Outcome = Literal["holds", "fails", "unknown"]
@@ -67,25 +64,25 @@ OUTCOMES: dict[str, Outcome] = {"unsat": "holds", "sat": "fails", "unknown": "un
 
 @dataclass(frozen=True, slots=True)
 class ProofStep:
-    """What became of a lemma."""
+    """Result of the attempt to prove a lemma."""
 
     lemma: str
-    """Its name."""
+    """Name of the lemma."""
     words: str
-    """What it says."""
+    """Statement of the lemma."""
     outcome: Outcome
-    """Whether it was proved."""
+    """True if it holds."""
     seconds: float
-    """How long it took."""
+    """Run time in seconds."""
     took: frozenset[str] = frozenset()
-    """The premises and lemmas that the solver used."""
+    """Names of the premises and lemmas that the solver used."""
     counterexample: tuple[str, ...] = ()
-    """If there is one, in words."""
+    """Counterexample as text; empty if there is none."""
     refutation: Refutation | None = None
-    """The question by which it holds, where it was asked of a solver."""
+    """Solver question that establishes it, if there is one."""
 
     def to_json(self) -> dict[str, object]:
-        """The step as ``separate --json`` has it."""
+        """Return the step in the form of ``separate --json``."""
         return {
             "lemma": self.lemma,
             "words": self.words,
@@ -97,38 +94,48 @@ class ProofStep:
 
 @dataclass(frozen=True, slots=True)
 class Proof(ReadableRepr):
-    """A proof that a spec admits nothing which another forbids, or an attempt at one."""
+    """Proof that a spec admits nothing that another forbids, or an attempt at one."""
 
     question: Question
-    """Which spec and which other."""
+    """Claim to be proved."""
     steps: tuple[ProofStep, ...]
-    """What became of each lemma."""
+    """Results of the lemmas."""
     premises: tuple[Premise, ...]
-    """What it took, or what an attempt might have used."""
+    """Premises that the proof used, or that an attempt could have used."""
     seconds: float
-    """How long it took."""
+    """Run time in seconds."""
     holds: bool
-    """It is a proof."""
+    """True if it is a proof."""
 
     def __repr__(self) -> str:
-        """What was to be proved, and its lemmas."""
+        """Return the claim and its lemmas as text."""
         claim = f"{self.question.a.name} admits nothing that {self.question.b.name} forbids"
         steps = (f"  {step.lemma}, {step.outcome}: {step.words}" for step in self.steps)
         return first_lines([f"{'proved' if self.holds else 'not proved'}: {claim}", *steps])
 
     @property
     def failed(self) -> tuple[ProofStep, ...]:
-        """The lemmas that were not proved."""
+        """Lemmas that were not proved."""
         return tuple(step for step in self.steps if step.outcome != "holds")
 
 
 def prove(
     question: Question, *, without: Collection[str] = (), budget: Budget | None = None
 ) -> Proof:
-    """The proof, or how far it came; ``without``: names of premises that are not to be used.
-    ``budget``: of all lemmas together; each is unknown once it is spent, and if it has no
-    time of its own, after each SECONDS that the solver takes to no avail.
+    """Return a proof of the claim, or the lemmas of a failed attempt.
 
+    Parameters
+    ----------
+    question : Question
+        Claim to be proved.
+    without : collection of str
+        Names of premises that must not be used.
+    budget : Budget, optional
+        Limit of all lemmas together; lemmas after it is spent are unknown. Without a time limit,
+        each solver question has SECONDS.
+
+    Examples
+    --------
     >>> from isolitmus.specs import level
     >>> question = Question(level("write-serializable"), level("snapshot-isolation"))
     >>> proof = prove(question)
@@ -164,7 +171,7 @@ def prove(
 
 
 def _used(steps: list[ProofStep], goals: set[str]) -> tuple[ProofStep, ...]:
-    """The steps that the goals took, and those that these took, and so on."""
+    """Return the steps that the goals depend on, directly or through other lemmas."""
     wanted = set(goals)
     for step in reversed(steps):
         if step.lemma in wanted:
@@ -174,7 +181,7 @@ def _used(steps: list[ProofStep], goals: set[str]) -> tuple[ProofStep, ...]:
 
 @dataclass(frozen=True, slots=True)
 class _Obligation:
-    """A lemma to be proved from premises and the lemmas before it."""
+    """Lemma to be proved from premises and earlier lemmas."""
 
     question: Question
     lemma: Lemma
@@ -184,8 +191,9 @@ class _Obligation:
 
     @property
     def tools(self) -> dict[str, Callable[[Theory], Z3Expr]]:
-        """What may be used, by name: premises, and what lemmas gave. The solver says what it
-        took.
+        """Premises and results of earlier lemmas that may be used, by name.
+
+        The solver reports which of them it used.
         """
         tools: dict[str, Callable[[Theory], Z3Expr]] = {}
         for lemma in self.known:
@@ -197,8 +205,9 @@ class _Obligation:
         return tools
 
     def step(self, *, last: bool) -> ProofStep:
-        """What becomes of it; only if nothing else would do (``last``), its failing is looked
-        into.
+        """Return the result of the lemma.
+
+        Only with ``last``, if there is no alternative lemma, a counterexample is searched.
         """
         start = monotonic()
         counterexample: tuple[str, ...] = ()
@@ -215,7 +224,7 @@ class _Obligation:
         return ProofStep(name, words, outcome, monotonic() - start, took, counterexample, refuted)
 
     def refutation(self, took: frozenset[str]) -> Refutation:
-        """The question whether the lemma fails although what it took holds."""
+        """Return the solver question whether the lemma can fail if the tools it used hold."""
 
         def text() -> tuple[str]:
             solver, tools, _ = self.denied(UnboundedDomain(self.question.transactions))
@@ -227,12 +236,14 @@ class _Obligation:
 
     @property
     def part(self) -> Budget:
-        """What one question to the solver may take."""
+        """Budget of one solver question."""
         return self.budget.within(SECONDS) if self.budget.seconds is None else self.budget
 
     def refute_everywhere(self, units: int = 0) -> tuple[str, frozenset[str]]:
-        """What the solver says of a counterexample of any size, and the tools that exclude it; with
-        ``units``, if so much work is enough.
+        """Return the solver's answer for counterexamples of any size, and the tools used.
+
+        `units` limits the solver's work, 0 for no limit. Tools that turn out to be unnecessary are
+        removed.
         """
         part = self.part
         solver, tools, _ = self.denied(UnboundedDomain(self.question.transactions))
@@ -249,7 +260,7 @@ class _Obligation:
         return answer, frozenset(map(str, took))
 
     def refute_among_few(self) -> tuple[str, ...] | None:
-        """A counterexample with a few transactions, in words; None if there is none, or no time."""
+        """Return a counterexample with few transactions as text; None if none is found in time."""
         part = self.part
         most = self.question.transactions
         for transactions, rows, files in SMALL:
@@ -262,9 +273,7 @@ class _Obligation:
         return None
 
     def denied(self, domain: Domain) -> tuple[Z3Expr, list[Z3Expr], Theory]:
-        """A solver to which the lemma's claim is denied, and what to assume: that the tools
-        hold.
-        """
+        """Return a solver with the negated lemma, and the assumptions that its tools hold."""
         import z3
 
         theory = Theory(self.question, domain)
@@ -291,7 +300,7 @@ def _of_tables(premise: Premise) -> Callable[[Theory], Z3Expr]:
 
 
 def _words(theory: Theory, domain: BoundedDomain, model: Z3Expr) -> tuple[str, ...]:
-    """A counterexample: its transactions in the order of the log, and how they depend."""
+    """Return a counterexample as text: transactions in log order, and their dependencies."""
     tables = theory.tables
 
     def true(formula: Z3Expr) -> bool:
@@ -319,8 +328,9 @@ def _words(theory: Theory, domain: BoundedDomain, model: Z3Expr) -> tuple[str, .
 
 @dataclass(frozen=True, slots=True)
 class OutsideTest:
-    """A litmus test that a theorem does not speak of: its name, why, and whether the first spec
-    admits there what the second forbids.
+    """Litmus test outside of a theorem's scope, with the reasons, and whether the claim fails.
+
+    The claim fails if the first spec admits the test and the second forbids it.
     """
 
     litmus: str
@@ -328,13 +338,15 @@ class OutsideTest:
     fails: bool
 
     def to_json(self) -> dict[str, object]:
-        """The test as ``separate --json`` has it."""
+        """Return the test in the form of ``separate --json``."""
         return {"litmus": self.litmus, "why": list(self.why), "fails": self.fails}
 
 
 def scope_of_statements(premises: Sequence[Premise]) -> str:
     """Return the statements to which these premises restrict a proof.
 
+    Examples
+    --------
     >>> from isolitmus.checker.prove.premises import PREMISES
     >>> scope_of_statements([p for p in PREMISES if p.name in ("read-files", "sessions")])
     'statements on one Delta table, with tracked reads only, each in a session of its own'
@@ -345,8 +357,14 @@ def scope_of_statements(premises: Sequence[Premise]) -> str:
 
 
 def outside_tests(question: Question, premises: Sequence[Premise]) -> tuple[OutsideTest, ...]:
-    """The litmus tests with statements that break one of the premises, or the bound, in what takes
-    effect under the first spec; Disagreement if one refutes what was proved and breaks none.
+    """Return the litmus tests that violate a premise or the bound under the first spec.
+
+    Only transactions that take effect are considered.
+
+    Raises
+    ------
+    Disagreement
+        If a test refutes the claim and violates no premise.
     """
     admits, permits = compile_spec(question.a), compile_spec(question.b)
     found: list[OutsideTest] = []

@@ -1,26 +1,21 @@
-"""Proofs about scans: each row once, if keys stay.
+"""Proof that a scan emits each row once if keys do not change, for any number of transactions.
 
-The verb behind ``separate --unbounded`` where statements are scans: each row once, if keys stay.
+The proof is by induction on the steps of one row and the cursor of a scan, which visits the entries
+of an index in order. The invariant is: the row is ahead of the cursor and has not been emitted, or
+it is not ahead and has been emitted once. It holds at the start. Every step of the scan preserves
+it, and so does every write to other rows or to other columns of this one, as long as its key stays
+and it remains there, committed. At the end nothing is ahead, so the row has been emitted once,
+whatever the numbers of rows and of concurrent writes. If its key may change, the step of a writer
+does not preserve the invariant, and Z3 gives a counterexample.
 
-The induction is that of ``checker.prove.scan_proof``. Here is what it takes: that no statement
-changes the key of an index by which scans go, and, where a row is not to be missed, that no scan
-sees what is not committed. The one is asked of the statements of a scope, the other of the clauses
-of a protocol.
+Two conditions are checked: by the statements of a scope, that no statement changes the key of an
+index that scans use; and, if no row may be missed, by the clauses of a protocol, that no scan sees
+uncommitted rows.
 
-Each row once, for any number of steps: an invariant of one row and the cursor of a scan.
-
-The scan goes through the entries of an index in their order. Of one row, whichever, the invariant
-says: it is still ahead of the cursor and has not been emitted, or it is not ahead any more and has
-been emitted once. It is so at the start, every step of the scan keeps it, and so does whatever
-writers do to other rows and to other columns of this one, as long as its key stays and it stays
-there, committed. At the end nothing is ahead. So the row has been emitted once, however many rows
-there are, however often others write in between. If its key may change, the step of a writer does
-not keep it, and Z3 says where.
-
-What it is about: entries are read in the order of their keys, and stand where their keys say. Pages
-that are split while a scan is between two of them, and scans that go by the order of pages, are
-outside; a row that is inserted or deleted meanwhile is emitted once at most. Positions are real
-numbers: any finite set that is ordered is like some of these.
+The model reads entries in the order of their keys, at the positions of their keys. Splits of a page
+while a scan is between pages, and scans in page order, are outside. A row that is inserted or
+deleted meanwhile is emitted at most once. Positions are real numbers, since every finite ordered
+set embeds in them.
 """
 
 from __future__ import annotations
@@ -66,9 +61,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class InductiveStep:
-    """A part of the proof: its name, what it says, and whether Z3 proves it; else where it does not
-    hold.
-    """
+    """Part of the induction, and whether Z3 proves it, else a counterexample."""
 
     name: str
     sentence: str
@@ -77,11 +70,22 @@ class InductiveStep:
 
 
 def prove_each_row_once(*, moves: bool = False, stays: bool = True) -> tuple[InductiveStep, ...]:
-    """The parts of the proof that a scan emits a row exactly once; ``moves``: its key may change;
-    ``stays`` False: it may be inserted and deleted, and then it is emitted at most once.
+    """Return the parts of the proof that a scan emits a row exactly once.
 
-    >>> all(step.holds for step in prove_each_row_once()), all(step.holds for step in prove_each_row_once(stays=False))
-    (True, True)
+    Parameters
+    ----------
+    moves : bool
+        Whether the key of the row may change.
+    stays : bool
+        Whether the row stays. If False, it may be inserted and deleted, and the claim is that it is
+        emitted at most once.
+
+    Examples
+    --------
+    >>> all(step.holds for step in prove_each_row_once())
+    True
+    >>> all(step.holds for step in prove_each_row_once(stays=False))
+    True
     >>> [step.sentence for step in prove_each_row_once(moves=True) if not step.holds]
     ['a writer keeps that']
     """
@@ -152,12 +156,26 @@ def _step(name: str, sentence: str, claim: z3.BoolRef) -> InductiveStep:
 
 
 STAYS = {"(same & scan)": False, "misses": True}
-"""What relates nothing by the induction, each with whether it is about rows that stay."""
+"""Relations that the induction shows to be empty, each with whether it concerns rows that stay."""
 
 
 def prove_scans(question: Question, inside: Scope) -> Proof:
-    """The proof, or how far it came; IsolitmusError if the scope is of another format.
+    """Return a proof of the claim, or the lemmas of a failed attempt.
 
+    Parameters
+    ----------
+    question : Question
+        Claim to be proved.
+    inside : Scope
+        Scope whose statements and indexes the proof covers.
+
+    Raises
+    ------
+    IsolitmusError
+        If the scope has another format.
+
+    Examples
+    --------
     >>> from isolitmus.checker.prove.arguments import Question
     >>> from isolitmus.specs import level, protocol, scope
     >>> question = Question(protocol("locking-read-committed"), level("row-once"))
@@ -191,7 +209,7 @@ def prove_scans(question: Question, inside: Scope) -> Proof:
 
 
 def _induction(name: str, *, moves: bool, stays: bool) -> Iterator[ProofStep]:
-    """The parts of the induction, up to the first that does not hold."""
+    """Yield the parts of the induction, up to the first that does not hold."""
     began = monotonic()
     for part in prove_each_row_once(moves=moves, stays=stays):
         counterexample = () if part.holds else (part.counterexample.replace("\n", ""),)
@@ -204,7 +222,7 @@ def _induction(name: str, *, moves: bool, stays: bool) -> Iterator[ProofStep]:
 
 
 def scope_of_scans(inside: Scope) -> str:
-    """What statements a proof is about."""
+    """Return the statements that a proof covers, as text."""
     keys = [
         f"{index.name} ({index.text(table.columns)})"
         for table in inside.tables.values()
@@ -236,8 +254,12 @@ def scan_assumptions(question: Question, inside: Scope) -> tuple[str, ...]:
 
 
 def outside_of_scans(question: Question) -> tuple[OutsideTest, ...]:
-    """The litmus tests whose statements change a key by which scans go; Disagreement if one refutes
-    what was proved and changes none.
+    """Return the litmus tests that change a key that scans use, or exceed the bound.
+
+    Raises
+    ------
+    Disagreement
+        If another test refutes the claim.
     """
     admits, permits = compile_spec(question.a), compile_spec(question.b)
     found: list[OutsideTest] = []
@@ -269,14 +291,14 @@ def outside_of_scans(question: Question) -> tuple[OutsideTest, ...]:
 
 
 def _named(scans: Iterable[str | tuple[str, ...]]) -> set[str]:
-    """The indexes by which scans go."""
+    """Return the names of the indexes that scans use."""
     return {name for scan in scans for name in ([scan] if isinstance(scan, str) else scan)}
 
 
 def _moves(
     tables: Mapping[str, Schema], statements: Iterable[Statement], names: set[str]
 ) -> Iterator[Update]:
-    """The statements that set a column of an index of one of these names."""
+    """Yield the UPDATE statements that set a column of one of these indexes."""
     for statement in statements:
         for part in statements_of(statement):
             if isinstance(part, Update):
@@ -287,7 +309,7 @@ def _moves(
 
 
 def _dirty(protocol: Spec) -> bool:
-    """Whether some scan sees what is not committed."""
+    """Return whether some scan sees uncommitted rows."""
     rules = rules_of(protocol)
     return any(
         (rules.searched if writes else rules.see) == "current"

@@ -1,25 +1,17 @@
-"""Sentences in SMT-LIB about the nodes of a frame: closures, restrictions, questions.
+"""SMT-LIB sentences about the nodes of a dependency graph of any size.
 
-What is said of the nodes of a frame, as sentences in SMT-LIB: relations and sets as predicates, of
-any number of nodes.
-
-The closure of a relation is a predicate of its own, and so is ``MISSED``; what is known of them is
-said beside (``checker.prove.sentences``). The same text is asked of our solver, and is the
+Relations and sets are predicates of nodes. The same text is the question to the solver and the
 certificate.
 
-What is known of closures, and of who misses a version: predicates of their own in proofs on
-histories.
+The closure r+ is a predicate of its own, and so is ``MISSED``, with these facts about it: it
+contains r, is transitive, and begins and ends with a step of r. That it lies in every transitive
+relation that contains r is a lemma where it is needed. All of this holds of the closure, so that
+every consequence holds of it.
 
-Of r+ it is said that it contains r, goes on, and begins and ends with a step of r; that it lies in
-whatever transitive relation r lies in is a lemma, where it is needed. All of that is so of the
-closure, so what follows is so.
-
-Frames with fewer nodes, as parts of those whose nodes are all operations: what a spec sees, said of
-these.
-
-Where transactions are the only nodes, relations lead from transactions to transactions, without T0.
-Where reads are nodes, ``in`` and ``po`` are of those that have a source outside, and there is
-nobody else to stay with.
+Graphs with fewer nodes are parts of those whose nodes are all operations, and the relations of a
+spec are restricted to them. If transactions are the only nodes, relations are between transactions
+without T0. If reads are nodes, ``in`` and ``po`` are restricted to reads with a source outside of
+their transaction, and identity relations to the nodes present.
 """
 
 from __future__ import annotations
@@ -57,15 +49,15 @@ __all__ = [
 ]
 
 SAME = Unary("?", Binary("\\", Name("so"), Name("so")))
-"""The identity: what nothing has, or staying where one is."""
+"""Identity relation, as the reflexive closure of the empty relation."""
 EVERY = Name("every")
-"""What relates all nodes with each other."""
+"""Relation of every node to every node."""
 MISSED = Binary(";", Name("rw"), Unary("*", Name("ww")))
-"""From a reader to whoever wrote the next version of what it read, or a later one."""
+"""Relation from a reader to each writer of the next or a later version of what it read."""
 
 
 class Sentence:
-    """A closed sentence with the predicates that it names."""
+    """Closed sentence with the names of its predicates."""
 
     def __init__(self, words: str, text: str, exprs: Iterable[CatExpr]) -> None:
         self.words, self.text = words, text
@@ -76,18 +68,18 @@ class Sentence:
 
     @classmethod
     def none(cls, words: str, expr: CatExpr) -> Sentence:
-        """That a relation relates nothing."""
+        """Return the sentence that a relation is empty."""
         texts = [_none(case) for case in union_branches(expr)]
         return cls(words, texts[0] if len(texts) == 1 else f"(and {' '.join(texts)})", [expr])
 
     @classmethod
     def some(cls, words: str, expr: CatExpr) -> Sentence:
-        """That it relates something."""
+        """Return the sentence that a relation is not empty."""
         return cls(words, f"(not {_none(expr)})", [expr])
 
 
 def law_sentence(law: Law) -> Sentence:
-    """A law as a sentence."""
+    """Return a law as a sentence."""
     given = [_holds(relation(text), i, j, 0) for i, text, j in law.given]
     then = [_holds(relation(text), i, j, 0) for i, text, j in law.then]
     nodes = " ".join(f"({node} Node)" for node in law.nodes)
@@ -96,7 +88,7 @@ def law_sentence(law: Law) -> Sentence:
 
 
 def question_text(sentences: Sequence[Sentence]) -> str:
-    """The text that asks whether all of these can be so at once."""
+    """Return the SMT-LIB text that asks whether the sentences are satisfiable together."""
     exprs = [expr for one in sentences for expr in one.exprs]
     declared = dict.fromkeys(part for expr in exprs for part in _predicates(expr))
     lines = ["(set-logic UF)", "(declare-sort Node 0)"]
@@ -108,8 +100,9 @@ def question_text(sentences: Sequence[Sentence]) -> str:
 
 
 def union_branches(expr: CatExpr) -> list[CatExpr]:
-    """Relations whose union is the expression: what is said of each is easier to use than of
-    all.
+    """Return relations whose union is the expression.
+
+    Separate statements about each are easier for the solver than one about all.
     """
     match expr:
         case Binary("|", left, right) if expr.kind == "relation":
@@ -136,8 +129,9 @@ def _none(expr: CatExpr) -> str:
 
 
 def _holds(expr: CatExpr, i: str, j: str, depth: int) -> str:
-    """That a relation leads from one node to another; ``depth``: how many nodes in between have
-    names already.
+    """Return the formula that a relation leads from one node to another.
+
+    `depth` is the number of variables of intermediate nodes that are in use.
     """
     if expr == SAME:
         return f"(= {i} {j})"
@@ -188,7 +182,7 @@ def _member(expr: CatExpr, i: str) -> str:
 
 
 def _symbol(expr: CatExpr) -> str | None:
-    """What a relation is called, if it is a predicate of its own."""
+    """Return the symbol of a relation that is a predicate of its own, else None."""
     match expr:
         case Name("every"):
             return None
@@ -216,7 +210,7 @@ def _predicates(expr: CatExpr) -> Iterable[tuple[str, int]]:
 
 
 class Closures:
-    """The closures in some expressions, and what is known of them."""
+    """Closures that occur in expressions, and facts about them."""
 
     def __init__(self, exprs: Iterable[CatExpr]) -> None:
         found = dict.fromkeys(one for expr in exprs for one in _closures(expr))
@@ -237,7 +231,7 @@ class Closures:
         self.say("and no others", MISSED, opened)
 
     def say(self, words: str, inner: CatExpr, outer: CatExpr, *, step: bool = False) -> None:
-        """That one relation lies in another."""
+        """Add the fact that one relation lies in another."""
         said = Sentence.none(words, Binary("\\", inner, outer))
         self.facts.append(said)
         if step:
@@ -262,30 +256,30 @@ OPERATION = Binary("|", Binary("|", Name("ItemRead"), Name("PredicateRead")), Na
 TRANSACTION = Unary("~", OPERATION)
 INITIAL = Name("Initial")
 COMMITTED = Binary("\\", TRANSACTION, Name("Aborted"))
-"""The transactions that committed, T0 among them."""
+"""Committed transactions, including T0."""
 THERE: Mapping[NodeKind, CatExpr] = {
     "transactions": Binary("\\", TRANSACTION, INITIAL),
     "reads": Binary("|", TRANSACTION, Name("External")),
 }
-"""The nodes."""
+"""Nodes of each kind of graph, as a set."""
 FROM_INITIAL = frozenset({"so", "wr", "co", "vis"})
-"""What leads from T0, where it is a node."""
+"""Relations that start at T0 where it is a node."""
 
 
 def node_kind(spec: Spec) -> NodeKind:
-    """What the nodes are where a spec is judged."""
+    """Return the kind of nodes of the graphs in which a spec is judged."""
     if needs_operations(spec):
         return "operations"
     return "reads" if needs_reads(spec) else "transactions"
 
 
 def compose(*parts: CatExpr, op: BinaryOp = ";") -> CatExpr:
-    """One after the other."""
+    """Return the parts combined by an operator, by default composed one after the other."""
     return reduce(lambda left, right: Binary(op, left, right), parts)
 
 
 def replace_orders(expr: CatExpr, orders: Mapping[str, CatExpr]) -> CatExpr:
-    """The expression with other relations instead of some names."""
+    """Return the expression with relations substituted for names."""
     match expr:
         case Name(name):
             return orders.get(name, expr)
@@ -298,7 +292,10 @@ def replace_orders(expr: CatExpr, orders: Mapping[str, CatExpr]) -> CatExpr:
 
 
 def restrict(expr: CatExpr, kind: NodeKind) -> CatExpr:
-    """What an expression denotes in frames of a kind, without definitions."""
+    """Return the relation or set that an expression denotes in graphs of a kind.
+
+    The expression must have no defined names.
+    """
     if kind == "operations":
         return expr
     there = THERE[kind]

@@ -1,30 +1,30 @@
-r"""What one level's text implies of another's, whatever the histories are: inclusions of relations
-by their form.
+r"""Implications between levels by the form of their texts, independent of histories.
 
-What an axiom forbids is a word: so ; wr ; rw from a transaction to itself. Of relations that are
-built by ``|``, ``;``, ``+``, ``*``, ``?`` and ``[S]`` the words are a regular language with tests,
-and one language within another means one relation within another, in every frame (Kozen and Smith,
-Kleene algebra with tests: completeness and decidability, CSL 1996). What is built otherwise (``&``,
-``\``, ``^-1``) is a letter; of these some contain others. Whoever says "acyclic r" says of r+ that
-it relates nobody to himself, so
+An axiom forbids words, such as so ; wr ; rw from a transaction to itself. The words of relations
+built from ``|``, ``;``, ``+``, ``*``, ``?`` and ``[S]`` form a regular language with tests.
+Inclusion of the languages implies inclusion of the relations in every dependency graph (Kozen and
+Smith, Kleene algebra with tests: completeness and decidability, CSL 1996). Expressions built with
+``&``, ``\`` and ``^-1`` are letters, some of which contain others. "acyclic r" means that r+ is
+irreflexive, so
 
-- ``acyclic s`` follows if s+ lies within what the first spec says relates nobody to himself: the r+
-  of what is acyclic, what is irreflexive, what is empty; so does ``irreflexive s`` of s, and what
-  may be walked round a circle may begin anywhere in it: r ; s is irreflexive just if s ; r is;
-- ``empty s`` follows if s lies within what it says is empty; of ``intermediate`` also if wr ; rw is
-  irreflexive, for who reads what its writer overwrote has missed that.
+- ``acyclic s`` follows if s+ lies within what the first spec says is irreflexive: the r+ of what is
+  acyclic, what is irreflexive, what is empty. ``irreflexive s`` follows likewise for s. A cycle may
+  begin at any of its steps: r ; s is irreflexive just if s ; r is.
+- ``empty s`` follows if s lies within what the first spec says is empty. For ``intermediate`` it
+  also follows if wr ; rw is irreflexive, since a transaction that reads a version overwritten by
+  its own writer has missed the later version.
 
-Where the nodes are the transactions alone, it is known besides that wr and ww come from writers,
-and that ww and rw lead to them (ENDS), and that who is no writer only reads. What comes from
-writers alone and leads back, leads to a writer.
+If transactions are the only nodes, three more facts are used: wr and ww start at writers; ww and rw
+end at writers (ENDS); and a transaction that is no writer only reads. A relation that starts only
+at writers and leads back ends at a writer.
 
-Where reads are nodes, a frame has more of everything than one without. So a spec that looks at
-reads may imply one that does not, if both can only lose frames by more pairs; the other way round
-says nothing.
+If reads are nodes, a graph has at least the pairs of the one without reads. A spec with read nodes
+may therefore imply one without, if more pairs can only make both reject more graphs. Nothing is
+concluded in the other direction.
 
-Orders that a binder supposes are the same on both sides, so one that suits the first spec suits the
-second. What the two suppose of one name in different ways shows nothing. Sufficient, not necessary:
-of what is not found here, a search may still find nothing.
+Orders that a binder assumes are the same for both specs, so one that suits the first suits the
+second. If the two assume one name in different ways, nothing is concluded. The method is
+sufficient, not necessary: where it fails, a search may still find no counterexample.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ __all__ = ["ENDS", "Implication", "derive_from_texts", "is_included"]
 
 WRITER = Bracket(Name("Writer"))
 PLAIN = frozenset({"Writer", "Reader"})
-"""In one of which each transaction is."""
+"""Sets of which each transaction is in exactly one."""
 ENDS: Mapping[str, tuple[CatExpr | None, CatExpr | None]] = {
     "wr": (WRITER, None),
     "ww": (WRITER, WRITER),
@@ -60,17 +60,18 @@ ENDS: Mapping[str, tuple[CatExpr | None, CatExpr | None]] = {
     "rw-predicate": (None, WRITER),
     "intermediate": (WRITER, None),
 }
-"""Where relations come from and lead to, in frames whose nodes are the transactions."""
+"""Sources and targets of relations, in graphs whose only nodes are transactions."""
 InSets = frozenset[str]
-"""The base sets that a transaction is in."""
+"""Base sets that contain a transaction."""
 Rest = tuple["CatExpr", ...]
-"""What is still to be walked, one after the other."""
+"""Remaining expressions of a word, in sequence."""
 
 
 @dataclass(frozen=True, slots=True)
 class Implication:
-    """Why a spec admits nothing that another forbids: for each axiom of that one, those of the
-    first that it follows from.
+    """Derivation that a spec admits nothing that another forbids.
+
+    `grounds` lists, for each axiom of the second, the axioms of the first from which it follows.
     """
 
     a: str
@@ -84,9 +85,22 @@ class Implication:
 
 
 def derive_from_texts(a: Spec, b: Spec, *, reads: bool = False) -> Implication | None:
-    """Why ``a`` admits nothing that ``b`` forbids, by their texts alone; None if these do not show
-    it. ``reads``: in frames where reads are nodes whatever the spec.
+    """Return a derivation from the texts alone that ``a`` admits nothing that ``b`` forbids.
 
+    Parameters
+    ----------
+    a, b : Spec
+        The specs.
+    reads : bool
+        Whether reads are nodes, whatever the specs need.
+
+    Returns
+    -------
+    Implication or None
+        None if the texts do not show the implication.
+
+    Examples
+    --------
     >>> from isolitmus.specs import level
     >>> print(derive_from_texts(level("snapshot-isolation"), level("prefix-consistency")))
     commit-order follows from snapshot
@@ -112,8 +126,9 @@ def derive_from_texts(a: Spec, b: Spec, *, reads: bool = False) -> Implication |
 
 
 def _same_orders(a: Spec, b: Spec) -> bool:
-    """Whether what both look at is supposed in one way; the orders of versions may also be
-    observed.
+    """Return whether both specs assume the common orders in the same way.
+
+    The version order may be assumed by one and observed by the other.
     """
     looked = {"ww" if name == "rw" else name for name in a.needs} & {
         "ww" if name == "rw" else name for name in b.needs
@@ -123,7 +138,7 @@ def _same_orders(a: Spec, b: Spec) -> bool:
 
 
 def _grounds(a: Spec, goal: Axiom, expr: CatExpr, *, plain: bool) -> tuple[str, ...] | None:
-    """The axioms of ``a`` that the goal follows from: one, or else all together."""
+    """Return the axioms of ``a`` from which the goal follows: one, or else all together."""
     given = [(axiom, unfold(axiom.expr, a.definitions)) for axiom in a.demands]
     if goal.test == "empty":
         given = [(axiom, e) for axiom, e in given if axiom.test == "empty"]
@@ -149,9 +164,7 @@ def _grounds(a: Spec, goal: Axiom, expr: CatExpr, *, plain: bool) -> tuple[str, 
 
 
 def _halfway(expr: CatExpr) -> CatExpr | None:
-    """Of ``intermediate``, of some transactions: the circle of wr and rw that each pair of it is
-    on.
-    """
+    """Return the cycle of wr and rw that ``intermediate`` implies; None for other expressions."""
     steps = list(_sequence(expr))
     if [one for one in steps if not isinstance(one, Bracket)] != [Name("intermediate")]:
         return None
@@ -160,7 +173,7 @@ def _halfway(expr: CatExpr) -> CatExpr | None:
 
 
 def _with_ends(expr: CatExpr) -> CatExpr:
-    """The expression, in which each relation says where it comes from and leads to."""
+    """Return the expression with the source and target sets of each relation made explicit."""
     match expr:
         case Name(name) if name in ENDS:
             first, last = ENDS[name]
@@ -175,13 +188,13 @@ def _with_ends(expr: CatExpr) -> CatExpr:
 
 
 def _from_writers(walk: CatExpr) -> bool:
-    """Whether it begins at writers only, and goes somewhere."""
+    """Return whether a walk starts at writers only, and is not empty."""
     others = [atom for atom in _atoms([walk]) if "Writer" not in atom]
     return not any(_ends((walk,), atom) or _steps((walk,), atom) for atom in others)
 
 
 def _never_back(axiom: Axiom, expr: CatExpr) -> list[CatExpr]:
-    """What relates nobody to himself, because of an axiom."""
+    """Return the relations that an axiom makes irreflexive."""
     match axiom.test:
         case "acyclic":
             return [Unary("+", one) for one in _turned(expr)]
@@ -192,7 +205,7 @@ def _never_back(axiom: Axiom, expr: CatExpr) -> list[CatExpr]:
 
 
 def _turned(expr: CatExpr) -> list[CatExpr]:
-    """The same circles, begun at each step of a sequence."""
+    """Return the rotations of a sequence, which describe the same cycles."""
     steps = list(_sequence(expr))
     return [_together([*steps[k:], *steps[:k]]) for k in range(len(steps))]
 
@@ -215,15 +228,27 @@ def _together(steps: list[CatExpr]) -> CatExpr:
 
 @lru_cache(1 << 14)
 def _known(inner: CatExpr, outer: Rest, *, plain: bool) -> bool:
-    """``included``: levels have axioms in common."""
+    """Return ``is_included``, cached, since levels have axioms in common."""
     return is_included(inner, outer, plain=plain)
 
 
 def is_included(inner: CatExpr, outer: Iterable[CatExpr], *, plain: bool = False) -> bool:
-    """Whether a relation lies within the union of others in every frame, as far as their form shows
-    it. Without definitions. ``plain``: in frames whose nodes are the transactions, each a writer or
-    a reader.
+    """Return whether a relation lies in the union of others in every graph, by their form.
 
+    The inclusion of the languages is decided by a simultaneous walk of the expressions'
+    derivatives.
+
+    Parameters
+    ----------
+    inner : CatExpr
+        Relation without defined names.
+    outer : iterable of CatExpr
+        Relations without defined names.
+    plain : bool
+        Whether the nodes are transactions only, each a writer or a reader.
+
+    Examples
+    --------
     >>> so, wr = Name("so"), Name("wr")
     >>> is_included(Binary(";", so, wr), [Unary("+", Binary("|", wr, so))])
     True
@@ -260,7 +285,7 @@ def is_included(inner: CatExpr, outer: Iterable[CatExpr], *, plain: bool = False
 
 
 def _atoms(exprs: list[CatExpr]) -> list[InSets]:
-    """What sets a transaction may be in, of those that stand in some expressions."""
+    """Return all combinations of the base sets in some expressions."""
     sets = sorted(name for name in names_in(exprs, {}) if Name(name).kind == "set")
     return [
         frozenset(name for name, there in zip(sets, each, strict=True) if there)
@@ -269,7 +294,7 @@ def _atoms(exprs: list[CatExpr]) -> list[InSets]:
 
 
 def _inverted(expr: CatExpr) -> CatExpr:
-    """The expression with each ``^-1`` at a letter, where it can be brought there."""
+    """Return the expression with each ``^-1`` moved to the letters as far as possible."""
     match expr:
         case Unary("^-1", Unary("^-1", operand)):
             return _inverted(operand)
@@ -288,7 +313,7 @@ def _inverted(expr: CatExpr) -> CatExpr:
 
 
 def _ends(rest: Rest, atom: InSets) -> bool:
-    """Whether one may stay where one is."""
+    """Return whether the rest of a word may be empty."""
     return all(_stays(expr, atom) for expr in rest)
 
 
@@ -308,9 +333,7 @@ def _stays(expr: CatExpr, atom: InSets) -> bool:
 
 
 def _steps(rest: Rest, atom: InSets) -> set[tuple[CatExpr, Rest]]:
-    """The letters that may come first, from a transaction that is in these sets, and what is then
-    left.
-    """
+    """Return the possible first letters from a transaction in these sets, each with the rest."""
     found: set[tuple[CatExpr, Rest]] = set()
     seen: set[Rest] = set()
     todo = [rest]
@@ -341,7 +364,7 @@ def _steps(rest: Rest, atom: InSets) -> set[tuple[CatExpr, Rest]]:
 
 
 def _within(a: CatExpr, b: CatExpr) -> bool:
-    """Whether a letter lies within another one."""
+    """Return whether a letter lies within another."""
     if a == b:
         return True
     match a, b:

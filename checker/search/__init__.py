@@ -1,1 +1,1 @@
-"""The verbs separate, compare and portray, mutants, suites."""
+"""Searches: separation of specs, lattices of levels, guarantees, mutants, conformance suites."""

@@ -1,7 +1,7 @@
-"""What the model answers to the evidence of claims, and how far an answer is as a claim has it.
+"""Answers of the model to the evidence of claims, and their agreement with the claims.
 
-A replay and the cases of a matrix are litmus tests under protocols, which any engine carries out
-(``carried``); all else only the model can be asked (``asked``).
+Replays and matrix cells are litmus tests under protocols, which any engine can execute. All other
+evidence can only be evaluated by the model.
 """
 
 from __future__ import annotations
@@ -52,10 +52,13 @@ __all__ = [
 
 
 def answer_evidence(evidence: ClaimEvidence) -> ClaimAnswer:
-    """What the model answers to a piece of evidence.
+    """Return the model's answer to a piece of evidence; unknown if the evaluation fails.
 
+    Examples
+    --------
     >>> from isolitmus.specs.files.claims_file import claim
-    >>> for_, against = answer_evidence(claim("D33").evidence[0]), answer_evidence(claim("D39").evidence[0])
+    >>> for_ = answer_evidence(claim("D33").evidence[0])
+    >>> against = answer_evidence(claim("D39").evidence[0])
     >>> for_.agrees, against.agrees, against.against
     (True, False, ('delete: expected committed, got ConcurrentAppendException',))
     """
@@ -69,9 +72,7 @@ def answer_evidence(evidence: ClaimEvidence) -> ClaimAnswer:
 
 
 def evidence_cases(question: ClaimQuestion) -> list[tuple[Litmus, Spec]]:
-    """The litmus tests that a question asks about, each with its protocol; none if it is no such
-    question.
-    """
+    """Return the litmus tests of a question, each with its protocol; empty for other questions."""
     match question:
         case AskedRun(name, protocol):
             test = catalogue.litmus(name)
@@ -91,7 +92,7 @@ _matrix = cache(catalogue.matrix)
 
 
 def cell_places(cells: AskedCells) -> list[MatrixPlace]:
-    """The places of cells in their matrix."""
+    """Return the places of cells in their matrix."""
     return [
         MatrixPlace(a, winner, layout)
         for layout in cells.layouts
@@ -103,8 +104,16 @@ def cell_places(cells: AskedCells) -> list[MatrixPlace]:
 def answer_from_runs(
     evidence: ClaimEvidence, engine: str, runs: Sequence[Run | IsolitmusError]
 ) -> ClaimAnswer:
-    """What an engine answers that has carried out the litmus tests of a piece of evidence
-    (``cases``).
+    """Return an engine's answer, from its runs of the litmus tests of a piece of evidence.
+
+    Parameters
+    ----------
+    evidence : ClaimEvidence
+        The evidence.
+    engine : str
+        Name of the engine.
+    runs : sequence of Run or IsolitmusError
+        Run of each test of ``evidence_cases``, or its error.
     """
     failed = next((r for r in runs if isinstance(r, IsolitmusError)), None)
     if failed is not None:
@@ -131,7 +140,7 @@ def answer_from_runs(
 def answer_from_figures(
     evidence: ClaimEvidence, engine: str, figures: Mapping[str, Figure]
 ) -> ClaimAnswer:
-    """What an engine answers whose figures are these."""
+    """Return an engine's answer, from the figures that it computed."""
     claimed, recorded = (
         _unlike(wanted, figures)
         for wanted in (evidence.claimed, evidence.recorded)
@@ -141,7 +150,7 @@ def answer_from_figures(
 
 
 def _unlike(wanted: FigureStatements, figures: Mapping[str, Figure]) -> tuple[str, ...]:
-    """The statements that are not true, each with what is."""
+    """Return the statements that do not hold, each with the actual figure."""
     return tuple(
         f"expected {count}, got {_told(count.name, figures)}"
         + (f" and {_told(str(count.value), figures)}" if str(count.value) in figures else "")
@@ -158,8 +167,14 @@ def _told(name: str, figures: Mapping[str, Figure]) -> str:
 
 
 def count_cells(question: AskedCells, outcomes: Sequence[str]) -> Mapping[str, Figure]:
-    """How many cases end how, in all and by the statement that is parked, from the outcome of each
-    (``cell_places``).
+    """Return the numbers of cases by outcome, in total and per parked statement.
+
+    Parameters
+    ----------
+    question : AskedCells
+        The cells.
+    outcomes : sequence of str
+        Outcome of each case, in the order of ``cell_places``.
     """
     counts: Counter[str] = Counter()
     for place, outcome in zip(cell_places(question), outcomes, strict=True):
@@ -177,7 +192,7 @@ def _ended(outcome: str) -> str:
 
 @cache
 def _figures(question: ClaimQuestion) -> Mapping[str, Figure]:
-    """What the model answers that is no run."""
+    """Return the model's figures for a question that is not a run."""
     match question:
         case AskedSeparation():
             return _separated(question)

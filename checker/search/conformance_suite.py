@@ -1,10 +1,9 @@
-"""A conformance suite: the fewest litmus tests that tell every mutant of a protocol from it, with
-what is expected.
+"""Conformance suite of a protocol: the fewest litmus tests that kill all its killable mutants.
 
-Whoever writes a client of the format runs them: a client that checks one thing less, or one more,
-than the protocol's text by one operator does at least one of them in another way. That no fewer
-will do is a minimal hitting set, by a MaxSAT solver (pysat's Hitman: Davies and Bacchus, Solving
-MAXSAT by solving a sequence of simpler SAT instances, CP 2011).
+The suite is for authors of clients of a table format. A client whose commit check differs from the
+protocol by one operator, such as a check too few or too many, behaves differently in at least one
+test. The smallest set of tests is a minimal hitting set, found by a MaxSAT solver (pysat's Hitman:
+Davies and Bacchus, Solving MAXSAT by solving a sequence of simpler SAT instances, CP 2011).
 """
 
 from __future__ import annotations
@@ -41,23 +40,25 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Suite:
-    """The fewest tests that tell all mutants of a protocol."""
+    """Smallest set of tests that kills all killable mutants of a protocol."""
 
     report: MutantReport
-    """Of which mutants."""
+    """Report on the mutants."""
     tests: tuple[Kill, ...]
-    """The tests, by name."""
+    """Tests, sorted by name."""
 
     def tells(self, name: str) -> tuple[int, ...]:
-        """The numbers of the mutants that a test of the suite tells."""
+        """Return the numbers of the mutants that a test of the suite kills."""
         return tuple(
             one.mutant.number for one in self.report.told if name in {k.name for k in one.kills}
         )
 
 
 def smallest_hitting_set(sets: Collection[Collection[str]]) -> list[str]:
-    """As few names as possible that have one in each of these sets, sorted.
+    """Return a smallest set of names that intersects each of the sets, sorted.
 
+    Examples
+    --------
     >>> smallest_hitting_set([["a", "b"], ["b", "c"], ["c", "d"], ["d"]])
     ['b', 'd']
     """
@@ -70,9 +71,12 @@ def smallest_hitting_set(sets: Collection[Collection[str]]) -> list[str]:
 
 
 def smallest_suite(report: MutantReport) -> Suite:
-    """The fewest of all tests that tell a mutant which tell them all.
+    """Return the smallest set of tests that kills every mutant that some test kills.
 
-    IsolitmusError for a level: nobody commits by one; and where nothing is told.
+    Raises
+    ------
+    IsolitmusError
+        If the spec is a level, which checks no commits, or if no mutant is killed.
     """
     if not is_commit_check(report.spec):
         raise IsolitmusError(
@@ -89,9 +93,7 @@ def smallest_suite(report: MutantReport) -> Suite:
 
 
 def with_single_expectation(test: Litmus, suite: Suite) -> Litmus:
-    """The test with what the protocol makes of it as all that it expects, read back from its
-    text.
-    """
+    """Return the test, read back from its text, with the protocol's run as its only expectation."""
     spec = suite.report.spec
     done = run(test, spec).run
     expect = Expectation(
@@ -116,7 +118,7 @@ def with_single_expectation(test: Litmus, suite: Suite) -> Litmus:
 
 
 def _without_expectations(text: str) -> str:
-    """A litmus file up to what it expects, with the comments before that left out."""
+    """Return the text of a litmus file up to its expectations and the comments just above them."""
     kept: list[str] = []
     for line in text.splitlines():
         if line.startswith("[expect"):
@@ -128,11 +130,16 @@ def _without_expectations(text: str) -> str:
 
 
 def write_suite(suite: Suite, folder: Path) -> list[str]:
-    """Write each test as a litmus file into a folder, and an index beside them; the names of the
-    files.
+    """Write each test as a litmus file into a folder, with an index, and return the file names.
 
-    Each is judged anew from its text before: the protocol does as it says, and the mutants that it
-    is there for do not, or record a commit at two levels, which no file can say.
+    Before that each test is judged again from its text. The protocol has to behave as expected. The
+    mutants that the test kills have to behave differently, or to record a commit at two levels,
+    which no file can state.
+
+    Raises
+    ------
+    Disagreement
+        If a test fails this check.
     """
     told = {one.mutant.number: one.mutant for one in suite.report.told}
     spec = suite.report.spec
@@ -156,16 +163,18 @@ def write_suite(suite: Suite, folder: Path) -> list[str]:
 
 
 def is_caught(mutant: Mutant, tests: Iterable[Litmus], name: str) -> bool:
-    """Whether a client that checks commits by a mutant fails in one of some tests, which expect
-    what the protocol of this name does.
+    """Return whether a client that checks commits by a mutant fails one of the tests.
+
+    The tests expect what the protocol `name` does.
     """
     client = replace(mutant.spec, name=name)
     return any(run(test, client).expected == "not met" for test in tests)
 
 
 def index_text(suite: Suite, missed: Collection[int] = ()) -> str:
-    """What each test of a suite shows, and which changes of the protocol it tells; ``missed`` are
-    those that only a second level tells.
+    """Return the index of a suite: what each test shows, and which mutants it kills.
+
+    `missed` are the numbers of mutants that differ only in a second level of a commit.
     """
     spec = suite.report.spec
     told = {one.mutant.number: one.mutant for one in suite.report.told}

@@ -1,8 +1,7 @@
-"""Whatever searches and sweeps find, as litmus tests that an engine can carry out.
+"""Litmus tests that searches and sweeps discover, for execution by an engine.
 
-A history of statements is one thing, why it was found another: portraits, searches for what
-separates two specs and sweeps often find the same. Each test is named after the question that found
-it.
+Protocol guarantees, searches for separating histories and sweeps often find the same history of
+statements, so that duplicates are removed. Each test is named after the query that found it.
 """
 
 from __future__ import annotations
@@ -42,12 +41,14 @@ __all__ = [
 ]
 
 SECONDS = 20.0
-"""After so long a search that goes beyond those of the portraits has found nothing."""
+"""Time limit in seconds of a search beyond those of the guarantees."""
 
 
 def distinct_tests(tests: Iterable[Litmus]) -> Iterator[Litmus]:
-    """The tests without those that carry out what one before them does.
+    """Yield the tests without those that execute the same as an earlier one.
 
+    Examples
+    --------
     >>> from isolitmus.specs import litmus
     >>> [test.name for test in distinct_tests([litmus("reorder"), litmus("reorder")])]
     ['reorder']
@@ -61,9 +62,17 @@ def distinct_tests(tests: Iterable[Litmus]) -> Iterator[Litmus]:
 
 
 def discover_all(names: Sequence[str], tell: Tell = lambda _: None) -> Iterator[Litmus]:
-    """Each history once that the catalogue's searches find about these protocols: their portraits,
-    what separates two levels, or one of them from any other spec, in the universe of portraits, and
-    what sweeps of each scope find. Takes minutes; ``tell`` is told what is being asked.
+    """Yield each distinct history that the catalogue's searches find about these protocols.
+
+    The searches are: their guarantees; what separates two levels, or one of the protocols from any
+    other spec, in the scope of the guarantees; and the sweeps of each scope. This takes minutes.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Names of the protocols.
+    tell : callable
+        Receives a text for each query.
     """
 
     def found() -> Iterator[Litmus]:
@@ -85,8 +94,9 @@ def discover_all(names: Sequence[str], tell: Tell = lambda _: None) -> Iterator[
 
 
 def portrait_tests(portrait: Portrait) -> Iterator[Litmus]:
-    """The holes and needless aborts of a portrait, and the layouts in which it says that nothing
-    aborts.
+    """Yield the violations and needless aborts of a protocol's guarantees.
+
+    Each needless abort is followed by the layouts on which nothing aborts.
     """
     name, source = portrait.protocol, f"isolitmus show {portrait.protocol}"
     for promise in portrait.promises:
@@ -104,9 +114,10 @@ def portrait_tests(portrait: Portrait) -> Iterator[Litmus]:
 
 
 def separation_tests(a: SpecLike, b: SpecLike) -> Iterator[Litmus]:
-    """The smallest history in the universe of portraits that ``a`` admits and ``b`` forbids, and,
-    if ``a`` is a protocol, the smallest that no serial order explains either; none if that universe
-    has not what they look at.
+    """Yield the smallest history over tables that ``a`` admits and ``b`` forbids.
+
+    If ``a`` is a protocol, the smallest one that no serial order explains follows. There are none
+    if the search space lacks what the specs refer to.
     """
     a, b = spec(a), spec(b)
     for unexplained in (False, True) if a.name in protocols() else (False,):
@@ -119,7 +130,7 @@ def separation_tests(a: SpecLike, b: SpecLike) -> Iterator[Litmus]:
                 shipped=False,
                 budget=Budget(SECONDS),
             )
-        except IsolitmusError:  # a spec of what the histories of this universe do not have
+        except IsolitmusError:  # the search space lacks names that a spec needs
             return
         if not isinstance(answer.litmus, Litmus):
             return
@@ -129,17 +140,18 @@ def separation_tests(a: SpecLike, b: SpecLike) -> Iterator[Litmus]:
 
 
 def first_found_tests(done: Sweep, inside: Scope) -> Iterator[Litmus]:
-    """The first of what a sweep of a scope finds of each protocol and level."""
+    """Yield the first test that a sweep of a scope found for each protocol and level."""
     for (admits, forbids), test in done.smallest.items():
         found = with_expectations(test, admits, forbids)
         yield _of_sweep(found, inside, done.transactions, f"{admits}-not-{forbids}")
 
 
 def scope_tests(inside: Scope, n: int, engine: Sequence[SpecLike]) -> Iterator[Litmus]:
-    """What sweeps of a scope find with n transactions: the first needless abort with each exception
-    of the engine's protocols, and the first table that no serial order gives, where they do not
-    keep a promise; and the first candidate that one spec admits and another forbids, of any two in
-    the catalogue.
+    """Yield the tests that sweeps of a scope find with n transactions.
+
+    For each protocol of the engine: the first needless abort with each exception, and, where it
+    does not keep a promise, the first table that no serial order produces. For any two specs of the
+    catalogue: the first candidate that one admits and the other forbids.
     """
     for under in map(protocol, engine):
         for promised in map(level, under.promises):
@@ -182,8 +194,10 @@ def _firsts(
     forbidding: Sequence[Spec],
     called: Mapping[tuple[str, str], str],
 ) -> Iterator[Litmus]:
-    """The first candidate of each two, once if it is the first of several: then by the two that are
-    ``called`` something, if they are among them.
+    """Yield the first candidate for each pair of specs, without duplicates.
+
+    A candidate that is the first of several pairs is named after a pair in ``called``, if there is
+    one.
     """
     work = sweep_work(inside, n, protocols=admitting, levels=forbidding)
     tallies = tally_sweep(work).of
@@ -198,7 +212,7 @@ def _firsts(
 
 
 def _countable(asked: Spec, inside: Scope, n: int) -> bool:
-    """Whether a sweep of the scope can judge by a spec."""
+    """Return whether a sweep of the scope can judge by a spec."""
     try:
         sweep_work(inside, n, protocols=[asked], levels=[asked])
     except IsolitmusError:

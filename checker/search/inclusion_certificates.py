@@ -1,9 +1,8 @@
-"""Certificates of what ``compare`` says: of every inclusion that it shows, the questions by whose
-having no answer it holds.
+"""Certificates of the inclusions that ``compare`` shows: solver questions without a solution.
 
-What is proved from the laws of histories is questions in SMT-LIB; what a theorem on tables proves,
-too; what was searched up to a bound is clauses with a proof. What is a comparison of regular
-languages, or enumerated, has none, and that is said.
+A proof from the laws of histories, or by a theorem on tables, consists of SMT-LIB questions. A
+bounded search consists of clauses with a refutation. A comparison of regular languages and an
+enumeration have no certificate; the result says so.
 """
 
 from __future__ import annotations
@@ -47,16 +46,16 @@ TRUSTED = (
 
 @dataclass(frozen=True, slots=True)
 class CertifiedLattice:
-    """What has a certificate, and what has none."""
+    """Certificates of the inclusions of a comparison, and the inclusions without one."""
 
     certificates: tuple[Certificate, ...]
-    """A folder each."""
+    """Certificates, each of which is written to a folder."""
     without: tuple[str, ...]
-    """Of the other inclusions a sentence each."""
+    """Sentence for each inclusion without a certificate."""
 
     @property
     def readme(self) -> str:
-        """What the folders are."""
+        """Index of the folders in Markdown."""
         lines = ["# Who implies whom", "", "| folder | what holds |", "|---|---|"]
         lines += [
             f"| [{one.name}]({one.name}/README.md) | {one.claim} |" for one in self.certificates
@@ -77,9 +76,21 @@ def certify_lattice(
     universe: Scope | None = None,
     budget: Budget | None = None,
 ) -> CertifiedLattice:
-    """The certificates of all inclusions between neighbours, and between equals. ``universe``: the
-    scope over tables that was searched, if it is not the usual one.
+    """Return the certificates of all inclusions between neighbours and between equal specs.
 
+    Parameters
+    ----------
+    found : Lattices
+        Result of ``compare``.
+    specs : sequence of Spec, str or path
+        The specs that were compared.
+    universe : Scope, optional
+        Scope over tables that was searched, if not the default one.
+    budget : Budget, optional
+        Limit of time and memory.
+
+    Examples
+    --------
     >>> from isolitmus.checker import compare
     >>> from isolitmus.specs import level
     >>> two = [level("serializable"), level("serializable-crooks")]
@@ -106,9 +117,7 @@ def certify_lattice(
 
 
 def _shown(lattice: Lattice) -> Iterator[Inclusion]:
-    """The inclusions between equals, round in a circle, and those between neighbours; of all that
-    are known.
-    """
+    """Yield the inclusions between neighbours, and a cycle through each class of equal specs."""
     focus = {*lattice.focus}
     for node in lattice.nodes:
         if len(node) > 1 and (not focus or focus & {*node}):
@@ -126,7 +135,7 @@ def _certificate(
     inside: Scope | None,
     budget: Budget,
 ) -> Certificate | str:
-    """What stands behind an inclusion, or why nothing can be written out."""
+    """Return the certificate of an inclusion, or the reason why there is none."""
     a, b = specs
     if one.holds is None:
         return f"it is unknown: {one.bound}"
@@ -157,7 +166,7 @@ def _by_texts(
 def _searched(
     lattice: Lattice, specs: tuple[Spec, Spec], one: Inclusion, inside: Scope | None, budget: Budget
 ) -> Certificate | str:
-    """What the solver refuted, with version orders open, and observed."""
+    """Return the solver's refutations, with version orders open and, if they matter, observed."""
     a, b = specs
     where = ABSTRACT if lattice.universe == ABSTRACT else inside or named_scope(lattice.universe)
     looks = where == ABSTRACT and (uses_versions(a) or uses_versions(b))

@@ -1,6 +1,4 @@
-"""Result of ``compare``: implications between specs, by search space, and the histories that
-separate them.
-"""
+"""Result of ``compare``: implications between specs, and the histories that separate them."""
 
 from __future__ import annotations
 
@@ -38,33 +36,33 @@ __all__ = [
 PROVED, SEARCHED = "implies", "implies as far as was searched"
 
 BY_TEXT = "by the texts"
-"""How a proof begins that holds of whatever histories."""
+"""Start of the text of a proof that holds for all histories."""
 Strength = Literal["equal", "stronger", "weaker", "incomparable", "unknown"]
-"""How a spec stands to another one."""
+"""Relation of a spec to another one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Inclusion(ReadableRepr):
-    """Whether a spec implies another: admits nothing that the other one forbids."""
+    """Statement that a spec implies another: it admits nothing that the other forbids."""
 
     a: str
-    """The spec that is to imply."""
+    """Implying spec."""
     b: str
-    """The spec that is to be implied."""
+    """Implied spec."""
     holds: bool | None
-    """None: unknown."""
+    """True if the implication holds; None if unknown."""
     proof: str = ""
-    """Why it holds with any number of transactions; empty if that is not proved."""
+    """Proof for any number of transactions, as text; empty if there is none."""
     bound: str = ""
-    """How far was searched, in words."""
+    """Bound of the search as text."""
     test: HistoryTest | Litmus | None = None
-    """What ``a`` admits and ``b`` forbids, if it does not hold."""
+    """Counterexample that ``a`` admits and ``b`` forbids, if the implication does not hold."""
     smallest: bool = False
-    """Whether the search has found no smaller one."""
+    """True if the search found no smaller counterexample."""
 
     @property
     def evidence(self) -> str:
-        """What it rests on, in a few words."""
+        """Evidence in a few words."""
         if self.holds is None:
             return f"unknown: {self.bound}"
         if self.holds:
@@ -78,7 +76,7 @@ class Inclusion(ReadableRepr):
         return f"{self.a} {verb} {self.b} ({self.evidence})"
 
     def to_json(self) -> dict[str, object]:
-        """As docs/interface.md, 6, has it."""
+        """Return the inclusion in the form of docs/interface.md, 6."""
         return {
             "a": self.a,
             "b": self.b,
@@ -92,48 +90,48 @@ class Inclusion(ReadableRepr):
 
 @dataclass(frozen=True, slots=True)
 class Covering:
-    """Two neighbours: nothing lies between them. Specs that are equal stand together."""
+    """Two neighbours, with no spec in between; equal specs form one node."""
 
     stronger: tuple[str, ...]
-    """Who implies."""
+    """Specs of the implying node."""
     weaker: tuple[str, ...]
-    """Who is implied."""
+    """Specs of the implied node."""
     forward: Inclusion
-    """That the stronger one implies the weaker one."""
+    """Statement that the stronger one implies the weaker one."""
     back: Inclusion
-    """That the weaker one does not imply the stronger one; unknown where they may be equal."""
+    """Converse statement: false, or unknown if the two may be equal."""
 
 
 @dataclass(frozen=True, repr=False)
 class Lattice(TextResult, GraphResult, Tabular):
-    """Which specs imply which in one universe."""
+    """Implications between specs in one search space."""
 
     universe: str
-    """``abstract``, or the name of a scope."""
+    """Search space: ``abstract``, or the name of a scope."""
     where: str
-    """The universe in words."""
+    """Description of the search space."""
     specs: tuple[str, ...]
-    """What was compared."""
+    """Names of the compared specs."""
     inclusions: Mapping[tuple[str, str], Inclusion]
-    """By pair, both ways."""
+    """Inclusions by ordered pair of names."""
     assumptions: tuple[str, ...]
-    """What the answers rest on."""
+    """Assumptions of the answers."""
     focus: tuple[str, ...] = ()
-    """What is to be placed among the others; empty: all of them."""
+    """Specs to place among the others; empty for all."""
     ended: str | None = None
-    """The limit that ended the search."""
+    """Limit that ended the search; None if none did."""
     seconds: float = 0.0
-    """What it took."""
+    """Run time in seconds."""
     sizes: Sequence[int] = ()
-    """How many transactions what was searched has."""
+    """Numbers of transactions of the searched histories."""
 
     @property
     def decided(self) -> bool:
-        """Whether of every pair it is known who implies whom."""
+        """True if every implication is known to hold or not."""
         return all(one.holds is not None for one in self.inclusions.values())
 
     def relation(self, a: str, b: str) -> Strength:
-        """How one spec stands to another."""
+        """Return the relation of `a` to `b`."""
         match a == b or self.inclusions[a, b].holds, a == b or self.inclusions[b, a].holds:
             case True, True:
                 return "equal"
@@ -147,7 +145,7 @@ class Lattice(TextResult, GraphResult, Tabular):
 
     @cached_property
     def implied(self) -> DiGraph:
-        """Who is known to imply whom, as a graph of networkx; it is transitive."""
+        """Graph of the known implications, which is transitive."""
         from networkx import DiGraph
 
         graph = DiGraph()
@@ -157,9 +155,7 @@ class Lattice(TextResult, GraphResult, Tabular):
 
     @cached_property
     def nodes(self) -> tuple[tuple[str, ...], ...]:
-        """The specs, those that are equal together, each after all that imply it; else in their
-        order.
-        """
+        """Classes of equal specs, each after all that imply it, else in the order of the specs."""
         place = {name: k for k, name in enumerate(self.specs)}
         above = {name: self.implied.in_degree(name) for name in self.specs}
         seen: dict[str, tuple[str, ...]] = {}
@@ -170,12 +166,12 @@ class Lattice(TextResult, GraphResult, Tabular):
 
     @property
     def ordered(self) -> tuple[str, ...]:
-        """The specs in the order of the nodes."""
+        """Specs in the order of the nodes."""
         return tuple(name for node in self.nodes for name in node)
 
     @cached_property
     def edges(self) -> tuple[Covering, ...]:
-        """The neighbours: the transitive reduction of who implies whom, strongest first."""
+        """Neighbours, strongest first: the transitive reduction of the implications."""
         from networkx import DiGraph, transitive_reduction
 
         graph = DiGraph()
@@ -189,8 +185,9 @@ class Lattice(TextResult, GraphResult, Tabular):
         )
 
     def _covering(self, stronger: tuple[str, ...], weaker: tuple[str, ...]) -> Covering:
-        """Two neighbours: of equal specs those between which it is proved, and the smallest
-        history.
+        """Return the covering of two nodes, with the best evidence among their specs.
+
+        That is a proved implication, and the smallest history.
         """
         forward = [self.inclusions[pair] for pair in product(stronger, weaker)]
         back = [self.inclusions[pair] for pair in product(weaker, stronger)]
@@ -203,7 +200,7 @@ class Lattice(TextResult, GraphResult, Tabular):
 
     @property
     def graph(self) -> HasseDiagram:
-        """The neighbours as a graph, the stronger above."""
+        """Hasse diagram, with the stronger specs above."""
         edges = []
         for one in self.edges:
             ends = node_name(one.stronger), node_name(one.weaker)
@@ -215,7 +212,7 @@ class Lattice(TextResult, GraphResult, Tabular):
 
     @property
     def records(self) -> Records:
-        """Each pair once, how the one stands to the other, and what that rests on both ways."""
+        """One row per unordered pair: the relation, and the evidence in both directions."""
         rows = tuple(
             (
                 self.universe,
@@ -230,7 +227,7 @@ class Lattice(TextResult, GraphResult, Tabular):
         return Records(("universe", "a", "b", "relation", "forward", "back"), rows)
 
     def to_json(self) -> dict[str, object]:
-        """As docs/interface.md, 6, has it."""
+        """Return the lattice in the form of docs/interface.md, 6."""
         return {
             "universe": self.universe,
             "where": self.where,
@@ -248,32 +245,30 @@ class Lattice(TextResult, GraphResult, Tabular):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Lattices(TextResult, PageResult, GraphResult, Tabular):
-    """The answer to ``compare``: a lattice for each universe in which the specs can be asked."""
+    """Result of ``compare``: a lattice for each search space in which specs can be compared."""
 
     lattices: tuple[Lattice, ...]
-    """The first is the one that is drawn."""
+    """Lattices; the first one is drawn."""
     apart: Mapping[str, str]
-    """What could be asked nowhere, and why."""
+    """Specs that could not be compared, with the reasons."""
 
     @property
     def decided(self) -> bool:
-        """Whether of every pair it is known who implies whom, in each universe where the two can be
-        asked.
-        """
+        """True if every implication is decided in each search space."""
         return all(lattice.decided for lattice in self.lattices)
 
     @property
     def graph(self) -> HasseDiagram:
-        """The graph of the first lattice."""
+        """Hasse diagram of the first lattice."""
         return self.lattices[0].graph
 
     @property
     def records(self) -> Records:
-        """The records of every lattice."""
+        """Records of all lattices."""
         return Records.together(lattice.records for lattice in self.lattices)
 
     def to_json(self) -> dict[str, object]:
-        """As docs/interface.md, 6, has it."""
+        """Return the lattices in the form of docs/interface.md, 6."""
         return {
             "lattices": [lattice.to_json() for lattice in self.lattices],
             "apart": dict(self.apart),
@@ -281,8 +276,10 @@ class Lattices(TextResult, PageResult, GraphResult, Tabular):
 
 
 def node_name(node: Sequence[str]) -> str:
-    """Equal levels as one name.
+    """Return the joint name of equal levels.
 
+    Examples
+    --------
     >>> node_name(["causal", "read-atomic"])
     'causal = read-atomic'
     """
@@ -290,9 +287,16 @@ def node_name(node: Sequence[str]) -> str:
 
 
 def history_size(test: HistoryTest | Litmus) -> tuple[int, ...]:
-    """How large what tells two specs apart is: transactions, links of sessions, who aborted, reads
-    and writes; of statements, how many.
+    """Return the size of a history as a tuple to compare.
 
+    Returns
+    -------
+    tuple of int
+        For an abstract history the numbers of transactions, session links, aborted transactions,
+        and operations. For a test with statements the numbers of transactions and steps.
+
+    Examples
+    --------
     >>> from isolitmus.specs import litmus
     >>> history_size(litmus("history-write-skew")), history_size(litmus("reorder"))
     ((2, 0, 0, 6), (2, 3))

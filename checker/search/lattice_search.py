@@ -1,22 +1,18 @@
-"""The verb ``compare``: the implication lattice of levels with few questions.
+"""Implication lattice of levels, computed with few separation queries.
 
-Who implies whom in one universe, by asking as little as possible.
+Every known history is judged by all levels. A history that one level admits and another forbids
+shows that the first does not imply the second. The implications that no history excludes form a
+preorder, and only its neighbouring pairs are queried, because implication is transitive. A query
+looks for a derivation from the texts (``prove.structural_implication``), from the laws of histories
+(``prove.history_proof``), by a theorem on tables (``prove.proof``), or for a counterexample up to
+the bound (``separate``). Each counterexample is judged by all levels again. A pair that is proved
+by the texts and separated by a history raises an error.
 
-What histories there are to ask is asked of all: a history says which levels admit it, and of any
-two of which one does and the other does not it says that the first does not imply the second. What
-no history so far speaks against is a preorder, and of that only the neighbours are asked: is it in
-the texts (``prove.structural_implication``), by the laws of histories (``prove.history_proof``) or
-by a theorem on tables (``prove.proof``), or is there nothing up to the bound (``separate``)?
-Whatever is found is asked of all again. So the rest follows, because implying is transitive. What
-was proved and found all the same ends in an error.
-
-Choices. Of abstract histories the version orders may be open or observed; what a level says of the
-one says little of the other, so both are searched. Of two histories with as many transactions the
-one that needs no observer is shown. If some level cannot do without version orders, only what is
-observed is searched. A search of few transactions is fast, a proof takes seconds, a search of more
-may take a minute: so it is in that order that they are tried.
-
-The verb ``compare``: which levels imply which, with the smallest history on every step down.
+Version orders of abstract histories may be open or observed. What a level says of the one says
+little of the other, so both are searched; of two histories with as many transactions, the one with
+open orders is shown. If some level needs version orders, only observed ones are searched. Searches
+of few transactions come first, then proofs, which take seconds, then larger searches, which may
+take a minute.
 """
 
 from __future__ import annotations
@@ -71,60 +67,60 @@ __all__ = ["LatticeSearch", "compare"]
 
 ANSWERS = {"allowed": True, "forbidden": False}
 PROOF_SECONDS = 5.0
-"""What a theorem on tables may take, where it is looked for beside a search that found nothing."""
+"""Time limit in seconds of a theorem on tables after a search that found nothing."""
 SMALL = 3
-"""So many transactions are searched before a proof is tried."""
+"""Number of transactions that are searched before a proof is tried."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Told:
-    """A history, and which specs admit it, of those that it has the names for."""
+    """History with the verdicts of the specs whose names it has."""
 
     test: HistoryTest | Litmus
     admits: dict[str, bool]
 
     def against(self, a: str, b: str) -> bool:
-        """Whether it shows that one spec does not imply another."""
+        """Return whether it shows that `a` does not imply `b`."""
         return self.admits.get(a) is True and self.admits.get(b) is False
 
 
 class _Found(NamedTuple):
-    """What is known of a pair once it was asked."""
+    """Answer to the query of a pair."""
 
     answer: Separation
-    """What the search says."""
+    """Result of the search."""
     proof: str = ""
-    """Why the first implies the second, if that is proved."""
+    """Proof that the first implies the second; empty if there is none."""
 
 
 @dataclass
 class LatticeSearch:
-    """One universe, what is known in it so far, and what is still to be asked."""
+    """Search for the lattice in one search space: known facts and open queries."""
 
     specs: Sequence[Spec]
-    """What is compared."""
+    """Specs to compare."""
     universe: Scope | Literal["abstract"]
-    """Where."""
+    """Search space."""
     transactions: int | None
-    """How many a history has at most; None: what the universe says."""
+    """Greatest number of transactions of a history; None for that of the search space."""
     budget: Budget
-    """What it may take."""
+    """Limit of time and memory."""
     progress: Callable[[str], None] | None
-    """Who is told what is asked."""
+    """Receives a text for each query."""
     pool: ProcessPoolExecutor | None = None
-    """Other processes, if there are any."""
+    """Worker processes; None if there are none."""
     processes: int = 1
-    """How many."""
+    """Number of worker processes."""
     told: list[_Told] = field(default_factory=list)
-    """What histories say of every spec."""
+    """Histories with the verdicts of the specs."""
     proofs: dict[tuple[str, str], str] = field(default_factory=dict)
-    """Who is proved to imply whom, and why."""
+    """Proofs by pair of spec names."""
     answers: dict[tuple[str, str], Separation] = field(default_factory=dict)
-    """What was asked, by pair."""
+    """Answers to queries by pair of spec names."""
     assumed: dict[str, None] = field(default_factory=dict)
-    """What the answers rest on."""
+    """Assumptions of the answers, as keys."""
     ended: str | None = None
-    """The limit that ended the search."""
+    """Limit that ended the search; None if none did."""
 
     def __post_init__(self) -> None:
         self.by_name = {spec.name: spec for spec in self.specs}
@@ -134,7 +130,7 @@ class LatticeSearch:
         self.start = monotonic()
 
     def lattice(self, focus: tuple[str, ...]) -> Lattice:
-        """What comes of it; what is still to be asked once the budget is spent is unknown."""
+        """Return the lattice; pairs not queried when the budget is spent are unknown."""
         try:
             with self.budget.interrupting():
                 self.search()
@@ -143,7 +139,7 @@ class LatticeSearch:
         return self.done(focus)
 
     def search(self) -> None:
-        """Ask what is to be asked."""
+        """Query all open pairs."""
         for first, second in permutations(self.specs, 2):
             proof = derive_from_texts(first, second, reads=self.reads)
             if proof is not None:
@@ -163,7 +159,7 @@ class LatticeSearch:
 
     @property
     def sizes(self) -> Sequence[int]:
-        """How many transactions the histories have that are searched."""
+        """Numbers of transactions that are searched."""
         usual = ABSTRACT_SIZES if self.universe == ABSTRACT else self.universe.transactions
         if self.transactions is None:
             return usual
@@ -171,7 +167,7 @@ class LatticeSearch:
 
     @property
     def called(self) -> tuple[str, str]:
-        """The universe, in a word and in words."""
+        """Name and description of the search space."""
         if self.universe != ABSTRACT:
             return self.universe.name, scope_words(self.universe)
         orders = "observed" if self.observed else "open or observed"
@@ -183,7 +179,7 @@ class LatticeSearch:
             self.progress(text)
 
     def possible(self) -> DiGraph:
-        """Who implies whom for all that is known: no history speaks against it."""
+        """Return the graph of implications that no known history excludes."""
         from networkx import DiGraph
 
         graph = DiGraph()
@@ -196,7 +192,7 @@ class LatticeSearch:
         return graph
 
     def settled(self) -> DiGraph:
-        """Who is proved, or found, to imply whom, and all that follows."""
+        """Return the transitive closure of the implications that are proved or found by search."""
         from networkx import DiGraph, transitive_closure
 
         graph = DiGraph()
@@ -207,15 +203,18 @@ class LatticeSearch:
 
     @property
     def proved(self) -> list[tuple[str, str]]:
-        """What is proved. A theorem on tables has its premises: what is outside of them may speak
-        against it.
+        """Proved pairs that no known history contradicts.
+
+        A theorem on tables has premises, and histories outside of them may contradict it.
         """
         return [pair for pair in self.proofs if not any(one.against(*pair) for one in self.told)]
 
     def unasked(self) -> list[tuple[str, str]]:
-        """Neighbours of which it is open whether one implies the other: if all do, the rest
-        follows. What is left after that, as where a history says nothing to those that look at
-        time, is asked pair by pair.
+        """Return the neighbouring pairs whose implication is open.
+
+        If all of these hold, the rest follows by transitivity. Once they are answered, the pairs
+        that are still open are queried one by one, as where a history says nothing about levels
+        that refer to time.
         """
         settled = self.settled()
         possible = self.possible()
@@ -235,7 +234,7 @@ class LatticeSearch:
         return first if first or ended else open_still
 
     def steps(self, possible: DiGraph) -> Iterator[tuple[list[str], list[str]]]:
-        """Neighbours among those that may be equal, the stronger first."""
+        """Yield neighbours among the classes of possibly equal specs, the stronger first."""
         from networkx import DiGraph, transitive_reduction
 
         nodes = _equals(possible)
@@ -250,9 +249,7 @@ class LatticeSearch:
     def ask(
         self, pairs: Sequence[tuple[str, str]], worth: Callable[[tuple[str, str]], bool]
     ) -> None:
-        """What the first of each pair admits and the second forbids, if it is still worth asking:
-        so many at a time as there are processes, but one after the other in what follows from it.
-        """
+        """Query, in parallel, the pairs that are worth it, and learn from the answers in order."""
         begun: deque[tuple[tuple[str, str], Callable[[], _Found]]] = deque()
         todo = deque(pairs)
         while todo or begun:
@@ -266,8 +263,9 @@ class LatticeSearch:
                 self.learn(*pair, answer())
 
     def begin(self, a: str, b: str) -> Callable[[], _Found]:
-        """The question asked, of another process if there is one: what gives the answer. What
-        happens on tables does not go from one process to another.
+        """Start the query of a pair, and return a function that waits for its answer.
+
+        It runs in a worker process if there is one; queries over tables run in this process.
         """
         question = self.by_name[a], self.by_name[b], self.universe, self.sizes
         if self.pool is None or self.universe != ABSTRACT:
@@ -280,7 +278,7 @@ class LatticeSearch:
         return asked.result
 
     def learn(self, a: str, b: str, found: _Found) -> None:
-        """What follows from an answer."""
+        """Record the answer of a query and its consequences."""
         one, other = self.by_name[a], self.by_name[b]
         answer, proof = found
         self.answers[a, b] = answer
@@ -293,7 +291,7 @@ class LatticeSearch:
             self.prove(one, other)
 
     def prove(self, one: Spec, other: Spec) -> bool:
-        """Whether a theorem on tables says so, if it is found fast."""
+        """Return whether a theorem on tables proves the implication within a short time."""
         from isolitmus.checker.prove.arguments import Question
         from isolitmus.checker.prove.proof import prove, scope_of_statements
 
@@ -307,8 +305,9 @@ class LatticeSearch:
         return proof.holds
 
     def prove_shown(self) -> None:
-        """Theorems on tables for what is shown and has no proof yet: round in a circle for equals,
-        and for neighbours any pair of their equals.
+        """Try theorems on tables for the implications that are shown and have no proof.
+
+        These are a cycle through each class of equal specs, and one pair of members for neighbours.
         """
         possible = self.possible()
         settled = self.settled()
@@ -328,7 +327,7 @@ class LatticeSearch:
                 )
 
     def chain(self, pairs: Sequence[tuple[str, str]]) -> Iterator[bool]:
-        """Of each pair whether proofs lead from the one to the other, step by step."""
+        """Yield for each pair whether proofs lead from one to the other."""
         from networkx import DiGraph, has_path
 
         graph = DiGraph(self.proved)
@@ -336,8 +335,10 @@ class LatticeSearch:
             yield a in graph and b in graph and has_path(graph, a, b)
 
     def tell(self, test: HistoryTest | Litmus, execution: Execution | None) -> None:
-        """What every spec says of a history, if each says something, or needs what it does not
-        have; and of one in time, for those that need that, if it has none.
+        """Record the verdicts of all specs on a history.
+
+        It is recorded if each spec has a verdict or lacks only time. A history without time is
+        judged again in a serial schedule for specs that need time.
         """
         said = {spec.name: self.verdict(test, execution, spec) for spec in self.specs}
         asked = {name: str(verdict) for name, verdict in said.items() if not _untimed(verdict)}
@@ -369,7 +370,7 @@ class LatticeSearch:
         return judge_execution(execution, spec)
 
     def done(self, focus: tuple[str, ...]) -> Lattice:
-        """The lattice of what is known now."""
+        """Return the lattice of the present facts."""
         from networkx import DiGraph, transitive_closure
 
         settled = self.settled()
@@ -413,7 +414,7 @@ class LatticeSearch:
 
 
 def _untimed(verdict: Verdict) -> bool:
-    """Whether a level has none because the history does not say when anything was."""
+    """Return whether a level has no verdict because the history has no times."""
     return isinstance(verdict, Needs) and abstract.TIMES.issuperset(verdict.names)
 
 
@@ -426,9 +427,7 @@ def _separated(
     *,
     observed: bool,
 ) -> Separation:
-    """The answer of ``separate``; of abstract histories, whether the version orders are observed or
-    not.
-    """
+    """Return the result of ``separate``, for histories with open and observed version orders."""
     ask = partial(separate, one, other, universe, budget=budget)
     first = ask(observed=observed, transactions=sizes).with_catalogue()
     looks = abstract.uses_versions(one) or abstract.uses_versions(other)
@@ -453,8 +452,9 @@ def _found(
     *,
     observed: bool,
 ) -> _Found:
-    """The answer of ``separate``, and of abstract histories why there is none, if that is proved;
-    then no more were searched than it took to try.
+    """Return the result of ``separate``, and for abstract histories a proof if one is found.
+
+    A proof is tried after a search of few transactions; if it succeeds, no more are searched.
     """
     few = [size for size in sizes if size <= SMALL]
     if universe != ABSTRACT or not few:
@@ -477,12 +477,12 @@ def _found_within(
     *,
     observed: bool,
 ) -> _Found:
-    """The same in another process, with a budget of its own."""
+    """Return the answer of ``_found`` in another process, with a budget of its own."""
     return _found(*question, Budget(seconds, memory), observed=observed)
 
 
 def _equals(possible: DiGraph) -> list[list[str]]:
-    """The specs, those together that may imply each other, in the order of the graph."""
+    """Return the classes of specs that may imply each other, in the order of the graph."""
     from networkx import strongly_connected_components
 
     place = {name: k for k, name in enumerate(possible)}
@@ -502,16 +502,34 @@ def compare(
     processes: int = 1,
     progress: Callable[[str], None] | None = None,
 ) -> Lattices:
-    """Which of the specs imply which others, and the smallest histories that tell neighbours apart.
+    """Return the implications between specs, and the smallest histories that separate neighbours.
 
-    ``specs``: specs, their names or the paths of their files; so is a scope. ``universe``: a scope
-    over tables, or ``"abstract"`` (default: in both, whatever can be asked there). ``focus``: names
-    of the specs that are to be placed among the others, which the answer's words are about
-    (default: all). ``transactions``: how many a history has at most (default: what the universe
-    says). ``budget``: once it is spent the rest is unknown. ``processes``: how many search beside
-    each other. ``progress`` is told what is asked. IsolitmusError if fewer than two are given, two
-    have one name, or no two can be asked of one universe.
+    Parameters
+    ----------
+    specs : sequence of Spec, str or path
+        Specs, their names or their files; at least two.
+    universe : Scope, str or path, optional
+        Scope over tables, or ``"abstract"``. By default both, as far as the specs can be judged
+        there.
+    focus : sequence of str
+        Names of the specs to place among the others, on which the output reports; all by default.
+    transactions : int, optional
+        Greatest number of transactions of a history; by default that of the search space.
+    budget : Budget, optional
+        Limit of time and memory. Once it is spent, the remaining pairs are unknown.
+    processes : int
+        Number of worker processes.
+    progress : callable, optional
+        Receives a text for each query.
 
+    Raises
+    ------
+    IsolitmusError
+        If there are fewer than two specs, two have the same name, one is silent on some histories,
+        or no two can be judged in one search space.
+
+    Examples
+    --------
     >>> found = compare(["serializable", "snapshot-isolation", "prefix-consistency"], "abstract")
     >>> [edge.forward.evidence for edge in found.lattices[0].edges]
     ['proved', 'proved']
@@ -556,14 +574,13 @@ def compare(
                 chosen = tuple(name for name in focus if name in {one.name for one in some})
                 lattices.append(placing.lattice(chosen))
         if pool is not None and budget.spent() is not None:
-            pool.shutdown(
-                wait=False, cancel_futures=True
-            )  # nobody waits for what is being searched
+            # searches under way are abandoned
+            pool.shutdown(wait=False, cancel_futures=True)
     return Lattices(tuple(lattices), apart)
 
 
 def _ready() -> None:
-    """What a process begins with."""
+    """Initialize a worker process."""
 
 
 def _refuse(specs: Sequence[Spec]) -> None:

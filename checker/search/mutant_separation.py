@@ -1,13 +1,11 @@
-"""The verb ``separate --mutants``: what tells each mutant of a spec from it.
+"""Mutation analysis of specs: for each mutant, a history that distinguishes it from the spec.
 
-First the catalogue. A protocol and its mutant carry every litmus test out; who ends in another way,
-or is recorded at another level, tells them apart. A level and its mutant judge every abstract
-history, and what the protocols of which a litmus test expects something make of it. Where none of
-these tells, ``separate`` looks for the smallest history that one of the two admits and the other
-forbids. That something is equivalent nobody finds out so: a file argues for it
-(``specs.files.equivalents_file``), and what a history refutes is refused.
-
-What became of a spec's mutants: which are told from it, by what, and which are not.
+The catalogue is tried first. A protocol and its mutant execute every litmus test; a different
+outcome, or a different recorded level, kills the mutant. A level and its mutant judge every
+abstract history, and the runs of litmus tests under the protocols for which they have expectations.
+If no test kills the mutant, ``separate`` searches the smallest history that one of the two admits
+and the other forbids. Such a search cannot establish equivalence. A file may argue for it
+(``specs.files.equivalents_file``), and an argument that a history refutes is an error.
 """
 
 from __future__ import annotations
@@ -65,42 +63,40 @@ COLUMNS = ("spec", "mutant", "was", "becomes", "outcome", "by", "argument")
 
 @dataclass(frozen=True, slots=True)
 class Kill:
-    """What tells a mutant from its spec."""
+    """Test that distinguishes a mutant from its spec."""
 
     test: Litmus | HistoryTest
-    """The litmus test, of the catalogue or one that was found."""
+    """Litmus test, of the catalogue or found by a search."""
     words: str
-    """What the spec says of it, and what the mutant says."""
+    """Verdicts of the spec and of the mutant as text."""
     found: bool = False
-    """Whether a search has found it; else it ships."""
+    """True if a search found it; otherwise it is of the catalogue."""
 
     @property
     def name(self) -> str:
-        """The test's name."""
+        """Name of the test."""
         return self.test.name
 
 
 @dataclass(frozen=True, slots=True)
 class JudgedMutant:
-    """A mutant with what tells it from the spec."""
+    """Mutant with the tests that kill it."""
 
     mutant: Mutant
-    """Which one."""
     kills: tuple[Kill, ...] = ()
-    """Every litmus test of the catalogue that tells it; if none does, the history that a search
-    found.
-    """
+    """Litmus tests of the catalogue that kill it; if there are none, the history found."""
     bound: str = ""
-    """How far nothing was found, where nothing was."""
+    """Bound of a search that found nothing."""
     argument: str = ""
-    """Why it is equivalent, if somebody says so."""
+    """Argument that it is equivalent; empty if there is none."""
     ended: str | None = None
-    """The limit that ended the search for a history that tells it."""
+    """Limit that ended the search for a history; None if none did."""
 
     @property
     def outcome(self) -> Literal["told", "argued", "unknown", "survives"]:
-        """``told``; or nothing tells it: ``argued`` to be equivalent, ``unknown`` where a limit
-        ended the search, else ``survives``.
+        """Outcome: "told" if a test kills it, "argued" if it is argued to be equivalent.
+
+        Otherwise "unknown" if a limit ended the search, else "survives".
         """
         if self.kills:
             return "told"
@@ -109,7 +105,7 @@ class JudgedMutant:
         return "survives" if self.ended is None else "unknown"
 
     def to_json(self) -> dict[str, object]:
-        """The mutant as docs/interface.md, 6, has it."""
+        """Return the mutant in the form of docs/interface.md, 6."""
         first = self.kills[0] if self.kills else None
         return {
             "mutant": self.mutant.number,
@@ -128,33 +124,33 @@ class JudgedMutant:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class MutantReport(TextResult, Tabular):
-    """The answer to ``separate LEVEL --mutants``."""
+    """Result of ``separate LEVEL --mutants``."""
 
     spec: Spec
-    """Whose mutants."""
+    """Spec whose mutants were judged."""
     judged: tuple[JudgedMutant, ...]
-    """Each, in the order of the text."""
+    """Mutants in the order of the text."""
     seconds: float
-    """What it took."""
+    """Run time in seconds."""
 
     @property
     def survivors(self) -> tuple[JudgedMutant, ...]:
-        """Those that nothing tells from the spec, and for which nobody argues."""
+        """Mutants that are neither killed nor argued to be equivalent."""
         return tuple(one for one in self.judged if one.outcome in {"survives", "unknown"})
 
     @property
     def argued(self) -> tuple[JudgedMutant, ...]:
-        """Those that somebody says are equivalent, and that nothing tells from the spec."""
+        """Mutants that are argued to be equivalent and not killed."""
         return tuple(one for one in self.judged if one.outcome == "argued")
 
     @property
     def told(self) -> tuple[JudgedMutant, ...]:
-        """Those that a history tells from the spec."""
+        """Mutants that are killed."""
         return tuple(one for one in self.judged if one.outcome == "told")
 
     @property
     def records(self) -> Records:
-        """A row for each mutant; by is the first test that tells it."""
+        """One row per mutant; column ``by`` is the first test that kills it."""
         return Records(
             COLUMNS,
             tuple(
@@ -172,7 +168,7 @@ class MutantReport(TextResult, Tabular):
         )
 
     def to_json(self) -> dict[str, object]:
-        """The report as docs/interface.md, 6, has it."""
+        """Return the report in the form of docs/interface.md, 6."""
         return {
             "spec": self.spec.name,
             "mutants": [one.to_json() for one in self.judged],
@@ -188,13 +184,27 @@ def separate_mutants(
     progress: Callable[[int, int], None] | None = None,
     **search: Any,
 ) -> MutantReport:
-    """Every mutant of a spec, of the spec of a name or of a file, with what tells it from it.
+    """Return every mutant of a spec with the tests that distinguish it from the spec.
 
-    ``search``: as for ``separate``, where the catalogue does not tell them apart (default: the
-    universes that the spec can be asked of). ``budget``: of all; once it is spent, what has not
-    been told is unknown. ``progress`` is told how many mutants are done, of how many. LitmusError
-    for an argument on a mutant that a history tells.
+    Parameters
+    ----------
+    spec : Spec, str or path
+        Spec, its name or its file.
+    budget : Budget, optional
+        Limit of all searches together. Once it is spent, mutants that are not killed are unknown.
+    progress : callable, optional
+        Receives the number of mutants done and the number of all.
+    **search
+        Options of ``separate`` for mutants that the catalogue does not kill. By default all search
+        spaces in which the spec can be judged are searched.
 
+    Raises
+    ------
+    LitmusError
+        If a mutant that is argued to be equivalent is killed.
+
+    Examples
+    --------
     >>> report = separate_mutants("read-committed")
     >>> len(report.judged), report.survivors, report.judged[0].kills[0].name
     (14, (), 'history-aborted-read')
@@ -221,9 +231,10 @@ def separate_mutants(
 
 
 class AskedTest:
-    """A test, and what a spec says of it; of a protocol's also the frames by which it checked
-    commits, so that a mutant that says the same of each need not carry the test out: its run is
-    this one.
+    """Test with the verdict of a spec.
+
+    For a protocol it also keeps the dependency graphs of its commit checks. A mutant with equal
+    verdicts on each of them has the same run, and need not execute the test.
     """
 
     def __init__(self, test: Litmus | HistoryTest, spec: Spec) -> None:
@@ -240,8 +251,9 @@ class AskedTest:
         ]
 
     def may_differ(self, mutant: Mutant, changed: Sequence[Changed]) -> bool:
-        """Whether a mutant of the spec, with what was ``changed``, may say something else; if not,
-        it says the same.
+        """Return whether a mutant with the ``changed`` expressions may have another verdict.
+
+        If not, it has the same one.
         """
         return self._attempts is None or any(
             _differ(fold, changed) and judge_commit(frame, mutant.spec) != said
@@ -250,11 +262,14 @@ class AskedTest:
 
 
 Changed = tuple["CatExpr | None", "CatExpr | None", bool]
-"""An expression as it was and as it is now, None if it is not there; and whether it is of a set."""
+"""Old and new expression, None if absent, and whether they denote sets."""
 
 
 def changed_expressions(spec: SpecLike, mutant: SpecLike) -> list[Changed]:
-    """Where a mutant, in which one statement is another or is gone, is another text."""
+    """Return the expressions in which a mutant differs from the spec.
+
+    The mutant has one statement changed or removed.
+    """
     spec, mutant = named(spec), named(mutant)
     found: list[Changed] = []
     for name, was in spec.definitions.items():
@@ -293,7 +308,7 @@ def _judge(
 
 
 def find_kills(mutant: Mutant, tests: Iterable[AskedTest]) -> Iterator[Kill]:
-    """The tests that a spec was asked of, of which the mutant says something else."""
+    """Yield the tests on which a mutant has another verdict than the spec."""
     changed: dict[str, list[Changed]] = {}
     for asked in tests:
         of = asked.spec
@@ -311,7 +326,7 @@ def find_kills(mutant: Mutant, tests: Iterable[AskedTest]) -> Iterator[Kill]:
 
 
 def _tests(spec: Spec) -> Iterator[Litmus | HistoryTest]:
-    """The catalogue's tests that a spec may be asked of, abstract histories first."""
+    """Yield the catalogue's tests that apply to a spec, abstract histories first."""
     form = format_named(spec.format or DELTA)
     tests = map(litmus, litmus_names(form.log))
     for test in sorted(tests, key=lambda test: isinstance(test, Litmus)):
@@ -320,11 +335,17 @@ def _tests(spec: Spec) -> Iterator[Litmus | HistoryTest]:
 
 
 def spec_answer(test: Litmus | HistoryTest, spec: SpecLike) -> Mapping[str, str]:
-    """What a spec says of a test: a protocol of each transaction how it ends and at what level it
-    is recorded, one of an engine with locks also which rows its scans gave and for whom it waited,
-    a level of an abstract history whether it is allowed, and of a test on tables so of what each
-    protocol makes of it. Empty where it says nothing, or nobody knows.
+    """Return the verdict of a spec on a test, as texts.
 
+    Returns
+    -------
+    mapping of str to str
+        For a protocol: by transaction its outcome and recorded level, under locking also the rows
+        that its scans emitted and its waits. For a level: the verdict on an abstract history, by
+        "", or on the run of a test on tables under each protocol. Empty if there is no verdict.
+
+    Examples
+    --------
     >>> from isolitmus.specs import level, protocol
     >>> spec_answer(litmus("reorder"), protocol("delta-serializable"))
     {'insert': 'committed at Serializable', 'delete': 'ConcurrentAppendException'}
@@ -383,14 +404,12 @@ def _runs_of(name: str, log: str) -> tuple[RunResult, ...]:
 
 
 def _runs(test: Litmus) -> tuple[RunResult, ...]:
-    """What the protocols of which a test of the catalogue expects something make of it."""
+    """Return the runs of a catalogue test under the protocols for which it has expectations."""
     return _runs_of(test.name, format_named(test.format).log)
 
 
 def _searched(spec: Spec, mutant: Mutant, budget: Budget, search: dict[str, Any]) -> JudgedMutant:
-    """The smallest history that one of the two admits and the other forbids, or how far there is
-    none.
-    """
+    """Return the mutant with the smallest separating history, or with the bound of the search."""
     if spec.clauses:
         return JudgedMutant(mutant, bound="the catalogue's litmus tests alone were carried out")
     bounds = []
@@ -417,8 +436,10 @@ def _searched(spec: Spec, mutant: Mutant, budget: Budget, search: dict[str, Any]
 
 
 def _universes(spec: Spec) -> list[Any]:
-    """Where a spec can be asked: abstract histories, if their names will do, and its format's
-    tables, if any ship.
+    """Return the search spaces in which a spec can be judged.
+
+    They are the abstract histories, if they have all names it needs, and its format's default
+    tables.
     """
     form = format_named(spec.format or DELTA)
     tables = [named_scope(form.universe)] if form.universe else [None]

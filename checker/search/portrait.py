@@ -1,9 +1,9 @@
-"""The verb ``portray``: what a protocol promises, how far it keeps it, what it aborts for nothing.
+"""Guarantees of a protocol: promised levels, violations of these, and needless aborts.
 
-Nothing here is written by hand: every sentence is the answer of a search or of a count, with its
-bound, and every history in it was executed and judged anew. A needless abort is one of a history
-that the promised level admits; it is asked for each exception that the protocol can raise, with the
-exceptions that stand before it in the file kept silent.
+Every statement is the answer of a search or of a count, with its bound, and every history in it was
+executed and judged again. A needless abort is an abort in a history that the promised level admits.
+It is searched for each exception of the protocol, with the exceptions before it in the file held
+silent.
 """
 
 from __future__ import annotations
@@ -37,15 +37,17 @@ __all__ = ["AbortShare", "NeedlessAbort", "Portrait", "Promise", "needless_abort
 
 UNIVERSE = "table"
 SCOPES = ("two-partitions", "writers-partitioned", "writers-unpartitioned")
-"""The scopes in which the shares are counted."""
+"""Scopes in which candidates are counted."""
 SECONDS = 60.0
-"""After so long a single search is unknown."""
+"""Time limit in seconds of a single search, if the budget has none."""
 
 
 @dataclass(frozen=True, slots=True)
 class Promise:
-    """A level that a protocol promises: the smallest history that it admits all the same, the
-    smallest that no serial order explains either, and what other protocols do to that history.
+    """Promised level, with its smallest violation and the outcomes under other protocols.
+
+    `hole` is the smallest history that the protocol admits and the level forbids. `unexplained` is
+    the smallest such history that no serial order explains.
     """
 
     level: str
@@ -56,72 +58,70 @@ class Promise:
 
 @dataclass(frozen=True, slots=True)
 class NeedlessAbort:
-    """The smallest needless abort with an exception."""
+    """Smallest needless abort with an exception."""
 
     exception: str
-    """Its name."""
+    """Name of the exception."""
     level: str
-    """The one that the history keeps all the same."""
+    """Level that admits the history."""
     found: Separation
-    """The smallest such history, if there is one."""
+    """Search for the smallest such history."""
     raised: bool
-    """False: nothing in the universe raises the exception at all."""
+    """True if some history in the search space raises the exception at all."""
     elsewhere: Mapping[str, Mapping[str, str]]
-    """How its transactions end under the other protocols of the engine."""
+    """Outcomes of its transactions under the other protocols of the engine."""
     layouts: Mapping[str, Litmus]
-    """The same history on layouts of the table, by what they are called, in which the protocol
-    aborts nothing.
-    """
+    """The same history on table layouts, by description, on which the protocol aborts nothing."""
 
 
 @dataclass(frozen=True, slots=True)
 class AbortShare:
-    """How many of a scope's candidates are needlessly aborted, and how many are holes."""
+    """Numbers of needless aborts and of violations among the candidates of a scope."""
 
     scope: str
-    """The name of the scope."""
+    """Name of the scope."""
     transactions: int
-    """How many a candidate has."""
+    """Number of transactions of a candidate."""
     level: str
-    """The one that is to be kept."""
+    """Promised level."""
     allowed: int
-    """How many candidates the level allows."""
+    """Number of candidates that the level allows."""
     aborted: int
-    """Of those, how many the protocol aborts."""
+    """Number of those that the protocol aborts."""
     admitted: int
-    """How many the protocol admits."""
+    """Number of candidates that the protocol admits."""
     broken: int
-    """Of those, how many the level forbids."""
+    """Number of those that the level forbids."""
     silent: int
-    """On how many the protocol is silent."""
+    """Number of candidates on which the protocol is silent."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Portrait(TextResult):
-    """What a protocol promises and keeps."""
+    """Guarantees of a protocol."""
 
     protocol: str
-    """Its name."""
+    """Name of the protocol."""
     universe: str
-    """Where it was looked at, in words."""
+    """Name of the search space."""
     promises: tuple[Promise, ...]
-    """The levels, each with the smallest hole."""
+    """Promised levels, each with the smallest violation."""
     aborts: tuple[NeedlessAbort, ...]
-    """The needless aborts, by exception."""
+    """Needless aborts by exception."""
     shares: tuple[AbortShare, ...]
-    """How frequent both are, by scope."""
+    """Frequencies of both by scope."""
     uncounted: tuple[str, ...] = ()
-    """Of which scopes a limit ended the count."""
+    """Scopes whose count a limit ended."""
 
     @property
     def whole(self) -> bool:
-        """Whether no limit ended any of its searches and counts."""
+        """True if no limit ended any of the searches and counts."""
         asked = [p.hole for p in self.promises] + [a.found for a in self.aborts]
         asked += [p.unexplained for p in self.promises if p.unexplained is not None]
         return not self.uncounted and all(answer.found is not None for answer in asked)
 
     def to_json(self) -> dict[str, object]:
-        """Everything, the histories as litmus files."""
+        """Return the guarantees, with the histories as litmus files."""
         return {
             "promises": [
                 {
@@ -164,11 +164,22 @@ class Portrait(TextResult):
 def portray(
     spec: SpecLike, tell: Tell = lambda _: None, *, budget: Budget | None = None
 ) -> Portrait:
-    """Search and count; ``tell`` is told what is being asked. ``budget``: of all of it together;
-    what is asked once it is spent is unknown. Without a time, each search has SECONDS.
+    """Return the guarantees of a protocol.
 
+    Parameters
+    ----------
+    spec : Spec, str or path
+        Protocol, its name or its file.
+    tell : callable
+        Receives a text for each query.
+    budget : Budget, optional
+        Limit of all searches together; queries after it is spent are unknown. Without a time limit,
+        each search has SECONDS.
+
+    Examples
+    --------
     >>> seen = portray("delta-write-serializable-repaired")
-    >>> [(promise.level, promise.hole.ships) for promise in seen.promises]  # nothing in the universe
+    >>> [(promise.level, promise.hole.ships) for promise in seen.promises]  # of the catalogue
     [('write-serializable', 'parked-merge-torn-read')]
     >>> [(abort.exception, abort.found.transactions) for abort in seen.aborts if abort.found.found]
     [('ConcurrentAppendException', 2), ('ConcurrentDeleteReadException', 2)]
@@ -196,7 +207,7 @@ def portray(
 
 
 def _part(budget: Budget) -> Budget:
-    """What a single search may take."""
+    """Return the budget of a single search."""
     return budget.within(SECONDS) if budget.seconds is None else budget
 
 
@@ -225,9 +236,13 @@ def _abort(spec: Spec, promised: Spec, exception: str, budget: Budget) -> Needle
 
 
 def needless_abort_specs(spec: SpecLike, promised: SpecLike, exception: str) -> tuple[Spec, Spec]:
-    """Two specs: what the first admits and the second forbids is a needless abort with the
-    exception. The first is the level with the checks that stand before the exception, the second
-    the exception's.
+    """Return two specs that separate exactly the needless aborts with an exception.
+
+    Returns
+    -------
+    (Spec, Spec)
+        The level together with the protocol's checks before the exception, and the check that
+        raises the exception.
     """
     spec, promised = named_spec(spec), named_spec(promised)
     names = [axiom.name for axiom in spec.axioms]
@@ -237,7 +252,7 @@ def needless_abort_specs(spec: SpecLike, promised: SpecLike, exception: str) -> 
 
 
 def _elsewhere(litmus: Litmus, spec: Spec) -> dict[str, dict[str, str]]:
-    """The outcomes of the transactions under the other protocols of the same engine."""
+    """Return the outcomes of the transactions under the other protocols of the same engine."""
     others = (name for name in related_protocols(spec.name) if name != spec.name)
     return {name: _outcomes(litmus, protocol(name)) for name in others}
 
@@ -248,7 +263,7 @@ def _outcomes(litmus: Litmus, spec: Spec) -> dict[str, str]:
 
 
 def _layouts(litmus: Litmus, spec: Spec) -> Iterator[tuple[str, Litmus]]:
-    """The history on other layouts of its tables, if the protocol aborts nothing there."""
+    """Yield the history on other layouts of its tables on which the protocol aborts nothing."""
     columns = sorted({c.name for schema in litmus.tables.values() for c in schema.columns})
     changes: tuple[tuple[str, Callable[[Schema], Schema]], ...] = (
         ("not partitioned", lambda s: replace(s, partitioned_by=())),
@@ -264,7 +279,7 @@ def _layouts(litmus: Litmus, spec: Spec) -> Iterator[tuple[str, Litmus]]:
 
 
 def _partitioned(schema: Schema, name: str) -> Schema:
-    """The schema partitioned by a column, if it has that and another."""
+    """Return the schema partitioned by a column, if it has that column and another one."""
     if schema.index(name) is None or len(schema.columns) == 1:
         return schema
     return replace(schema, partitioned_by=(name,))
@@ -278,7 +293,7 @@ def _shares(
         tell(f"{inside.title}, {n} transactions")
         try:
             work = sweep_work(inside, n, protocols=[spec, promised], levels=[promised, spec])
-        except IsolitmusError:  # more candidates than a look should take
+        except IsolitmusError:  # too many candidates
             continue
         counts = tally_sweep(work, budget).of
         yield AbortShare(

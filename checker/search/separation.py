@@ -1,10 +1,12 @@
-"""The verb ``separate``: the smallest history that one spec admits and another forbids.
+"""Separation of two specs: the smallest history that one admits and the other forbids.
 
-In two universes, each searched in two ways: by a solver, and by enumeration, which checks it. What
-is found is written as a litmus file and judged anew from its text (``checker.universes.recheck``);
-only then is it an answer. What is not found is "none" up to a bound that is stated, never more.
+There are two search spaces, abstract histories and runs over tables. Each is searched in two ways:
+by a solver, and by enumeration, which checks the solver. A counterexample is written as a litmus
+file and judged again from its text (``checker.universes.recheck``); only then is it an answer. If
+none is found, the answer is "none" up to a stated bound, never more.
 
-Levels that say the same of every history: most often a slip of their author.
+`find_triviality` reports a level that allows every history, or none, most often a slip of its
+author.
 """
 
 from __future__ import annotations
@@ -73,23 +75,46 @@ def separate(
     budget: Budget | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Separation:
-    """The smallest history in the universe that ``a`` admits and ``b`` forbids.
+    """Return the smallest history in a search space that ``a`` admits and ``b`` forbids.
 
-    ``a``, ``b``: specs, their names or the paths of their files; so is a scope. ``universe``: a
-    scope over tables, or ``"abstract"`` (default: abstract if both specs can be asked of it, else
-    the scope "table"). ``by``: a solver, or enumeration (default: a solver where it can be exact).
-    ``transactions``: the sizes to try (default: the universe's). ``unexplained``: only a history of
-    which, at some version, no serial order of the writers so far gives the tables. ``sessions``,
-    ``aborts``: whether histories with sessions of several transactions, and with transactions that
-    aborted, are looked at. ``observed``: whether the abstract histories are those of which the
-    version orders were observed; else they are open, unless a spec needs them. ``shipped``: whether
-    the catalogue's own histories are asked where the search finds none: one of them is ``beside``
-    the answer, which stays "none". ``certify``: what a solver refuted is kept, as ``certificate``
-    of an answer that is "none". ``budget`` (default: three quarters of the memory that is free):
-    once it is spent the answer is unknown, with what was looked at until then. ``progress`` is told
-    the size and the number of candidates so far. IsolitmusError if a spec needs names that the
-    universe does not have.
+    Parameters
+    ----------
+    a, b : Spec, str or path
+        Specs, their names or their files.
+    universe : Scope, str or path, optional
+        Search space: a scope over tables, or ``"abstract"``. By default abstract if it has all
+        names that both specs need, else the scope of the format.
+    by : {"symbolic", "exhaustive"}, optional
+        Solver or enumeration. By default a solver where it can be exact.
+    transactions : sequence of int, optional
+        Numbers of transactions to try. By default those of the search space.
+    unexplained : bool
+        Only a history with a version whose tables no serial order of the writers so far produces.
+    sessions, aborts : bool
+        Whether to search histories with sessions of several transactions, and with aborted
+        transactions.
+    observed : bool
+        Whether the version orders of abstract histories are observed. Otherwise they are open,
+        unless a spec needs them.
+    shipped : bool
+        Whether to judge the catalogue's histories if the search finds none. One of them is
+        ``beside`` the answer, which stays "none".
+    certify : bool
+        Whether to keep the solver's refutations as ``certificate`` of an answer "none".
+    budget : Budget, optional
+        Limit of time and memory, by default three quarters of the free memory. Once it is spent,
+        the answer is unknown, with the bound reached.
+    progress : callable, optional
+        Receives the size and the number of candidates so far.
 
+    Raises
+    ------
+    IsolitmusError
+        If a spec needs names that the search space does not have, or an option does not apply to
+        it.
+
+    Examples
+    --------
     >>> answer = separate("delta-write-serializable", "log-serializable")
     >>> answer.transactions, str(answer.litmus.schedule)
     (2, 'delete.start insert delete.commit')
@@ -118,7 +143,7 @@ def separate(
             form, a, b, named_scope(universe), by, unexplained=unexplained, sessions=sessions
         )
     wanted = transactions or search.sizes
-    few = wanted[: search.largest + 1]  # a range may be long
+    few = wanted[: search.largest + 1]  # `wanted` may be a long range
     if not 1 <= min(few) <= max(few) <= search.largest:
         raise IsolitmusError(
             f"{count_of(wanted[-1], 'transaction')} are too many; 1 to {search.largest} can be"
@@ -174,7 +199,7 @@ def separate(
 def _certified(
     none: Separation, a: Spec, b: Spec, refuted: Sequence[Refutation] | None
 ) -> Separation:
-    """An answer "none" with what stands behind it, if that was kept."""
+    """Return an answer "none" with its certificate, if the refutations were kept."""
     if refuted is None:
         return none
     trusted = (
@@ -195,7 +220,13 @@ def _certified(
 
 
 def same_format(*specs: SpecLike) -> str:
-    """The format that specs are of; IsolitmusError if that is not one."""
+    """Return the table format of the specs.
+
+    Raises
+    ------
+    IsolitmusError
+        If they have different formats.
+    """
     named = {
         format_named(one.format).searched_as or one.format: one.name
         for one in map(spec, specs)
@@ -211,7 +242,7 @@ def same_format(*specs: SpecLike) -> str:
 
 
 def scope_words(scope: Scope) -> str:
-    """A universe over tables, with what it has."""
+    """Return the description of a scope over tables with its numbers of statements and tables."""
     parts = (
         count_of(len(scope.statements), "statement"),
         count_of(len(scope.readers), "reader"),
@@ -234,11 +265,11 @@ def _smaller(sizes: Sequence[int], n: int, where: str) -> str:
 
 
 Confirm = Callable[["Separation"], "Separation"]
-"""What turns an answer into one with the history that was found, judged anew."""
+"""Function that adds the counterexample, judged again, to an answer."""
 
 
 def _that_ships(form: str) -> Scope:
-    """The scope over tables that is searched if nobody names one."""
+    """Return the default scope over tables of a format."""
     ships = format_named(form).universe
     if not ships:
         raise IsolitmusError(
@@ -250,7 +281,7 @@ def _that_ships(form: str) -> Scope:
 def _over_tables(
     form: str, a: Spec, b: Spec, scope: Scope, by: By | None, *, unexplained: bool, sessions: bool
 ) -> _UniverseSearch:
-    """The search of a scope, as its format has it carried out."""
+    """Return the search of a scope for the execution model of its format."""
     if format_named(form).carry_out is None:
         return _Tables(a, b, scope, by, unexplained=unexplained, sessions=sessions)
     from isolitmus.checker.universes.schedule_search import ScheduleSearch
@@ -259,7 +290,7 @@ def _over_tables(
 
 
 class _UniverseSearch(Protocol):
-    """One universe and one way to search it."""
+    """Search of one search space with one method."""
 
     by: By
     budget: Budget
@@ -286,7 +317,7 @@ class _UniverseSearch(Protocol):
 
 
 class _Tables:
-    """The search of a scope over tables."""
+    """Search of a scope over tables."""
 
     largest = LARGEST
     assumptions: tuple[str, ...] = TABLE_ASSUMPTIONS
@@ -364,8 +395,9 @@ class _Tables:
 
 
 def _shipped(a: Spec, b: Spec, *, sessions: bool, aborts: bool) -> ShippedTest | None:
-    """The smallest history of the catalogue; none is asked where the texts imply that there is
-    none.
+    """Return the smallest history of the catalogue that separates the specs.
+
+    The result is None, without a check of the histories, if the texts imply that there is none.
     """
     if derive_from_texts(a, b) is not None:
         return None
@@ -373,7 +405,7 @@ def _shipped(a: Spec, b: Spec, *, sessions: bool, aborts: bool) -> ShippedTest |
 
 
 class _Histories:
-    """The search of the abstract universe."""
+    """Search of the abstract histories."""
 
     name = ABSTRACT
     among = ""
@@ -450,9 +482,9 @@ def _require(asked: Spec, names: AbstractSet[str], who: str) -> None:
 
 
 SIZES = (1, 2, 3)
-"""So many transactions have the histories that are asked; beyond, those of the catalogue."""
+"""Numbers of transactions of the searched histories; larger ones are those of the catalogue."""
 EVERYTHING = Spec("everything", "Everything", "", "", (), {})
-"""What allows every history."""
+"""Level that allows every history."""
 ANYONE = Bracket(Binary("|", Name("Writer"), Name("Reader")))
 NOTHING = Spec(
     "nothing",
@@ -463,17 +495,24 @@ NOTHING = Spec(
     {},
     needs=frozenset({"Writer", "Reader"}),
 )
-"""What allows no history in which anything happens."""
+"""Level that allows no history with a transaction."""
 
 
 def find_triviality(spec: SpecLike, *, budget: Budget | None = None) -> str | None:
-    """That a spec allows every history that a search looks at, or none of them, in a sentence with
-    the bound; None if it does neither, if it asks for what abstract histories do not have, or once
-    the budget is spent.
+    """Return a sentence that a level allows every searched history, or none, with the bound.
 
+    Returns
+    -------
+    str or None
+        None if it does neither, if it needs names that abstract histories do not have, or if the
+        budget is spent.
+
+    Examples
+    --------
     >>> from isolitmus.specs.language.parser import read
-    >>> print(find_triviality(read('"Slip" acyclic so & wr as slip', "slip")))
-    slip allows every history: it forbids none up to 3 transactions in search space 'abstract' (at most 3 keys), and none of the catalogue
+    >>> said = find_triviality(read('"Slip" acyclic so & wr as slip', "slip"))
+    >>> said.partition(" in search space")[0]
+    'slip allows every history: it forbids none up to 3 transactions'
     >>> find_triviality(read('"Sound" acyclic wr as order', "sound")) is None
     True
     """

@@ -1,4 +1,4 @@
-"""The answer to ``separate a b``, and what is assumed of tables where one is looked for."""
+"""Result of ``separate``, and the assumptions of searches over tables."""
 
 from __future__ import annotations
 
@@ -35,66 +35,68 @@ TABLE_ASSUMPTIONS = (
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Separation(TextResult, PageResult, GraphResult):
-    """The answer to ``separate a b``: found, none up to the bound, or unknown (``found`` None).
+    """Result of ``separate``: a counterexample, none up to the bound, or unknown.
 
-    With an attempt at a proof that failed, what the search did not find is unknown, even where it
-    was ``searched`` up to its bound.
+    After a failed attempt at a proof, a search that found nothing is unknown, even if it was
+    ``searched`` up to its bound.
     """
 
     a: str
-    """The spec that is to admit it."""
+    """Spec that has to admit the history."""
     b: str
-    """The spec that is to forbid it."""
+    """Spec that has to forbid the history."""
     universe: str
-    """``abstract``, or the name of a scope."""
+    """Search space: ``abstract``, or the name of a scope."""
     found: bool | None
-    """None: unknown."""
+    """True if there is a counterexample; None if unknown."""
     bound: str
-    """How far the search went, in words."""
+    """Bound of the search as text."""
     examined: int
-    """What was looked at: candidates, if ``by`` enumeration; proposals, if by a solver."""
+    """Number of candidates enumerated, or of solver proposals, as ``by`` says."""
     seconds: float
-    """What it took."""
+    """Run time in seconds."""
     by: By = "exhaustive"
-    """How it was searched."""
+    """Method of the search."""
     assumptions: tuple[str, ...] = TABLE_ASSUMPTIONS
-    """What the answer rests on."""
+    """Assumptions of the answer."""
     unexplained: bool = False
-    """Whether no serial order was to give the table, either."""
+    """True if only histories were searched whose tables no serial order produces."""
     transactions: int | None = None
-    """How many what was found has."""
+    """Number of transactions of the counterexample."""
     litmus: Litmus | HistoryTest | None = None
-    """What was found."""
+    """Counterexample."""
     forbidden: Forbidden | None = None
-    """What ``b`` says of it."""
+    """Verdict of ``b`` on the counterexample."""
     execution: Execution | None = None
-    """On tables, how it was carried out under ``a``."""
+    """Execution of a counterexample over tables under ``a``."""
     serial: SerialOrders | None = None
-    """On tables, the serial orders that explain its table."""
+    """Serial orders that produce the tables of a counterexample over tables."""
     proof: Proof | None = None
-    """The attempt at a proof, where one was made."""
+    """Attempt at a proof, if one was made."""
     searched: bool = False
-    """Whether all up to the bound was looked at."""
+    """True if the search covered everything up to the bound."""
     ended: str | None = None
-    """The limit that made it unknown."""
+    """Limit that ended the search; None if none did."""
     silent: int | None = None
-    """How many candidates are neither found nor refuted because ``a`` or ``b`` is silent on them,
-    where nothing was found; a solver counts no further than to a hundred. None: not counted."""
-    outside: tuple[OutsideTest, ...] = ()
-    """The litmus tests that a proof does not speak of."""
-    beside: ShippedTest | None = None
-    """A test of the catalogue that ``a`` admits and ``b`` forbids, outside of what was searched;
-    None: the catalogue has none, or was not asked."""
-    is_beside_larger: bool = False
-    """Whether that test has more transactions than were asked for, or is on other tables than the
-    scope of the caller.
+    """Number of candidates neither found nor refuted because ``a`` or ``b`` is silent on them.
+
+    Only where nothing was found; a solver counts up to a hundred. None if not counted.
     """
+    outside: tuple[OutsideTest, ...] = ()
+    """Litmus tests outside of the proof's scope."""
+    beside: ShippedTest | None = None
+    """Test of the catalogue, outside of the searched bound, that ``a`` admits and ``b`` forbids.
+
+    None if the catalogue has none or was not searched.
+    """
+    is_beside_larger: bool = False
+    """True if that test exceeds the requested size, or has other tables than the scope."""
     certificate: Certificate | None = None
-    """What a solver refuted, where that was to be kept and nothing was found."""
+    """Refutations of the solver, if they were kept and nothing was found."""
 
     @property
     def explained(self) -> Explanation | None:
-        """What a serial order explains of what was found on tables, if ``b`` judges conflicts."""
+        """Serial explanation of a counterexample over tables, if ``b`` judges conflicts."""
         if not isinstance(self.litmus, Litmus) or self.execution is None:
             return None
         return strongest_explanations(self.litmus, self.execution, [self.b], self.serial).get(
@@ -103,42 +105,41 @@ class Separation(TextResult, PageResult, GraphResult):
 
     @property
     def file(self) -> Litmus | HistoryTest | None:
-        """What was found as a file has it: with what the model predicts of it."""
+        """Counterexample as a litmus file, with the model's predictions."""
         from isolitmus.checker.universes.recheck import with_expectations
 
         return None if self.litmus is None else with_expectations(self.litmus, self.a, self.b)
 
     @property
     def proved(self) -> bool:
-        """Whether it is a proof that there is nothing to be found."""
+        """True if it is proved that there is no counterexample."""
         return self.proof is not None and self.proof.holds
 
     @property
     def violation(self) -> Violation | None:
-        """The first of the violations by which ``b`` forbids what was found."""
+        """First violation by which ``b`` forbids the counterexample."""
         return None if self.forbidden is None else self.forbidden.violations[0]
 
     @property
     def none(self) -> bool:
-        """Whether nothing is to be found up to the bound, or at all."""
+        """True if there is no counterexample up to the bound, or at all."""
         return self.found is False or self.searched
 
     @property
     def ships(self) -> str | None:
-        """The name of the catalogue's test beside the search."""
+        """Name of the catalogue's test in `beside`; None if there is none."""
         return None if self.beside is None else self.beside.test.name
 
     @property
     def exhausted(self) -> bool:
-        """Whether the search found nothing up to its bound; the catalogue's test may count as found
-        all the same.
+        """True if the search found nothing up to its bound.
+
+        The catalogue's test may count as found even so.
         """
         return self.none or self.beside is not None
 
     def with_catalogue(self) -> Separation:
-        """Return the answer that counts the catalogue's test as found, if it is no larger than what
-        was asked for.
-        """
+        """Return the answer with the catalogue's test as counterexample, if not too large."""
         if self.beside is None or self.is_beside_larger:
             return self
         return replace(
@@ -155,7 +156,7 @@ class Separation(TextResult, PageResult, GraphResult):
 
     @property
     def effort(self) -> str:
-        """How much was looked at, in words."""
+        """Number of candidates or proposals checked, as text."""
         ended = self.found is None and not self.searched
         if self.by == "exhaustive":
             checked = f"{count_of(self.examined, 'candidate')} checked"
@@ -169,15 +170,16 @@ class Separation(TextResult, PageResult, GraphResult):
 
     @property
     def run(self) -> Run | None:
-        """How what was found is carried out under ``a``; None if it is no test on tables."""
+        """Run of the counterexample under ``a``; None unless it is a test over tables."""
         if not isinstance(self.litmus, Litmus) or self.execution is None:
             return None
         return observed_run(self.litmus, self.execution, self.a)
 
     @property
     def graph(self) -> DependencyGraph:
-        """The graph of what was found, in which the cycle stands out that ``b`` forbids; of
-        nothing, nothing.
+        """Dependency graph of the counterexample, with the cycle that ``b`` forbids highlighted.
+
+        The graph is empty if there is no counterexample.
         """
         from isolitmus.checker.execution.dependency_graph import graph, transaction_graph
         from isolitmus.model.dependency_graph import DependencyGraph
@@ -191,7 +193,7 @@ class Separation(TextResult, PageResult, GraphResult):
         return of.around(self.violation.cycle)
 
     def to_json(self) -> dict[str, object]:
-        """The answer as docs/interface.md, 6, has it."""
+        """Return the answer in the form of docs/interface.md, 6."""
         document: dict[str, object] = {
             "a": self.a,
             "b": self.b,

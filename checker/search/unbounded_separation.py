@@ -1,6 +1,4 @@
-"""The verb ``separate --unbounded``: a proof for any number of transactions, or what the search
-finds.
-"""
+"""Separation of two specs for any number of transactions: a proof, or else a bounded search."""
 
 from __future__ import annotations
 
@@ -40,22 +38,47 @@ def separate_unbounded(
     budget: Budget | None = None,
     **search: Any,
 ) -> Separation:
-    """A proof that no history over tables, with any number of transactions, is admitted by ``a``
-    and forbidden by ``b``; or, where none is known, what the search finds: if nothing, unknown.
+    """Return a proof that no history over tables is admitted by ``a`` and forbidden by ``b``.
 
-    ``universe``: where statements are scans, the scope whose keys they leave as they are; it is
-    searched where there is no proof. ``transactions``: at most so many of them, but any statements
-    on a table, whichever. ``certify``: the questions behind a proof are kept, as ``certificate``.
-    ``every_version_read``: only histories in which of every version somebody reads the whole table;
-    these are not searched. ``budget``: of the lemmas and the search together; without a time, each
-    lemma has SECONDS (of ``checker.prove.proof``). The rest: as for ``separate``.
+    The proof holds for any number of transactions. If no proof is found, the result is that of the
+    bounded search; a search without a counterexample is then unknown.
 
+    Parameters
+    ----------
+    a, b : Spec, str or path
+        Specs, their names or their files.
+    universe : Scope, str or path, optional
+        Scope that is searched if there is no proof. Where statements are scans, it is also the
+        scope whose keys the statements leave unchanged.
+    every_version_read : bool
+        Only histories in which some reader reads the whole table at every version; these are not
+        searched.
+    transactions : sequence of int, optional
+        Numbers of transactions; the proof is then for at most the greatest of them, with arbitrary
+        statements on a table.
+    certify : bool
+        Whether to keep the solver questions of a proof as ``certificate``.
+    budget : Budget, optional
+        Limit of the lemmas and the search together. Without a time limit, each lemma has SECONDS
+        (of ``checker.prove.proof``).
+    **search
+        Further options of ``separate``.
+
+    Raises
+    ------
+    IsolitmusError
+        If a spec or an option does not apply to tables.
+
+    Examples
+    --------
     >>> answer = separate_unbounded("delta-serializable", "log-serializable")
     >>> number, _, scope = answer.bound.partition(", ")
     >>> answer.found, answer.proved, number
     (False, True, 'any number of transactions')
-    >>> "with tracked reads only" in scope, "set-from-subquery" in [t.litmus for t in answer.outside]
-    (True, True)
+    >>> "with tracked reads only" in scope
+    True
+    >>> "set-from-subquery" in [test.litmus for test in answer.outside]
+    True
     """
     from isolitmus.checker.prove.arguments import Question
 
@@ -130,7 +153,7 @@ def separate_unbounded(
 
 
 def _certificate(tried: _Tried, number: str) -> Certificate:
-    """What stands behind a proof."""
+    """Return the certificate of a proof."""
     question, steps = tried.proof.question, tried.proof.steps
     refutations = tuple(step.refutation for step in steps if step.refutation is not None)
     if not refutations:
@@ -153,18 +176,18 @@ def _certificate(tried: _Tried, number: str) -> Certificate:
 
 
 class _Tried(NamedTuple):
-    """A proof, or an attempt at one."""
+    """Proof, or an attempt at one."""
 
     proof: Proof
-    """How far it came."""
+    """The proof with its lemmas, proved or not."""
     universe: str
-    """Of what."""
+    """Search space of the claim."""
     statements: str
-    """Of which statements."""
+    """Statements that the claim covers, as text."""
     assumed: tuple[str, ...]
-    """What it rests on."""
+    """Assumptions of the proof."""
     outside: Callable[[], tuple[OutsideTest, ...]]
-    """The litmus tests that it does not speak of."""
+    """Function that returns the litmus tests outside of the proof's scope."""
 
 
 def _of_tables(question: Question, budget: Budget) -> _Tried:

@@ -1,8 +1,8 @@
 """Hypothesis strategies for tables, transactions, schedules, litmus tests and abstract histories.
 
-Statements are drawn as SQL text of the modelled fragment over one table ``t (id INT, part INT, x
-INT)``, or over a table of one's own, so that what a property test shrinks to is what a person can
-read, save and replay on Spark.
+Statements are drawn as SQL text of the modelled fragment, over one table ``t (id INT, part INT,
+x INT)`` or over a table that the caller declares. A failing example of a property test therefore
+shrinks to a test that a person can read, save and replay on Spark.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ PLAIN = (
     "UPDATE t SET x = id + 1 WHERE part = 0",
     "SELECT id, part, x FROM t",
 )
-"""Statements on ``t`` of which few make most anomalies."""
+"""Statements on ``t``, few of which suffice to cause most anomalies."""
 
 
 THREE_ROWS = "CREATE TABLE t (id INT, k INT, v INT)"
@@ -87,7 +87,7 @@ AT_ROWS = (
     "INSERT INTO t VALUES (2, 1, 0)",
     "DELETE FROM t WHERE id = 1",
 )
-"""Statements of sessions of which few make most anomalies."""
+"""Statements of sessions, few of which suffice to cause most anomalies."""
 ROWS_OF_THREE = ("(1, 10, 1)", "(2, 20, 2)", "(3, 30, 3)")
 
 
@@ -104,20 +104,45 @@ def litmus_tests(
     tracked: bool = False,
     sessions: bool = False,
 ) -> SearchStrategy[Litmus]:
-    """A litmus test without expectations: a table with rows, transactions, a schedule; with
-    ``sessions`` some transactions may share one.
+    """Return a strategy for litmus tests without expectations: table, rows, transactions, schedule.
 
-    By default the table is ``t`` and the statements are of every kind. Given a ``table`` of one's
-    own, as its CREATE TABLE has it, they are from ``statements``, texts or strategies that draw
-    such, the simplest first; its rows are of few values and those that the texts name, or what
-    ``rows`` draws: ``(1, 'mon')``. What shrinks has the fewest transactions and rows, and prints as
-    a litmus file.
+    By default the table is ``t`` and the statements are of every kind. A failing example shrinks to
+    the fewest transactions and rows, and prints as a litmus file.
 
-    ``level``, a protocol or a level, its name or file: only tests in which under it all
-    transactions commit, and which it allows; with ``forbidden_by`` only those that this one
-    forbids. These grow around the smallest that ``separate`` finds, and shrink to it.
-    IsolitmusError if no such test is known with at most ``most`` transactions.
+    With ``level``, the search for the smallest tests (``separate``) comes first; the drawn tests
+    grow around these and shrink to them.
 
+    Parameters
+    ----------
+    table : str or Schema, optional
+        Table to use instead of ``t``, as its CREATE TABLE statement declares it. Its statements are
+        then drawn from ``statements``.
+    statements : sequence of str or SearchStrategy
+        SQL texts, or strategies that draw SQL texts, the simplest first.
+    rows : SearchStrategy, optional
+        Rows as VALUES has them: ``(1, 'mon')``. By default few values and those that the texts
+        name.
+    level : str, path or Spec, optional
+        Protocol or level: only tests that it allows and in which all transactions commit under it.
+    forbidden_by : str, path or Spec, optional
+        Level: only tests that it forbids. Needs ``level``.
+    least, most : int
+        Least and greatest number of transactions.
+    partitioned : bool, optional
+        Whether ``t`` is partitioned by ``part``. None draws either, and with ``level`` means True.
+    tracked : bool
+        Whether to leave out statements on ``t`` with reads that Delta does not record.
+    sessions : bool
+        Whether some transactions may share a session.
+
+    Raises
+    ------
+    IsolitmusError
+        If no test that meets ``level`` and ``forbidden_by`` is known with at most ``most``
+        transactions.
+
+    Examples
+    --------
     >>> from hypothesis import find
     >>> ddl = "CREATE TABLE seats (n INT, who STRING) USING delta PARTITIONED BY (n)"
     >>> texts = ["DELETE FROM seats WHERE n = 4", "INSERT INTO seats VALUES (4, 'ada')"]
@@ -125,7 +150,10 @@ def litmus_tests(
     >>> find(tests, lambda test: True).transactions["t2"]
     DELETE FROM seats WHERE n = 4
     >>> tests = litmus_tests(
-    ...     table=ddl, statements=texts, level="delta-write-serializable", forbidden_by="log-serializable"
+    ...     table=ddl,
+    ...     statements=texts,
+    ...     level="delta-write-serializable",
+    ...     forbidden_by="log-serializable",
     ... )
     >>> print(find(tests, lambda test: True).schedule)
     t1.start t2.start t2.commit t1.commit
@@ -157,19 +185,38 @@ def jobs(
     least: int = 2,
     most: int = 3,
 ) -> SearchStrategy[Litmus]:
-    """Runs of the jobs of a workload, or of its file or name, as litmus tests without expectations:
-    each with parameters of which holds what the workload knows, overlapping as it allows.
+    """Return a strategy for litmus tests, without expectations, whose transactions are job runs.
 
-    Parameters have the values that the statements name, what is next to those in conditions, and a
-    few others; or, by the name of a parameter, those in ``values``. Rows of tables have the same,
-    and what the parameters are; or, by the name of a table, what ``rows`` draws: ``(1, 'mon')``.
-    What fails shrinks to the fewest runs and rows, those of the jobs that come first, and prints as
-    a litmus file. IsolitmusError for what is wrong with any of that.
+    Each run has parameter values that satisfy the workload's conditions, and runs overlap only
+    where the workload allows it. A failing example shrinks to the fewest runs and rows, of the jobs
+    that come first, and prints as a litmus file.
 
-    ``level`` and ``forbidden_by`` are those of ``litmus_tests``: the runs grow around the
-    counterexamples of ``robust``, where it knows the promise, else around what ``separate`` finds.
-    IsolitmusError if none is known, or none exist.
+    With ``level`` and ``forbidden_by``, the runs grow around the counterexamples of ``robust`` if
+    it decides the promise, else around the tests that ``separate`` finds.
 
+    Parameters
+    ----------
+    workload : Workload, str or path
+        Workload, or its file or name.
+    values : mapping of str to sequence, optional
+        Values by parameter name. By default the values that the statements name, the neighbours of
+        those in conditions, and a few others.
+    rows : mapping of str to SearchStrategy, optional
+        Strategy for rows by table name, as VALUES has them: ``(1, 'mon')``. By default rows of the
+        same values and of those of the parameters.
+    level, forbidden_by : str, path or Spec, optional
+        As in ``litmus_tests``.
+    least, most : int
+        Least and greatest number of runs.
+
+    Raises
+    ------
+    IsolitmusError
+        If the workload, the values or the rows are invalid, or if no test that meets ``level`` and
+        ``forbidden_by`` is known or exists.
+
+    Examples
+    --------
     >>> from hypothesis import find
     >>> tests = jobs("shop", values={"customer": [7]})
     >>> print(find(tests, lambda test: "erase" in test.transactions).transactions["erase"].sql)
@@ -195,21 +242,39 @@ def locking_tests(
     least: int = 2,
     most: int = 3,
 ) -> SearchStrategy[Litmus]:
-    """Litmus tests of format locking without expectations: transactions that may stop at a row of a
-    scan, and roll back.
+    """Return a strategy for litmus tests of format locking, without expectations.
 
-    By default there are three rows and two indexes, and transactions of one or two statements.
-    Given a ``table`` of one's own, as its CREATE TABLE has it, with its ``index`` as a litmus file
-    has that, each transaction is one of the ``statements``, and its scan goes by any of the indexes
-    or by none. ``rows``, ``level`` and ``forbidden_by`` are those of ``litmus_tests``; without a
-    level, each protocol of a database can carry out what is drawn. Where it makes a difference who
-    of two sessions is faster, ``run`` raises SeveralRuns, which has all ``runs`` that are possible.
+    Transactions may stop at a row of a scan, and may roll back. By default there are three rows and
+    two indexes, and transactions of one or two statements. Without a level, every database protocol
+    can execute the drawn tests.
 
+    If the result depends on which of two sessions is faster, ``run`` raises SeveralRuns, which
+    holds all possible ``runs``.
+
+    Parameters
+    ----------
+    table : str or Schema, optional
+        Table to use, as its CREATE TABLE statement declares it. Each transaction is then one of the
+        ``statements``, and its scan uses any of the indexes or none.
+    index : mapping of str to str, optional
+        Indexes of the table, as a litmus file has them.
+    statements : sequence of str or SearchStrategy
+        SQL texts, or strategies that draw SQL texts.
+    rows, level, forbidden_by : optional
+        As in ``litmus_tests``.
+    least, most : int
+        Least and greatest number of transactions.
+
+    Examples
+    --------
     >>> from hypothesis import find
     >>> tests = locking_tests(
     ...     table="CREATE TABLE cases (id INT, day INT)",
     ...     index={"by_day": "day"},
-    ...     statements=["UPDATE cases SET day = 30 WHERE id = 1", "SELECT count(*) FROM cases WHERE day > 0"],
+    ...     statements=[
+    ...         "UPDATE cases SET day = 30 WHERE id = 1",
+    ...         "SELECT count(*) FROM cases WHERE day > 0",
+    ...     ],
     ...     level="locking-read-committed",
     ...     forbidden_by="row-once",
     ... )
@@ -234,7 +299,7 @@ def locking_tests(
 
 
 def _asked(level: SpecLike | None, forbidden_by: SpecLike | None) -> BetweenLevels | None:
-    """What is asked of drawn tests; None if nothing is."""
+    """Return the constraints on the drawn tests, or None if there are none."""
     if level is None:
         if forbidden_by is not None:
             raise _without_level(forbidden_by)
@@ -250,7 +315,7 @@ def _without_level(forbidden_by: SpecLike) -> IsolitmusError:
 
 
 def _any_table(*, partitioned: bool, tracked: bool) -> TableDomain:
-    """The table ``t`` with statements of every kind, first those that conflict most."""
+    """Return the table ``t`` with statements of every kind, those that conflict most first."""
     schema = Schema("t", COLUMNS, ("part",) if partitioned else ())
     kinds = transactions(partitioned=partitioned, tracked=tracked)
     plain = tuple(read_statement(sql, {"t": schema}) for sql in PLAIN)
@@ -268,14 +333,35 @@ def histories(
     predicates: bool = False,
     observed: bool = False,
 ) -> SearchStrategy[History]:
-    """Histories of committed transactions, each with reads, then writes; with sessions or without.
+    """Return a strategy for histories of committed transactions, each with reads, then writes.
 
-    ``level``, a level or its name or file: only those that it admits; with ``forbidden_by`` only
-    those that this one forbids. What fails then shrinks to the smallest history that one admits and
-    the other forbids. Without a level: ``predicates``: some read by predicate, and every match bit
-    is stated; ``observed``: in some the order of the versions was observed, of all objects or of
-    some. IsolitmusError if no such history is known, or all are larger.
+    Histories have sessions or not. With ``level`` and ``forbidden_by``, a failing example shrinks
+    to the smallest history that the first admits and the second forbids.
 
+    Parameters
+    ----------
+    level : str, path or Spec, optional
+        Only histories that this level admits.
+    forbidden_by : str, path or Spec, optional
+        Only histories that this level forbids. Needs ``level``.
+    least, most : int
+        Least and greatest number of transactions.
+    keys : str
+        Names of the objects, one character each.
+    predicates : bool
+        Whether some transactions read by predicate; every match bit is then stated. Only without a
+        level.
+    observed : bool
+        Whether in some histories the version order of all or of some objects is observed. Only
+        without a level.
+
+    Raises
+    ------
+    IsolitmusError
+        If no such history is known, or all known ones are larger.
+
+    Examples
+    --------
     >>> from hypothesis import find
     >>> between = histories(level="snapshot-isolation", forbidden_by="serializable")
     >>> find(between, lambda history: True)

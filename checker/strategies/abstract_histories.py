@@ -1,9 +1,9 @@
-"""Abstract histories for Hypothesis: any, or those that a level admits and another forbids.
+"""Abstract histories for Hypothesis: arbitrary ones, or those between two levels.
 
-The latter are drawn without rejecting any: they grow, operation by operation, and one stays if the
-levels still say what was asked. Where nothing that grew from nothing is forbidden, the same
-operations grow around the smallest history that is, which a solver finds; so what fails shrinks to
-that.
+Histories that one level admits and another forbids are drawn without rejection. A history grows
+operation by operation, and an operation stays if the levels still admit and forbid as required.
+If no history that grew from the empty one is forbidden, the same operations grow around the
+smallest forbidden history, which a solver finds. A failing example shrinks to that.
 """
 
 from __future__ import annotations
@@ -36,16 +36,16 @@ if TYPE_CHECKING:
 __all__ = ["HistoryConstraints", "any_histories", "grown_histories"]
 
 MOVES = 5
-"""So many moves are drawn for each transaction, at most."""
+"""Maximal number of moves drawn per transaction."""
 SECONDS = 60.0
-"""How long the smallest history is looked for."""
+"""Time limit in seconds of the search for the smallest history."""
 
 
 @st.composite
 def any_histories(
     draw: DrawFn, *, least: int, most: int, keys: str, predicates: bool, observed: bool
 ) -> History:
-    """Histories of committed transactions, whatever levels say; see ``strategies.histories``."""
+    """Draw a history of committed transactions, whatever levels say."""
     numbers = list(range(1, draw(st.integers(least, most)) + 1))
     writes = {n: sorted(draw(st.sets(st.sampled_from(keys)))) for n in numbers}
     versions = {key: [0, *(n for n in numbers if key in writes[n])] for key in keys}
@@ -80,47 +80,58 @@ def any_histories(
 
 
 class HistoryConstraints(NamedTuple):
-    """What is asked of drawn histories."""
+    """Levels that must admit and forbid the drawn histories."""
 
     level: Spec
-    """What admits them."""
+    """Level that admits the histories."""
     forbidden_by: Spec | None
-    """What forbids them; None: nothing need."""
+    """Level that forbids them; None if none has to."""
 
     def admitted(self, history: History) -> bool:
-        """Whether the one admits it."""
+        """Return whether `level` admits the history."""
         return isinstance(_judged(history, self.level), Allowed)
 
     def forbidden(self, history: History) -> bool:
-        """Whether the other forbids it, if there is one."""
+        """Return whether `forbidden_by` forbids the history; True if there is no such level."""
         other = self.forbidden_by
         return other is None or isinstance(_judged(history, other), Forbidden)
 
     def both(self, history: History) -> bool:
-        """Whether both say so."""
+        """Return whether the history is admitted and forbidden as required."""
         return self.admitted(history) and self.forbidden(history)
 
 
 class _Move(NamedTuple):
-    """Something that a transaction may do besides, in numbers, to which what is there gives a
-    meaning.
-    """
+    """One more operation for a history, as numbers that the existing history interprets."""
 
     kind: str
-    """read, write, or session: it continues one."""
+    """"read", "write", or "session" (the transaction continues a session)."""
     transaction: int
-    """Which, from 0; one beyond the last is new."""
+    """Index of the transaction, from 0; an index beyond the last makes a new one."""
     key: str
-    """Of what it reads or writes."""
+    """Object that is read or written."""
     other: int
-    """Whose version it reads, whose session it continues."""
+    """Choice of the writer whose version is read, or of the session to continue."""
 
 
 def grown_histories(
     of: HistoryConstraints, *, least: int, most: int, keys: str
 ) -> st.SearchStrategy[History]:
-    """Histories of committed transactions of which holds what is asked. IsolitmusError if there is
-    none of this size.
+    """Return a strategy for histories of committed transactions that meet the constraints.
+
+    Parameters
+    ----------
+    of : HistoryConstraints
+        Levels that must admit and forbid the histories.
+    least, most : int
+        Least and greatest number of transactions.
+    keys : str
+        Names of the objects, one character each.
+
+    Raises
+    ------
+    IsolitmusError
+        If no history of this size meets the constraints.
     """
     _refuse_what_lacks(of.level, *([] if of.forbidden_by is None else [of.forbidden_by]))
     moves = st.builds(
@@ -160,11 +171,11 @@ def _grown(
 
 
 def _after(moves: Iterable[_Move], history: History, holds: Callable[[History], bool]) -> History:
-    """The history with those of the moves that leave what holds."""
+    """Return the history with each of the moves after which `holds` still holds."""
     for move in moves:
         try:
             longer = _moved(history, move)
-        except HistoryError:  # a second read of a key, or such a write
+        except HistoryError:  # a second read or write of a key
             continue
         if longer is not None and holds(longer):
             history = longer
@@ -172,12 +183,12 @@ def _after(moves: Iterable[_Move], history: History, holds: Callable[[History], 
 
 
 def _filled(history: History, alone: Sequence[_Move], holds: Callable[[History], bool]) -> History:
-    """The history with more that only read, if there are too few."""
+    """Return the history with read-only transactions added until it has enough."""
     return _after(alone[len(history.transactions) :], history, holds)
 
 
 def _moved(history: History, move: _Move) -> History | None:
-    """The history with a move; None if it has no meaning there, or is there already."""
+    """Return the history after a move; None if the move is not applicable or already made."""
     there = {t.number: t for t in history.transactions}
     number = min(move.transaction, len(there)) + 1
     if move.kind == "session":
@@ -202,8 +213,9 @@ def _moved(history: History, move: _Move) -> History | None:
 
 
 def _continued(history: History, number: int, other: int) -> History | None:
-    """The history in which a transaction, of a session of its own, comes last in that of
-    another.
+    """Return the history with a transaction moved to the end of another one's session.
+
+    None if the transaction does not exist or shares its session.
     """
     numbers = [t.number for t in history.transactions]
     if number not in numbers or other + 1 not in numbers or number == other + 1:
@@ -218,7 +230,10 @@ def _continued(history: History, number: int, other: int) -> History | None:
 
 
 def _refuse_what_lacks(*specs: Spec) -> None:
-    """A level that needs what drawn histories do not have admits none but the empty one."""
+    """Raise if a level needs something that drawn histories do not have.
+
+    Such a level admits only the empty history.
+    """
     lacking = sorted(
         {name for spec in specs for name in spec.needs - (available_names(spec) - TIMES)}
     )
@@ -228,7 +243,7 @@ def _refuse_what_lacks(*specs: Spec) -> None:
 
 
 def _core(level: Spec, forbidden_by: Spec, most: int) -> History:
-    """The smallest history that one level admits and another forbids."""
+    """Return the smallest history that one level admits and another forbids."""
     for n in range(1, most + 1):
         found, _ = search(
             with_silences_as_axioms(level),
@@ -245,13 +260,13 @@ def _core(level: Spec, forbidden_by: Spec, most: int) -> History:
 
 
 def _keys(history: History) -> list[str]:
-    """The objects that it names, each once."""
+    """Return the distinct objects of the history, sorted."""
     operations = (op for t in history.transactions for op in t.operations)
     return sorted({op.version.object for op in operations if not isinstance(op, PredicateRead)})
 
 
 def _renamed(history: History, numbers: Sequence[int], names: Sequence[str]) -> History:
-    """The history with its transactions numbered anew, and its keys called anew."""
+    """Return the history with its transactions renumbered and its keys renamed."""
     number = dict(zip((t.number for t in history.transactions), numbers, strict=True))
     name = dict(zip(_keys(history), names, strict=False))
 

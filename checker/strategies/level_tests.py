@@ -1,9 +1,9 @@
 """Litmus tests for Hypothesis that a level admits, or that it admits and another level forbids.
 
-No example is rejected. A search (``separate``, or ``robust`` for jobs) finds the smallest tests
-that lie between the levels before anything is drawn. What is drawn then changes them: other
-statements, further transactions, further rows. A change stays only if the levels still say what was
-asked, so a failing example shrinks to one of the smallest tests.
+Tests that lie between two levels are drawn without rejection. A search (``separate``, or
+``robust`` for jobs) finds the smallest of them before anything is drawn. The drawn tests change
+these: other statements, further transactions, further rows. A change is kept only if the levels
+still admit and forbid as required, so a failing example shrinks to one of the smallest tests.
 """
 
 from __future__ import annotations
@@ -58,43 +58,45 @@ __all__ = [
 ]
 
 SECONDS = 60.0
-"""How long the smallest test is looked for."""
+"""Time limit in seconds of the search for the smallest test."""
 ROWS = 3
-"""So many rows are drawn, at most."""
+"""Maximal number of drawn rows."""
 FEW = 5
-"""So many of the statements are searched for tables that no serial order gives: there are many
-candidates.
+"""Number of statements in the search for tables that no serial order produces.
+
+The search has many candidates, so that the number is small.
 """
 CHANGES = 3
-"""So many changes of a smallest test are drawn, at most."""
+"""Maximal number of changes drawn for a smallest test."""
 Part = TypeVar("Part")
 Drawn = TypeVar("Drawn")
 
 
 class TestDomain(Protocol[Part]):
-    """What litmus tests are drawn of: their parts, each a transaction or a run of a job with its
-    times.
+    """Domain from which litmus tests are drawn.
+
+    A part of a test is a transaction, or a run of a job, with its times.
     """
 
     @property
     def rows(self) -> SearchStrategy[str]:
-        """A row at the start."""
+        """Strategy for an initial row."""
         ...
 
     def litmus(self, parts: Sequence[Part], rows: Sequence[str]) -> Litmus:
-        """The test of these parts, on tables that begin with these rows."""
+        """Return the test of these parts, on tables that initially hold these rows."""
         ...
 
     def later(self, part: Part, by: int) -> Part:
-        """A part that begins so much later."""
+        """Return the part with its start `by` time units later."""
         ...
 
     def ends(self, part: Part) -> int:
-        """When a part ends."""
+        """Return the time at which the part ends."""
         ...
 
     def instead(self, part: Part, other: Part) -> Part | None:
-        """What the other one does, at the times of the part; None if its times do not fit."""
+        """Return `other` at the times of `part`; None if the times do not fit."""
         ...
 
 
@@ -103,23 +105,23 @@ class SmallestTest(Generic[Part]):
     """One of the smallest tests between two levels."""
 
     parts: tuple[Part, ...]
-    """Its transactions, or its runs."""
+    """Transactions or runs of the test."""
     rows: tuple[str, ...]
-    """The rows at the start."""
+    """Initial rows."""
     more: SearchStrategy[Part]
-    """What may stand beside or instead of its parts."""
+    """Strategy for parts to add to the test or to replace its parts."""
 
 
 class BetweenLevels(NamedTuple):
-    """What is asked of drawn tests."""
+    """Levels that must admit and forbid the drawn tests."""
 
     level: Spec
-    """What admits them: every transaction commits, and the level allows the run."""
+    """Level that admits a test: every transaction commits, and the level allows the run."""
     forbidden_by: Spec | None
-    """What forbids them; None: nothing need."""
+    """Level that forbids the tests; None if none has to."""
 
     def holds(self, test: Litmus) -> bool:
-        """Whether the one admits a test and the other, if there is one, forbids it."""
+        """Return whether `level` admits the test and `forbidden_by`, if any, forbids it."""
         try:
             execution = execute(test, self.level)
             fails = any(
@@ -130,7 +132,7 @@ class BetweenLevels(NamedTuple):
                 return False
             other = self.forbidden_by
             return other is None or isinstance(judge_candidate(test, execution, other), Forbidden)
-        except IsolitmusError:  # a part that the model cannot compute: neither is known
+        except IsolitmusError:  # an unsupported part: neither is known
             return False
 
 
@@ -143,8 +145,22 @@ def draw_between(
     least: int,
     most: int,
 ) -> SearchStrategy[Litmus]:
-    """Litmus tests of which holds what is asked: free ones of ``parts`` if nothing need forbid
-    them, else such as grow around a core.
+    """Return a strategy for litmus tests that meet the constraints.
+
+    Parameters
+    ----------
+    asked : BetweenLevels
+        Levels that must admit and forbid the tests.
+    domain : TestDomain
+        Builds tests from their parts.
+    parts : SearchStrategy
+        Parts of a test; used if no level has to forbid the tests.
+    cores : sequence of SmallestTest
+        Tests around which the drawn tests grow; used otherwise.
+    least : int
+        Least number of parts if no level has to forbid the tests.
+    most : int
+        Greatest number of parts of a test that grows around a core.
     """
     if asked.forbidden_by is None:
         return _admitted(asked, domain, parts, least=least)
@@ -160,8 +176,10 @@ def _admitted(
     *,
     least: int,
 ) -> Litmus:
-    """A test that the level admits: a part that it would refuse waits for the others, or is left
-    out if it fails alone.
+    """Draw a test that the level admits.
+
+    A part that would not be admitted waits for the end of the others; if it fails even so, it is
+    left out.
     """
     rows = draw(st.lists(domain.rows, min_size=1, max_size=ROWS))
     found: list[Part] = []
@@ -185,7 +203,7 @@ def _grown(
     *,
     most: int,
 ) -> Litmus:
-    """A core with such of the drawn changes as leave what is asked."""
+    """Draw a core with those of the drawn changes that keep the constraints satisfied."""
     parts, rows = list(core.parts), list(core.rows)
     changes = st.tuples(core.more, st.integers(0, most))
     for other, place in draw(st.lists(changes, max_size=CHANGES)):
@@ -212,8 +230,15 @@ def complete_test(
     others: Iterable[Part],
     least: int,
 ) -> SmallestTest[Part] | None:
-    """A core with as few rows as what is asked needs, and with so many parts: further ones follow
-    when it has ended. None if it is none, or if no such part leaves what is asked.
+    """Return a core reduced to necessary rows and extended to at least `least` parts.
+
+    Rows that the constraints do not need are removed. Further parts, taken from `others`, start
+    when the core has ended.
+
+    Returns
+    -------
+    SmallestTest or None
+        None if the core does not meet the constraints, or no further part keeps them satisfied.
     """
     parts, rows = list(core.parts), list(core.rows)
     if not asked.holds(domain.litmus(parts, rows)):
@@ -241,10 +266,29 @@ def search_smallest(
     rows: Sequence[Statement],
     most: int,
 ) -> Iterator[Litmus]:
-    """The smallest test of these statements that lies between the levels, and of the first few the
-    smallest whose tables no serial order gives, on tables with none, one or all of these rows.
+    """Yield the smallest test of these statements that lies between the levels.
 
-    IsolitmusError if there is none, or none is found in a minute.
+    If a serial order produces its tables, the smallest test of the first `FEW` statements whose
+    tables no serial order produces follows, if one is found. The tables initially hold none, one or
+    all of the rows.
+
+    Parameters
+    ----------
+    asked : BetweenLevels
+        The two levels.
+    tables : mapping of str to Schema
+        Tables of the tests.
+    statements : iterable of Statement
+        Statements of the transactions; those that no search scope supports are left out.
+    rows : sequence of Statement
+        Statements that insert the initial rows.
+    most : int
+        Greatest number of transactions.
+
+    Raises
+    ------
+    IsolitmusError
+        If there is no such test, or none is found within a minute.
     """
     assert asked.forbidden_by is not None
     usable = [one for one in statements if _in_scope(one)]
@@ -275,7 +319,7 @@ def _scope(
     rows: Sequence[Statement],
     most: int,
 ) -> Scope:
-    """Statements, on tables with none, one or all of these rows."""
+    """Return the scope of these statements, on tables with none, one or all of these rows."""
     inits = ((), tuple(rows), *((row,) for row in rows[:ROWS]))
     return Scope(
         "drawn", "Statements that are drawn", "", tables, tuple(dict.fromkeys(inits)),
@@ -286,7 +330,7 @@ def _scope(
 
 
 def too_few_tests(asked: BetweenLevels, least: int) -> IsolitmusError:
-    """The error where tests between the levels are known, and none with so many transactions."""
+    """Return the error for tests between the levels of which none has enough transactions."""
     assert asked.forbidden_by is not None
     return IsolitmusError(
         f"no test is known that {asked.level.name} admits and {asked.forbidden_by.name} forbids,"
@@ -295,7 +339,7 @@ def too_few_tests(asked: BetweenLevels, least: int) -> IsolitmusError:
 
 
 def _in_scope(statement: Statement) -> bool:
-    """Whether a search of a scope takes the statement."""
+    """Return whether the search of a scope supports the statement."""
 
     def refuse(*_: object, **__: object) -> NoReturn:
         raise IsolitmusError("not in a scope")
@@ -308,8 +352,10 @@ def _in_scope(statement: Statement) -> bool:
 
 
 def read_times(test: Litmus) -> dict[str, Times]:
-    """When each transaction of a test starts and ends, by the places of its steps in the schedule.
+    """Return the times of each transaction of a test: the positions of its steps in the schedule.
 
+    Examples
+    --------
     >>> from isolitmus.specs import litmus
     >>> read_times(litmus("reorder"))["delete"]
     Times(start=0, long=2, early=0)
@@ -328,7 +374,7 @@ def read_times(test: Litmus) -> dict[str, Times]:
 
 
 def samples(strategy: SearchStrategy[Drawn], count: int) -> list[Drawn]:
-    """Some of what a strategy draws, at most so many, each once and always the same."""
+    """Return at most `count` distinct values that a strategy draws, the same ones at every call."""
     found: list[Drawn] = []
 
     @seed(0)
@@ -346,8 +392,10 @@ def samples(strategy: SearchStrategy[Drawn], count: int) -> list[Drawn]:
 
 
 def note_overlap(test: Litmus) -> Litmus:
-    """The test; Hypothesis' statistics say of how many examples how many transactions were under
-    way at a time.
+    """Return the test unchanged, and record how many transactions overlap.
+
+    Hypothesis' statistics then show the share of examples by the maximal number of transactions
+    that are under way at a time.
     """
     under_way: set[str] = set()
     at_once = 0
@@ -361,11 +409,21 @@ def note_overlap(test: Litmus) -> Litmus:
 
 
 def note_coverage(done: RunResult, *levels: SpecLike) -> RunResult:
-    """A run, as it is; Hypothesis' statistics say of how many examples what ended their
-    transactions, and what is anomalous: which of the levels forbid the run (by default those that
-    its protocol promises), and whether no serial order gives its tables. They are printed by
-    ``pytest --hypothesis-show-statistics``.
+    """Return a run unchanged, and record its errors and anomalies for Hypothesis' statistics.
 
+    The statistics show the share of examples by the errors that ended their transactions, and by
+    anomalies: levels that forbid the run, and tables that no serial order produces. ``pytest
+    --hypothesis-show-statistics`` prints them.
+
+    Parameters
+    ----------
+    done : RunResult
+        The run.
+    *levels : str, path or Spec
+        Levels that judge the run; by default those that its protocol promises.
+
+    Examples
+    --------
     >>> from hypothesis import given, settings
     >>> from isolitmus.checker import run
     >>> from isolitmus.checker.strategies import jobs, note_coverage
@@ -389,8 +447,8 @@ def note_coverage(done: RunResult, *levels: SpecLike) -> RunResult:
 
 
 def _promised(protocol: str) -> tuple[str, ...]:
-    """The levels that a protocol of the catalogue promises; of others "serializable"."""
+    """Return the levels that a protocol of the catalogue promises, else "serializable"."""
     try:
         return spec(protocol).promises or ("serializable",)
-    except IsolitmusError:  # of a file of one's own: a run has its name alone
+    except IsolitmusError:  # a protocol file of the caller: the run knows only its name
         return ("serializable",)

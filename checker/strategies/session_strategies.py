@@ -1,5 +1,6 @@
-"""Sessions on a table of one's own for Hypothesis, in format locking: scans that stop at a row,
-commits, rollbacks.
+"""Hypothesis strategies for sessions in format locking: stops at rows, commits, rollbacks.
+
+The table is one that the caller declares.
 """
 
 from __future__ import annotations
@@ -51,42 +52,40 @@ __all__ = ["SessionDomain", "SessionPart"]
 
 FORM = "locking"
 FACTOR = 10
-"""So much time is between two steps of a smallest test."""
+"""Time units between two steps of a smallest test."""
 SAMPLES = 8
-"""So many statements of strategies are searched for the smallest tests."""
+"""Number of statements drawn from strategies to search for the smallest tests."""
 ROWS = 24
-"""So many rows are drawn to search with."""
+"""Number of rows that are drawn for the search."""
 FEW = 5
-"""Of so many each stands beside each other one, of more beside the next."""
+"""Up to so many rows, every pair is tried as a table; with more rows, only neighbours."""
 
 
 class SessionPart(NamedTuple):
-    """A transaction of one statement."""
+    """Transaction of one statement, with its steps in time."""
 
     sql: str
-    """What it does."""
+    """SQL text of the statement."""
     scan: str
-    """The index that its scans go by; empty if it has none."""
+    """Index that its scans use; empty if it does not scan."""
     steps: tuple[tuple[int, str], ...]
-    """When it takes which step, as a schedule has it after the name."""
+    """Time and text of each step; the text is that of a schedule without the transaction's name."""
 
 
 @dataclass(frozen=True)
 class SessionDomain:
-    """A table with indexes, and strategies for statements and rows: a ``TestDomain`` of drawn
-    tests.
-    """
+    """Table with indexes, and strategies for statements and rows: a ``TestDomain``."""
 
     schema: Schema
-    """What it is declared to be."""
+    """Declared schema of the table."""
     index: Mapping[str, str]
-    """Its indexes, as a litmus file has them."""
+    """Indexes by name, as a litmus file has them."""
     statements: SearchStrategy[str]
-    """Statements on it."""
+    """Strategy for statements on the table."""
     plain: tuple[str, ...]
-    """Those of them that are texts."""
+    """Statements that were given as texts."""
     rows: SearchStrategy[str]
-    """A row of it as VALUES has it."""
+    """Strategy for a row as VALUES has it."""
     _read: dict[str, Statement] = field(default_factory=dict)
 
     @classmethod
@@ -97,8 +96,12 @@ class SessionDomain:
         statements: Sequence[str | SearchStrategy[str]],
         rows: SearchStrategy[str] | None,
     ) -> SessionDomain:
-        """A table with statements, texts or strategies that draw such; IsolitmusError for what is
-        wrong with them.
+        """Return the domain of a table with statements, given as texts or strategies of texts.
+
+        Raises
+        ------
+        IsolitmusError
+            If there are no statements, or a text is invalid.
         """
         if not statements:
             raise IsolitmusError(
@@ -114,7 +117,7 @@ class SessionDomain:
         return own
 
     def statement(self, sql: str) -> Statement:
-        """What a text says; each is read once."""
+        """Return the statement that a text says; each text is parsed once."""
         if sql not in self._read:
             schemas = {self.schema.name: self.schema}
             self._read[sql] = format_named(FORM).statement(sql, schemas, "SQL")
@@ -122,29 +125,36 @@ class SessionDomain:
 
     @property
     def indexes(self) -> tuple[str, ...]:
-        """What scans may go by."""
+        """Names of the indexes that scans may use, and the heap."""
         return (*self.index, HEAP)
 
     @property
     def _table(self) -> list[str]:
-        """The table as a litmus file has it."""
+        """Lines that declare the table in a litmus file."""
         orders = inline_table({name: quoted(text) for name, text in self.index.items()})
-        return [f"[tables.{self.schema.name}]", f"columns = {quoted(self.schema.ddl())}", f"index = {orders}"]  # fmt: skip
+        return [
+            f"[tables.{self.schema.name}]",
+            f"columns = {quoted(self.schema.ddl())}",
+            f"index = {orders}",
+        ]
 
     def _init(self, row: str) -> str:
-        """The statement that puts in a row."""
+        """Return the statement that inserts a row."""
         return f"INSERT INTO {self.schema.name} VALUES {row}"
 
     def sessions(self) -> SearchStrategy[SessionPart]:
-        """A transaction, which may stop at a row, and roll back."""
+        """Return a strategy for a transaction, which may stop at a row, and may roll back."""
         return _sessions(self)
 
     def scans(self, sql: str) -> bool:
-        """Whether a statement scans a table."""
+        """Return whether a statement scans a table."""
         return any(scanned_tables_of(self.statement(sql)))
 
     def litmus(self, parts: Sequence[SessionPart], rows: Sequence[str]) -> Litmus:
-        """A litmus test of these transactions, on a table with these rows, each of one commit."""
+        """Return the litmus test of these transactions, on a table with these rows.
+
+        Each row is inserted by a commit of its own.
+        """
         names = [f"t{k}" for k in range(1, len(parts) + 1)]
         steps = sorted(
             (when, k, number, f"{names[k]}{step}")
@@ -168,21 +178,27 @@ class SessionDomain:
         return cast("Litmus", read_litmus("\n".join(lines), "drawn"))
 
     def later(self, part: SessionPart, by: int) -> SessionPart:
-        """A transaction that takes all its steps so much later."""
+        """Return the transaction with all its steps `by` time units later."""
         return part._replace(steps=tuple((when + by, step) for when, step in part.steps))
 
     def ends(self, part: SessionPart) -> int:
-        """When it takes its last step."""
+        """Return the time of the transaction's last step."""
         return max(when for when, _ in part.steps)
 
     def instead(self, part: SessionPart, other: SessionPart) -> SessionPart | None:
-        """The statement of the other one at the times of the first, if both scan or none does."""
+        """Return `other`'s statement at the times of `part`, or None if only one of them scans."""
         fits = bool(part.scan) == bool(other.scan)
         return part._replace(sql=other.sql, scan=other.scan) if fits else None
 
     def cores(self, asked: BetweenLevels, *, least: int) -> list[SmallestTest[SessionPart]]:
-        """Tests of two transactions of which holds what is asked, of each index one; every order of
-        their steps is tried. IsolitmusError if none is known.
+        """Return tests of two transactions that meet the constraints, at most one per index.
+
+        Every order of their steps is tried.
+
+        Raises
+        ------
+        IsolitmusError
+            If no such test is known.
         """
         assert asked.forbidden_by is not None
         known = dict.fromkeys((*self.plain, *samples(self.statements, SAMPLES)))
@@ -201,19 +217,19 @@ class SessionDomain:
         return found
 
     def alone(self, sql: str) -> SessionPart:
-        """A transaction that takes no time."""
+        """Return a transaction that takes no time."""
         return SessionPart(sql, HEAP if self.scans(sql) else "", ((0, "[1]"), (0, ".commit")))
 
     def _scope(self, statements: Sequence[str], scan: str) -> Scope:
-        """The statements, whose queries go by an index, on a few rows."""
+        """Return the scope of these statements, with queries that use one index, on a few rows."""
         reads = [sql for sql in statements if isinstance(self.statement(sql), Read)]
         lines = [
             'title = "Statements that are drawn"',
             f"format = {quoted(FORM)}",
             *self._table,
-            (
-                "init ="
-                f" {toml_list(toml_list(quoted(self._init(row)) for row in rows) for rows in self._starts())}"
+            "init = "
+            + toml_list(
+                toml_list(quoted(self._init(row)) for row in rows) for rows in self._starts()
             ),
             "[scope]",
             "transactions = [2]",
@@ -224,9 +240,7 @@ class SessionDomain:
         return read_scope("\n".join(lines), "drawn")
 
     def _starts(self) -> list[list[str]]:
-        """Tables to begin with: each of the rows that are drawn alone, and beside another one if
-        both can be there.
-        """
+        """Return initial tables: each drawn row alone, and pairs that the table can hold."""
         known = sorted(samples(self.rows, ROWS), key=lambda row: "NULL" in row)
         form, schemas = format_named(FORM), {self.schema.name: self._schema}
         found: list[list[str]] = []
@@ -239,12 +253,12 @@ class SessionDomain:
 
     @property
     def _schema(self) -> Schema:
-        """The table with its indexes."""
+        """Schema of the table with its indexes."""
         sql, *_ = (*self.plain, f"DELETE FROM {self.schema.name}")
         return self.litmus([self.alone(sql)], []).tables[self.schema.name]
 
     def _core(self, test: Litmus) -> SmallestTest[SessionPart]:
-        """A test that was found, as one that is drawn."""
+        """Return a test that the search found in the form of a drawn test."""
         steps: dict[str, list[tuple[int, str]]] = {name: [] for name in test.transactions}
         for k, step in enumerate(test.schedule.steps):
             steps[step.transaction].append((FACTOR * k, str(step).removeprefix(step.transaction)))
@@ -256,7 +270,7 @@ class SessionDomain:
         return SmallestTest(tuple(parts), tuple(rows), self.sessions())
 
     def _scan(self, sql: str, client: ClientSettings) -> str:
-        """The index by which a statement of a test that was found goes."""
+        """Return the index that a statement of a found test uses; empty if it does not scan."""
         if not self.scans(sql):
             return ""
         return client.scan if isinstance(client.scan, str) else next(iter(client.scan), HEAP)

@@ -1,5 +1,6 @@
-"""A table of one's own for Hypothesis: its statements, and rows of few values and those that the
-statements name.
+"""Hypothesis strategies for a table that the caller declares: its statements and its rows.
+
+Rows hold few values, and those that the statements name.
 """
 
 from __future__ import annotations
@@ -56,43 +57,42 @@ __all__ = [
 FRACTION = re.compile(r"[0-9]*\.[0-9]+")
 
 SAMPLES = 12
-"""So many statements, and so many rows, are searched for the smallest tests between two levels."""
+"""Number of statements, and of rows, in the search for the smallest tests between two levels."""
 NUMBERS = (0, 1, 2)
 FEW: dict[Type, tuple[Value, ...]] = {
     "STRING": ("a", "b"),
     "DATE": (date(2026, 1, 1), date(2026, 1, 2)),
-    # of the session's zone
+    # without a zone: in the time zone of the session
     "TIMESTAMP": (datetime(2026, 1, 1), datetime(2026, 1, 2)),  # noqa: DTZ001
     "BOOLEAN": (False, True),
 }
-"""Values of each type that is no number, the simplest first."""
+"""Values of each type other than numbers, the simplest first."""
 
 
 class TableTransaction(NamedTuple):
-    """A transaction on a table of one's own."""
+    """Transaction on the declared table."""
 
     statement: Statement
-    """What it does."""
     times: Times
-    """When it starts and ends."""
+    """Times of its start and its end."""
     session: int = 0
-    """The number of its session; 0: it is alone in one."""
+    """Number of its session; 0 if it has a session of its own."""
 
 
 @dataclass(frozen=True)
 class TableDomain:
-    """A table, and strategies for its statements and rows: a ``TestDomain`` of drawn tests."""
+    """Table, and strategies for its statements and rows: a ``TestDomain`` of drawn tests."""
 
     schema: Schema
-    """What it is declared to be."""
+    """Declared schema of the table."""
     statements: SearchStrategy[Statement]
-    """Transactions on it."""
+    """Strategy for transactions on the table."""
     rows: SearchStrategy[str]
-    """A row of it as VALUES has it."""
+    """Strategy for a row as VALUES has it."""
     plain: tuple[Statement, ...] = ()
-    """Those of the transactions that are texts."""
+    """Statements that were given as texts."""
     varied: bool = True
-    """Whether there are others."""
+    """True if `statements` draws others besides `plain`."""
     _inits: dict[str, Statement] = field(default_factory=dict)
 
     @classmethod
@@ -102,11 +102,21 @@ class TableDomain:
         statements: Sequence[str | SearchStrategy[str]],
         rows: SearchStrategy[str] | None = None,
     ) -> TableDomain:
-        """A table, as it is or from its CREATE TABLE, with statements, texts or strategies that
-        draw such.
+        """Return the domain of a table with statements, given as texts or strategies of texts.
 
-        IsolitmusError, with the place, for what is not modelled: of texts at once, of what is drawn
-        when it is.
+        Parameters
+        ----------
+        table : str or Schema
+            Schema, or the CREATE TABLE statement that declares it.
+        statements : sequence of str or SearchStrategy
+            SQL texts or strategies that draw them.
+        rows : SearchStrategy, optional
+            Rows as VALUES has them; by default few values and those that the texts name.
+
+        Raises
+        ------
+        IsolitmusError
+            With the location, for unsupported SQL: at once for texts, while drawing for strategies.
         """
         if not statements:
             raise IsolitmusError(
@@ -130,12 +140,15 @@ class TableDomain:
         )
 
     def transactions(self, *, sessions: bool = False) -> SearchStrategy[TableTransaction]:
-        """A transaction; with ``sessions`` it may share one with others."""
+        """Return a strategy for a transaction; with ``sessions`` it may share one with others."""
         of = st.integers(0, 2 if sessions else 0)
         return st.builds(TableTransaction, self.statements, TIMES, of)
 
     def litmus(self, parts: Sequence[TableTransaction], rows: Sequence[str]) -> Litmus:
-        """A litmus test of these transactions, on a table with these rows, each of one commit."""
+        """Return the litmus test of these transactions, on a table with these rows.
+
+        Each row is inserted by a commit of its own.
+        """
         names = [f"t{k}" for k in range(1, len(parts) + 1)]
         named = dict(zip(names, parts, strict=True))
         sessions = {name: f"s{one.session}" for name, one in named.items() if one.session}
@@ -148,32 +161,38 @@ class TableDomain:
 
     @property
     def schemas(self) -> dict[str, Schema]:
-        """The table by its name."""
+        """The table's schema by its name."""
         return {self.schema.name: self.schema}
 
     def init(self, row: str) -> Statement:
-        """The statement that puts in a row; each is read once."""
+        """Return the statement that inserts a row; each is parsed once."""
         if row not in self._inits:
             sql = f"INSERT INTO {self.schema.name} VALUES {row}"
             self._inits[row] = read_statement(sql, self.schemas)
         return self._inits[row]
 
     def later(self, part: TableTransaction, by: int) -> TableTransaction:
-        """A transaction that starts so much later."""
+        """Return the transaction with its start `by` time units later."""
         return part._replace(times=part.times._replace(start=part.times.start + by))
 
     def ends(self, part: TableTransaction) -> int:
-        """When it commits."""
+        """Return the time of the transaction's commit."""
         return part.times.end
 
     def instead(self, part: TableTransaction, other: TableTransaction) -> TableTransaction | None:
-        """The statement of the other one at the times of the first."""
+        """Return `other`'s statement at the times of `part`."""
         return part._replace(statement=other.statement)
 
     def cores(
         self, asked: BetweenLevels, *, least: int, most: int
     ) -> list[SmallestTest[TableTransaction]]:
-        """The smallest tests of which holds what is asked; IsolitmusError if none is known."""
+        """Return the smallest tests that meet the constraints.
+
+        Raises
+        ------
+        IsolitmusError
+            If no such test is known.
+        """
         others = samples(self.statements, SAMPLES) if self.varied else []
         statements = {one.sql: one for one in (*self.plain, *others)}
         rows = {self.init(row).sql: row for row in samples(self.rows, SAMPLES)}
@@ -201,10 +220,17 @@ class TableDomain:
 
 
 def read_declaration(table: str | Schema) -> Schema:
-    """A table, as it is or from its CREATE TABLE; IsolitmusError, with the place, for what is none
-    that is modelled.
+    """Return the schema of a table that is given as schema or as CREATE TABLE statement.
 
-    >>> read_declaration("CREATE TABLE shop.orders (id INT, day DATE) USING delta PARTITIONED BY (day)").partitioned_by
+    Raises
+    ------
+    IsolitmusError
+        With the location, if the text does not declare a supported table.
+
+    Examples
+    --------
+    >>> ddl = "CREATE TABLE shop.orders (id INT, day DATE) USING delta PARTITIONED BY (day)"
+    >>> read_declaration(ddl).partitioned_by
     ('day',)
     """
     if not isinstance(table, str):
@@ -214,15 +240,19 @@ def read_declaration(table: str | Schema) -> Schema:
 
 
 def constants_in(statements: Iterable[str]) -> tuple[Value, ...]:
-    """The numbers and the texts that occur in some statements.
+    """Return the distinct numbers and strings that occur in the statements.
 
-    >>> constants_in(["DELETE FROM t WHERE day = 'mon' AND id > 7", "DELETE FROM t WHERE x = 1.5 OR id = 7"])
+    Examples
+    --------
+    >>> constants_in(
+    ...     ["DELETE FROM t WHERE day = 'mon' AND id > 7", "DELETE FROM t WHERE x = 1.5 OR id = 7"]
+    ... )
     ('mon', 7, Decimal('1.5'))
     """
     found: dict[Value, None] = {}
     for sql in statements:
         for node in Syntax(sql).tree().find_all(exp.Literal):
-            if isinstance(node.parent, exp.Command):  # all of its text
+            if isinstance(node.parent, exp.Command):  # this literal is the command's whole text
                 continue
             if node.is_string:
                 found[node.name] = None
@@ -234,8 +264,10 @@ def constants_in(statements: Iterable[str]) -> tuple[Value, ...]:
 
 
 def values_for(type_: Type, named: Iterable[Value]) -> tuple[Value, ...]:
-    """Values of a type: those that are named, and a few others.
+    """Return values of a type: those of `named` that the type can hold, and a few others.
 
+    Examples
+    --------
     >>> values_for("DATE", ["mon", "2026-03-01", 7])
     (datetime.date(2026, 3, 1), datetime.date(2026, 1, 1), datetime.date(2026, 1, 2))
     >>> values_for("INT", [7, Decimal("1.5")]), values_for("STRING", ["mon"])
@@ -247,7 +279,7 @@ def values_for(type_: Type, named: Iterable[Value]) -> tuple[Value, ...]:
 
 
 def _as_type(value: Value, type_: Type) -> Value:
-    """A named value where it may stand in a column of a type; else None."""
+    """Return a named value as a column of the type holds it; None if it cannot."""
     if isinstance(value, Decimal):
         return value if is_number(type_) and type_ not in INTEGERS else None
     if isinstance(value, int):
@@ -260,7 +292,10 @@ def _as_type(value: Value, type_: Type) -> Value:
 
 
 def table_rows_for(schema: Schema, named: Iterable[Value]) -> SearchStrategy[str]:
-    """A row of a table as VALUES has it: of values that are named, a few others, and NULL."""
+    """Return a strategy for a row as VALUES has it.
+
+    Its cells are the named values, a few others, and NULL.
+    """
     known = tuple(named)
     cells = [
         st.sampled_from([*map(literal, values_for(column.type, known)), "NULL"])

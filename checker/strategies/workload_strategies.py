@@ -1,5 +1,7 @@
-"""Runs of a workload's jobs for Hypothesis: parameters of which holds what the workload knows, and
-times that it allows.
+"""Hypothesis strategies for runs of a workload's jobs.
+
+Parameter values satisfy the conditions of the workload, and the times of the runs are such as it
+allows.
 """
 
 from __future__ import annotations
@@ -50,25 +52,25 @@ if TYPE_CHECKING:
 __all__ = ["WorkloadDomain"]
 
 LOOKED_AT = 20_000
-"""So many values of a job's parameters are tried to find those that its ``where`` admits."""
+"""Maximal number of parameter values tried to find those that a job's ``where`` admits."""
 MOST = 200
-"""So many of these are drawn from."""
+"""Maximal number of admitted values from which is drawn."""
 FACTOR = 10
-"""So much time is between two steps of a smallest test: further statements of its jobs find
-room.
+"""Time units between two steps of a smallest test; further statements of its jobs fit in between.
 """
 SAMPLES = 16
-"""So many statements, and so many rows, are searched for the smallest tests between two levels."""
+"""Number of statements, and of rows, in the search for the smallest tests between two levels."""
 ParameterValues = dict[str, "Value"]
 JobChoices = tuple[tuple["Job", tuple[ParameterValues, ...]], ...]
-"""For some values of the shared parameters the jobs that can run, and the parameters that each may
-have.
+"""Jobs that can run, each with its possible parameter values, for one choice of shared parameters.
 """
 
 
 class _Run(NamedTuple):
-    """A run of a job: its parameters, and of each of its statements how long after the one before
-    it its client reads, how long before its start that is, and how long it takes.
+    """Run of a job: its parameter values and the timing of its statements.
+
+    `lasting` has one triple per statement: the time from the end of the previous statement to the
+    read of its client, the time from that to its start, and its duration.
     """
 
     job: Job
@@ -76,7 +78,7 @@ class _Run(NamedTuple):
     lasting: tuple[tuple[int, int, int], ...]
 
     def times(self, at: int = 0) -> Iterator[Times]:
-        """When each statement starts and ends, if the run begins then."""
+        """Yield the times of each statement if the run begins at `at`."""
         for wait, early, long in self.lasting:
             found = Times(at + wait + early, long, early)
             yield found
@@ -84,9 +86,7 @@ class _Run(NamedTuple):
 
 
 class WorkloadDomain:
-    """A workload, and strategies for what its runs and tables may hold: a ``TestDomain`` of drawn
-    tests.
-    """
+    """Workload, and strategies for its runs and table contents: a ``TestDomain`` of drawn tests."""
 
     def __init__(
         self,
@@ -94,11 +94,22 @@ class WorkloadDomain:
         values: Mapping[str, Sequence[Value]],
         rows: Mapping[str, SearchStrategy[str]],
     ) -> None:
-        """``values``: of some parameters those that they may have; ``rows``: of some tables a row
-        as VALUES has it.
+        """Compute the parameter values with which each job can run.
 
-        IsolitmusError for names that the workload does not have, values of other types, and a job
-        for which no parameters are found.
+        Parameters
+        ----------
+        workload : Workload
+            The workload.
+        values : mapping of str to sequence
+            Values by parameter name, for some parameters.
+        rows : mapping of str to SearchStrategy
+            Strategy for rows by table name, for some tables, as VALUES has them.
+
+        Raises
+        ------
+        IsolitmusError
+            If the workload does not have a name, a value has another type, or no parameter values
+            are found for a job.
         """
         self.workload = workload
         self.given = rows
@@ -121,10 +132,10 @@ class WorkloadDomain:
                     f"{self.workload.name} has no {kind} '{name}'{near(name, known)}"
                 )
 
-    # What parameters may be
+    # Parameter values
 
     def _constants(self) -> Iterator[Value]:
-        """Those that statements and conditions name, and their neighbours."""
+        """Yield the constants of statements and conditions, and neighbours of the latter."""
         known = [part for job in self.workload.jobs.values() for part in walk(job.where or TRUE)]
         for value in (p.value for p in known if isinstance(p, Const) and p.type != "BOOLEAN"):
             step = timedelta(1) if isinstance(value, date) else 1
@@ -147,8 +158,9 @@ class WorkloadDomain:
         return tuple(value for own in found for value in own)
 
     def _domains(self) -> Iterator[JobChoices]:
-        """For each choice of the shared parameters the jobs that can run, and the parameters that
-        they may have; those first with which most jobs can.
+        """Yield, per choice of shared parameters, the jobs that can run with their values.
+
+        Choices with which most jobs can run come first.
         """
         found = []
         for shared in islice(self._choices(self.shared, (), {}), MOST):
@@ -172,8 +184,10 @@ class WorkloadDomain:
     def _choices(
         self, parameters: Iterable[str], known: Sequence[Expr], given: ParameterValues
     ) -> Iterator[ParameterValues]:
-        """ParameterValues of the parameters that are not given, such that all that is known holds,
-        the first of each first.
+        """Yield values of the parameters for which all of `known` holds, in lexicographic order.
+
+        `given` fixes the values of some parameters. A conjunct is evaluated as soon as its last
+        parameter has a value, and at most `LOOKED_AT` values are tried.
         """
         order = list(parameters)
         looked = count()
@@ -191,16 +205,16 @@ class WorkloadDomain:
 
         return filled(())
 
-    # What is drawn
+    # Drawn tests
 
     @property
     def runs(self) -> SearchStrategy[SearchStrategy[_Run]]:
-        """For each choice of the shared parameters a run."""
+        """Strategy for a choice of the shared parameters: draws a strategy for its runs."""
         return st.sampled_from(list(map(_any_run, self.domains)))
 
     @cached_property
     def rows(self) -> SearchStrategy[str]:
-        """A row at the start, with its INSERT."""
+        """Strategy for the INSERT statement of an initial row."""
         named = list(dict.fromkeys((*chain(*self.values.values()), *self.named)))
         into = [
             self.given.get(name, table_rows_for(schema, named)).map(
@@ -211,7 +225,7 @@ class WorkloadDomain:
         return st.one_of(into)
 
     def litmus(self, runs: Sequence[_Run], inits: Sequence[str]) -> Litmus:
-        """A litmus test of some runs, on tables with these rows."""
+        """Return the litmus test of these runs, on tables with these rows."""
         transactions: dict[str, Statement] = {}
         clients: dict[str, ClientSettings] = {}
         sessions: dict[str, str] = {}
@@ -234,24 +248,28 @@ class WorkloadDomain:
         )  # fmt: skip
 
     def later(self, part: _Run, by: int) -> _Run:
-        """A run that begins so much later."""
+        """Return the run with its start `by` time units later."""
         (wait, early, long), *others = part.lasting
         return part._replace(lasting=((wait + by, early, long), *others))
 
     def ends(self, part: _Run) -> int:
-        """When its last statement commits."""
+        """Return the time of the commit of the last statement."""
         return max(one.end for one in part.times())
 
     def instead(self, part: _Run, other: _Run) -> _Run | None:
-        """The other one at the times of the first, if that has as many statements."""
+        """Return `other` at the times of `part`; None if their numbers of statements differ."""
         fits = len(part.lasting) == len(other.lasting)
         return other._replace(lasting=part.lasting) if fits else None
 
     # The smallest tests between two levels
 
     def cores(self, asked: BetweenLevels, *, least: int, most: int) -> list[SmallestTest[_Run]]:
-        """The smallest tests of which holds what is asked, the smallest first; IsolitmusError if
-        none is known.
+        """Return the smallest tests that meet the constraints, those with fewest runs first.
+
+        Raises
+        ------
+        IsolitmusError
+            If no such test is known.
         """
         found: list[SmallestTest[_Run]] = []
         for core in self._proposed(asked, most):
@@ -264,9 +282,11 @@ class WorkloadDomain:
         return sorted(found, key=lambda core: len(core.parts))
 
     def _proposed(self, asked: BetweenLevels, most: int) -> Iterator[SmallestTest[_Run]]:
-        """Tests that are perhaps cores: of the promises that ``robust`` knows the runs of its
-        counterexamples; of other levels, or where it has none with values that are drawn, what a
-        search of single statements finds.
+        """Yield tests that perhaps are cores.
+
+        For promises that ``robust`` decides, these are the runs of its counterexamples. For other
+        levels, or if it has no counterexample with drawn values, a search of single statements
+        finds them.
         """
         from isolitmus.checker.workloads.robustness import PROMISES
 
@@ -304,15 +324,17 @@ class WorkloadDomain:
                 yield SmallestTest(runs, tuple(samples(self.rows, SAMPLES)), self._more(runs))
 
     def _within(self, job: Job) -> Job:
-        """The job with the values that are drawn: its parameters are among them."""
+        """Return the job with its parameters restricted to the values that are drawn."""
         known = [] if job.where is None else [job.where]
         for k, (name, type_) in enumerate(job.parameters.items()):
             known.append(In(ColumnRef(0, k, name, type_), self.values[name]))
         return replace(job, where=reduce(And, known) if known else None)
 
     def _runs_in(self, test: Litmus, members: Sequence[JobStatement]) -> tuple[_Run, ...] | None:
-        """The runs of a test's transactions, with the other statements of their jobs just before
-        and after; None if their parameters are none that are drawn.
+        """Return the runs to which a test's transactions belong.
+
+        Other statements of their jobs run just before and just after. The result is None if some
+        parameter values are not among those that are drawn.
         """
         times = read_times(test)
         for domain in self.domains:
@@ -333,8 +355,9 @@ class WorkloadDomain:
         return None
 
     def _found(self, asked: BetweenLevels, most: int) -> Iterator[SmallestTest[_Run]]:
-        """What a search finds among single statements: with the values that come first, on rows
-        that are drawn.
+        """Yield the tests that a search of single statements finds.
+
+        The statements have the parameter values that come first, and the rows are drawn.
         """
         known: dict[str, tuple[Job, ParameterValues]] = {}
         for job, choices in self.domains[0]:
@@ -353,7 +376,7 @@ class WorkloadDomain:
             yield SmallestTest(runs, tuple(init.sql for init in test.init), self._more(runs))
 
     def _more(self, runs: Sequence[_Run]) -> SearchStrategy[_Run]:
-        """Runs that may stand beside some: with the same values of what all share."""
+        """Return a strategy for further runs with the shared parameter values of `runs`."""
         return _any_run(self._domain_of(runs))
 
     def _domain_of(self, runs: Sequence[_Run]) -> JobChoices:
@@ -364,7 +387,7 @@ class WorkloadDomain:
         )
 
     def _first_runs(self, runs: Sequence[_Run]) -> Iterator[_Run]:
-        """The first run of each job that may stand beside some."""
+        """Yield the first run of each job that may be added to `runs`."""
         return (_at_once(job, choices[0]) for job, choices in self._domain_of(runs))
 
     def _bound(
@@ -373,8 +396,9 @@ class WorkloadDomain:
         return bind_job_statement(one, values, self.workload.tables, self._statement)
 
     def _apart(self, runs: Sequence[_Run]) -> Iterator[tuple[_Run, list[Times]]]:
-        """The runs with their times: one that must not overlap an earlier one begins when that has
-        ended.
+        """Yield the runs with their times.
+
+        A run that must not overlap an earlier one begins when that one has ended.
         """
         placed: list[tuple[_Run, int, int]] = []
         for run in runs:
@@ -389,7 +413,7 @@ class WorkloadDomain:
             yield run, lasting
 
     def _overlap(self, a: _Run, b: _Run) -> bool:
-        """Whether two runs may be under way at a time."""
+        """Return whether two runs may overlap in time."""
         same = any(
             p in a.job.parameters and p in b.job.parameters and a.values[p] == b.values[p]
             for p in self.workload.distinct
@@ -403,18 +427,19 @@ class WorkloadDomain:
 
 
 def _any_run(domain: JobChoices) -> SearchStrategy[_Run]:
-    """A run of one of the jobs of a domain."""
+    """Return a strategy for a run of one of the jobs of a domain."""
     return st.one_of([_runs(job, choices) for job, choices in domain])
 
 
 def _at_once(job: Job, values: ParameterValues) -> _Run:
-    """A run in which nothing takes time."""
+    """Return a run that takes no time."""
     return _Run(job, values, ((0, 0, 0),) * len(job.statements))
 
 
 def _around(job: Job, values: ParameterValues, place: int, times: Times) -> _Run:
-    """A run of which the statement at a place has these times, and the others are just before and
-    just after.
+    """Return a run whose statement at `place` has these times.
+
+    The other statements run just before and just after it.
     """
     begins, early, long = FACTOR * (times.start - times.early + 1), times.early, times.long
     lasting = [(0, 0, 0)] * len(job.statements)
@@ -427,8 +452,9 @@ def _around(job: Job, values: ParameterValues, place: int, times: Times) -> _Run
 
 
 def _texts(one: JobStatement, values: ParameterValues) -> tuple[str, ...]:
-    """A statement and what its client reads, with values for their parameters, as
-    ``bind_job_statement`` has them.
+    """Return the texts of a statement and its client's queries, with parameter values.
+
+    They are the texts that ``bind_job_statement`` makes.
     """
     given = {name: value for name, value in values.items() if name not in one.let}
     queries = (bind_text(query.sql, given) for query in one.let.values())
@@ -443,18 +469,19 @@ def _runs(job: Job, choices: Sequence[ParameterValues]) -> SearchStrategy[_Run]:
             for one in job.statements
         )
     )
-    which = st.integers(0, MOST - 1)  # one choice in every job: Hypothesis prefers fewer of them
+    # the same range for each job, because Hypothesis prefers smaller choices
+    which = st.integers(0, MOST - 1)
     return st.builds(_Run, st.just(job), which.map(lambda k: choices[k % len(choices)]), lasting)
 
 
 def _names(name: str) -> Iterator[str]:
-    """A name, and others like it."""
+    """Yield a name, then numbered variants of it."""
     yield name
     yield from (f"{name}_{k}" for k in count(2))
 
 
 def _cast(values: Iterable[Value], type_: Type) -> tuple[Value, ...]:
-    """The values that a type holds, as it has them."""
+    """Return the distinct values that a type can hold, cast to it."""
     found: dict[Value, None] = {}
     for value in values:
         with suppress(EvaluationError, UndeterminedError):
@@ -463,8 +490,9 @@ def _cast(values: Iterable[Value], type_: Type) -> tuple[Value, ...]:
 
 
 def _holds(known: Sequence[Expr], row: Row) -> bool:
-    """Whether what is known of the first parameters holds; what is about more of them is left for
-    later.
+    """Return whether the conditions that end at the last parameter of `row` hold.
+
+    Conditions on further parameters are evaluated later.
     """
     with suppress(EvaluationError, UndeterminedError):
         return all(evaluate(part, (row,)) is True for part in known if _last(part) == len(row) - 1)
@@ -472,5 +500,5 @@ def _holds(known: Sequence[Expr], row: Row) -> bool:
 
 
 def _last(part: Expr) -> int:
-    """The last parameter that a condition is about."""
+    """Return the index of the last parameter in a condition."""
     return max((c.index for c in walk(part) if isinstance(c, ColumnRef)), default=0)

@@ -1,15 +1,13 @@
-"""Expressions as three-valued formulas over numbered values.
+"""Expressions of SQL as three-valued Z3 formulas over unknown rows and parameters.
 
-Expressions as formulas: three-valued, over rows and parameters that are unknown.
+An expression without a formula (a subquery, an aggregate, a product of unknowns, a function) is a
+fresh unknown. The formulas therefore over-approximate: every value that an expression can have,
+its formula can have, and perhaps more.
 
-What has no formula (a subquery, an aggregate, a product of unknowns, a function) is some value or
-other: a fresh unknown. So whatever an expression can be, its formula can be, and more.
-
-Values as a solver has them: numbers whose order is that of the values, and back again.
-
-Whole numbers are themselves, dates are counted in days. Texts are rational numbers: between two of
-them there is always one more, which there is not always between two texts, so what holds of all
-such numbers holds of all texts, and a number that no text has is not used as an example.
+Values are encoded as numbers whose order is that of the values, and decoded again. Integers encode
+themselves, and dates are counted in days. Strings are rational numbers. Between two rationals
+there is always another one, which does not hold of strings. So what holds of all such numbers
+holds of all strings, and a number that no string has is not used in a counterexample.
 """
 
 from __future__ import annotations
@@ -34,34 +32,42 @@ if TYPE_CHECKING:
 __all__ = ["Codes", "NoValue", "RowTerm", "Terms", "Truth", "ValueTerm"]
 
 NUMBERS = ("1", "2", "3")
-"""Texts that examples have where a number is made of them."""
+"""Strings for counterexamples in which a string is cast to a number."""
 LAST = "\ud7ff"
-"""Up to this character each is followed by another one."""
+"""Character up to which every character has a successor."""
 
 
 class ValueTerm(NamedTuple):
-    """A value: what it is if it is not NULL, and whether it is."""
+    """SQL value: the term of its value unless it is NULL, and the formula that it is NULL."""
 
     value: Any
     null: Any
 
 
 RowTerm = tuple[ValueTerm, ...]
-"""A row: a value for each column."""
+"""Row: one value per column."""
 
 
 class Truth(NamedTuple):
-    """A condition: whether it is TRUE, and whether it is FALSE; if neither, it is NULL."""
+    """Three-valued condition: the formulas that it is TRUE, and FALSE; NULL if neither holds."""
 
     true: Any
     false: Any
 
 
 class Terms:
-    """The formulas of one instance of a statement: its unknowns are its own, by their names.
+    """Builder of the formulas of one statement instance; the names of its unknowns are its own.
 
-    ``unknowns`` are what else there is besides parameters: rows, and what stands for what has no
-    formula.
+    Attributes
+    ----------
+    parameters : dict of str to ValueTerm
+        Terms of the parameters.
+    unknowns : list
+        Z3 constants besides parameters: rows, and values that stand for what has no formula.
+    rows : list of (str, RowTerm)
+        Unknown rows, each with its table.
+    exact : bool
+        Whether no formula so far needed an unknown for an expression without a formula.
     """
 
     def __init__(self, name: str, codes: Codes) -> None:
@@ -79,16 +85,16 @@ class Terms:
 
     @property
     def bounds(self) -> list[Any]:
-        """What values there are."""
+        """Formulas that restrict the unknowns to values of their types."""
         return [formula for one in self.values for formula in one.bounds]
 
     @property
     def usual(self) -> list[Any]:
-        """Those that a person would take as an example."""
+        """Formulas that restrict the unknowns to values for a readable counterexample."""
         return [formula for one in self.values for formula in one.usual]
 
     def row(self, schema: Schema, name: str) -> RowTerm:
-        """A row of a table that may be any."""
+        """Return an arbitrary row of a table."""
         row: list[ValueTerm] = []
         for k, column in enumerate(schema.columns):
             row.append(self.fresh(column.type, f"{name}.{column.name or k}"))
@@ -100,11 +106,11 @@ class Terms:
         return tuple(row)
 
     def is_null_partition(self, value: Any) -> Any:
-        """That a text is NULL in a partition column."""
+        """Return the formula that a string is stored as NULL in a partition column."""
         return self.z3.Or(*(value == self.codes.term(text) for text in NULL_PARTITIONS))
 
     def fresh(self, type_: Type, name: str, *, nulls: bool = True) -> ValueTerm:
-        """A value that may be any."""
+        """Return an arbitrary value; not NULL if `nulls` is False."""
         label = f"{self.name}.{name}#{len(self.unknowns)}"
         unknown = self.codes.unknown(label, type_)
         value, null = unknown.value, unknown.null if nulls else self.z3.BoolVal(False)
@@ -113,33 +119,39 @@ class Terms:
         return ValueTerm(value, null)
 
     def some(self, name: str) -> Any:
-        """A truth value that may be any."""
+        """Return an arbitrary truth value for a condition without a formula (not exact)."""
         self.exact = False
         found = self.z3.Bool(f"{self.name}.{name}#{len(self.unknowns)}")
         self.unknowns.append(found)
         return found
 
     def choice(self, name: str) -> Any:
-        """A truth value that says which of several ways it is."""
+        """Return an arbitrary truth value that selects one of several cases.
+
+        Other than ``some``, it leaves ``exact`` as it is.
+        """
         exact = self.exact
         found, self.exact = self.some(name), exact
         return found
 
     def constant(self, value: Value, type_: Type) -> ValueTerm:
-        """A literal."""
+        """Return the term of a literal."""
         if value is None:
             return ValueTerm(self.fresh(type_, "NULL", nulls=False).value, self.z3.BoolVal(True))
         term = self.constants.setdefault((value, type_), self.codes.term(value))
         return ValueTerm(term, self.z3.BoolVal(False))
 
     def holds(self, condition: ex.Expr | None, rows: Sequence[RowTerm | None]) -> Any:
-        """That a condition is TRUE of some rows, one of each side."""
+        """Return the formula that a condition is TRUE of rows, one per side of a join.
+
+        A condition that is None is TRUE. A side whose row is None gives unknown values.
+        """
         if condition is None:
             return self.z3.BoolVal(True)
         return self.truth(condition, rows).true
 
     def truth(self, condition: ex.Expr, rows: Sequence[RowTerm | None]) -> Truth:
-        """When a condition is TRUE, and when FALSE."""
+        """Return the formulas that a condition is TRUE and that it is FALSE."""
         z3 = self.z3
         match condition:
             case ex.And(left, right):
@@ -190,13 +202,13 @@ class Terms:
         return Truth(z3.And(known, found), missed)
 
     def value(self, expr: ex.Expr, rows: Sequence[RowTerm | None]) -> ValueTerm:
-        """The value of an expression of some rows."""
+        """Return the value of an expression over rows, one per side of a join."""
         z3 = self.z3
         match expr:
             case ex.Const(value, type_):
                 return self.constant(value, type_)
             case ex.Parameter(name, type_):
-                if name not in self.parameters:  # current_date(), which nobody declares
+                if name not in self.parameters:  # current_date(), which is not declared
                     self.exact = False
                     self.parameters[name] = self.fresh(type_, name, nulls=False)
                 return self.parameters[name]
@@ -209,6 +221,7 @@ class Terms:
             case ex.Arithmetic(op, left, right, type_):
                 a, b = self.value(left, rows), self.value(right, rows)
                 null = z3.Or(a.null, b.null)
+                # products and remainders stay linear only with a literal
                 fixed = z3.is_int_value(a.value) or z3.is_int_value(b.value)
                 match op:
                     case "+" if type_ != "DOUBLE":
@@ -252,11 +265,11 @@ class Terms:
         return self.unknown(expr.type, type(expr).__name__)
 
     def _remainder(self, a: Any, by: int) -> Any:
-        """What is left of a whole number, with its sign."""
+        """Return the remainder of an integer division, with the sign of the dividend."""
         return self.z3.If(a >= 0, a % by, -((-a) % by))
 
     def _begins(self, one: ValueTerm, pattern: str) -> ValueTerm | None:
-        """That a text is LIKE a pattern which says only how it begins; None for other patterns."""
+        """Return the value of LIKE with a pattern that fixes only a prefix, else None."""
         begin = pattern.removesuffix("%")
         if begin == pattern or not begin or {"%", "_", "\\"} & set(begin):
             return None
@@ -267,8 +280,9 @@ class Terms:
         return ValueTerm(self.z3.And(low <= one.value, one.value < high), one.null)
 
     def _cast(self, one: ValueTerm, given: Type, type_: Type) -> ValueTerm:
-        """A value as one of another type, where that is the same number; of a text an example has a
-        number's.
+        """Return a value cast to another type; exact only where the number stays the same.
+
+        A string that is cast to a number has one of the values `NUMBERS` in a counterexample.
         """
         z3 = self.z3
         if given in INTEGERS and type_ in INTEGERS:
@@ -286,45 +300,47 @@ class Terms:
         return found
 
     def unknown(self, type_: Type, name: str) -> ValueTerm:
-        """The value of what has no formula."""
+        """Return a fresh value for an expression without a formula."""
         self.exact = False
         return self.fresh(type_, name)
 
 
 USUAL = ("a", "b", "c")
-"""Texts that examples have."""
+"""Strings for counterexamples."""
 
 BETWEEN = "m0aA "
-"""With what a text goes on that is to come right after another one."""
+"""Characters to append to a string to obtain a string that comes right after it."""
 DAY = date(2026, 1, 1)
-"""The first of the days that examples are about."""
+"""First of the days used in counterexamples."""
 DAYS = 28
 FIRST_MOMENT = datetime.fromordinal(1)
 DAY_LONG = 86_400_000_000
-"""A day in microseconds."""
+"""Length of a day in microseconds."""
 FIRST = ("m", "a", "M", "A", "0", "!", " ")
 
 
 class FreeValue(NamedTuple):
-    """A value that may be any."""
+    """Arbitrary value of a type."""
 
     value: Any
-    """What it is, unless it is NULL."""
+    """Z3 constant of the value, unless it is NULL."""
     null: Any
-    """Whether it is."""
+    """Z3 constant that says whether it is NULL."""
     bounds: list[Any]
-    """Between what it is."""
+    """Formulas that restrict it to the range of its type."""
     usual: list[Any]
-    """Between what a person would take it to be, as an example."""
+    """Formulas that restrict it to values that are easy to read in a counterexample."""
 
 
 class NoValue(ValueError):
-    """A number that stands for no value."""
+    """Raised if a number encodes no value."""
 
 
 class Codes:
-    """The numbers of values; texts are numbered as they come.
+    """Order-preserving encoding of values as numbers; strings get their numbers as they occur.
 
+    Examples
+    --------
     >>> codes = Codes()
     >>> low, high = codes.number("mon"), codes.number("tue")
     >>> low < high, "mon" < codes.value((low + high) / 2, "STRING") < "tue"
@@ -338,7 +354,7 @@ class Codes:
         self._unknowns: dict[tuple[str, Type], FreeValue] = {}
 
     def unknown(self, name: str, type_: Type) -> FreeValue:
-        """A value of a type that may be any; of one name there is one."""
+        """Return an arbitrary value of a type; the same one for the same name and type."""
         import z3
 
         if (name, type_) not in self._unknowns:
@@ -349,7 +365,7 @@ class Codes:
         return self._unknowns[name, type_]
 
     def sort(self, type_: Type) -> Any:
-        """The sort of a type's values."""
+        """Return the Z3 sort that encodes a type."""
         import z3
 
         match type_:
@@ -361,7 +377,7 @@ class Codes:
                 return z3.RealSort()
 
     def bounds(self, term: Any, type_: Type) -> list[Any]:
-        """Between which numbers the values of a type are."""
+        """Return the formulas that restrict a term to the range of its type."""
         match type_:
             case "INT" | "BIGINT":
                 low, high = RANGES[type_]
@@ -377,7 +393,7 @@ class Codes:
         return [low <= term, term <= high]
 
     def usual(self, term: Any, type_: Type) -> list[Any]:
-        """Between which they are in an example."""
+        """Return the formulas that restrict a term to values for a readable counterexample."""
         import z3
 
         match type_:
@@ -397,7 +413,7 @@ class Codes:
                 return [z3.IsInt(term), term > 0, term <= 100]
 
     def number(self, value: Value) -> Fraction:
-        """The number of a value that is not NULL, and no truth value."""
+        """Return the number of a value that is neither NULL nor a Boolean."""
         match value:
             case int() | float() | Decimal():
                 return Fraction(value)
@@ -410,7 +426,7 @@ class Codes:
         raise AssertionError(f"{value!r} has no number")
 
     def term(self, value: Value) -> Any:
-        """The same for the solver."""
+        """Return the Z3 literal of a value that is not NULL."""
         import z3
 
         if isinstance(value, bool):
@@ -421,7 +437,13 @@ class Codes:
         return z3.RealVal(str(number))
 
     def value(self, number: Fraction, type_: Type) -> Value:
-        """The value of a number; NoValue if it has none."""
+        """Return the value that a number encodes.
+
+        Raises
+        ------
+        NoValue
+            If the number encodes no value of the type.
+        """
         match type_:
             case "INT" | "BIGINT":
                 low, high = RANGES[type_]
@@ -477,5 +499,5 @@ class Codes:
 
 
 def _moment(value: datetime) -> int:
-    """Microseconds since the first moment that there is."""
+    """Return the microseconds since `FIRST_MOMENT`."""
     return (value.replace(tzinfo=None) - FIRST_MOMENT) // timedelta(microseconds=1)

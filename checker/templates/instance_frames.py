@@ -1,9 +1,9 @@
-"""Frames of instances as formulas: what a protocol says of two or three statements, whatever their
-parameters.
+"""Dependency graphs of statement instances as formulas: a protocol's verdict for all parameters.
 
-A relation between two instances is an unknown truth value that is bounded: it may hold only if
-something in the two does meet (``may``), and has to if a fact is supposed that makes it so
-(``sure``). A spec is folded over that as over any other frame, so differences and complements are
+The instances are two or three statements with unknown parameters and rows. A relation between two
+instances is an unknown truth value that is bounded from both sides. It may hold only if some row
+of the two coincides (``may``), and it has to if an assumed fact implies it (``sure``). A spec is
+folded over these relations as over any other dependency graph, so differences and complements are
 as sound as the rest.
 """
 
@@ -30,107 +30,108 @@ __all__ = ["AssumedChange", "Instance", "SymbolicFrame", "TemplateRead"]
 
 
 class TemplateRead(NamedTuple):
-    """A read of a statement with parameters."""
+    """Read of a statement with parameters."""
 
     table: str
-    """The table that it reads."""
+    """Table that is read."""
     matches: Callable[[RowTerm], Any]
-    """Whether it reads a row."""
+    """Formula that the read matches a row."""
     recorded: Callable[[RowTerm], Any] | None = None
-    """Whether a row is in what the commit check knows that it read; None: it knows of nothing."""
-    files: bool = False
-    """The check knows the files, too, in which the rows were."""
-    every_file: bool = False
-    """These are all files of the partitions that are recorded: none is skipped for what it says of
-    its rows.
+    """Formula that a row is in the read set of the commit check; None if the check has no read set.
     """
+    files: bool = False
+    """True if the commit check also knows the files in which the rows were."""
+    every_file: bool = False
+    """True if these are all files of the recorded partitions: data skipping excludes none."""
     outside: bool = False
-    """The client reads it before the transaction starts."""
+    """True if the client reads before the transaction starts."""
     removed: bool = False
-    """The statement takes out, or changes, every row that it reads so."""
+    """True if the statement removes or changes every row that this read matches."""
     surely: Callable[[RowTerm], Any] | None = None
-    """What ``recorded`` says, where that is certain; None: it never is."""
+    """Formula of the rows that are certainly recorded; None if none are."""
     doubtful: bool = False
-    """Perhaps not all of that is recorded."""
+    """True if perhaps not all of the read set is recorded."""
 
 
 class Instance(Protocol):
-    """One instance of a statement, as its format sees it."""
+    """Instance of a statement, as its table format sees it.
+
+    Conditions are Z3 formulas over the unknowns of the instances.
+    """
 
     template: Template
 
     @property
     def reads(self) -> Sequence[TemplateRead]:
-        """What it reads, row by row; also what no commit check knows of."""
+        """Reads of the statement, row by row, including those that no commit check records."""
         ...
 
     def sets(self) -> Mapping[str, Any]:
-        """In which sets of a frame it is, by name."""
+        """Return, by name, the formulas that the instance belongs to a set of a graph."""
         ...
 
     def may(self, relation: str, winner: Instance) -> Any | None:
-        """A condition without which a relation of the format does not lead from a winner to it;
-        None: the format does not say.
+        """Return a necessary condition for a relation from a winning commit to this instance.
+
+        None if the table format does not define the relation.
         """
         ...
 
     def must(self, relation: str, winner: Instance, *, alone: bool) -> Any:
-        """A condition with which it does, whatever is in the table; ``alone``: nobody else commits
-        meanwhile, so that what the winner finds the other one has found, too.
+        """Return a sufficient condition for a relation from a winning commit, for any table.
+
+        With ``alone``, no other transaction commits meanwhile, so that this instance has found
+        every row that the winning commit finds.
         """
         ...
 
     def sure(self, relation: str, winner: Instance, fact: AssumedChange) -> Any:
-        """A condition with which it does, if the fact holds."""
+        """Return a sufficient condition for a relation from a winning commit, given a fact."""
         ...
 
     def without(self, relation: str, winner: Instance) -> tuple[str, Any] | None:
-        """Another relation, and the condition on which this one leads from a winner to it without
-        that one; None: it always may.
+        """Return another relation, and the condition for this one to hold without that one.
+
+        None if this relation may always hold without another.
         """
         ...
 
     @property
     def writes(self) -> Any:
-        """That its commit is recorded with rows that it changed."""
+        """Formula that its commit is recorded, with rows that it changed."""
         ...
 
     @property
     def known(self) -> Sequence[Any]:
-        """What holds of it in any case."""
+        """Formulas that hold of the instance in any case."""
         ...
 
     @property
     def busy(self) -> Any:
-        """That there is some row for it to write, or to write for."""
+        """Formula that there is some row for it to write, or to write for."""
         ...
 
 
 class AssumedChange(NamedTuple):
-    """What is supposed of two instances: that a row came, or went, which the other one has read."""
+    """Assumed fact: an instance inserted or removed a row that matches a read of another."""
 
     kind: Literal["came", "went"]
-    """Whether the row is one that was put in, or one that was there."""
+    """"came" for a row that was inserted, "went" for a row that was there before."""
     writer: int
-    """Who put it in, took it out or changed it, by its place."""
+    """Index of the instance that inserted, removed or changed the row."""
     reader: int
-    """Who has read it, or would have."""
+    """Index of the instance that has read the row, or would have."""
     row: RowTerm
-    """The row."""
     read: TemplateRead
-    """By which of its reads."""
+    """Read that the row matches."""
     when: Any = None
-    """Under which condition it is supposed; None: in any case."""
+    """Condition under which the fact is assumed; None if in any case."""
     sources: tuple[tuple[Any, str, RowTerm], ...] = ()
-    """Of which rows of which tables the writer made the row that came, each with the condition that
-    it did so.
-    """
+    """Rows from which the writer made the new row: condition, table and row of each."""
 
 
 class Bit:
-    """A formula, as a Boolean of a matrix, made when it is asked for; two are one if they are the
-    same object.
-    """
+    """Formula as an entry of a Boolean matrix, built lazily; equal only to itself as an object."""
 
     __slots__ = ("_make",)
 
@@ -139,12 +140,12 @@ class Bit:
 
     @property
     def formula(self) -> Any:
-        """The formula."""
+        """Z3 formula of the entry."""
         return self._make()
 
 
 class _Bits:
-    """Formulas as the Booleans of matrices."""
+    """Boolean algebra of matrix entries that are formulas; constants are simplified."""
 
     def __init__(self) -> None:
         import z3
@@ -184,35 +185,46 @@ class _Bits:
 
 
 NONE = ("so", "same-domain", "writes-read-app", "protocol-clashes", "metadata-clashes")
-"""Relations that are never there between jobs that write rows, each in a session of its own."""
+"""Relations that never hold between jobs that write rows, each in a session of its own."""
 LOGGED = ("log", "vis", "unseen")
 DEPENDENCIES = ("wr", "ww", "rw")
 
 
 @dataclass
 class SymbolicFrame:
-    """Instances in the order of the log, each of which has seen some of those before it.
+    """Dependency graph, as formulas, of instances in log order with given snapshots.
 
-    Its formulas are about unknown truth values.
+    The entries of its relations are unknown truth values.
     """
 
     instances: Sequence[Instance]
-    """Who they are."""
+    """Instances in the order of the log."""
     seen: frozenset[tuple[int, int]] = frozenset()
-    """Who is seen by whom: (earlier, later)."""
+    """Pairs (earlier, later) of indices such that the later instance sees the earlier one."""
     facts: Sequence[AssumedChange] = ()
-    """What is supposed."""
+    """Assumed facts."""
     alone: bool = False
-    """Nobody else commits from the first one's snapshot on."""
+    """True if no other transaction commits after the snapshot of the first instance."""
     given: list[Any] = field(default_factory=list)
-    """What bounds the unknowns: without it no formula of the frame says anything."""
+    """Bounds of the unknowns; no formula of the graph has a meaning without them."""
     _folds: dict[str, tuple[_Bits, Fold[BooleanMatrix[Bit], list[Bit]]]] = field(
         default_factory=dict
     )
 
     def stops(self, spec: Spec, loser: int) -> list[tuple[str, Any]]:
-        """For each axiom of a protocol that it breaks if this instance commits: the exception, and
-        when.
+        """Return the axioms of a protocol that the commit of an instance may violate.
+
+        Parameters
+        ----------
+        spec : Spec
+            Commit protocol.
+        loser : int
+            Index of the instance.
+
+        Returns
+        -------
+        list of (str, formula)
+            Name of the exception, and the condition for it.
         """
         bits, fold = self._folded(spec)
         found = []
@@ -224,13 +236,13 @@ class SymbolicFrame:
         return found
 
     def dropped(self, spec: Spec, instance: int) -> Any:
-        """That a protocol says of an instance's commit that it is not recorded."""
+        """Return the formula that, under a protocol, the commit of an instance is not recorded."""
         bits, fold = self._folded(spec)
         said = [fold.members(one.expr)[instance] for one in spec.labels if one.name == NO_OP]
         return bits.disj(said).formula
 
     def _folded(self, spec: Spec) -> tuple[_Bits, Fold[BooleanMatrix[Bit], list[Bit]]]:
-        """The frame for the text of a spec, made once."""
+        """Return the fold of a spec over the graph, computed once per spec name."""
         if spec.name not in self._folds:
             self._folds[spec.name] = self._fold(spec)
         return self._folds[spec.name]
@@ -271,7 +283,7 @@ class SymbolicFrame:
         return Bit(lambda: self._unknown(name, i, j, spec))
 
     def _unknown(self, name: str, i: int, j: int, spec: Spec) -> Any:
-        """An unknown that stands for a pair of a relation, and what bounds it."""
+        """Return the unknown for a pair of a relation, and add its bounds to `given`."""
         first, second = self.instances[i], self.instances[j]
         z3 = first.template.z3
         may = self.depends(name, i, j) if name in DEPENDENCIES else second.may(name, first)
@@ -298,8 +310,9 @@ class SymbolicFrame:
         return a is not None and b is not None and a.name == b.name
 
     def depends(self, kind: str, i: int, j: int) -> Any:
-        """That the one may depend on the other: some row that one reads and the other writes, or
-        both write.
+        """Return a necessary condition for a dependency of kind wr, ww or rw between two instances.
+
+        It says that some row is read by one and written by the other, or written by both.
         """
         a, b = self.instances[i], self.instances[j]
         z3 = a.template.z3
@@ -310,8 +323,12 @@ class SymbolicFrame:
 
 
 def may_miss(reader: Instance, writer: Instance) -> list[tuple[AssumedChange, Any]]:
-    """The ways in which a writer may change what a reader reads: the fact, as of instances 0 and 1,
-    and when it is one.
+    """Return the ways in which a writer may change rows that a reader reads.
+
+    Returns
+    -------
+    list of (AssumedChange, formula)
+        The fact, with the reader as instance 0 and the writer as instance 1, and its condition.
     """
     table = writer.template.target
     if table is None:
@@ -343,7 +360,7 @@ def may_miss(reader: Instance, writer: Instance) -> list[tuple[AssumedChange, An
 
 
 def _overwritten(a: Instance, b: Instance) -> list[Any]:
-    """The ways in which the one may overwrite what the other wrote."""
+    """Return the ways in which `b` may overwrite a row that `a` wrote or removed."""
     first, second = a.template.target, b.template.target
     if first is None or second is None or first.name != second.name:
         return []

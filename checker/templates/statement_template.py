@@ -1,9 +1,8 @@
-"""A statement with parameters as formulas over rows: which it may add, which it may remove or
-change.
+"""Write and read sets of a statement with parameters, as formulas over rows.
 
-Whatever an instance of the statement does to some table, the formulas say that it may; they say
-more where a condition has no formula. Rows of other tables, and of the source of a MERGE, are
-unknowns of the instance.
+The formulas say which rows the statement may insert, remove or change. They over-approximate: they
+admit whatever an instance of the statement can do, and more where a condition has no formula. Rows
+of other tables, and of the source of a MERGE, are unknowns of the instance.
 """
 
 from __future__ import annotations
@@ -41,15 +40,15 @@ TEMPLATES = (
     st.Vacuum,
     st.Read,
 )
-"""The statements that have one."""
+"""Statement types that a `Template` supports."""
 
 
 SourceRow = tuple[str, "RowTerm"]
-"""A row that is read, and the table that it is of."""
+"""Name of a table, and a row that is read from it."""
 
 
 class GivenRow(NamedTuple):
-    """A row that a query gives if some condition holds, and the rows that it is made of."""
+    """Row of a query result: the condition for it, its values, and its source rows."""
 
     when: Any
     values: RowTerm
@@ -57,15 +56,16 @@ class GivenRow(NamedTuple):
 
 
 class Addition(NamedTuple):
-    """A way in which a row may be put in: when, and of which rows it is then made."""
+    """Way in which a row may be inserted: its condition, and the source rows."""
 
     when: Any
     sources: tuple[SourceRow, ...] = ()
 
 
 class RowEnd(NamedTuple):
-    """A way in which a row that is there may go or be changed: when, and what it is afterwards;
-    None: it is gone.
+    """Way in which a row may be removed or changed: its condition, and the row afterwards.
+
+    `after` is None if the row is removed.
     """
 
     when: Any
@@ -75,7 +75,17 @@ class RowEnd(NamedTuple):
 def are_equal(
     terms: Terms, a: RowTerm, b: RowTerm, columns: Mapping[int, object] | None = None
 ) -> Any:
-    """That two rows have the same values, in all columns or in these; NULL is like NULL."""
+    """Return the formula that two rows have equal values, where NULL equals NULL.
+
+    Parameters
+    ----------
+    terms : Terms
+        Builder of the formulas.
+    a, b : RowTerm
+        The rows.
+    columns : mapping whose keys are column indices, optional
+        Columns to compare; all by default.
+    """
     indexes = range(len(a)) if columns is None else columns
     return terms.z3.And(*(_same(terms, a[k], b[k]) for k in indexes))
 
@@ -88,19 +98,17 @@ def _same(terms: Terms, a: ValueTerm, b: ValueTerm) -> Any:
 
 
 def are_in_one_partition(terms: Terms, schema: Schema, a: RowTerm, b: RowTerm) -> Any:
-    """That two rows of a table are in one partition."""
+    """Return the formula that two rows of a table are in one partition."""
     return are_equal(terms, a, b, dict.fromkeys(schema.partition_indexes))
 
 
 def _empty(row: RowTerm, true: Any) -> RowTerm:
-    """NULL in each column."""
+    """Return the row with NULL in each column."""
     return tuple(ValueTerm(one.value, true) for one in row)
 
 
 class _From(NamedTuple):
-    """Rows that a branch is FROM, one of each side, when they are, and which of them are rows of
-    tables.
-    """
+    """Rows in the FROM clause of a branch, one per side: their condition, and the source rows."""
 
     rows: tuple[RowTerm | None, ...]
     when: Any
@@ -108,7 +116,7 @@ class _From(NamedTuple):
 
 
 class Template:
-    """One instance of a statement, whose parameters and other unknowns are those of ``terms``."""
+    """Instance of a statement whose parameters and other unknowns are those of ``terms``."""
 
     def __init__(
         self, statement: st.Statement, schemas: Mapping[str, Schema], terms: Terms
@@ -121,11 +129,11 @@ class Template:
 
     @property
     def target(self) -> Schema | None:
-        """The table that it writes to; None: it only reads."""
+        """Table that the statement writes; None if it only reads."""
         return None if isinstance(self.statement, st.Read) else self.schemas[self.statement.target]
 
     def stored(self, values: RowTerm) -> RowTerm:
-        """What the table keeps of a row's values: in a partition column some texts are NULL."""
+        """Return a row as the table stores it: some strings become NULL in a partition column."""
         z3, schema = self.z3, self._schema
         texts = {i for i in schema.partition_indexes if schema.columns[i].type == "STRING"}
         if not texts:
@@ -138,16 +146,16 @@ class Template:
         )
 
     def adds(self, row: RowTerm) -> Any:
-        """That it may put the row in, or make it what it is."""
+        """Return the formula that the statement may insert the row, or change some row into it."""
         return self.z3.Or(*(way.when for way in self.additions(row)))
 
     def additions(self, row: RowTerm) -> Iterator[Addition]:
-        """The ways in which it may."""
+        """Yield the ways in which the statement may insert the row, or change some row into it."""
         z3 = self.z3
         match self.statement:
             case st.Insert(query=query, where=where, generates=generated):
                 columns = {k: None for k in range(len(row)) if k not in generated}
-                kept = self.terms.holds(where, (row,))  # or Delta refuses the row
+                kept = self.terms.holds(where, (row,))  # Delta rejects other rows
                 for given in self.given(query):
                     same = are_equal(self.terms, self.stored(given.values), row, columns)
                     yield Addition(z3.And(given.when, same, kept), given.sources)
@@ -161,7 +169,7 @@ class Template:
 
     @property
     def certain(self) -> tuple[RowTerm, ...]:
-        """The rows that it puts in, whatever there is."""
+        """Rows that the statement inserts whatever the tables hold."""
         match self.statement:
             case st.Insert(query=query, generates=()):
                 return tuple(self.stored(row) for branch in query for row in self._surely(branch))
@@ -169,7 +177,7 @@ class Template:
 
     @property
     def always(self) -> bool:
-        """Whether it puts in or changes some row, whatever there is."""
+        """True if the statement inserts or changes some row, whatever the tables hold."""
         match self.statement:
             case st.Insert(query=query):
                 return any(True for branch in query for _ in self._surely(branch))
@@ -182,7 +190,7 @@ class Template:
         return False
 
     def _surely(self, branch: qu.Branch) -> Iterator[RowTerm]:
-        """The rows that a branch gives, whatever there is."""
+        """Yield the rows that a branch returns, whatever the tables hold."""
         if isinstance(branch, qu.Select):
             if branch.grouped and not branch.keys:
                 yield tuple(self.terms.value(item, ()) for item in branch.items)
@@ -191,7 +199,7 @@ class Template:
                 yield tuple(self.terms.value(item, ()) for item in values)
 
     def removes(self, row: RowTerm) -> Any:
-        """That it may take the row out, or change it."""
+        """Return the formula that the statement may remove or change the row."""
         z3 = self.z3
         match self.statement:
             case st.Insert(overwrite=True, where=where, options=options, query=query):
@@ -228,7 +236,7 @@ class Template:
         return z3.BoolVal(False)
 
     def keeps(self, row: RowTerm) -> Any:
-        """That it may leave the row as it is."""
+        """Return the formula that the statement may leave the row unchanged."""
         z3, kept = self.z3, self.z3.Not(self.removes(row))
         match self.statement:
             case st.Merge(source=source, matched=matched, by_source=by_source) if by_source:
@@ -242,8 +250,9 @@ class Template:
         return kept
 
     def made_of(self, table: str, row: RowTerm) -> Iterator[GivenRow]:
-        """What the query of an INSERT or the source of a MERGE gives of a row of a table that it
-        reads row by row.
+        """Yield the rows that an INSERT's query or a MERGE's source makes of a row that it reads.
+
+        Only branches that read the table row by row count: neither grouped nor of another version.
         """
         statement = self.statement
         assert isinstance(statement, st.Insert | st.Merge)
@@ -263,8 +272,9 @@ class Template:
 
     @property
     def needs_row_of(self) -> str | None:
-        """The table without a row of which it writes nothing, because its only query reads that;
-        None: there is none.
+        """Table without a row of which the statement writes nothing, as its only query reads it.
+
+        None if there is no such table.
         """
         match self.statement:
             case st.Insert(overwrite=False, query=(qu.Select() as branch,)):
@@ -276,7 +286,7 @@ class Template:
         return None if branch.grouped or branch.version is not None else branch.table
 
     def ends(self, row: RowTerm) -> Iterator[RowEnd]:
-        """The ways in which an UPDATE or a MERGE may take the row out or change it."""
+        """Yield the ways in which an UPDATE or a MERGE may remove or change the row."""
         z3 = self.z3
         match self.statement:
             case st.Update(where=where, sets=sets):
@@ -298,7 +308,10 @@ class Template:
         return self._set(clause.sets, row, rows) if clause.action == "update" else None
 
     def pairs(self, row: RowTerm) -> Any:
-        """Of a MERGE, that it reads the row: because ON pairs it, or nothing does."""
+        """Return the formula that a MERGE reads the row.
+
+        ON pairs it with a source row, or a WHEN NOT MATCHED BY SOURCE clause applies to it.
+        """
         z3, merge = self.z3, self.statement
         assert isinstance(merge, st.Merge)
         read = [
@@ -317,7 +330,7 @@ class Template:
         return z3.Or(*read)
 
     def given(self, query: qu.Query) -> Iterator[GivenRow]:
-        """The rows that a query may give."""
+        """Yield the rows that a query may return."""
         for branch in query:
             if isinstance(branch, qu.Values):
                 for row in branch.rows:
@@ -327,14 +340,15 @@ class Template:
             for side in self._sides(branch):
                 when = self.z3.And(side.when, self.terms.holds(branch.where, side.rows))
                 values = tuple(self._item(item, side.rows) for item in branch.items)
-                if branch.grouped and not branch.keys:  # one row, whatever there is
+                if branch.grouped and not branch.keys:  # one row, even of an empty table
                     yield GivenRow(self.z3.BoolVal(True), values)
                 else:
                     yield GivenRow(when, values, side.sources)
 
     def _sides(self, branch: qu.Select | qu.Joined) -> list[_From]:
-        """The rows that a branch is FROM, one of each side, and when; of a side that only must not
-        be there none.
+        """Return the combinations of FROM rows of a branch, with their conditions.
+
+        The row is None for a side that only must not match (an anti join).
         """
         true = self.z3.BoolVal(True)
         if isinstance(branch, qu.Select):
@@ -388,7 +402,7 @@ class Template:
         )
 
     def _merged(self, row: RowTerm) -> Iterator[Addition]:
-        """How a MERGE may have made a row."""
+        """Yield the ways in which a MERGE may have made a row."""
         z3, merge = self.z3, self.statement
         assert isinstance(merge, st.Merge)
         for given in self.given(merge.source):

@@ -178,8 +178,9 @@ class ExplorationResult(ReadableRepr):
     unsaid: int
     """Number of further tests for which the model has no prediction."""
     several: int
-    """Number of executed tests for which the model predicts several runs, by thread timing; each
-    observed run was one of these.
+    """Number of executed tests with several predicted runs, by thread timing.
+
+    Each observed run was one of the predicted ones.
     """
     mismatch: Mismatch | None
     """The smallest mismatch found; None if all runs agree."""

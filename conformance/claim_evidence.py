@@ -188,9 +188,7 @@ def _answers(name: str, pieces: Sequence[ClaimEvidence]) -> Generator[ClaimAnswe
 
 
 def _text(case: tuple[Litmus, Spec]) -> tuple[str, str]:
-    """Return the key of a litmus test under a protocol, so that a test that several claims cite
-    runs once.
-    """
+    """Return the key of a test under a protocol; a test that several claims cite runs once."""
     litmus, under = case
     return str(litmus), under.name
 
@@ -198,9 +196,7 @@ def _text(case: tuple[Litmus, Spec]) -> tuple[str, str]:
 def _observed(
     name: str, pieces: Sequence[ClaimEvidence]
 ) -> dict[str, Mapping[str, Figure] | IsolitmusError]:
-    """Return the facts of each experiment that the pieces name, or the error: a number or text per
-    fact.
-    """
+    """Return the facts of each experiment that the pieces name (numbers or texts), or the error."""
     from isolitmus.conformance.delta.session import open_session
     from isolitmus.conformance.observations import DatabaseObservation, observation_named
     from isolitmus.conformance.observations.databases import SERVERS

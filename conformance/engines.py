@@ -35,8 +35,7 @@ STARTS = 3
 
 
 def refuse_unable(name: str, protocols: Iterable[str] = ()) -> None:
-    """Raise UnknownName for an unknown engine, or for a protocol that the engine does not
-    implement.
+    """Raise UnknownName for an unknown engine, or for a protocol that it does not implement.
 
     This is known before the engine is started, which takes seconds.
     """
@@ -86,9 +85,7 @@ def _refusal(engine: Engine, litmus: Litmus) -> IsolitmusError | None:
 
 
 def joinable_engine(protocol: str) -> Engine:
-    """Return the engine that runs single transactions under a protocol; raise Refused if there is
-    none.
-    """
+    """Return the engine that runs single transactions under a protocol; else raise Refused."""
     for name in engines():
         engine = engine_named(name)
         if engine.join is not None and engine.implements(protocol):
@@ -99,9 +96,7 @@ def joinable_engine(protocol: str) -> Engine:
 
 
 def refuse_format(engine: Engine, name: str, form: str) -> None:
-    """Raise Refused, with the engines that support it, for a format that an engine does not
-    support.
-    """
+    """Raise Refused, with a list of other engines, if an engine does not support a format."""
     if not _of_format(engine, form):
         raise _other_format(engine, name, form)
 

@@ -89,16 +89,18 @@ COMPILING = "spark.sql.codegen.factoryMode", "FALLBACK"
 
 @pytest.fixture(scope="session")
 def delta_session(pytestconfig: pytest.Config) -> Session:
-    """Return a Session for ``isolitmus.conformance.replay``, started once and ended after the last
-    test.
+    """Return a Session for ``isolitmus.conformance.replay``, the same for all tests.
+
+    It is started once and ended after the last test.
     """
     return engine_session(pytestconfig).session()
 
 
 @pytest.fixture
 def delta_spark(delta_session: Session) -> Iterator[Any]:
-    """Yield a SparkSession in the test's own database; drop tables and views and reset confs
-    afterwards.
+    """Yield a SparkSession in a database of the test's own.
+
+    Its tables and views are dropped after the test, and its confs are reset.
     """
     spark = delta_session.spark
     confs, database = spark.conf.getAll, f"test_{uuid4().hex}"
@@ -122,10 +124,10 @@ def delta_spark(delta_session: Session) -> Iterator[Any]:
 
 @pytest.fixture
 def delta_race(request: pytest.FixtureRequest, delta_spark: Any) -> Iterator[Callable[..., Race]]:
-    """Yield ``delta_race(table, seconds=60.0)``, which opens a race as
-    ``isolitmus.conformance.race`` does.
+    """Yield ``delta_race(table)``, which opens a race for a table.
 
-    Everything that is parked at the end of the test is released.
+    Everything that is parked at the end of the test is released. The keyword argument ``seconds``
+    is that of ``isolitmus.conformance.race``.
     """
     from isolitmus.conformance.racing.races import race
 
@@ -141,10 +143,9 @@ def delta_race(request: pytest.FixtureRequest, delta_spark: Any) -> Iterator[Cal
 
 @pytest.fixture
 def delta_level(delta_spark: Any) -> Callable[[str | Path, str], None]:
-    """Return ``delta_level(table, "WriteSerializable")``, which sets an isolation level that SQL
-    rejects.
+    """Return ``delta_level(table, "WriteSerializable")``, which sets an isolation level.
 
-    It makes one commit.
+    It makes one commit, also for levels that SQL rejects.
     """
     from isolitmus.conformance.delta.tables import set_level
     from isolitmus.conformance.racing.races import shared_session, table_path

@@ -74,9 +74,7 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> LitmusFile
 
 
 class _Sentence:
-    """Collector or item whose failure, if it is an error of isolitmus, is shown as a sentence
-    without code.
-    """
+    """Collector or item that shows an error of isolitmus as a sentence, without code."""
 
     def repr_failure(
         self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None
@@ -90,9 +88,7 @@ class _Sentence:
 
 
 class LitmusFile(_Sentence, pytest.File):
-    """Litmus file: a test for each engine and protocol, or one for the levels of an abstract
-    history.
-    """
+    """Litmus file: a test for each engine and protocol, or one for an abstract history."""
 
     def collect(self) -> Iterable[pytest.Item]:
         """Read the file and yield its tests."""
@@ -145,9 +141,7 @@ class LitmusItem(_Sentence, pytest.Item):
         self._test, self._spec, self._engine = test, spec, engine
 
     def runtest(self) -> None:
-        """Run the test and compare the result with the file's expectation and the model's
-        prediction.
-        """
+        """Run the test; compare the run with the file's expectation and the model's prediction."""
         from isolitmus.checker.execution.commit_loop import ENGINE as MODEL
         from isolitmus.checker.render.expectation_report import PredictedRuns
 
@@ -170,9 +164,7 @@ class LitmusItem(_Sentence, pytest.Item):
 
 
 class NotMet(AssertionError):
-    """Failure of a litmus test: its run differs from the file's expectation or the model's
-    prediction.
-    """
+    """Difference between the run of a litmus test and the file's expectation or the prediction."""
 
 
 class HistoryItem(_Sentence, pytest.Item):

@@ -199,9 +199,7 @@ def _rendered(tests: Sequence[ExportedTest], form: ExportForm) -> str:
 
 
 def _shape(text: str) -> str:
-    """Return the statements of a Python file without its strings; raise SyntaxError if it is
-    invalid.
-    """
+    """Return the statements of Python code without its strings; raise SyntaxError if invalid."""
     tree = ast.parse(text)
     for node in ast.walk(tree):
         if isinstance(node, ast.Constant) and isinstance(node.value, str):

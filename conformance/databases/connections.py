@@ -40,8 +40,10 @@ class SqlFailure:
     state: str
     message: str
     circle: tuple[tuple[str, tuple[str, ...], str], ...] = ()
-    """Cycle of a deadlock, if reported: a waiting connection, those it waits for, and what it waits
-    for (``Connection.wants``).
+    """Cycle of a deadlock, if reported.
+
+    Each entry has a waiting connection, those it waits for, and what it waits for
+    (``Connection.wants``).
     """
 
 
@@ -58,13 +60,9 @@ class Connection:
     """State of a connection and the result of its last statement."""
 
     state: Doing
-    """``idle`` between two statements, ``held`` at a row, ``waits`` for other connections, or
-    ``runs``.
-    """
+    """``idle`` between statements, ``held`` at a row, ``waits`` for others, or ``runs``."""
     behind: tuple[str, ...] = ()
-    """Connections that it waits for, sorted: the holders of what it wants, and those ahead in the
-    queue.
-    """
+    """Connections that it waits for, sorted: lock holders, and those ahead in the queue."""
     wants: str = ""
     """Lock that it waits for, in the database's words."""
     passed: tuple[tuple[str | None, ...], ...] = ()
@@ -92,9 +90,7 @@ class Server(Protocol):
         """Version that the server reports."""
 
     def run(self, statement: str) -> Rows:
-        """Run a statement outside all transactions and return its rows; raise StatementError if it
-        fails.
-        """
+        """Run a statement outside all transactions; raise StatementError if it fails."""
 
     def open(self, name: str, level: str) -> None:
         """Open a named connection with a transaction at an isolation level."""
@@ -113,8 +109,9 @@ class Server(Protocol):
         """
 
     def let(self, name: str, stop: int = 0) -> None:
-        """Release a held statement up to the row of this number, counted from its first; 0: to its
-        end.
+        """Release a held statement up to the row of this number; 0: to its end.
+
+        Rows are counted from the statement's first one.
         """
 
     def cancel(self, name: str) -> None:

@@ -57,9 +57,7 @@ class Dialect:
     cell: Callable[[Column, exp.Expr], exp.Expr]
     """Function that returns an expression for a value as text."""
     hint: Callable[[Index | None], str]
-    """Function that returns the hint after the table of a query that uses an index (None: no
-    index).
-    """
+    """Function that returns the hint for a query's table and an index (None: no index)."""
     steer: Callable[[exp.Update | exp.Delete, Schema, Index | None], None]
     """Function that rewrites an UPDATE or DELETE so that it uses an index."""
     read: str
@@ -67,8 +65,7 @@ class Dialect:
     dirty: bool
     """Whether that query also shows uncommitted changes."""
     snapshot: bool
-    """Whether a statement reads as of its start; the time at which its subqueries run is then
-    irrelevant.
+    """Whether a statement reads as of its start, so that it is irrelevant when its subqueries run.
     """
     first: Callable[[exp.Expr], exp.Expr] | None = None
     """Function that returns a condition as text, which the gate then takes as an argument.
@@ -77,8 +74,7 @@ class Dialect:
     the gate takes no condition, and no subquery is evaluated first.
     """
     through: Callable[[str, exp.Column], exp.Expr] | None = None
-    """Function that returns a predicate that holds for every row, given an index and its first
-    column.
+    """Function that returns a predicate that is true for every row, given index and first column.
 
     The index is a partial index with this predicate. A statement that should use the index repeats
     the predicate, so that it can use no other index. None: the index is chosen in another way.
@@ -181,9 +177,7 @@ def add_gates(
 def _through(
     dialect: Dialect, schema: Schema, index: Index | None, table: str = ""
 ) -> exp.Expr | None:
-    """Return the predicate of an index's rows in a scan of a table with an alias; None if it has
-    none.
-    """
+    """Return the predicate of an index in a scan of a table with an alias; None if it has none."""
     if dialect.through is None or index is None:
         return None
     first = schema.columns[index.columns[0]].name
@@ -227,9 +221,7 @@ def _asked_first(
 
 
 def _scans(tree: exp.Expr) -> list[exp.Table]:
-    """Return the scanned tables: the statement's own first, then those of subqueries, left to
-    right.
-    """
+    """Return the scanned tables: the statement's own first, then those of subqueries in order."""
     own = tree.expression if isinstance(tree, exp.Insert) else tree
     found = [
         table
@@ -254,9 +246,7 @@ def _gate(
     *,
     first: list[exp.Expr],
 ) -> None:
-    """Add the gate to the condition of a scan; ``first`` holds the subqueries that are evaluated
-    first.
-    """
+    """Add the gate to the condition of a scan; ``first``: subqueries that are evaluated first."""
     around = _around(table)
     where = around.args.get("where")
     parts = (
@@ -314,9 +304,7 @@ def _hidden(schema: Schema, index: Index | None) -> list[int]:
 
 
 def _is_comparison(part: exp.Expr, schema: Schema, hidden: list[int]) -> bool:
-    """Return whether a condition compares a column with a subquery and the engine searches rows by
-    it.
-    """
+    """Return whether a condition compares a column with a subquery, for an index lookup."""
     if not isinstance(part, exp.EQ | exp.LT | exp.LTE | exp.GT | exp.GTE):
         return False
     column = next((s for s in (part.this, part.expression) if isinstance(s, exp.Column)), None)

@@ -62,14 +62,11 @@ class SqlEngine:
     unsaid: frozenset[str] = frozenset()
     """Fields of a transaction's run that this engine cannot observe."""
     whole: bool = False
-    """Whether a client gets the rows of a query only at its end; a query that is cut off then has
-    none.
-    """
+    """Whether a client gets the rows of a query only at its end; a cut-off query then has none."""
     planned: frozenset[str] = frozenset()
     """Protocols under which the index of a scan matters even if its rows are the same."""
     plan: Callable[[Server, str], tuple[tuple[str, str], ...]] | None = None
-    """Function that returns the tables a statement scans, sorted, each with its index (empty:
-    none).
+    """Function that returns the tables a statement scans, sorted, with their indexes (empty: none).
     """
 
 
@@ -187,9 +184,7 @@ class _Schedule:
             )
 
     def refuse_planned(self) -> None:
-        """Raise UndeterminedError if a scan uses another index than the test says, where that
-        matters.
-        """
+        """Raise UndeterminedError if a scan uses an unexpected index where that matters."""
         for name, one in self.known.items() if self.protocol in self.sql.planned else ():
             for text, _, said in one.texts:
                 assert self.sql.plan is not None
@@ -243,9 +238,7 @@ class _Schedule:
         return {name: sort_rows(self.server.run(read.format(name))) for name in self.litmus.tables}
 
     def go_on(self) -> None:
-        """Perform the requested steps until each transaction is done or waits, longest waiting
-        first.
-        """
+        """Perform the requested steps, longest waiting first, until all are done or wait."""
         while ready := [
             name
             for name, one in self.known.items()

@@ -86,8 +86,9 @@ class SparkClients:
         return name in self._open
 
     def open(self, name: str) -> None:
-        """Open the session of a transaction's client; undo the confs of the client before it, if
-        shared.
+        """Open the session of a transaction's client.
+
+        In a shared session, the confs of the client before it are undone.
         """
         session = self._litmus.client(name).session
         if session is None:
@@ -173,11 +174,10 @@ def statement_body(statement: Statement, spark: Any) -> Callable[[], Rows | None
 def _write(
     write: DataFrameWrite, app: tuple[str, int] | None, spark: Any, tables: EngineTables
 ) -> Callable[[], Rows | None]:
-    """Return a callable that writes by the DataFrame API into the table's path, or adds a
-    micro-batch.
+    """Return a callable that writes into the table's path by the DataFrame API.
 
     Columns are matched by position, as in INSERT; additional columns keep their own names. A
-    micro-batch has the query and the number of ``app``.
+    streaming write adds a micro-batch with the query and the number of ``app``.
     """
     schema = tables.schemas[write.table]
     names = [c.name for c in schema.columns]

@@ -195,10 +195,9 @@ def _connect(port: int, secret: str) -> Any:
 
 
 def _not_py4j(record: logging.LogRecord) -> bool:
-    """Return False for log records of py4j (``GatewayClient.send_command``), which only repeat
-    errors.
+    """Return whether a log record is not from py4j (``GatewayClient.send_command``).
 
-    They hold the traceback of a Ctrl-C, or of the JVM's end while a thread waited for the JVM. Both
+    py4j logs the traceback of a Ctrl-C, or of the JVM's end while a thread waits for the JVM. Both
     errors are raised there, too.
     """
     return record.module != "java_gateway"
@@ -217,9 +216,7 @@ def _no_more_finalizers(opened: Any) -> None:
 
 
 def class_archive(java: Java) -> Path:
-    """Return the path of the archive for this Java and the installed PySpark, whether it exists or
-    not.
-    """
+    """Return the path of the archive, existing or not, for this Java and the installed PySpark."""
     import pyspark
 
     program = Path(shutil.which(java.command) or java.command).resolve()

@@ -1,9 +1,8 @@
-"""Conversion of a real Delta table at a version into a table of the model: columns, properties,
-files.
+"""Conversion of a real Delta table at a version into a table of the model.
 
-Raises NotModelled, with the reason, for what the model does not support. The layout of rows in
-files decides which commits conflict, so the files are the live files of the log, with the
-statistics that the log records.
+The result has the columns, properties and live files of the table. The layout of rows in files
+decides which commits conflict, so the files are those of the log, with the statistics that the log
+records. NotModelled is raised, with the reason, for what the model does not support.
 """
 
 from __future__ import annotations
@@ -44,8 +43,10 @@ MOST_ROWS = 10_000
 
 A = TypeVar("A")
 Shape = tuple["Row", int, int, tuple["Stats | None", ...]]
-"""File without its rows: partition, number of rows written, number of these marked as deleted, and
-the statistics of each column that is not a partition column.
+"""File without its rows.
+
+The entries are the partition, the number of rows written, the number of these marked as deleted,
+and the statistics of each column that is not a partition column.
 """
 
 
@@ -74,9 +75,7 @@ class LoggedTable:
         return sum(_count(file) for file in self.files)
 
     def schema(self, declared: Schema, rows: Mapping[str, Rows]) -> Schema:
-        """Return the declared table with its properties and files, given the rows of each file by
-        path.
-        """
+        """Return the declared table with properties and files, given each file's rows by path."""
         held = []
         for number, file in enumerate(self.files):
             partition, written, dead, stats = self.shape(file)

@@ -194,9 +194,7 @@ class TransactionWatch:
         return Gate(self._java.gate(name, path, _number(stop)))
 
     def attribute(self, gate: Gate | None) -> None:
-        """Assign the transactions of threads without an owner to a gate from now on; None: to no
-        gate.
-        """
+        """Assign transactions of threads without an owner to a gate (None: to none) from now on."""
         self._java.attribute(None if gate is None else gate.java)
 
 
@@ -272,9 +270,7 @@ class HeldTransaction(Generic[T]):
 
     @property
     def ended(self) -> bool:
-        """Whether the statement has returned or failed, and none of its transactions runs in
-        another thread.
-        """
+        """Whether the statement has ended, and none of its transactions runs in another thread."""
         return self._worker.ended and not self.gate.holds and self.gate.settled
 
     @property
@@ -302,8 +298,7 @@ class HeldTransaction(Generic[T]):
 
 
 class Parking:
-    """Context manager that starts statements, waits for them within a time limit, and ends them
-    all.
+    """Context manager that starts statements, waits for them with a time limit, and ends them.
 
     With the path of a table, it holds the transactions on that table, including those of other
     threads that begin while it waits. At the end of the block, every statement that has not ended
@@ -364,9 +359,7 @@ class Parking:
             transaction.gate.open(stop)
 
     def next(self, transaction: HeldTransaction[Any], stop: Phase) -> None:
-        """Release the transaction of a parked statement, and wait for a phase of the next one, or
-        the end.
-        """
+        """Release the transaction of a parked statement, and wait for its next one or the end."""
         with self._step(transaction, stop, ""):
             transaction.gate.open_once(stop)
 

@@ -44,9 +44,7 @@ QUIET = {
 
 
 def activate_session(session: Session, spark: Any) -> None:
-    """Make a SparkSession the active one of this thread, as spark.sql does, and switch off unused
-    writes.
-    """
+    """Make a SparkSession the active one of this thread, as spark.sql does, and set ``QUIET``."""
     for key, value in QUIET.items():
         spark.conf.set(key, value)
     session.activate(spark)
@@ -286,9 +284,7 @@ def _commit_large(
     session: Session,
     spark: Any,
 ) -> None:
-    """Commit with commitLarge, which takes a new protocol and new metadata apart from other
-    actions.
-    """
+    """Commit with commitLarge, which takes protocol and metadata apart from other actions."""
     apart = [a for a in actions if not {"protocol", "metaData"} & a.keys()]
     protocol = session.scala("scala.None")
     for action in actions:

@@ -62,10 +62,10 @@ class CommitHistory:
         return tuple(range(first, self.version + 1))
 
     def read_version(self, version: int, started: int) -> int:
-        """Return the version that this commit records as read; ``started`` is the version at its
-        start.
+        """Return the version that this commit records as read.
 
-        The two differ if a statement retried with a new snapshot.
+        It differs from ``started``, the version at its start, if a statement retried with a new
+        snapshot.
         """
         table, commit = self._commits[version - 1]
         return self.version_of(table, commit.read_version, started)
@@ -107,8 +107,7 @@ class CommitHistory:
 
 
 def rows_by_version(session: Session, path: Path, first: int, last: int) -> dict[int, Rows]:
-    """Return the rows of one table at its versions first..last, with one Spark query for each
-    schema.
+    """Return the rows of one table at its versions first..last, with one Spark query per schema.
 
     Delta reads the files that its log lists for each version, with deletion vectors. VERSION AS OF
     gives the same rows and takes ten times as long, because it reconstructs each state with a Spark

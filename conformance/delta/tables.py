@@ -131,9 +131,7 @@ class EngineTables:
                 shutil.copytree(log, folder / name / log.name)
 
     def client(self, target: str | None = None) -> Any:
-        """Return a new SparkSession in which the test's table names resolve, for writes to
-        ``target``.
-        """
+        """Return a new SparkSession that resolves the test's table names, to write ``target``."""
         spark = self._session.fresh(self.layout(target))
         spark.catalog.setCurrentDatabase(self._database)
         return spark
@@ -231,9 +229,7 @@ def make_tables(litmus: Litmus, level: str, session: Session) -> Iterator[Engine
 
 @contextmanager
 def place_tables(litmus: Litmus, session: Session) -> Iterator[EngineTables]:
-    """Yield the place for the tables of the litmus test; drop the database and its files
-    afterwards.
-    """
+    """Yield the place for the tables of the litmus test; drop the database afterwards."""
     directory = Path(tempfile.mkdtemp(prefix="litmus_", dir=session.directory))
     spark = session.spark
     spark.sql(f"CREATE DATABASE {directory.name} LOCATION '{directory}'")

@@ -179,9 +179,7 @@ def failed_transaction(
 def committed_transaction(
     last: LogCommit, read_version: int | None, commits: tuple[int, ...]
 ) -> TransactionRun:
-    """Return the run of a transaction that committed these versions, with details of its last
-    commit.
-    """
+    """Return the run of a transaction with these versions; its details are from its last commit."""
     return TransactionRun(
         "committed",
         read_version=read_version,

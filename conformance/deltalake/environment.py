@@ -48,8 +48,9 @@ PINS = (
 """Packages installed beside deltalake in its environment."""
 
 WHEELS = Path(__file__).with_name("wheels.txt")
-"""File that lists the allowed wheels and their SHA-256, in the format of ``sha256sum``: for CPython
-3.11 to 3.14 on Linux and macOS.
+"""File with the allowed wheels and their SHA-256, in the format of ``sha256sum``.
+
+The wheels are for CPython 3.11 to 3.14 on Linux and macOS.
 """
 UNLIKE = re.compile(
     r"DO NOT MATCH THE HASHES|--require-hashes mode|no matching distribution", re.IGNORECASE

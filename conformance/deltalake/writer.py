@@ -249,9 +249,7 @@ def _where(tree: exp.Expr, schema: Schema) -> str | None:
 
 
 def _text(tree: exp.Expr, schema: Schema) -> str:
-    """Return an expression on the target alone as SQL, with the declared column names and no table
-    name.
-    """
+    """Return an expression on the target alone as SQL: declared column names, no table name."""
     tree = tree.copy()
     for column in tree.find_all(exp.Column):
         column.set("table", None)
@@ -277,13 +275,11 @@ UNABLE = ("not implemented", "not supported", "unsupported", "schema error", "no
 
 UNLOGGED = frozenset(("blind", "isolation_level", "operation"))
 UNCLASSED = frozenset(("error_class",))
-"""Fields that its commits and failures lack or record differently from Delta; it does not have
-Spark's exceptions either.
+"""Fields that its failures lack or record differently from Delta; it lacks Spark's exceptions too.
 """
 
 BLIND = {"isBlindAppend": True}
-"""Commit information of an INSERT of constants at levels that use it; delta-rs leaves that to its
-caller.
+"""Commit information of an INSERT of constants where the level needs it; delta-rs does not add it.
 """
 WEAKER = ("writeSerializable", "snapshotIsolation")
 """Levels, as a table spells them, at which an INSERT records it."""
@@ -434,9 +430,7 @@ class Writer:
         return None
 
     def _snapshot(self, name: str) -> duckdb.DuckDBPyConnection:
-        """Open the handles of a transaction and return a DuckDB database with the tables at their
-        versions.
-        """
+        """Open a transaction's handles; return a DuckDB database with their tables."""
         duck = open_duck_with_macros()
         for table, schema in self._litmus.tables.items():
             handle = f"{name} {table}"

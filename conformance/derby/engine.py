@@ -42,9 +42,7 @@ def _cell(column: Column, value: exp.Expr) -> exp.Expr:
 
 
 def _characters(value: exp.Expr) -> exp.Expr:
-    """Return a value padded with blanks; Derby takes the result of TRIM for another value each
-    time.
-    """
+    """Return a value padded with blanks; to Derby, each result of TRIM is another value."""
     return exp.Cast(this=exp.Paren(this=value), to=exp.DataType.build(f"CHAR({WIDEST})"))
 
 

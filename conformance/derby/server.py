@@ -82,9 +82,7 @@ class DerbyServer:
         self.run(GATE)
 
     def run(self, statement: str) -> Rows:
-        """Run a statement outside all transactions and return its rows; raise StatementError if it
-        fails.
-        """
+        """Run a statement outside all transactions; raise StatementError if it fails."""
         return _rows(self._ask(LIMIT, "run", statement))
 
     def open(self, name: str, level: str) -> None:
@@ -160,9 +158,7 @@ def open_derby() -> Iterator[DerbyServer]:
 
 
 def derby_jars() -> tuple[Path, ...]:
-    """Return the jars of Derby and Janino; raise EngineUnavailable, with the remedy, without
-    PySpark.
-    """
+    """Return the jars of Derby and Janino; raise EngineUnavailable without PySpark."""
     package = find_spec("pyspark")
     places = package.submodule_search_locations if package is not None else None
     below = Path(next(iter(places))) / "jars" if places else None

@@ -78,9 +78,7 @@ class _Clients:
             self.server.open(name, level)
 
     def say(self, name: str, statement: str) -> str:
-        """Run a statement of a transaction; return its first value, ``done``, or the class of its
-        error.
-        """
+        """Run a transaction's statement; return its first value, ``done``, or its error class."""
         self.server.ask(name, statement)
         seen = self.server.settle()[name]
         if seen.failure is not None:
@@ -117,9 +115,7 @@ def _declared(clients: _Clients) -> Facts:
 
 
 def _orphaned(clients: _Clients, key: str) -> Facts:
-    """Insert a child after looking for the parent, and delete the parent after looking for
-    children.
-    """
+    """Insert a child after looking for the parent; delete the parent after looking for children."""
     clients.make("parent", "id INT NOT NULL PRIMARY KEY", "1")
     clients.make("child", f"parent INT{key}")
     clients.begin(READ_COMMITTED, "a", "b")

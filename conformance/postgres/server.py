@@ -105,9 +105,7 @@ THROUGH = (
     "\nCREATE FUNCTION through(name text, anyelement) RETURNS boolean LANGUAGE plpgsql IMMUTABLE"
     " AS $$ BEGIN RETURN true; END $$\n"
 )
-"""SQL function for the predicate of partial indexes: true for all rows, which the planner cannot
-know.
-"""
+"""SQL function, the predicate of partial indexes: always true, unknown to the planner."""
 UNSEEN = """
 CREATE FUNCTION unseen(writer xid) RETURNS boolean LANGUAGE sql STABLE AS $$
   SELECT NOT pg_visible_in_snapshot(writer::text::xid8, pg_current_snapshot())
@@ -148,9 +146,7 @@ class _Client:
     looked: str = ""
     """Last lock that it waited for when its deadlock check found no deadlock."""
     waited: dict[str, tuple[str, tuple[int, ...]]] = field(default_factory=dict)
-    """Locks that its statement was seen to wait for, each with what it wanted and the processes it
-    waited for.
-    """
+    """Locks that its statement waited for, each with its wish and the processes waited for."""
     last: tuple[str, tuple[int, ...]] = "", ()
     """What it wanted when it was last reported to wait, and the processes it waited for."""
     commits: bool = False
@@ -245,9 +241,7 @@ class PostgresServer:
         self.run(f"SET lock_timeout = '{LIMIT:g}s'")
 
     def run(self, statement: str) -> Rows:
-        """Run a statement outside all transactions and return its rows; raise StatementError if it
-        fails.
-        """
+        """Run a statement outside all transactions; raise StatementError if it fails."""
         return self._run(statement)
 
     def _run(self, statement: str, *values: object) -> Rows:
@@ -367,9 +361,7 @@ class PostgresServer:
             raise EngineUnavailable(f"PostgreSQL ended: {brief(str(error))}") from error
 
     def close(self) -> None:
-        """Close every connection, whatever it is doing; raise EngineUnavailable if one does not
-        end.
-        """
+        """Close every connection, busy or not; raise EngineUnavailable if one does not end."""
         for name, client in self._clients.items():
             self._hold(name, client, 0)
             if client.busy:  # an idle connection is closed without waiting
@@ -394,7 +386,7 @@ def _circle(message: str) -> tuple[tuple[str, tuple[str, ...], str], ...]:
 
 
 def _lock(words: Sequence[str | None]) -> str:
-    """Return the lock in a message, from a match of ``LOOKED`` or ``CIRCLE``, as ``WAITS`` has it."""
+    """Return the lock in a message, matched by ``LOOKED`` or ``CIRCLE``, as ``WAITS`` has it."""
     transaction, number, kind, page, row, relation = words
     if transaction:
         return f"transactionid {number}"
@@ -447,9 +439,7 @@ def _release(path: str) -> tuple[int, ...]:
 
 
 def _user() -> dict[str, Any]:
-    """Return the user that runs the server, as arguments of Popen; empty unless this process is
-    root.
-    """
+    """Return Popen's arguments for the user of the server; empty unless this process is root."""
     if os.getuid() != 0:
         return {}
     for name in USERS:

@@ -141,9 +141,7 @@ class RaceRecord:
         return statement
 
     def step(self, statement: RacedStatement, action: str) -> None:
-        """Record a step of a statement in the form of a litmus test's schedule; ``both`` means all
-        steps.
-        """
+        """Record a step of a statement, as in a litmus test's schedule; ``both``: all steps."""
         self._steps.append((statement, action))
 
     def window(self, statement: RacedStatement, last: int) -> RaceWindow:
@@ -179,8 +177,10 @@ class Prediction(ReadableRepr):
     why: tuple[str, ...]
     """Reasons why the statement aborts, in the table's own version numbers."""
     serial: str
-    """Serial orders of the committed statements that give the final table, in the table's own
-    version numbers; empty if the statement aborts or has no concurrent statements.
+    """Serial orders of the committed statements that give the final table.
+
+    They are in the table's own version numbers; empty if the statement aborts or has no concurrent
+    statements.
     """
     differences: tuple[str, ...]
     """Differences between the prediction and the observed run."""
@@ -377,9 +377,7 @@ def predict(
 
 
 def _serial(test: Litmus, run: Run) -> str:
-    """Return the serial explanation of a run with several writers, in the table's own version
-    numbers.
-    """
+    """Return the serial explanation of a run with several writers, in the table's own numbers."""
     if not 1 < len(run.versions) - 1 <= MOST_WRITERS:
         return ""
     found = explain_serially(test, run)

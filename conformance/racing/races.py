@@ -102,9 +102,7 @@ class RaceOutcome(ReadableRepr):
     name: str
     """Name under which it was parked."""
     outcome: str
-    """Outcome as of a transaction in a run: ``committed``, ``no-op`` (nothing was committed), a
-    conflict's class, or ``error:CLASS``.
-    """
+    """``committed``, ``no-op`` (nothing was committed), a conflict's class, or ``error:CLASS``."""
     error_class: str | None
     """Error class of the exception, if Delta gave it one."""
     read_version: int | None
@@ -119,9 +117,7 @@ class RaceOutcome(ReadableRepr):
     prediction: Prediction | None = None
     """Prediction of the model."""
     unpredicted: str = ""
-    """Reason why there is no prediction for a statement given as text; empty if there is one, and
-    for a callable.
-    """
+    """Reason why a statement given as text has no prediction; empty for callables."""
 
     @property
     def committed(self) -> bool:
@@ -134,9 +130,7 @@ class RaceOutcome(ReadableRepr):
         return self.outcome not in TOOK_EFFECT and not self.outcome.startswith("error:")
 
     def raise_if_conflict(self) -> None:
-        """Raise Delta's exception if it was aborted by a conflict, to test code that catches
-        conflicts.
-        """
+        """Raise Delta's exception if a conflict aborted it, to test code that catches conflicts."""
         if self.conflict and self.error is not None:
             raise self.error
 
@@ -157,9 +151,7 @@ class RaceOutcome(ReadableRepr):
 
     @property
     def again(self) -> int | None:
-        """Version that it read at its first retry (OPTIMIZE retries after a conflict); None without
-        a retry.
-        """
+        """Version that it read at its first retry (OPTIMIZE retries after a conflict), or None."""
         found = (b.read_version for a, b in pairwise(self.attempts) if _again(a, b))
         return next(found, None)
 
@@ -211,9 +203,7 @@ def _version(read: int | None) -> str:
 
 
 def _joint(before: CommitAttempt | None, attempt: CommitAttempt) -> str:
-    """Return the words between two attempts; the later one need not have waited for the earlier
-    one's end.
-    """
+    """Return the words between two attempts, of which the later one need not be a retry."""
     if before is None:
         return "read"
     if _again(before, attempt):
@@ -277,9 +267,7 @@ class Parked:
         self._race.next(self._running, until)
 
     def advance(self) -> None:
-        """Go on from ``init`` to the commit, or from the commit to the next transaction's ``init``
-        or the end.
-        """
+        """Go on to the commit, or from there to the next transaction's ``init`` or the end."""
         self._race.advance(self._running)
 
     @property
@@ -441,9 +429,7 @@ class Race:
             return None, str(error).splitlines()[0]
 
     def _refuse_unheld(self, running: _Running) -> None:
-        """Raise IsolitmusError if a participant ended unparked and may have committed without being
-        held.
-        """
+        """Raise IsolitmusError if a participant ended and may have committed without being held."""
         if running.transaction.held:
             return
         for commit in commits_since(self.table, running.began):
@@ -507,9 +493,7 @@ class Race:
         )
 
     def _checked(self, running: _Running, attempts: tuple[CommitAttempt, ...]) -> list[LogCommit]:
-        """Return the commits of a participant; raise IsolitmusError if the log disagrees with
-        Delta.
-        """
+        """Return the commits of a participant; raise IsolitmusError if the log disagrees."""
         versions, made = versions_made_by(attempts), []
         since = min(versions, default=0) - 1
         log = {commit.version: commit for commit in commits_since(self.table, since)}

@@ -223,7 +223,7 @@ def _blank(test: ExportedTest) -> ExportedTest:
 
 
 def _literal(text: str) -> str:
-    """Return a text as a literal in Python's source.
+    r"""Return a text as a literal in Python's source.
 
     Examples
     --------

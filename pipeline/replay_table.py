@@ -192,7 +192,7 @@ class ReplayTable:
         return replace(batch, unsaid=answers.count(None), several=several)
 
     def write(self, of: str, text: str, version: str, seen: Iterable[Replayed]) -> None:
-        """Write an engine's runs on some tests, in one commit; existing rows of these are replaced."""
+        """Write an engine's runs on some tests in one commit; replace existing rows of these."""
         rows = [(of, text, version, *one.row()) for one in seen]
         if rows:
             place = [*REPLAYS.columns].index("litmus")

@@ -506,9 +506,7 @@ def _as_set(rows: Any) -> list[str]:
 
 
 def _sum(rows: Iterable[Any], column: str, of: Sequence[str]) -> int:
-    """Return the sum of a column over the distinct values of ``of``, for each of which it is
-    constant.
-    """
+    """Return the sum of a column over the distinct ``of``, each of which determines its value."""
     return sum({tuple(row[name] for name in of): row[column] for row in rows}.values())
 
 
